@@ -1,0 +1,5 @@
+"""Small data sets shipped inside the package."""
+
+from . import digits
+
+__all__ = ["digits"]

@@ -1,0 +1,3 @@
+"""The version of the package, read by the build and shown as `treadle.__version__`."""
+
+__version__ = "0.1.0"
