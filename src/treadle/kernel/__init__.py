@@ -1,0 +1,1 @@
+"""The loop-nest IR between graph and targets: pure data, no target."""
