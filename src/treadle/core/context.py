@@ -1,0 +1,69 @@
+"""What is going on in this thread: the graph being built, if any, and the active gradient tapes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from treadle.core.tensor import SymbolicTensor, Tensor
+
+
+class Recorder(Protocol):
+    """Builds a graph: ops are handed to it instead of being run."""
+
+    def record(
+        self, op: Any, inputs: Sequence[Any], attrs: Mapping[str, Any], regions: Sequence[Any] = ()
+    ) -> tuple[SymbolicTensor, ...]:
+        """Append a node and return its outputs."""
+
+    def capture(self, value: Any) -> SymbolicTensor:
+        """The graph's own view of an eager tensor, a variable or an outer graph's tensor."""
+
+    def trace_region(self, fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
+        """A region whose parameters have `specs` and whose results are what ``fn(*params)``
+        returns (a list of symbolic tensors)."""
+
+
+class TapeLike(Protocol):
+    """Watches operations so that gradients can be taken later."""
+
+    def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
+        """Note one executed or traced operation."""
+
+
+class _Context(threading.local):
+    recorder: Recorder | None = None
+    tapes: tuple[TapeLike, ...] = ()
+
+
+context = _Context()
+
+
+def executing_eagerly() -> bool:
+    """True unless a function is being traced in this thread."""
+    return context.recorder is None
+
+
+@contextmanager
+def recording(recorder: Recorder | None) -> Iterator[None]:
+    """Ops go to `recorder` inside the block; None lifts them out of the trace (init_scope)."""
+    before = context.recorder
+    context.recorder = recorder
+    try:
+        yield
+    finally:
+        context.recorder = before
+
+
+@contextmanager
+def taping(tapes: tuple[TapeLike, ...]) -> Iterator[None]:
+    """Exactly `tapes` watch inside the block."""
+    before = context.tapes
+    context.tapes = tapes
+    try:
+        yield
+    finally:
+        context.tapes = before

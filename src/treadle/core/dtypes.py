@@ -1,0 +1,163 @@
+"""The element types of tensors, named and behaving as TensorFlow's."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+
+class DType:
+    """An element type. There is one object per type, so dtypes compare by identity or ``==``.
+
+    ``==`` also accepts anything `as_dtype` does (``"float32"``, ``np.float32``).
+    """
+
+    __slots__ = ("as_numpy_dtype", "kind", "name", "np_dtype", "short", "size")
+
+    def __init__(self, name: str, numpy_type: Any, short: str, kind: str) -> None:
+        self.name = name
+        self.short = short
+        self.kind = kind  # 'f' float, 'i' signed, 'u' unsigned, 'b' bool, 'c' complex
+        self.as_numpy_dtype = numpy_type
+        self.np_dtype: np.dtype[Any] = np.dtype(numpy_type)
+        self.size = self.np_dtype.itemsize
+
+    @property
+    def is_floating(self) -> builtins.bool:
+        return self.kind == "f"
+
+    @property
+    def is_integer(self) -> builtins.bool:
+        """True for signed and unsigned integers, not for bool."""
+        return self.kind in "iu"
+
+    @property
+    def is_unsigned(self) -> builtins.bool:
+        return self.kind == "u"
+
+    @property
+    def is_bool(self) -> builtins.bool:
+        return self.kind == "b"
+
+    @property
+    def is_complex(self) -> builtins.bool:
+        return self.kind == "c"
+
+    @property
+    def is_numeric(self) -> builtins.bool:
+        return self.kind != "b"
+
+    @property
+    def is_differentiable(self) -> builtins.bool:
+        return self.kind in "fc"
+
+    @property
+    def real_dtype(self) -> DType:
+        """The dtype of the real part: float32 for complex64, itself for real dtypes."""
+        return {"complex64": float32, "complex128": float64}.get(self.name, self)
+
+    @property
+    def min(self) -> Any:
+        return self._limits()[0]
+
+    @property
+    def max(self) -> Any:
+        return self._limits()[1]
+
+    def _limits(self) -> tuple[Any, Any]:
+        if self.is_bool:
+            return False, True
+        if self.is_integer:
+            integer = np.iinfo(self.np_dtype)
+            return integer.min, integer.max
+        if self.is_floating:
+            info = ml_dtypes.finfo(self.np_dtype)
+            return info.min, info.max
+        raise TypeError(f"{self.name} has no smallest or largest value")
+
+    def __repr__(self) -> str:
+        return f"td.{self.name}"
+
+    def __str__(self) -> str:
+        return f"<dtype: '{self.name}'>"
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __eq__(self, other: object) -> builtins.bool:
+        if self is other:
+            return True
+        if other is None or isinstance(other, DType):
+            return False
+        try:
+            return as_dtype(other) is self
+        except TypeError:
+            return False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return as_dtype, (self.name,)
+
+
+float16 = DType("float16", np.float16, "f16", "f")
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, "bf16", "f")
+float32 = DType("float32", np.float32, "f32", "f")
+float64 = DType("float64", np.float64, "f64", "f")
+int8 = DType("int8", np.int8, "i8", "i")
+int16 = DType("int16", np.int16, "i16", "i")
+int32 = DType("int32", np.int32, "i32", "i")
+int64 = DType("int64", np.int64, "i64", "i")
+uint8 = DType("uint8", np.uint8, "u8", "u")
+uint16 = DType("uint16", np.uint16, "u16", "u")
+uint32 = DType("uint32", np.uint32, "u32", "u")
+uint64 = DType("uint64", np.uint64, "u64", "u")
+bool = DType("bool", np.bool_, "bool", "b")
+complex64 = DType("complex64", np.complex64, "c64", "c")
+complex128 = DType("complex128", np.complex128, "c128", "c")
+
+ALL = (
+    float16, bfloat16, float32, float64, int8, int16, int32, int64,
+    uint8, uint16, uint32, uint64, bool, complex64, complex128,
+)  # fmt: skip
+half, double = float16, float64
+
+BY_SHORT: dict[str, DType] = {d.short: d for d in ALL}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {d.np_dtype: d for d in ALL}
+_BY_NAME: dict[str, DType] = {d.name: d for d in ALL} | {"half": float16, "double": float64}
+_BY_PYTHON: dict[type, DType] = {
+    builtins.float: float32,
+    builtins.int: int32,
+    builtins.bool: bool,
+    builtins.complex: complex128,
+}
+
+
+def from_numpy(dtype: np.dtype[Any]) -> DType:
+    """The DType of a NumPy dtype; TypeError for one that tensors cannot hold."""
+    found = _BY_NUMPY.get(dtype)
+    if found is None:
+        found = _BY_NUMPY.get(dtype.newbyteorder("="))  # a big-endian array is converted later
+    if found is None:
+        raise TypeError(f"NumPy dtype {dtype} has no treadle equivalent")
+    return found
+
+
+def as_dtype(value: Any) -> DType:
+    """A DType from a DType, a name, a NumPy dtype or type, or Python's float/int/bool/complex.
+
+    Python types map as in TensorFlow: float is float32 and int is int32.
+    """
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, str) and value in _BY_NAME:
+        return _BY_NAME[value]
+    if isinstance(value, type) and value in _BY_PYTHON:
+        return _BY_PYTHON[value]
+    if value is None:
+        raise TypeError("None is not a dtype")
+    try:
+        return from_numpy(np.dtype(value))
+    except TypeError:
+        raise TypeError(f"Cannot convert {value!r} to a treadle dtype") from None

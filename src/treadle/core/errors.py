@@ -1,0 +1,90 @@
+"""Exception types, named as TensorFlow's ``tf.errors``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class OpError(Exception):
+    """An operation failed. ``message`` is the text; ``node_def`` and ``op`` exist for TF programs."""
+
+    code = 2
+
+    def __init__(self, node_def: Any, op: Any, message: str) -> None:
+        super().__init__(message)
+        self.node_def = node_def
+        self.op = op
+        self.message = message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.node_def, self.op, self.message)
+
+
+class CancelledError(OpError):
+    code = 1
+
+
+class UnknownError(OpError):
+    code = 2
+
+
+class InvalidArgumentError(OpError, ValueError):
+    """An argument has a wrong value, dtype or shape. Also a ValueError."""
+
+    code = 3
+
+
+class DeadlineExceededError(OpError):
+    code = 4
+
+
+class NotFoundError(OpError):
+    code = 5
+
+
+class AlreadyExistsError(OpError):
+    code = 6
+
+
+class PermissionDeniedError(OpError):
+    code = 7
+
+
+class ResourceExhaustedError(OpError):
+    code = 8
+
+
+class FailedPreconditionError(OpError):
+    code = 9
+
+
+class AbortedError(OpError):
+    code = 10
+
+
+class OutOfRangeError(OpError):
+    code = 11
+
+
+class UnimplementedError(OpError):
+    code = 12
+
+
+class InternalError(OpError):
+    code = 13
+
+
+class UnavailableError(OpError):
+    code = 14
+
+
+class DataLossError(OpError):
+    code = 15
+
+
+class InaccessibleTensorError(ValueError, TypeError):
+    """A symbolic tensor was used outside the function trace that made it."""
+
+
+class OperatorNotAllowedInGraphError(TypeError):
+    """A symbolic tensor was used where Python needs a value, such as ``if`` without AutoGraph."""

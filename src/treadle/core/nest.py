@@ -1,0 +1,138 @@
+"""Nested structures: lists, tuples, named tuples, mappings and dataclasses of leaves.
+
+Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+def is_nested(value: Any) -> bool:
+    """True for what is taken apart: list, tuple, mapping, dataclass instance."""
+    return isinstance(value, list | tuple | Mapping) or _is_dataclass(value)
+
+
+def _is_dataclass(value: Any) -> bool:
+    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+
+
+def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
+    try:
+        return sorted(mapping)
+    except TypeError:
+        return sorted(mapping, key=lambda k: (type(k).__name__, repr(k)))
+
+
+def children(value: Any) -> list[tuple[Any, Any]] | None:
+    """The (key, child) pairs of one level, or None for a leaf."""
+    if isinstance(value, list | tuple):
+        return list(enumerate(value))
+    if isinstance(value, Mapping):
+        return [(key, value[key]) for key in _sorted_keys(value)]
+    if _is_dataclass(value):
+        return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
+    return None
+
+
+def rebuild(like: Any, parts: list[Any]) -> Any:
+    """A structure of the same type as `like` with `parts` as its children."""
+    if isinstance(like, list):
+        return parts if type(like) is list else type(like)(parts)
+    if isinstance(like, tuple):
+        return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
+    if isinstance(like, Mapping):
+        by_key = dict(zip(_sorted_keys(like), parts, strict=True))
+        items = [(key, by_key[key]) for key in like]  # the mapping's own order
+        factory = getattr(like, "default_factory", None)
+        if hasattr(like, "default_factory"):
+            return type(like)(factory, items)  # type: ignore[call-arg]
+        return type(like)(items)  # type: ignore[call-arg]
+    names = [f.name for f in dataclasses.fields(like)]
+    return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
+
+
+def flatten(structure: Any) -> list[Any]:
+    """The leaves in order; a leaf alone gives a list of one."""
+    out: list[Any] = []
+    _flatten_into(structure, out)
+    return out
+
+
+def _flatten_into(structure: Any, out: list[Any]) -> None:
+    parts = children(structure)
+    if parts is None:
+        out.append(structure)
+    else:
+        for _, child in parts:
+            _flatten_into(child, out)
+
+
+def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """(path, leaf) pairs; a path reads as Python would index it, such as ``[0]['w'].bias``."""
+    parts = children(structure)
+    if parts is None:
+        yield prefix, structure
+        return
+    for key, child in parts:
+        step = f".{key}" if _is_dataclass(structure) else f"[{key!r}]"
+        yield from flatten_with_paths(child, prefix + step)
+
+
+def pack(structure: Any, flat: Iterable[Any]) -> Any:
+    """`structure` with its leaves replaced by `flat`, in order.
+
+    Raises:
+        ValueError: where `flat` has too few or too many elements.
+    """
+    leaves = iter(flat)
+    try:
+        result = _pack(structure, leaves)
+    except StopIteration:
+        raise ValueError(
+            f"Too few leaves for the structure: expected {len(flatten(structure))}"
+        ) from None
+    if next(leaves, leaves) is not leaves:
+        raise ValueError(f"Too many leaves for a structure of {len(flatten(structure))}")
+    return result
+
+
+def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
+    parts = children(structure)
+    if parts is None:
+        return next(leaves)
+    packed = []
+    for _, child in parts:  # not a generator: StopIteration must reach `pack`
+        packed.append(_pack(child, leaves))  # noqa: PERF401
+    return rebuild(structure, packed)
+
+
+def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
+    """`fn` applied leaf by leaf to structures of the same form."""
+    first = structures[0]
+    for other in structures[1:]:
+        assert_same_structure(first, other)
+    return pack(first, map(fn, *(flatten(s) for s in structures)))
+
+
+def assert_same_structure(a: Any, b: Any, path: str = "") -> None:
+    """ValueError or TypeError where the structures differ, naming the place."""
+    pa, pb = children(a), children(b)
+    place = f" at {path}" if path else ""
+    if (pa is None) != (pb is None):
+        raise ValueError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
+    if pa is None or pb is None:
+        return
+    if type(a) is not type(b) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+        raise TypeError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
+    if [k for k, _ in pa] != [k for k, _ in pb]:
+        keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"
+        raise ValueError(f"The structures differ{place}: {keys}")
+    for (key, child_a), (_, child_b) in zip(pa, pb, strict=True):
+        assert_same_structure(child_a, child_b, f"{path}[{key!r}]")
+
+
+def _kind(value: Any) -> str:
+    return f"a {type(value).__name__}" if is_nested(value) else f"a leaf ({type(value).__name__})"

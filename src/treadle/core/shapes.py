@@ -1,0 +1,320 @@
+"""Shapes: tuples of dims, where a dim is an int or a symbolic integer expression."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, SupportsIndex, TypeAlias
+
+from treadle.core import errors
+
+# A monomial is a sorted tuple of atoms; an atom is a symbol's name or a compound
+# ("floordiv" | "mod" | "max" | "min", dim, dim) that has no polynomial form.
+Atom: TypeAlias = "str | tuple[str, Dim, Dim]"
+Monomial: TypeAlias = tuple[Atom, ...]
+
+
+class SymbolicDim:
+    """An integer polynomial over symbols, such as ``B*10 + 1``, in normal form.
+
+    Equal expressions are equal objects under ``==``. Symbols stand for non-negative ints.
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms: tuple[tuple[Monomial, int], ...] = tuple(
+            sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (len(t[0]), repr(t[0])))
+        )
+        self._hash = hash(self.terms)
+
+    @staticmethod
+    def symbol(name: str) -> SymbolicDim:
+        return SymbolicDim({(name,): 1})
+
+    def symbols(self) -> frozenset[str]:
+        """The names of all symbols in the expression."""
+        found: set[str] = set()
+        for atom in itertools.chain.from_iterable(m for m, _ in self.terms):
+            if isinstance(atom, str):
+                found.add(atom)
+            else:
+                for part in atom[1:]:
+                    found |= dim_symbols(part)
+        return frozenset(found)
+
+    def evaluate(self, env: Mapping[str, int]) -> int:
+        """The value for the given symbols; KeyError where one is missing."""
+        value = substitute(self, env)
+        if isinstance(value, SymbolicDim):
+            raise KeyError(sorted(value.symbols())[0])
+        return value
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SymbolicDim) and self.terms == other.terms
+
+    def __add__(self, other: Dim) -> Dim:
+        total = dict(self.terms)
+        for mono, coeff in _terms(other):
+            total[mono] = total.get(mono, 0) + coeff
+        return _simplify(total)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Dim:
+        return _simplify({m: -c for m, c in self.terms})
+
+    def __sub__(self, other: Dim) -> Dim:
+        return self + (-other)
+
+    def __rsub__(self, other: Dim) -> Dim:
+        return (-self) + other
+
+    def __mul__(self, other: Dim) -> Dim:
+        total: dict[Monomial, int] = {}
+        for (m1, c1), (m2, c2) in itertools.product(self.terms, _terms(other)):
+            mono = tuple(sorted(m1 + m2, key=repr))
+            total[mono] = total.get(mono, 0) + c1 * c2
+        return _simplify(total)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: Dim) -> Dim:
+        exact = _exact_quotient(self, other)
+        return compound("floordiv", self, other) if exact is None else exact
+
+    def __rfloordiv__(self, other: Dim) -> Dim:
+        return compound("floordiv", other, self)
+
+    def __mod__(self, other: Dim) -> Dim:
+        return 0 if _exact_quotient(self, other) is not None else compound("mod", self, other)
+
+    def __rmod__(self, other: Dim) -> Dim:
+        return compound("mod", other, self)
+
+    def __repr__(self) -> str:
+        return " + ".join(_term_text(m, c) for m, c in reversed(self.terms)).replace("+ -", "- ")
+
+
+Dim: TypeAlias = int | SymbolicDim
+
+
+def _terms(dim: Dim) -> Iterable[tuple[Monomial, int]]:
+    return dim.terms if isinstance(dim, SymbolicDim) else (((), dim),)
+
+
+def _simplify(terms: Mapping[Monomial, int]) -> Dim:
+    kept = {m: c for m, c in terms.items() if c}
+    if not kept:
+        return 0
+    if len(kept) == 1 and () in kept:
+        return kept[()]
+    return SymbolicDim(kept)
+
+
+def _exact_quotient(a: SymbolicDim, b: Dim) -> Dim | None:
+    """a / b where every term divides, else None."""
+    divisor = list(_terms(b))
+    if len(divisor) != 1 or not divisor[0][1]:
+        return 1 if a == b else None
+    (mono, coeff), quotient = divisor[0], {}
+    for m, c in a.terms:
+        rest = list(m)
+        for atom in mono:
+            if atom not in rest:
+                return 1 if a == b else None
+            rest.remove(atom)
+        if c % coeff:
+            return None
+        quotient[tuple(rest)] = c // coeff
+    return _simplify(quotient)
+
+
+_OPERATIONS = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "max": max,
+    "min": min,
+}
+
+
+def compound(op: str, a: Dim, b: Dim) -> Dim:
+    """``a op b`` for an operation outside polynomials: floordiv, mod, max, min."""
+    if isinstance(a, int) and isinstance(b, int):
+        return int(_OPERATIONS[op](a, b))
+    if op in ("max", "min") and a == b:
+        return a
+    return SymbolicDim({((op, a, b),): 1})
+
+
+def _term_text(mono: Monomial, coeff: int) -> str:
+    atoms = [a if isinstance(a, str) else f"{a[0]}({a[1]}, {a[2]})" for a in mono]
+    if coeff == -1 and atoms:
+        return "-" + "*".join(atoms)
+    return "*".join(atoms if coeff == 1 and atoms else [*atoms, str(coeff)])
+
+
+def dim_symbols(dim: Dim) -> frozenset[str]:
+    return dim.symbols() if isinstance(dim, SymbolicDim) else frozenset()
+
+
+def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
+    """`dim` with symbols replaced by the ints or dims that `env` gives."""
+    if isinstance(dim, int):
+        return dim
+    total: Dim = 0
+    for mono, coeff in dim.terms:
+        term: Dim = coeff
+        for atom in mono:
+            if isinstance(atom, str):
+                term = term * env.get(atom, SymbolicDim.symbol(atom))
+            else:
+                op, a, b = atom
+                a, b = substitute(a, env), substitute(b, env)
+                if op in ("floordiv", "mod"):
+                    term = term * _OPERATIONS[op](a, b)
+                else:
+                    term = term * compound(op, a, b)
+        total = total + term
+    return total
+
+
+_fresh = itertools.count()
+
+
+def fresh_symbol(hint: str = "d") -> SymbolicDim:
+    """A new symbol, for an unknown dim of a signature."""
+    return SymbolicDim.symbol(f"{hint}{next(_fresh)}")
+
+
+# An unknown dim that a user wrote as None; a trace puts a fresh symbol in its place.
+ANY = SymbolicDim.symbol("?")
+
+
+class TensorShape:
+    """A shape of known rank as users see it: an immutable sequence, unknown dims read as None.
+
+    ``dims`` holds the exact dims, symbolic ones included.
+    """
+
+    __slots__ = ("dims",)
+
+    def __init__(self, dims: Iterable[Any] | TensorShape) -> None:
+        if isinstance(dims, TensorShape):
+            self.dims: tuple[Dim, ...] = dims.dims
+        else:
+            self.dims = tuple(ANY if d is None else as_dim(d) for d in dims)
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    ndims = rank
+
+    def as_list(self) -> list[int | None]:
+        return [d if isinstance(d, int) else None for d in self.dims]
+
+    def is_fully_defined(self) -> bool:
+        return all(isinstance(d, int) for d in self.dims)
+
+    def num_elements(self) -> int | None:
+        size = product(self.dims)
+        return size if isinstance(size, int) else None
+
+    def concatenate(self, other: Any) -> TensorShape:
+        return TensorShape(self.dims + TensorShape(other).dims)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        mine, theirs = self.as_list(), TensorShape(other).as_list()
+        return len(mine) == len(theirs) and all(
+            a is None or b is None or a == b for a, b in zip(mine, theirs, strict=True)
+        )
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def __iter__(self) -> Iterator[int | None]:
+        return iter(self.as_list())
+
+    def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        if isinstance(key, slice):
+            return TensorShape(self.dims[key])
+        return self.as_list()[key]
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, TensorShape):
+            return self.dims == other.dims
+        return isinstance(other, list | tuple) and tuple(self.as_list()) == tuple(other)
+
+    def __hash__(self) -> int:
+        return hash(self.dims)
+
+    def __add__(self, other: Any) -> TensorShape:
+        return self.concatenate(other)
+
+    def __radd__(self, other: Any) -> TensorShape:
+        return TensorShape(other).concatenate(self)
+
+    def __repr__(self) -> str:
+        return f"TensorShape({self.as_list()})"
+
+    def __str__(self) -> str:
+        return shape_text(self.dims)
+
+
+def as_dim(value: Any) -> Dim:
+    """An int or SymbolicDim from anything that is a non-negative integer."""
+    if isinstance(value, SymbolicDim):
+        return value
+    dim = int(value.__index__()) if hasattr(value, "__index__") else None
+    if dim is None or isinstance(value, bool):
+        raise TypeError(f"{value!r} is not a dimension: expected a non-negative int or None")
+    if dim < 0:
+        raise ValueError(f"Dimension {dim} must be >= 0")
+    return dim
+
+
+def shape_text(dims: Iterable[Dim]) -> str:
+    """``(2, None)`` as users see shapes; a one-element tuple keeps its comma."""
+    return str(tuple(d if isinstance(d, int) else None for d in dims))
+
+
+def product(dims: Iterable[Dim]) -> Dim:
+    total: Dim = 1
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+def broadcast(*shapes: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """The common shape under NumPy's rules; ValueError names the shapes.
+
+    A symbolic dim against a known dim > 1 takes the known one, as TensorFlow's static
+    inference does; the running program checks it.
+    """
+    rank = max((len(s) for s in shapes), default=0)
+    result: list[Dim] = []
+    for axis in range(rank):
+        dim: Dim = 1
+        for shape in shapes:
+            position = axis - rank + len(shape)
+            if position >= 0:
+                dim = _broadcast_dim(dim, shape[position], shapes)
+        result.append(dim)
+    return tuple(result)
+
+
+def _broadcast_dim(a: Dim, b: Dim, shapes: tuple[tuple[Dim, ...], ...]) -> Dim:
+    if a == b or b == 1:
+        return a
+    if a == 1:
+        return b
+    if isinstance(a, SymbolicDim):
+        return b if isinstance(b, int) else a
+    if isinstance(b, SymbolicDim):
+        return a
+    listed = " and ".join(shape_text(s) for s in shapes)
+    raise errors.InvalidArgumentError(None, None, f"shapes {listed} do not broadcast")

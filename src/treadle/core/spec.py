@@ -1,0 +1,148 @@
+"""Types of values: what a tensor, a list of tensors or a variable handle holds.
+
+Specs are interned: equal specs are the same object, so a signature check is an ``is``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, dim_symbols, fresh_symbol
+
+
+class Spec:
+    """The type of a graph value."""
+
+    __slots__ = ("__weakref__", "dims", "dtype", "name")
+
+    dtype: dtypes.DType
+    dims: tuple[Dim, ...]
+    name: str | None
+    _table: ClassVar[WeakValueDictionary[Any, Spec]] = WeakValueDictionary()
+
+    @property
+    def shape(self) -> TensorShape:
+        return TensorShape(self.dims)
+
+    @property
+    def rank(self) -> int:
+        return len(self.dims)
+
+    def symbols(self) -> frozenset[str]:
+        return frozenset().union(*(dim_symbols(d) for d in self.dims))
+
+    def with_dims(self, dims: Iterable[Dim]) -> Any:
+        """The same kind of spec with other dims."""
+        return type(self)(TensorShape(dims), self.dtype)  # type: ignore[call-arg]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.shape, self.dtype, self.name)
+
+
+class TensorSpec(Spec):
+    """The dtype and shape of a tensor. ``None`` in the shape is a dim that may vary.
+
+    Args:
+        shape: a sequence of ints and Nones, or a TensorShape.
+        dtype: anything `as_dtype` takes; float32 when omitted.
+        name: the argument's name in a concrete function's signature.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> TensorSpec:
+        dims, dtype = TensorShape(shape).dims, dtypes.as_dtype(dtype)
+        return intern_spec(cls, dims, dtype, name)
+
+    @classmethod
+    def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
+        return cls(tensor.shape, tensor.dtype, name)
+
+    def is_compatible_with(self, other: Any) -> bool:
+        """True where a value of `other`'s dtype and shape may be passed for this spec."""
+        return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
+
+    def with_fresh_symbols(self, hint: str = "d") -> TensorSpec:
+        """Every ``None`` dim replaced by a symbol of its own."""
+        return self.with_dims(fresh_symbol(hint) if d == ANY else d for d in self.dims)
+
+    def __repr__(self) -> str:
+        name = f", name={self.name!r}" if self.name else ""
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{name})"
+
+    def __str__(self) -> str:
+        return spec_text(self)
+
+
+class ListSpec(Spec):
+    """A growing list of tensors of one dtype and element shape (TensorArray, loop stacks)."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ListSpec:
+        return intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+
+    @property
+    def element(self) -> TensorSpec:
+        return TensorSpec(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"ListSpec(shape={self.shape}, dtype={self.dtype!r})"
+
+
+class ResourceSpec(Spec):
+    """The handle of a variable that holds a tensor of this dtype and shape."""
+
+    __slots__ = ()
+
+    def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ResourceSpec:
+        return intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+
+    @property
+    def element(self) -> TensorSpec:
+        return TensorSpec(self.shape, self.dtype)
+
+    def __repr__(self) -> str:
+        return f"ResourceSpec(shape={self.shape}, dtype={self.dtype!r})"
+
+
+def intern_spec(cls: Any, dims: tuple[Dim, ...], dtype: dtypes.DType, name: str | None) -> Any:
+    key = (cls, dims, dtype.name, name)
+    found = Spec._table.get(key)
+    if found is None:
+        spec = object.__new__(cls)
+        spec.dims, spec.dtype, spec.name = dims, dtype, name
+        found = Spec._table.setdefault(key, spec)
+    return found
+
+
+# The specs of NumPy arrays by (dtype, shape): one dict lookup for an eager result.
+_of_arrays: dict[tuple[Any, tuple[int, ...]], TensorSpec] = {}
+_MOST_ARRAY_SPECS = 100_000
+
+
+def array_spec(array: np.ndarray[Any, Any]) -> TensorSpec:
+    """The spec of a NumPy array; TypeError where its dtype has no equivalent."""
+    key = (array.dtype, array.shape)
+    spec = _of_arrays.get(key)
+    if spec is None:
+        if len(_of_arrays) >= _MOST_ARRAY_SPECS:
+            _of_arrays.clear()  # specs in use stay interned in the weak table
+        spec = _of_arrays[key] = TensorSpec(array.shape, dtypes.from_numpy(array.dtype))
+    return spec
+
+
+def spec_text(spec: Spec) -> str:
+    """``f32[2, B]``: the form the graph printer uses."""
+    dims = ", ".join(str(d) if isinstance(d, int) else repr(d) for d in spec.dims)
+    prefix = {ListSpec: "list ", ResourceSpec: "ref "}.get(type(spec), "")
+    return f"{prefix}{spec.dtype.short}[{dims}]"
+
+
+def is_static(spec: Spec) -> bool:
+    return not any(isinstance(d, SymbolicDim) for d in spec.dims)

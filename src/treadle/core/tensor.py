@@ -1,0 +1,203 @@
+"""Tensor: an immutable array value, concrete (eager) or a value of the graph being traced."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.dtypes import DType
+from treadle.core.origin import Origin
+from treadle.core.shapes import Dim, TensorShape
+from treadle.core.spec import Spec, TensorSpec, array_spec
+
+NDArray = np.ndarray[Any, Any]
+
+
+class Tensor:
+    """A value with a dtype and a shape that never changes.
+
+    Eager tensors wrap a C-contiguous NumPy array. `SymbolicTensor` stands for a value in a graph
+    under construction. Operators, indexing and NumPy interop are installed by `treadle.ops`.
+    """
+
+    # _array: the eager value. _spec: its interned spec, filled on first need.
+    __slots__ = ("__weakref__", "_array", "_spec")
+
+    _array: NDArray
+    _spec: TensorSpec | None
+
+    # NumPy leaves `ndarray + tensor` to Tensor.__radd__.
+    __array_priority__ = 100
+
+    is_symbolic = False
+
+    @property
+    def spec(self) -> TensorSpec:
+        spec = self._spec
+        if spec is None:
+            spec = self._spec = array_spec(self._array)
+        return spec
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.spec.shape
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        """The exact dims, symbolic ones included (`shape` shows those as None)."""
+        return self.spec.dims
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.dims)
+
+    def get_shape(self) -> TensorShape:
+        return self.shape
+
+    def numpy(self) -> Any:
+        """The value as an ndarray, or a NumPy scalar for rank 0. The caller must not write to it."""
+        array = self._array
+        return array if array.ndim else array[()]
+
+    def ref(self) -> Reference:
+        """A hashable stand-in for the tensor, compared by identity."""
+        return Reference(self)
+
+    def __hash__(self) -> int:
+        raise TypeError("Tensor is unhashable. Use tensor.ref() as the key.")
+
+    if TYPE_CHECKING:  # installed by treadle.ops.operators
+
+        def __add__(self, other: Any) -> Tensor: ...
+        def __radd__(self, other: Any) -> Tensor: ...
+        def __sub__(self, other: Any) -> Tensor: ...
+        def __rsub__(self, other: Any) -> Tensor: ...
+        def __mul__(self, other: Any) -> Tensor: ...
+        def __rmul__(self, other: Any) -> Tensor: ...
+        def __truediv__(self, other: Any) -> Tensor: ...
+        def __rtruediv__(self, other: Any) -> Tensor: ...
+        def __floordiv__(self, other: Any) -> Tensor: ...
+        def __rfloordiv__(self, other: Any) -> Tensor: ...
+        def __mod__(self, other: Any) -> Tensor: ...
+        def __rmod__(self, other: Any) -> Tensor: ...
+        def __pow__(self, other: Any) -> Tensor: ...
+        def __rpow__(self, other: Any) -> Tensor: ...
+        def __matmul__(self, other: Any) -> Tensor: ...
+        def __rmatmul__(self, other: Any) -> Tensor: ...
+        def __neg__(self) -> Tensor: ...
+        def __abs__(self) -> Tensor: ...
+        def __invert__(self) -> Tensor: ...
+        def __and__(self, other: Any) -> Tensor: ...
+        def __or__(self, other: Any) -> Tensor: ...
+        def __xor__(self, other: Any) -> Tensor: ...
+        def __lt__(self, other: Any) -> Tensor: ...
+        def __le__(self, other: Any) -> Tensor: ...
+        def __gt__(self, other: Any) -> Tensor: ...
+        def __ge__(self, other: Any) -> Tensor: ...
+        def __eq__(self, other: object) -> Any: ...
+        def __ne__(self, other: object) -> Any: ...
+        def __getitem__(self, key: Any) -> Tensor: ...
+        def __iter__(self) -> Iterator[Tensor]: ...
+        def __bool__(self) -> bool: ...
+        def __int__(self) -> int: ...
+        def __float__(self) -> float: ...
+        def __index__(self) -> int: ...
+        def __len__(self) -> int: ...
+        def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray: ...
+
+
+class SymbolicTensor(Tensor):
+    """A value of a graph under construction. It has no elements until the graph runs."""
+
+    # source: the Variable behind a handle, None for tensors.
+    __slots__ = ("origin", "recorder", "source", "value")
+
+    is_symbolic = True
+
+    def __init__(self, value: Any, spec: Spec, recorder: Any, origin: Origin | None) -> None:
+        self.value = value  # graph.ir.Value
+        self._spec = spec  # type: ignore[assignment]
+        self.recorder = recorder
+        self.origin = origin
+        self.source: Any = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.value.name}:0"
+
+    @property
+    def graph(self) -> Any:
+        return self.recorder.graph
+
+    @property
+    def _array(self) -> NDArray:  # type: ignore[override]
+        raise self.no_value("read as an array")
+
+    def numpy(self) -> Any:
+        raise self.no_value("read with .numpy()")
+
+    def no_value(self, use: str) -> Exception:
+        """The error for a use that needs the elements, during the trace or after it."""
+        where = f" ({self.origin.describe()})" if self.origin else ""
+        if self.recorder.finished:
+            return errors.InaccessibleTensorError(
+                f"{self!r} was made while tracing {self.recorder.name!r}{where}, and that trace "
+                "has ended: the tensor has no value. Return it from the function instead of "
+                "storing it outside."
+            )
+        return NotImplementedError(
+            f"{self!r} is symbolic: it was made while tracing {self.recorder.name!r}{where} and "
+            f"cannot be {use}. Use treadle ops, td.print or td.py_function on it, or call the "
+            "function with td.config.run_functions_eagerly(True) to debug."
+        )
+
+    def __repr__(self) -> str:
+        shape = self.shape
+        return f"<td.Tensor '{self.name}' shape={shape} dtype={self.dtype.name}>"
+
+
+class Reference:
+    """Hashes and compares a tensor or variable by identity; `deref` gives it back."""
+
+    __slots__ = ("_wrapped",)
+
+    def __init__(self, wrapped: Any) -> None:
+        self._wrapped = wrapped
+
+    def deref(self) -> Any:
+        return self._wrapped
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Reference) and other._wrapped is self._wrapped
+
+    def __hash__(self) -> int:
+        return id(self._wrapped)
+
+    def __repr__(self) -> str:
+        return f"<Reference wrapping {self._wrapped!r}>"
+
+
+_new = object.__new__
+
+
+def from_array(array: NDArray) -> Tensor:
+    """An eager tensor over `array`, not copied: the caller gives the array away."""
+    tensor = _new(Tensor)
+    tensor._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    tensor._spec = None
+    return tensor
+
+
+def from_owned(array: NDArray, spec: TensorSpec) -> Tensor:
+    """`from_array` where the array is known contiguous and its spec known."""
+    tensor = _new(Tensor)
+    tensor._array = array
+    tensor._spec = spec
+    return tensor

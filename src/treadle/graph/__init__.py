@@ -1,0 +1,1 @@
+"""Typed SSA graphs with regions: the form between tracing and lowering."""

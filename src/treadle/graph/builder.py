@@ -1,0 +1,182 @@
+"""GraphBuilder: the recorder that turns executed ops into graph nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from treadle.core import errors
+from treadle.core.context import recording
+from treadle.core.origin import Origin, at, user_origin
+from treadle.core.spec import ResourceSpec, Spec
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.registry import Op, infer_outputs
+
+
+class GraphBuilder:
+    """Records one region. Regions of control flow get child builders.
+
+    Attributes:
+        graph: the graph under construction, shared by all builders of one trace.
+        region: where nodes are appended.
+        outer: the builder of the trace during which this trace runs, if any.
+        finished: true once the trace has ended; its tensors cannot be used any more.
+    """
+
+    def __init__(
+        self, name: str, parent: GraphBuilder | None = None, outer: GraphBuilder | None = None
+    ) -> None:
+        self.name = name
+        self.parent = parent
+        self.outer = outer
+        self.finished = False
+        self.on_variable: Callable[[], None] | None = None  # set for a first trace
+        self.lift_hook: Callable[[SymbolicTensor], Tensor] | None = (
+            parent.lift_hook if parent is not None else None
+        )
+        self.region: Region = Graph(name) if parent is None else Region()
+        self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
+        # Outer thing (by id) -> (the thing, kept alive; its parameter here).
+        self.captured: dict[int, tuple[Any, SymbolicTensor]] = {}
+
+    def parameter(self, spec: Spec, name: str = "") -> SymbolicTensor:
+        """A new parameter of the region."""
+        return self._symbolic(self.region.add_param(spec, name), user_origin())
+
+    def record(
+        self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], regions: Sequence[Region] = ()
+    ) -> tuple[SymbolicTensor, ...]:
+        """Append a node for `op`. Inputs are tensors of this trace, or things to capture."""
+        operands = [self.use(x).value for x in inputs]
+        if regions:
+            specs = op.infer(*(v.spec for v in operands), regions=regions, **attrs)
+        else:
+            specs = infer_outputs(op, [v.spec for v in operands], attrs)
+        origin = user_origin()
+        node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
+        return tuple(self._symbolic(v, origin) for v in node.outputs)
+
+    def use(self, x: Any) -> SymbolicTensor:
+        """`x` as a tensor of this region."""
+        if isinstance(x, SymbolicTensor) and x.recorder is self:
+            return x
+        return self.capture(x)
+
+    def capture(self, value: Any) -> SymbolicTensor:
+        """The region's parameter that stands for an outer tensor or variable."""
+        found = self.captured.get(id(value))
+        if found is not None:
+            return found[1]
+        if isinstance(value, SymbolicTensor):
+            self._check_reachable(value)
+        if self.parent is not None:
+            outer = self.parent.use(value)  # shared even when several inner regions capture it
+            again = self.captured.get(id(outer))
+            inner = again[1] if again else self._captured_parameter(outer, outer.value.spec)
+        else:
+            inner = self._captured_parameter(value, value.spec)
+            self.graph.captures.append(value)
+        self.captured[id(value)] = (value, inner)
+        return inner
+
+    def _captured_parameter(self, outer: Any, spec: Spec) -> SymbolicTensor:
+        name = outer.value.name if isinstance(outer, SymbolicTensor) else ""
+        inner = self._symbolic(self.region.add_param(spec, name), user_origin())
+        if isinstance(spec, ResourceSpec):
+            inner.source = getattr(outer, "source", outer)
+        self.captured[id(outer)] = (outer, inner)
+        return inner
+
+    def _check_reachable(self, tensor: SymbolicTensor) -> None:
+        """Only the tensors of enclosing regions (or of an enclosing trace) may be used."""
+        builder: GraphBuilder | None = self
+        while builder is not None:
+            if builder is tensor.recorder:
+                return
+            builder = builder.parent or builder.outer
+        if tensor.recorder.finished:
+            raise tensor.no_value("used in another function")
+        raise errors.InaccessibleTensorError(
+            f"{tensor!r} belongs to a branch or loop of {tensor.recorder.name!r} and is used "
+            f"outside it: return it from the branch or body instead{at(user_origin())}"
+        )
+
+    def captures(self) -> list[SymbolicTensor]:
+        """The outer tensors that became parameters, in parameter order (child builders)."""
+        by_param = {inner.value: outer for outer, inner in self.captured.values()
+                    if isinstance(outer, SymbolicTensor) and outer.recorder is self.parent}
+        return [by_param[p] for p in self.region.params if p in by_param]
+
+    def trace_region(self, fn: Callable[..., Any], specs: Sequence[Spec], name: str = "") -> GraphBuilder:
+        """Trace ``fn(*params)`` into a region of its own; results are the tensors it returns.
+
+        Returns the child builder: its `region`, and `captures()` for the operands to add.
+        """
+        child = GraphBuilder(name or self.name, parent=self)
+        params = [child.parameter(s) for s in specs]
+        try:
+            with recording(child):
+                results = fn(*params)
+                child.region.results = [child.use(t).value for t in results]
+        finally:
+            child.finished = True
+        return child
+
+    def align_captures(self, children: Sequence[GraphBuilder]) -> list[SymbolicTensor]:
+        """Give sibling regions the same captured operands in the same order, and return them.
+
+        Each region's own parameters stay first.
+        """
+        operands: list[SymbolicTensor] = []
+        seen: set[int] = set()
+        for outer in (t for child in children for t in child.captures()):
+            if id(outer) not in seen:
+                seen.add(id(outer))
+                operands.append(outer)
+        for child in children:
+            child._take_params(operands)
+        return operands
+
+    def _take_params(self, operands: Sequence[SymbolicTensor]) -> None:
+        inner = {id(outer): param.value for outer, param in self.captured.values()}
+        captured = {id(inner[id(o)]) for o in operands if id(o) in inner}
+        own = [p for p in self.region.params if id(p) not in captured]
+        rest = [
+            inner.get(id(o)) or Value(o.value.spec, self.region, 0, o.value.name) for o in operands
+        ]
+        self.region.params = own + rest
+        for index, param in enumerate(self.region.params):
+            param.index = index
+
+    def variable_created(self) -> None:
+        """A Variable is being made during the trace; refused where no first call allows it."""
+        if self.parent is not None:
+            self.parent.variable_created()
+        elif self.on_variable is None:
+            raise ValueError(
+                f"{self.name!r} creates a Variable on a call that is not its first. Create it "
+                "once, outside the function or guarded by `if self.v is None`, so that later "
+                f"calls use the same variable{at(user_origin())}"
+            )
+        else:
+            self.on_variable()
+
+    def lift(self, tensor: SymbolicTensor) -> Tensor:
+        """The value of a tensor that depends on no parameter, for a variable's initial value."""
+        evaluate = self.lift_hook
+        if evaluate is None:
+            raise errors.InaccessibleTensorError(
+                f"The initial value of a variable depends on {tensor!r}{at(user_origin())}"
+            )
+        return evaluate(tensor)
+
+    def _symbolic(self, value: Value, origin: Origin | None) -> SymbolicTensor:
+        return SymbolicTensor(value, value.spec, self, origin)
+
+    def finish(self, results: Sequence[Tensor]) -> Graph:
+        """Set the results and end the trace."""
+        self.region.results = [self.use(t).value for t in results]
+        self.finished = True
+        # Captures were appended as they came up; arguments were all made before.
+        return self.graph

@@ -1,0 +1,173 @@
+"""The graph: values, nodes and regions.
+
+A `Region` is a straight list of nodes in program order with parameters and results. Control flow
+is structured: ``cond`` and ``while`` nodes own regions and pass every outer value they use as an
+explicit operand.
+
+    cond   inputs (pred, *operands); regions (then, else), each taking *operands
+    while  inputs (*carried, *invariant); regions (condition, body), each taking all inputs; the
+           body gives the new carried values, which are also the node's outputs
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from treadle.core.origin import Origin
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import Spec
+from treadle.ops.registry import Op
+
+_ids = itertools.count()
+
+
+class Value:
+    """An SSA value: a region's parameter (`producer` is the Region) or a node's output."""
+
+    __slots__ = ("index", "name", "producer", "spec")
+
+    def __init__(self, spec: Spec, producer: Node | Region, index: int, name: str = "") -> None:
+        self.spec = spec
+        self.producer = producer
+        self.index = index
+        self.name = name or f"v{next(_ids)}"
+
+    @property
+    def node(self) -> Node | None:
+        """The node that computes the value; None for a parameter."""
+        return self.producer if isinstance(self.producer, Node) else None
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.spec.shape
+
+    def __repr__(self) -> str:
+        return f"%{self.name}: {self.spec}"
+
+
+class Node:
+    """One operation."""
+
+    __slots__ = ("attrs", "inputs", "op", "origin", "outputs", "region", "regions")
+
+    def __init__(
+        self,
+        op: Op,
+        inputs: Sequence[Value],
+        attrs: Mapping[str, Any],
+        output_specs: Sequence[Spec],
+        regions: Sequence[Region] = (),
+        origin: Origin | None = None,
+    ) -> None:
+        self.op = op
+        self.inputs = list(inputs)
+        self.attrs = dict(attrs)
+        self.regions = list(regions)
+        self.outputs = [Value(s, self, i) for i, s in enumerate(output_specs)]
+        self.origin = origin
+        self.region: Region | None = None  # the region whose list holds the node
+
+    @property
+    def has_effect(self) -> bool:
+        """True when the node or one inside its regions may not be dropped."""
+        if self.op.effect not in (None, "read"):
+            return True
+        return any(node.has_effect for region in self.regions for node in region.nodes)
+
+    @property
+    def is_pure(self) -> bool:
+        """True when nothing in the node reads or changes state."""
+        if self.op.effect is not None:
+            return False
+        return all(node.is_pure for region in self.regions for node in region.nodes)
+
+    def __repr__(self) -> str:
+        outs = ", ".join(map(repr, self.outputs))
+        return f"{outs} = {self.op.name}({', '.join('%' + v.name for v in self.inputs)})"
+
+
+class Region:
+    """Parameters, nodes in program order, results."""
+
+    __slots__ = ("nodes", "params", "results")
+
+    def __init__(self) -> None:
+        self.params: list[Value] = []
+        self.nodes: list[Node] = []
+        self.results: list[Value] = []
+
+    def add_param(self, spec: Spec, name: str = "") -> Value:
+        value = Value(spec, self, len(self.params), name)
+        self.params.append(value)
+        return value
+
+    def append(self, node: Node) -> Node:
+        node.region = self
+        self.nodes.append(node)
+        return node
+
+    def walk(self) -> Iterator[Node]:
+        """All nodes, those of inner regions included, in program order."""
+        for node in self.nodes:
+            yield node
+            for region in node.regions:
+                yield from region.walk()
+
+
+class Graph(Region):
+    """A whole function: its parameters are the arguments and then the captures."""
+
+    __slots__ = ("captures", "name")
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        # The eager tensors and variables behind the last len(captures) parameters.
+        self.captures: list[Any] = []
+
+    @property
+    def arguments(self) -> list[Value]:
+        return self.params[: len(self.params) - len(self.captures)]
+
+    def __str__(self) -> str:
+        from treadle.graph.printer import print_graph
+
+        return print_graph(self)
+
+
+def uses(region: Region) -> dict[Value, int]:
+    """How often each value is read in the region, inner regions and results included."""
+    counts: dict[Value, int] = {}
+    for node in region.walk():
+        for value in itertools.chain(node.inputs, *(r.results for r in node.regions)):
+            counts[value] = counts.get(value, 0) + 1
+    for value in region.results:
+        counts[value] = counts.get(value, 0) + 1
+    return counts
+
+
+def clone_region(region: Region, mapping: dict[Value, Value]) -> Region:
+    """A deep copy; `mapping` gives replacements for outer values and receives the new values."""
+    copy = Region()
+    for param in region.params:
+        mapping[param] = copy.add_param(param.spec, param.name)
+    for node in region.nodes:
+        clone_node(node, copy, mapping)
+    copy.results = [mapping[v] for v in region.results]
+    return copy
+
+
+def clone_node(node: Node, into: Region, mapping: dict[Value, Value]) -> Node:
+    """Append a copy of `node` to `into`, reading mapped values."""
+    copy = Node(
+        node.op,
+        [mapping[v] for v in node.inputs],
+        node.attrs,
+        [v.spec for v in node.outputs],
+        [clone_region(r, mapping) for r in node.regions],
+        node.origin,
+    )
+    mapping.update(zip(node.outputs, copy.outputs, strict=True))
+    return into.append(copy)

@@ -1,0 +1,1 @@
+"""The op registry and the ops, a file per family."""

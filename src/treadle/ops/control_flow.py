@@ -1,0 +1,254 @@
+"""``cond`` and ``while``: Python control flow for eager values, graph nodes for symbolic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.core import dtypes, errors, nest
+from treadle.core.context import context, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, TensorShape, fresh_symbol
+from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.registry import Op, register
+
+
+def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+    """``true_fn()`` or ``false_fn()``, by a scalar boolean.
+
+    With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
+    must return the same structure with the same dtypes.
+
+    Raises:
+        TypeError: the branches return different structures or dtypes.
+    """
+    if not is_symbolic(pred):
+        return true_fn() if bool(pred) else false_fn()
+    _check_predicate(pred, "cond")
+    builder = context.recorder
+    traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
+    structure = _same_branches(traced[0].structure, traced[1].structure)
+    return nest.pack(structure, _finish(builder, COND, [pred], traced))
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+) -> Any:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
+
+    Args:
+        loop_vars: a list or tuple of nested structures; numbers become tensors while tracing.
+        shape_invariants: the same structure of TensorShapes or TensorSpecs, for variables whose
+            shape changes from one iteration to the next.
+        maximum_iterations: an upper bound on the number of iterations.
+        parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
+
+    Raises:
+        TypeError: the body returns another structure or dtype than it was given.
+        ValueError: the body changes a variable's shape and no shape invariant allows it.
+    """
+    loop_vars = tuple(loop_vars)
+    if context.recorder is None:
+        return _run_loop(cond, body, loop_vars, maximum_iterations)
+    if maximum_iterations is not None:
+        return _bounded(cond, body, loop_vars, shape_invariants, maximum_iterations)
+    return _record_loop(cond, body, loop_vars, shape_invariants)
+
+
+def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
+    count = 0
+    while bool(cond(*loop_vars)) and (limit is None or count < int(limit)):
+        loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))
+        count += 1
+    return loop_vars
+
+
+def _as_tuple(result: Any, length: int) -> tuple[Any, ...]:
+    if isinstance(result, list | tuple) and (length != 1 or len(result) == 1):
+        return tuple(result)
+    return (result,)
+
+
+def _bounded(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, limit: Any) -> Any:
+    """The loop with its iterations counted by one more loop variable."""
+    limit = convert_to_tensor(limit, dtypes.int32)
+    result = _record_loop(
+        lambda i, *v: (i < limit) & cond(*v),
+        lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
+        (constant(0), *loop_vars),
+        None if invariants is None else (TensorShape(()), *invariants),
+    )
+    return result[1:]
+
+
+def _record_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any) -> Any:
+    builder = context.recorder
+    start = [_as_value(v) for v in nest.flatten(loop_vars)]
+    specs = _carried_specs(start, invariants)
+
+    def run_cond(*flat: Any) -> Any:
+        result = convert_to_tensor(cond(*nest.pack(loop_vars, flat)))
+        _check_predicate(result, "while_loop")
+        return [result]
+
+    def run_body(*flat: Any) -> Any:
+        return _as_tuple(body(*nest.pack(loop_vars, flat)), len(loop_vars))
+
+    traced = [_trace(builder, run_cond, specs), _trace(builder, run_body, specs)]
+    _check_loop(loop_vars, specs, traced[1])
+    outputs = _finish(builder, WHILE, start, traced)
+    return nest.pack(loop_vars, outputs)
+
+
+def _as_value(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else convert_to_tensor(value)
+
+
+def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
+    """The specs of the loop variables inside the loop: unknown dims get symbols of their own."""
+    specs: list[Spec] = [t.spec for t in start]
+    if invariants is None:
+        return specs
+    shapes = [s.shape if isinstance(s, Spec) else TensorShape(s) for s in _flat_shapes(invariants)]
+    if len(shapes) != len(specs):
+        raise ValueError(
+            f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables{at(user_origin())}"
+        )
+    for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
+        if not shape.is_compatible_with(spec.shape):
+            raise ValueError(
+                f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "
+                f"{shape} does not allow{at(user_origin())}"
+            )
+        specs[i] = spec.with_dims(d if isinstance(d, int) else fresh_symbol() for d in shape.dims)
+    return specs
+
+
+def _flat_shapes(invariants: Any) -> list[Any]:
+    """Leaves of a structure of shapes; a TensorShape or a Spec is a leaf."""
+    if isinstance(invariants, TensorShape | Spec):
+        return [invariants]
+    parts = nest.children(invariants)
+    if parts is None:
+        return [TensorShape(invariants)]
+    return [leaf for _, child in parts for leaf in _flat_shapes(child)]
+
+
+class _Traced:
+    """A traced branch or body: its builder and the structure that it returned."""
+
+    def __init__(self) -> None:
+        self.builder: Any = None
+        self.structure: Any = None
+
+
+def _trace(builder: Any, fn: Callable[..., Any], specs: Sequence[Spec]) -> _Traced:
+    traced = _Traced()
+
+    def run(*params: Any) -> list[Tensor]:
+        with taping(()):  # outer tapes see the whole node, not what is inside
+            traced.structure = fn(*params)
+            return [_leaf(v) for v in nest.flatten(traced.structure)]
+
+    traced.builder = builder.trace_region(run, specs)
+    return traced
+
+
+def _leaf(value: Any) -> Tensor:
+    if value is None:
+        raise TypeError(
+            f"A branch or loop body returned None where a tensor is needed{at(user_origin())}"
+        )
+    return _as_value(value)
+
+
+def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) -> list[Tensor]:
+    """Record the node with the outer values that its regions captured as further operands."""
+    from treadle.ops.registry import run_with_regions
+
+    children = [t.builder for t in traced]
+    captured = builder.align_captures(children)
+    return list(run_with_regions(op, [*operands, *captured], [c.region for c in children]))
+
+
+def _check_predicate(pred: Tensor, what: str) -> None:
+    if pred.dtype is not dtypes.bool or pred.ndim != 0:
+        raise TypeError(
+            f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use a "
+            f"comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}"
+        )
+
+
+def _same_branches(a: Any, b: Any) -> Any:
+    try:
+        nest.assert_same_structure(a, b)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"cond: the branches return different structures: {error}{at(user_origin())}"
+        ) from None
+    return a
+
+
+def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced) -> None:
+    try:
+        nest.assert_same_structure(loop_vars, body.structure)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"while_loop: the body returns another structure than loop_vars: {error}{at(user_origin())}"
+        ) from None
+    paths = [path for path, _ in nest.flatten_with_paths(loop_vars)]
+    for path, before, value in zip(paths, specs, body.builder.region.results, strict=True):
+        after = value.spec
+        if after.dtype is not before.dtype or type(after) is not type(before):
+            raise TypeError(
+                f"while_loop: loop_vars{path} is {spec_text(before)} before an iteration and "
+                f"{spec_text(after)} after it; cast it to one dtype{at(user_origin())}"
+            )
+        if not isinstance(before, ListSpec) and not _dims_fit(before.dims, after.dims):
+            raise ValueError(
+                f"while_loop: loop_vars{path} has shape {before.shape} before an iteration and "
+                f"{after.shape} after it; give shape_invariants with None for the dims that "
+                f"change{at(user_origin())}"
+            )
+
+
+def _dims_fit(before: Sequence[Dim], after: Sequence[Dim]) -> bool:
+    """A dim that is fixed on entry must stay so; one left open by an invariant may be anything."""
+    return len(before) == len(after) and all(
+        a == b or not isinstance(b, int) for b, a in zip(before, after, strict=True)
+    )
+
+
+def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Spec, ...]:
+    then, otherwise = ([v.spec for v in r.results] for r in regions)
+    merged = []
+    for i, (a, b) in enumerate(zip(then, otherwise, strict=True)):
+        if a.dtype is not b.dtype or a.rank != b.rank or type(a) is not type(b):
+            raise TypeError(
+                f"cond: result {i} is {spec_text(a)} in one branch and {spec_text(b)} in the "
+                f"other; both must have one dtype and rank{at(user_origin())}"
+            )
+        dims = [x if x == y else fresh_symbol() for x, y in zip(a.dims, b.dims, strict=True)]
+        merged.append(a.with_dims(dims))
+    return tuple(merged)
+
+
+def _infer_while(*inputs: Spec, regions: Sequence[Any]) -> tuple[Spec, ...]:
+    condition, body = regions
+    if len(condition.results) != 1 or condition.results[0].spec is not TensorSpec((), dtypes.bool):
+        raise errors.InvalidArgumentError(None, None, "while: the condition must give one bool scalar")
+    return tuple(p.spec for p in body.params[: len(body.results)])
+
+
+COND = register(Op("cond", _infer_cond, tags=frozenset({"control_flow"})))
+WHILE = register(Op("while", _infer_while, tags=frozenset({"control_flow"})))

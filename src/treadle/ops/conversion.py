@@ -1,0 +1,269 @@
+"""From Python and NumPy values to tensors, under TensorFlow's dtype rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.context import context
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import TensorShape, shape_text
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.ops.registry import Op, register, run
+
+# Types that convert themselves: type -> fn(value, dtype) -> Tensor. Variables add theirs.
+_converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
+
+
+def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> None:
+    """`convert_to_tensor` calls ``fn(value, dtype)`` for instances of `kind`."""
+    _converters.append((kind, fn))
+
+
+def _const_infer(*, value: NDArray) -> TensorSpec:
+    return TensorSpec(value.shape, dtypes.from_numpy(value.dtype))
+
+
+CONST = register(Op("const", _const_infer, eager=lambda *, value: value, lower="const"))
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:
+    """A tensor with the given value.
+
+    Args:
+        value: a number, nested lists of numbers, an array, or a tensor.
+        dtype: the element type; without it Python floats become float32 and ints int32, and
+            arrays keep their dtype.
+        shape: a scalar is repeated to fill it; otherwise the elements are reshaped to it.
+        name: accepted for TensorFlow programs.
+
+    Raises:
+        TypeError: the value does not convert to the dtype.
+        ValueError: nested lists of uneven lengths; elements that do not fit `shape`.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        tensor = convert_to_tensor(value, wanted)
+        if shape is None:
+            return tensor
+        value = tensor.numpy()
+    array = to_array(value, wanted)
+    if array is value:
+        array = array.copy()  # the caller may change its array later
+    if shape is not None:
+        array = _fill_shape(array, tuple(int(d) for d in shape))
+    return _emit(array)
+
+
+def _fill_shape(array: NDArray, shape: tuple[int, ...]) -> NDArray:
+    if array.size == 1:
+        return np.full(shape, array.reshape(()))
+    if array.size != int(np.prod(shape)):
+        raise ValueError(
+            f"{array.size} elements do not fill the shape {shape_text(shape)}{at(user_origin())}"
+        )
+    return array.reshape(shape)
+
+
+def _emit(array: NDArray) -> Tensor:
+    """A literal: an eager tensor, or a constant node of the graph being traced."""
+    if context.recorder is None:
+        return from_array(array)
+    return run(CONST, value=array)  # type: ignore[no-any-return]
+
+
+def convert_to_tensor(
+    value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
+) -> Tensor:
+    """`value` as a tensor; tensors pass through.
+
+    Args:
+        value: a tensor, variable, array, number or nested lists.
+        dtype: required dtype: a tensor of another one is refused (use `cast`).
+        dtype_hint: preferred dtype for values without one of their own; ignored where it fails.
+        name: accepted for TensorFlow programs.
+    """
+    wanted = None if dtype is None else dtypes.as_dtype(dtype)
+    if isinstance(value, Tensor):
+        return _checked(value, wanted)
+    for kind, convert in _converters:
+        if isinstance(value, kind):
+            return _checked(convert(value, wanted), wanted)
+    if isinstance(value, list | tuple) and _holds_tensor(value):
+        return _stack(value, wanted, dtype_hint)
+    if wanted is None and dtype_hint is not None:
+        try:
+            return _emit(_owned(value, to_array(value, dtypes.as_dtype(dtype_hint))))
+        except (TypeError, ValueError):
+            pass
+    return _emit(_owned(value, to_array(value, wanted)))
+
+
+def _owned(value: Any, array: NDArray) -> NDArray:
+    return array.copy() if isinstance(value, np.ndarray) and np.shares_memory(array, value) else array
+
+
+def _checked(tensor: Any, wanted: DType | None) -> Tensor:
+    if wanted is not None and tensor.dtype is not wanted:
+        raise ValueError(
+            f"Tensor of dtype {tensor.dtype.name} given where {wanted.name} is required; "
+            f"use td.cast(x, td.{wanted.name}): {tensor!r}{at(user_origin())}"
+        )
+    return tensor  # type: ignore[no-any-return]
+
+
+def _holds_tensor(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_holds_tensor(v) for v in value)
+    return isinstance(value, Tensor) or any(isinstance(value, k) for k, _ in _converters)
+
+
+def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
+    """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
+    from treadle.ops.shaping import stack
+
+    found = dtype or _dtype_of(values)
+    parts = [convert_to_tensor(v, None if _holds_tensor(v) else found, hint) for v in values]
+    return stack(parts)
+
+
+def _dtype_of(values: Any) -> DType | None:
+    for value in values:
+        if isinstance(value, list | tuple):
+            found = _dtype_of(value)
+            if found is not None:
+                return found
+        elif _holds_tensor(value):
+            return value.dtype  # type: ignore[no-any-return]
+    return None
+
+
+def to_array(value: Any, dtype: DType | None = None) -> NDArray:
+    """A NumPy array of a supported dtype in C order, from anything but tensors.
+
+    Raises:
+        TypeError: the elements do not convert to `dtype`, or to any dtype.
+        ValueError: ragged nested lists.
+    """
+    if isinstance(value, TensorShape):
+        value = value.as_list()
+    if isinstance(value, np.ndarray | np.generic):
+        array = np.asarray(value)
+        result = _cast_array(array, dtype) if dtype else _native(array)
+    else:
+        result = _from_python(value, dtype)
+    return result if result.flags.c_contiguous else np.ascontiguousarray(result)
+
+
+def _native(array: NDArray) -> NDArray:
+    return array.astype(dtypes.from_numpy(array.dtype).np_dtype, copy=False)
+
+
+def _cast_array(array: NDArray, dtype: DType) -> NDArray:
+    """An array given where `dtype` is asked for: floats narrow silently, as TensorFlow does."""
+    source = dtypes.from_numpy(array.dtype)
+    if source is dtype:
+        return array.astype(dtype.np_dtype, copy=False)
+    if source.is_floating and not (dtype.is_floating or dtype.is_complex):
+        raise TypeError(_refusal(array, dtype))
+    if (source.is_bool != dtype.is_bool) or (source.is_complex and not dtype.is_complex):
+        raise TypeError(_refusal(array, dtype))
+    return array.astype(dtype.np_dtype)
+
+
+def _from_python(value: Any, dtype: DType | None) -> NDArray:
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}") from None
+    if array.dtype == object or array.dtype.kind in "USMmV":
+        raise TypeError(f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}")
+    if dtype is None:
+        return _default_dtype(array, value)
+    kind = array.dtype.kind
+    if array.size and (
+        (kind == "f" and not (dtype.is_floating or dtype.is_complex))
+        or (kind == "c" and not dtype.is_complex)
+        or (kind == "b") != dtype.is_bool
+    ):
+        raise TypeError(_refusal(value, dtype))
+    if kind in "iu" and dtype.is_integer and array.size:
+        low, high = array.min(), array.max()
+        if low < dtype.min or high > dtype.max:
+            raise ValueError(
+                f"{_brief(value)} is out of the range of {dtype.name}{at(user_origin())}"
+            )
+    return array.astype(dtype.np_dtype)
+
+
+def _default_dtype(array: NDArray, value: Any) -> NDArray:
+    """Python floats are float32 and ints int32 (int64 beyond its range); NumPy leaves keep theirs."""
+    if _has_numpy_leaf(value):
+        return _native(array)
+    if array.dtype.kind == "f" or not array.size:
+        return array.astype(np.float32)
+    if array.dtype.kind in "iu":
+        info = np.iinfo(np.int32)
+        fits = array.min() >= info.min and array.max() <= info.max
+        return array.astype(np.int32) if fits else _native(array)
+    return _native(array)
+
+
+def _has_numpy_leaf(value: Any) -> bool:
+    while isinstance(value, list | tuple) and value:
+        value = value[0]
+    return isinstance(value, np.ndarray | np.generic)
+
+
+def _refusal(value: Any, dtype: DType) -> str:
+    return f"Cannot convert {_brief(value)} to a tensor of dtype {dtype.name}{at(user_origin())}"
+
+
+def _brief(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return f"an array of dtype {value.dtype} and shape {value.shape}"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    """Both operands as tensors of one dtype: a Python or NumPy operand takes the tensor's dtype.
+
+    Raises:
+        TypeError: two tensors of different dtypes, or a number that the dtype cannot hold.
+    """
+    x_typed, y_typed = has_dtype(x), has_dtype(y)
+    if x_typed or not y_typed:
+        a = convert_to_tensor(x)
+        b = convert_to_tensor(y) if y_typed else convert_to_tensor(y, dtype=a.dtype)
+    else:
+        b = convert_to_tensor(y)
+        a = convert_to_tensor(x, dtype=b.dtype)
+    if a.dtype is not b.dtype:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; cast one with "
+            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}",
+        )
+    return a, b
+
+
+def has_dtype(value: Any) -> bool:
+    """True for values with a dtype of their own that arithmetic must respect."""
+    return isinstance(value, Tensor) or any(isinstance(value, k) for k, _ in _converters)
+
+
+def is_symbolic(value: Any) -> bool:
+    """True for a tensor of the graph being traced."""
+    return isinstance(value, Tensor) and value.is_symbolic
+
+
+__all__ = [
+    "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic", "to_array",
+]  # fmt: skip

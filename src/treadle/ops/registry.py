@@ -1,0 +1,137 @@
+"""The op registry: one record per op, shared by eager execution, tracing, gradients and lowering."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import Spec, spec_text
+from treadle.core.tensor import Tensor, from_array
+
+Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
+Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
+
+
+class OpCall(NamedTuple):
+    """One executed or traced operation, as gradient rules see it."""
+
+    op: Op
+    inputs: tuple[Any, ...]  # Tensors and Variables
+    attrs: Mapping[str, Any]
+    outputs: tuple[Tensor, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Op:
+    """Everything known about an op.
+
+    Attributes:
+        name: unique, snake case; what the graph printer shows.
+        infer: ``infer(*input_specs, **attrs)`` gives the output spec, or a tuple of them; raises
+            TypeError or InvalidArgumentError for what the op does not accept.
+        eager: ``eager(*ndarrays, **attrs)`` computes with NumPy, exactly in the inferred dtype.
+            It is the reference for the compiler. None only for ops that own regions.
+        gradient: ``gradient(call, *output_grads)`` gives one gradient per input (None where there
+            is none), written with public ops so that it can be traced and differentiated again.
+            None: the op is not differentiable and stops gradients.
+        lower: how the compiler implements the op (see `treadle.ops.lowering`); None means that
+            compiled programs call back into `eager`.
+        effect: None for pure ops; "random", "read", "write" or "io" keep program order and are
+            neither dropped nor merged ("read" may be dropped).
+    """
+
+    name: str
+    infer: Infer
+    eager: Callable[..., Any] | None = None
+    gradient: Gradient | None = None
+    lower: Any = None
+    effect: str | None = None
+    tags: frozenset[str] = field(default_factory=frozenset)
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+OPS: dict[str, Op] = {}
+
+
+def register(op: Op) -> Op:
+    """Add an op to the registry; ValueError for a name that is taken."""
+    if op.name in OPS:
+        raise ValueError(f"Op {op.name!r} is registered twice")
+    OPS[op.name] = op
+    return op
+
+
+def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tuple[Spec, ...]:
+    """The output specs, with the op, its inputs and the user's line added to any error."""
+    try:
+        result = op.infer(*specs, **attrs)
+    except errors.OpError as error:
+        raise type(error)(None, op, _explain(op, specs, error.message)) from None
+    except (TypeError, ValueError) as error:
+        raise type(error)(_explain(op, specs, str(error))) from None
+    return result if isinstance(result, tuple) else (result,)
+
+
+def _explain(op: Op, specs: Sequence[Spec], message: str) -> str:
+    inputs = ", ".join(spec_text(s) for s in specs)
+    return f"{op.name}({inputs}): {message}{at(user_origin())}"
+
+
+def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
+    """Execute or trace an op. Inputs are Tensors (already converted) or Variables.
+
+    Returns a Tensor, or a tuple of Tensors where the op has several outputs.
+    """
+    if context.recorder is None:
+        outputs = _run_eagerly(op, inputs, attrs)
+    else:
+        outputs = context.recorder.record(op, inputs, attrs)
+    if context.tapes:
+        for tape in context.tapes:
+            tape.record(op, inputs, attrs, outputs)
+    return outputs[0] if len(outputs) == 1 else outputs
+
+
+def run_with_regions(op: Op, inputs: Sequence[Any], regions: Sequence[Any]) -> tuple[Tensor, ...]:
+    """Trace an op that owns regions (``cond``, ``while``)."""
+    assert context.recorder is not None
+    outputs = context.recorder.record(op, inputs, {}, regions)
+    for tape in context.tapes:
+        tape.record(op, inputs, {}, outputs)
+    return outputs
+
+
+def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    if op.eager is None:
+        raise errors.UnimplementedError(None, op, f"{op.name} runs only inside a function")
+    try:
+        arrays = [t._array for t in inputs]
+        with np.errstate(all="ignore"):
+            result = op.eager(*arrays, **attrs)
+    except Exception as error:
+        raise _eager_failure(op, inputs, attrs, error) from None
+    if type(result) is tuple:
+        return tuple(from_array(np.asarray(r)) for r in result)
+    return (from_array(result if type(result) is np.ndarray else np.asarray(result)),)
+
+
+def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:
+    """The error to raise when the NumPy code failed: what the shape rule says, if it objects."""
+    if any(getattr(t, "is_symbolic", False) for t in inputs):
+        return error  # a symbolic tensor outside its trace explains itself
+    specs = [t.spec for t in inputs]
+    try:
+        infer_outputs(op, specs, attrs)
+    except Exception as explained:
+        return explained
+    if isinstance(error, errors.OpError):
+        return type(error)(None, op, _explain(op, specs, error.message))
+    return errors.InvalidArgumentError(None, op, _explain(op, specs, str(error)))

@@ -1,0 +1,257 @@
+"""Variable: mutable state, and the ops that read and assign it."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core.context import context, recording, taping
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import ResourceSpec, TensorSpec
+from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
+from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.registry import Op, register, run
+
+READ = register(
+    Op(
+        "read_variable",
+        lambda handle: handle.element,
+        gradient=lambda call, grad: [grad],
+        effect="read",
+        lower="variable",
+    )
+)
+
+
+def _infer_assign(handle: ResourceSpec, value: TensorSpec) -> tuple[()]:
+    if value.dtype is not handle.dtype:
+        raise TypeError(
+            f"cannot assign {value.dtype.name} to a variable of dtype {handle.dtype.name}"
+        )
+    if not value.shape.is_compatible_with(handle.shape):
+        raise ValueError(f"cannot assign shape {value.shape} to a variable of shape {handle.shape}")
+    return ()
+
+
+ASSIGN = register(Op("assign_variable", _infer_assign, effect="write", lower="variable"))
+
+
+class VariableCell(ctypes.Structure):
+    """What compiled programs see of a variable: where its data is, and whether the buffer is
+    also held by somebody else and must be replaced before it is written."""
+
+    _fields_ = (("data", ctypes.c_int64), ("shared", ctypes.c_int64))
+
+
+_names = itertools.count()
+
+
+class Variable:
+    """A tensor-valued state that can be assigned.
+
+    Args:
+        initial_value: a tensor or anything that converts to one, or a function that returns it.
+        trainable: whether gradient tapes watch it by themselves; default True for floats.
+        name: a name for printing and checkpoints.
+        dtype: the dtype to convert `initial_value` to.
+        shape: a more general shape than the initial value's (only its rank must agree).
+
+    Raises:
+        ValueError: created while a function is traced again (only a first call may create).
+    """
+
+    __slots__ = (
+        "__weakref__", "_array", "_cell", "_shared", "constraint", "name", "spec", "trainable",
+    )  # fmt: skip
+
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        initial_value: Any = None,
+        trainable: bool | None = None,
+        validate_shape: bool = True,
+        caching_device: Any = None,
+        name: str | None = None,
+        variable_def: Any = None,
+        dtype: Any = None,
+        import_scope: Any = None,
+        constraint: Callable[[Tensor], Tensor] | None = None,
+        shape: Any = None,
+    ) -> None:
+        recorder: Any = context.recorder
+        if initial_value is None:
+            raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
+        if recorder is not None:
+            recorder.variable_created()
+        with recording(None), taping(()):
+            if callable(initial_value):
+                initial_value = initial_value()
+        if isinstance(initial_value, Tensor) and initial_value.is_symbolic:
+            initial_value = recorder.lift(initial_value)
+        with recording(None), taping(()):
+            value = convert_to_tensor(initial_value, dtype)
+        self._array: NDArray = value._array
+        self._shared = True  # the tensor may live on; copied when first written in place
+        self._cell: VariableCell | None = None
+        self.spec = ResourceSpec(value.shape if shape is None else shape, value.dtype)
+        self.trainable = value.dtype.is_differentiable if trainable is None else trainable
+        self.name = f"{name or 'Variable'}:0"
+        self.constraint = constraint
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype
+
+    @property
+    def shape(self) -> TensorShape:
+        return self.spec.shape
+
+    def get_shape(self) -> TensorShape:
+        return self.spec.shape
+
+    # -- reading -----------------------------------------------------------------------------
+
+    def value(self) -> Tensor:
+        """The current value as a tensor, which later assignments do not change."""
+        return _read(self)
+
+    read_value = value
+
+    def numpy(self) -> Any:
+        """The current value as an array. The caller must not write to it."""
+        if context.recorder is not None:
+            raise NotImplementedError(
+                f"numpy() of variable {self.name!r} inside a function: its value is only known "
+                f"when the function runs; use the variable itself{at(user_origin())}"
+            )
+        self._mark_shared()
+        return self._array if self._array.ndim else self._array[()]
+
+    def _mark_shared(self) -> None:
+        self._shared = True
+        if self._cell is not None:
+            self._cell.shared = 1
+
+    # -- writing -----------------------------------------------------------------------------
+
+    def assign(self, value: Any, use_locking: bool = False, name: str | None = None,
+               read_value: bool = True) -> Variable:
+        """Set the value. Returns the variable.
+
+        Raises:
+            ValueError: the shape differs from the variable's.
+            TypeError: the value does not convert to the variable's dtype.
+        """
+        tensor = value if isinstance(value, Tensor) else convert_to_tensor(value, self.dtype)
+        if context.recorder is None:
+            self._assign_now(tensor)
+        else:
+            run(ASSIGN, self, tensor)
+        return self
+
+    def assign_add(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Variable:
+        """Add `delta` to the value."""
+        return self.assign(self.value() + self._delta(delta))
+
+    def assign_sub(self, delta: Any, use_locking: bool = False, name: str | None = None,
+                   read_value: bool = True) -> Variable:
+        """Subtract `delta` from the value."""
+        return self.assign(self.value() - self._delta(delta))
+
+    def _delta(self, delta: Any) -> Tensor:
+        tensor = convert_to_tensor(delta, dtype_hint=self.dtype)
+        if len(tensor.dims) > self.spec.rank:
+            raise ValueError(
+                f"Variable {self.name!r} has shape {self.shape}; cannot add a value of shape "
+                f"{tensor.shape}{at(user_origin())}"
+            )
+        return tensor
+
+    def _assign_now(self, tensor: Tensor) -> None:
+        spec = tensor.spec
+        if spec.dtype is not self.spec.dtype:
+            raise TypeError(
+                f"Variable {self.name!r} has dtype {self.dtype.name}; cannot assign a tensor of "
+                f"dtype {spec.dtype.name}, use td.cast{at(user_origin())}"
+            )
+        if spec.dims != self.spec.dims and not spec.shape.is_compatible_with(self.spec.shape):
+            raise ValueError(
+                f"Variable {self.name!r} has shape {self.shape}; cannot assign a value of shape "
+                f"{spec.shape}{at(user_origin())}"
+            )
+        self._set_array(tensor._array, shared=True)
+
+    def _set_array(self, array: NDArray, shared: bool) -> None:
+        """Replace the buffer. `shared`: somebody else may hold it."""
+        self._array = array
+        self._shared = shared
+        if self._cell is not None:
+            self._cell.data = array.ctypes.data
+            self._cell.shared = int(shared)
+
+    # -- compiled programs -------------------------------------------------------------------
+
+    def cell(self) -> VariableCell:
+        """The record through which compiled programs reach the buffer; it stays where it is."""
+        if self._cell is None:
+            self._cell = VariableCell(self._array.ctypes.data, int(self._shared))
+        return self._cell
+
+    def make_writable(self) -> None:
+        """Make the buffer this variable's own, copying it if anybody else holds it."""
+        if not self._shared:
+            return
+        held_elsewhere = sys.getrefcount(self._array) > 2 or self._array.base is not None
+        writable = self._array.flags.writeable
+        array = self._array.copy() if held_elsewhere or not writable else self._array
+        self._set_array(array, shared=False)
+
+    # -- printing and identity ---------------------------------------------------------------
+
+    def ref(self) -> Reference:
+        return Reference(self)
+
+    def __repr__(self) -> str:
+        head = f"<td.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
+        if context.recorder is not None:
+            return head + ">"
+        return f"{head}, numpy={np.array_repr(np.asarray(self._array))}>"
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+        array = np.asarray(self.numpy())
+        return array if dtype is None else array.astype(dtype)
+
+    def __hash__(self) -> int:
+        raise TypeError("Variable is unhashable. Use variable.ref() as the key.")
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        copy = Variable(self._array.copy(), self.trainable, name=self.name.removesuffix(":0"))
+        memo[id(self)] = copy
+        return copy
+
+
+def _read(variable: Variable) -> Tensor:
+    if context.recorder is not None:
+        return run(READ, variable)  # type: ignore[no-any-return]
+    variable._mark_shared()
+    array = variable._array
+    tensor = from_owned(array, TensorSpec(array.shape, variable.dtype))
+    for tape in context.tapes:
+        tape.record(READ, (variable,), {}, (tensor,))
+    return tensor
+
+
+def _convert(variable: Variable, dtype: DType | None) -> Tensor:
+    return variable.value()
+
+
+register_converter(Variable, _convert)
