@@ -1,0 +1,1 @@
+"""Workloads in treadle and its peers, timed side by side: `python -m benchmarks --help`."""

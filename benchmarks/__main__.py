@@ -1,0 +1,76 @@
+"""`python -m benchmarks`: run the workloads, print the table, write the JSON."""
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+
+from benchmarks.libraries import LIBRARIES
+from benchmarks.report import make_report, table
+from benchmarks.runner import Runner, Settings
+from benchmarks.workload import all_workloads
+
+
+def parse(arguments: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Time treadle and its peers on the same work, checked to agree first.",
+    )
+    parser.add_argument(
+        "workloads", nargs="*", help="names or beginnings of names; all by default (see --list)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the workloads and stop")
+    parser.add_argument(
+        "--libraries", default=",".join(LIBRARIES), help="comma-separated; default: %(default)s"
+    )
+    parser.add_argument(
+        "--peers-python",
+        default=os.environ.get("TREADLE_PEERS_PYTHON", sys.executable),
+        help="the Python in which the peers are installed, by default this one",
+    )
+    parser.add_argument("--rounds", type=int, default=5, help="interleaved rounds (%(default)s)")
+    parser.add_argument(
+        "--seconds", type=float, default=0.2, help="time a round and library (%(default)s)"
+    )
+    parser.add_argument("--out", type=Path, help="write the report to this JSON file")
+    return parser.parse_args(arguments)
+
+
+def select(names: list[str]) -> dict[str, tuple[str, int]]:
+    """The workloads whose name starts with one of `names`; all of them for none."""
+    workloads = all_workloads()
+    unknown = [n for n in names if not any(w.startswith(n) for w in workloads)]
+    if unknown:
+        raise SystemExit(f"no workload starts with {', '.join(unknown)}; --list shows them all")
+    return {n: w for n, w in workloads.items() if not names or n.startswith(tuple(names))}
+
+
+def main() -> None:
+    options = parse(sys.argv[1:])
+    chosen = select(options.workloads)
+    if options.list:
+        print("\n".join(chosen))
+        return
+    libraries = options.libraries.split(",")
+    if unknown := set(libraries) - set(LIBRARIES):
+        raise SystemExit(f"no library {', '.join(sorted(unknown))}; there are {list(LIBRARIES)}")
+    settings = Settings(libraries, options.peers_python, options.rounds, options.seconds)
+    runner = Runner(settings, log=lambda line: print(line, file=sys.stderr, flush=True))
+    try:
+        found = runner.run(chosen.values())
+        versions = runner.versions()
+    finally:
+        runner.close()
+    rows = {name: {k: e.to_json() for k, e in row.items()} for name, row in found.items()}
+    timing = {"rounds": settings.rounds, "seconds": settings.seconds}
+    report = make_report(rows, versions, timing)
+    if options.out:
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
+    for library, why in runner.missing.items():
+        print(f"{library}: not installed ({why})", file=sys.stderr)
+    print(table(report))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""The libraries compared, and how each of them runs a workload's method."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Library:
+    """`package` is imported and given to the first of `methods` that the workload defines.
+
+    `wrap` makes the method's second argument from the package.
+    """
+
+    name: str
+    package: str
+    methods: tuple[str, ...]
+    wrap: Callable[[Any], Callable[[Any], Any]] | None = None
+    ours: bool = False
+
+
+def eager(_module: Any) -> Callable[[Any], Any]:
+    return lambda f: f
+
+
+_ALL = [
+    Library("treadle", "treadle", ("tf2",), lambda td: td.function, ours=True),
+    Library("treadle-eager", "treadle", ("tf2",), eager, ours=True),
+    Library("numpy", "numpy", ("numpy",)),
+    Library("jax", "jax", ("jax",)),
+    Library("tf", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function),
+    Library(
+        "tf-xla", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function(jit_compile=True)
+    ),
+    Library("torch", "torch", ("torch",), eager),
+    Library("torch-compile", "torch", ("torch",), lambda torch: torch.compile),
+    Library("numba", "numba", ("numba",)),
+]
+
+LIBRARIES = {library.name: library for library in _ALL}

@@ -1,0 +1,91 @@
+"""The runner's side of a worker process."""
+
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, Self
+
+from benchmarks.libraries import LIBRARIES
+
+ROOT = Path(__file__).parent.parent
+
+
+class WorkerError(Exception):
+    """A request that failed in the worker; `missing` when the library is not installed."""
+
+    def __init__(self, text: str, missing: bool = False) -> None:
+        super().__init__(text)
+        self.missing = missing
+
+
+class Process:
+    """A running worker; what it writes to standard error is kept for the report of a crash.
+
+    `cache` is the folder for compile caches on disk. The libraries whose cache is off by default
+    keep one only when `warm`, so that a cold start does not pay for filling it.
+    """
+
+    def __init__(self, library: str, peers_python: str, cache: str, warm: bool = False) -> None:
+        python = sys.executable if LIBRARIES[library].ours or library == "numpy" else peers_python
+        self._log = tempfile.TemporaryFile()  # noqa: SIM115
+        self._child = subprocess.Popen(
+            [python, "-m", "benchmarks.worker", library],
+            cwd=ROOT, env=environment(cache, warm),
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
+        )  # fmt: skip
+
+    def ask(self, method: str, *arguments: Any) -> Any:
+        """The answer of one of the Worker's methods; raises WorkerError."""
+        assert self._child.stdin and self._child.stdout
+        try:
+            pickle.dump((method, arguments), self._child.stdin)
+            self._child.stdin.flush()
+            kind, value = pickle.load(self._child.stdout)
+        except (EOFError, BrokenPipeError):
+            self._log.seek(0)
+            text = self._log.read().decode(errors="replace")[-2000:]
+            raise WorkerError(f"the worker ended (status {self._child.wait()}):\n{text}") from None
+        if kind != "ok":
+            raise WorkerError(value, missing=kind == "missing")
+        return value
+
+    @property
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def close(self) -> None:
+        assert self._child.stdin and self._child.stdout
+        self._child.stdin.close()
+        try:
+            self._child.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+        self._child.stdout.close()
+        self._log.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+
+def environment(cache: str, warm: bool) -> dict[str, str]:
+    """The worker's environment: this checkout importable, compile caches under `cache`."""
+    opted_in = {
+        "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax",
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
+    }
+    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
+        "TREADLE_CACHE_DIR": f"{cache}/treadle",
+        "TORCHINDUCTOR_CACHE_DIR": f"{cache}/torch",
+        **(opted_in if warm else {}),
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+    }

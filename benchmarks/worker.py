@@ -1,0 +1,93 @@
+"""A process that runs the workloads of one library: requests come in and answers go out as pickles.
+
+It imports neither NumPy nor the library before it is asked to: importing is itself a workload.
+"""
+
+import os
+import pickle
+import sys
+import traceback
+import types
+from typing import Any, BinaryIO
+
+from benchmarks.libraries import LIBRARIES
+from benchmarks.measure import call, measure, measure_once
+from benchmarks.workload import Job, load
+
+
+class Worker:
+    """Holds the job in hand and answers one request at a time."""
+
+    def __init__(self, library: str) -> None:
+        self.library = LIBRARIES[library]
+        self.job: Job | None = None
+
+    def prepare(self, place: tuple[str, int]) -> list[Any] | None:
+        """Build the job and return the results of its first calls; None: no such method."""
+        workload = load(place)
+        self.job = workload.job(self.library)
+        if self.job is None:
+            return None
+        return [as_arrays(call(self.job)) for _ in range(workload.checks)]
+
+    def time(self, seconds: float) -> Any:
+        assert self.job is not None
+        return measure(self.job, seconds)
+
+    def first(self, place: tuple[str, int]) -> Any:
+        """(timing, results) of a fresh workload's only call; None: no such method."""
+        job = load(place).job(self.library)
+        if job is None:
+            return None
+        timing, result = measure_once(job)
+        return timing, [as_arrays(result)]
+
+    def drop(self) -> None:
+        self.job = None
+
+    def version(self) -> str:
+        module = __import__(self.library.package)
+        return str(getattr(module, "__version__", "?"))
+
+
+def as_arrays(value: Any) -> Any:
+    """NumPy arrays in place of a library's tensors, in lists in place of any containers."""
+    import numpy as np
+
+    if value is None or isinstance(value, (str, types.ModuleType)):
+        return None
+    if isinstance(value, dict):
+        value = [value[key] for key in sorted(value)]
+    if isinstance(value, (list, tuple)):
+        return [as_arrays(item) for item in value]
+    if hasattr(value, "detach"):
+        value = value.detach()
+    return np.array(value)
+
+
+def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer (method, arguments) until the requests end: ("ok", value) or ("error", text)."""
+    while True:
+        try:
+            method, arguments = pickle.load(requests)
+        except EOFError:
+            return
+        try:
+            answer = "ok", getattr(worker, method)(*arguments)
+        except ImportError as error:
+            answer = "missing", str(error)
+        except Exception:
+            answer = "error", traceback.format_exc()
+        pickle.dump(answer, answers)
+        answers.flush()
+
+
+def main() -> None:
+    # Libraries print to standard output at will: the answers get a descriptor of their own.
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    serve(Worker(sys.argv[1]), sys.stdin.buffer, answers)
+
+
+if __name__ == "__main__":
+    main()

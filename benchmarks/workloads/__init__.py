@@ -1,0 +1,1 @@
+"""A file per family; each has a list WORKLOADS."""
