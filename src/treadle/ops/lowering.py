@@ -1,0 +1,164 @@
+"""How ops become loop nests: a rule gives one output element as an expression of input elements.
+
+    Compute(rule, kind)   rule(call, index) -> kernel.ir.Expr for the output element at `index`
+    Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
+    None                  no lowering: compiled programs call the op's NumPy implementation
+
+A rule reads inputs through ``call.inputs[k](index)``. The runtime decides whether that is a load
+from memory or, when the producer is fused into the same kernel, the producer's own expression.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, TypeAlias
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim
+from treadle.core.spec import Spec
+from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, apply, const
+
+
+class Access(Protocol):
+    """Reads an element of an input."""
+
+    def __call__(
+        self, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0
+    ) -> Expr:
+        """The element at `index`; where `valid` is false `fill`, and memory is not touched."""
+
+
+class LowerCall(Protocol):
+    """What a rule sees of the node being lowered."""
+
+    inputs: Sequence[Access]
+    specs: Sequence[Spec]  # of the inputs
+    out: Spec  # of the output being computed
+    which: int  # its number, for ops with several outputs
+    attrs: Mapping[str, Any]
+
+    def axis(self, extent: Dim) -> Axis:
+        """A new axis, to reduce over."""
+
+
+Rule: TypeAlias = "Callable[[LowerCall, Sequence[Index]], Expr]"
+Kind: TypeAlias = Literal["elementwise", "view", "gather", "reduce"]
+
+
+@dataclass(frozen=True)
+class Compute:
+    """A rule and its cost class, which fusion goes by.
+
+    elementwise: reads each input once per output element, at the same (broadcast) position.
+    view: only moves elements (transpose, slice, pad, concat): free to fold into its consumer.
+    gather: reads at positions that depend on data.
+    reduce: contains reductions; fused only with consumers over the same rows.
+    """
+
+    rule: Rule
+    kind: Kind
+
+
+@dataclass(frozen=True)
+class Library:
+    """A routine of the runtime, by name; it receives the node's specs and attrs."""
+
+    name: str
+
+
+def elementwise(fn: str, operand_dtype: DType | None = None) -> Compute:
+    """Lowering of an op that is one function of the kernel table, with broadcasting."""
+
+    def rule(call: LowerCall, index: Sequence[Index]) -> Expr:
+        return apply(fn, *broadcast_inputs(call, index))
+
+    return Compute(rule, "elementwise")
+
+
+def elementwise_rule(build: Callable[..., Expr]) -> Compute:
+    """Lowering of an elementwise op from ``build(call, *elements)``."""
+
+    def rule(call: LowerCall, index: Sequence[Index]) -> Expr:
+        return build(call, *broadcast_inputs(call, index))
+
+    return Compute(rule, "elementwise")
+
+
+def broadcast_inputs(call: LowerCall, index: Sequence[Index]) -> list[Expr]:
+    """The element of every input that belongs to an output position, under broadcasting."""
+    return [
+        access(broadcast_index(spec.dims, call.out.dims, index))
+        for access, spec in zip(call.inputs, call.specs, strict=True)
+    ]
+
+
+def broadcast_index(
+    dims: Sequence[Dim], out_dims: Sequence[Dim], index: Sequence[Index]
+) -> list[Index]:
+    """The index into an array of `dims` broadcast to `out_dims`."""
+    tail = list(index)[len(index) - len(dims) :]
+    outer = list(out_dims)[len(out_dims) - len(dims) :]
+    # A dim of 1 that stays 1 keeps its index: it is 0 anyway.
+    return [
+        Affine((), 0) if dim == 1 and out != 1 else i
+        for dim, out, i in zip(dims, outer, tail, strict=True)
+    ]
+
+
+def index_expr(index: Index) -> Expr:
+    """An index as an int64 expression."""
+    if isinstance(index, Expr):
+        return index if index.dtype is dtypes.int64 else apply_cast(index)
+    total: Expr | None = None
+    for axis, coefficient in index.terms:
+        term: Expr = Iota(axis)
+        if coefficient != 1:
+            term = apply("mul", term, _dim_expr(coefficient))
+        total = term if total is None else apply("add", total, term)
+    if total is None:
+        return _dim_expr(index.offset)
+    return total if index.offset == 0 else apply("add", total, _dim_expr(index.offset))
+
+
+def apply_cast(value: Expr) -> Expr:
+    from treadle.kernel.ir import cast
+
+    return cast(value, dtypes.int64)
+
+
+def _dim_expr(dim: Dim) -> Expr:
+    return const(dim, dtypes.int64) if isinstance(dim, int) else Extent(dim)
+
+
+def add_index(index: Index, offset: Dim) -> Index:
+    """``index + offset``."""
+    if isinstance(index, Affine):
+        return affine(index.terms, index.offset + offset)
+    return apply("add", index_expr(index), _dim_expr(offset))
+
+
+def scale_index(index: Index, factor: Dim) -> Index:
+    """``index * factor``."""
+    if isinstance(index, Affine):
+        return affine([(a, c * factor) for a, c in index.terms], index.offset * factor)
+    return apply("mul", index_expr(index), _dim_expr(factor))
+
+
+def sum_index(a: Index, b: Index) -> Index:
+    """``a + b``."""
+    if isinstance(a, Affine) and isinstance(b, Affine):
+        return affine((*a.terms, *b.terms), a.offset + b.offset)
+    return apply("add", index_expr(a), index_expr(b))
+
+
+def divide_index(index: Index, divisor: Dim) -> tuple[Index, Index]:
+    """``(index // divisor, index % divisor)`` of a non-negative index."""
+    if divisor == 1:
+        return index, Affine((), 0)
+    if isinstance(index, Affine) and not index.terms and isinstance(index.offset, int) \
+            and isinstance(divisor, int):
+        return Affine((), index.offset // divisor), Affine((), index.offset % divisor)
+    value, by = index_expr(index), _dim_expr(divisor)
+    return apply("floordiv", value, by), apply("mod", value, by)
