@@ -1,0 +1,245 @@
+"""The reference interpreter: runs a graph node by node with the ops' NumPy implementations.
+
+It is the oracle for passes and compiled programs, and the fallback where nothing is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.context import recording, taping
+from treadle.core.origin import at
+from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
+from treadle.core.tensor import from_array
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.state import Variable
+from treadle.runtime.scope import Scope
+
+# What NumPy raises for operands it cannot handle.
+_WRAPPED = (errors.OpError, ValueError, TypeError, ArithmeticError, IndexError)
+
+# What a graph value is while it runs: an ndarray, a Variable behind a handle, or a list value.
+Runtime = Any
+
+
+def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False) -> list[Runtime]:
+    """Run `graph` and return its results.
+
+    Args:
+        arrays: a value for every parameter, captures included: ndarrays, and Variables for
+            resource handles.
+        check_numerics: raise InvalidArgumentError at the first op that gives a NaN or infinity.
+
+    Raises:
+        InvalidArgumentError: an argument does not fit its parameter, or an op fails; the message
+            names the op, the shapes and the user's line.
+    """
+    if len(arrays) != len(graph.params):
+        raise errors.InvalidArgumentError(
+            None, None, f"{graph.name} takes {len(graph.params)} values, got {len(arrays)}"
+        )
+    values = [_argument(graph, p, a) for p, a in zip(graph.params, arrays, strict=True)]
+    interpreter = _Interpreter(check_numerics)
+    with recording(None), taping(()), np.errstate(all="ignore"):
+        return interpreter.region(graph, values, Scope())
+
+
+def evaluate(value: Value) -> Runtime:
+    """The value of a graph value that depends on no parameter (a lifted initial value).
+
+    Raises:
+        InaccessibleTensorError: it does depend on a parameter.
+    """
+    region = Region()
+    region.nodes = _dependencies(value)
+    region.results = [value]
+    with recording(None), taping(()), np.errstate(all="ignore"):
+        return _Interpreter(False).region(region, [], Scope())[0]
+
+
+def _dependencies(value: Value) -> list[Node]:
+    """The nodes that `value` needs, in program order."""
+    needed: dict[Node, None] = {}
+    stack: list[tuple[Value, bool]] = [(value, False)]
+    while stack:
+        item, expanded = stack.pop()
+        node = item.node
+        if node is None:
+            raise errors.InaccessibleTensorError(
+                f"%{item.name} is an argument or capture and has no value before the call"
+            )
+        if node in needed:
+            continue
+        if expanded:
+            needed[node] = None
+        else:
+            stack.append((item, True))
+            stack += [(v, False) for v in reversed(node.inputs)]
+    return list(needed)
+
+
+def _argument(graph: Graph, param: Value, value: Runtime) -> Runtime:
+    """`value` as what the parameter takes; its dtype is checked here, its shape when bound."""
+    spec = param.spec
+    if isinstance(spec, ResourceSpec):
+        fits = isinstance(value, Variable) and value.dtype is spec.dtype
+        given = repr(value)
+    elif isinstance(spec, TensorSpec):
+        value = np.asarray(value)
+        fits = value.dtype == spec.dtype.np_dtype
+        given = f"an array of dtype {value.dtype} and shape {value.shape}"
+    else:
+        return value
+    if not fits:
+        raise errors.InvalidArgumentError(
+            None, None, f"{graph.name}: %{param.name} takes {spec_text(spec)}, got {given}"
+        )
+    return value
+
+
+class _Interpreter:
+    def __init__(self, check_numerics: bool) -> None:
+        self.check_numerics = check_numerics
+
+    def region(self, region: Region, args: Sequence[Runtime], scope: Scope) -> list[Runtime]:
+        """Run a region on the values of its parameters."""
+        env: dict[Value, Runtime] = {}
+        for param, arg in zip(region.params, args, strict=True):
+            _bind(scope, param, arg)
+            env[param] = arg
+        for node in region.nodes:
+            inputs = [env[v] for v in node.inputs]
+            outputs = self.node(node, inputs, scope)
+            for value, result in zip(node.outputs, outputs, strict=True):
+                env[value] = result
+        return [env[v] for v in region.results]
+
+    def node(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+        """The outputs of one node."""
+        structured = _STRUCTURED.get(node.op.name)
+        if structured is not None:
+            outputs = structured(self, node, inputs, scope)
+        else:
+            outputs = _run_op(node, inputs, scope)
+        try:
+            for value, result in zip(node.outputs, outputs, strict=True):
+                _bind(scope, value, result)
+        except errors.OpError as error:
+            raise _failure(node, inputs, error) from None
+        if self.check_numerics and node.inputs:  # a constant may well be infinite
+            _check_finite(node, inputs, outputs)
+        return outputs
+
+    def cond(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+        branch = node.regions[0 if inputs[0] else 1]
+        return self.region(branch, inputs[1:], scope.child())
+
+    def loop(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+        condition, body = node.regions
+        count = len(body.results)
+        carried, invariant = inputs[:count], inputs[count:]
+        while self.region(condition, [*carried, *invariant], scope.child())[0]:
+            carried = self.region(body, [*carried, *invariant], scope.child())
+        return carried
+
+    def call(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+        return self.region(node.regions[0], inputs, Scope())
+
+
+_STRUCTURED = {
+    "cond": _Interpreter.cond,
+    "while": _Interpreter.loop,
+    "call": _Interpreter.call,
+}
+
+
+def _bind(scope: Scope, value: Value, actual: Runtime) -> None:
+    if isinstance(value.spec, TensorSpec):
+        scope.bind(value.spec, actual.shape)
+    elif isinstance(value.spec, ResourceSpec):
+        scope.bind(value.spec, actual._array.shape)
+
+
+def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+    """One plain op through its NumPy implementation."""
+    op = node.op
+    try:
+        if op.name == "read_variable":
+            return [_read(inputs[0])]
+        if op.name == "assign_variable":
+            inputs[0]._assign_now(from_array(inputs[1]))
+            return []
+        if op.eager is None:
+            raise errors.UnimplementedError(None, op, f"{op.name} has no NumPy implementation")
+        attrs = {name: scope.resolve(attr) for name, attr in node.attrs.items()}
+        result = op.eager(*inputs, **attrs)
+    except _WRAPPED as error:  # a Python callback's own exceptions pass unchanged
+        raise _failure(node, inputs, error) from error
+    outputs = result if isinstance(result, tuple) else (result,)
+    if len(outputs) != len(node.outputs):  # an op without outputs returns None or ()
+        outputs = ()
+    return [_as_value(node, v, r) for v, r in zip(node.outputs, outputs, strict=True)]
+
+
+def _read(variable: Variable) -> Runtime:
+    """A snapshot: the variable copies its buffer before it next writes in place."""
+    variable._mark_shared()
+    return variable._array
+
+
+def _as_value(node: Node, value: Value, result: Any) -> Runtime:
+    """An op's result in the inferred dtype; an op that breaks its own rule is our bug."""
+    if not isinstance(value.spec, TensorSpec):
+        return result
+    array = result if isinstance(result, np.ndarray) else np.asarray(result)
+    if array.dtype != value.spec.dtype.np_dtype:
+        raise errors.InternalError(
+            None,
+            node.op,
+            f"{node.op.name} gave dtype {array.dtype} where its shape rule says "
+            f"{value.spec.dtype.name}{at(node.origin)}",
+        )
+    return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Exception:
+    """The exception to raise for a node that failed: TF's type, the op, the shapes, the line."""
+    message = error.message if isinstance(error, errors.OpError) else str(error)
+    kind = type(error) if isinstance(error, errors.OpError) else errors.InvalidArgumentError
+    operands = ", ".join(map(_describe, inputs))
+    return kind(None, node.op, f"{node.op.name}({operands}): {message}{at(node.origin)}")
+
+
+def _describe(value: Runtime) -> str:
+    if isinstance(value, np.ndarray):
+        return spec_text(array_spec(value))
+    return spec_text(value.spec) if isinstance(value, Variable) else repr(value)
+
+
+def _check_finite(node: Node, inputs: Sequence[Runtime], outputs: Sequence[Runtime]) -> None:
+    for number, array in enumerate(outputs):
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "fcV":
+            continue
+        finite = np.isfinite(array)
+        if not finite.all():
+            raise _not_finite(node, inputs, number, array, finite)
+
+
+def _not_finite(
+    node: Node, inputs: Sequence[Runtime], number: int, array: Any, finite: Any
+) -> errors.InvalidArgumentError:
+    first = tuple(int(i) for i in np.argwhere(~finite)[0])
+    what = "NaN" if np.isnan(array[first]) else "infinity"
+    which = f" (output {number})" if len(node.outputs) > 1 else ""
+    operands = ", ".join(map(_describe, inputs))
+    return errors.InvalidArgumentError(
+        None,
+        node.op,
+        f"{node.op.name}({operands}){which} gave {what} at index {list(first)}, "
+        f"{int(np.size(finite) - np.count_nonzero(finite))} of {finite.size} elements are not "
+        f"finite{at(node.origin)}",
+    )
