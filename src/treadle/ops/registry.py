@@ -25,6 +25,7 @@ class OpCall(NamedTuple):
     inputs: tuple[Any, ...]  # Tensors and Variables
     attrs: Mapping[str, Any]
     outputs: tuple[Tensor, ...]
+    needed: tuple[bool, ...] = ()  # which inputs' gradients are wanted; empty: all
 
 
 @dataclass(frozen=True, eq=False)
