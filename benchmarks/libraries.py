@@ -23,15 +23,18 @@ def eager(_module: Any) -> Callable[[Any], Any]:
     return lambda f: f
 
 
+def xla(tf: Any) -> Callable[[Any], Any]:
+    wrap: Callable[[Any], Any] = tf.function(jit_compile=True)
+    return wrap
+
+
 _ALL = [
     Library("treadle", "treadle", ("tf2",), lambda td: td.function, ours=True),
     Library("treadle-eager", "treadle", ("tf2",), eager, ours=True),
     Library("numpy", "numpy", ("numpy",)),
     Library("jax", "jax", ("jax",)),
     Library("tf", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function),
-    Library(
-        "tf-xla", "tensorflow", ("tensorflow", "tf2"), lambda tf: tf.function(jit_compile=True)
-    ),
+    Library("tf-xla", "tensorflow", ("tensorflow", "tf2"), xla),
     Library("torch", "torch", ("torch",), eager),
     Library("torch-compile", "torch", ("torch",), lambda torch: torch.compile),
     Library("numba", "numba", ("numba",)),
