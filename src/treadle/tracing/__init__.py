@@ -1,0 +1,1 @@
+"""`@function`: signatures, the cache of traces, concrete functions and their fast calls."""

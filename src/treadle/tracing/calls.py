@@ -1,0 +1,247 @@
+"""Fast calls: a Python function generated per signature that checks a call's arguments and runs
+the compiled program, without building keys or walking structures.
+
+A plan takes the arguments as one tuple and gives the result, or `MISS` where they do not match
+exactly; then the next plan, and at last the general path, is tried. Plans only ever say MISS too
+often, never too rarely.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from treadle.core.context import context
+from treadle.core.shapes import SymbolicDim
+from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
+from treadle.core.tensor import Tensor
+from treadle.ops.state import Variable
+from treadle.tracing import settings
+from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.signature import ObjectKey
+from treadle.tracing.trace import _Result
+
+MISS: Any = object()
+Plan: TypeAlias = Callable[[tuple[Any, ...]], Any]
+
+
+def make_plan(concrete: ConcreteFunction, args: Sequence[Any], input_signature: Any) -> Plan | None:
+    """A plan for calls like this one, or None where the arguments are of kinds it cannot check."""
+    writer = _PlanWriter(concrete)
+    try:
+        return writer.write(args)
+    except _NoPlan:
+        return None
+
+
+class _NoPlan(Exception):
+    """The arguments or results need the general path."""
+
+
+class _PlanWriter:
+    """Writes the source of one plan. `names` are the constants that it closes over."""
+
+    def __init__(self, concrete: ConcreteFunction) -> None:
+        self.concrete = concrete
+        self.lines: list[str] = []
+        self.names: dict[str, Any] = {
+            "context": context, "settings": settings, "MISS": MISS, "Tensor": Tensor,
+            "ndarray": np.ndarray, "new": object.__new__,
+        }  # fmt: skip
+        self.params = iter(concrete.graph.arguments)
+        self.inputs: list[str] = []
+        self.count = 0
+
+    def write(self, args: Sequence[Any]) -> Plan:
+        self.emit("if context.recorder is not None or context.tapes or settings.run_eagerly:")
+        self.emit("    return MISS")
+        self.sequence("args", args, "tuple")
+        if next(self.params, None) is not None:
+            raise _NoPlan  # an argument that was filled in by a default
+        self.call()
+        source = "def plan(args):\n" + "\n".join(f"    {line}" for line in self.lines)
+        exec(compile(source, f"<treadle plan of {self.concrete.name}>", "exec"), self.names)
+        plan: Plan = self.names["plan"]
+        return plan
+
+    def emit(self, line: str) -> None:
+        self.lines.append(line)
+
+    def fresh(self, stem: str) -> str:
+        self.count += 1
+        return f"{stem}{self.count}"
+
+    def constant(self, value: Any, stem: str = "c") -> str:
+        name = self.fresh(stem)
+        self.names[name] = value
+        return name
+
+    def miss_if(self, test: str) -> None:
+        self.emit(f"if {test}:")
+        self.emit("    return MISS")
+
+    # -- arguments ---------------------------------------------------------------------------
+
+    def argument(self, place: str, value: Any) -> None:
+        """Checks for the argument held by the variable `place`, which now is `value`."""
+        kind = type(value)
+        if isinstance(value, Tensor | np.ndarray | np.generic):
+            self.tensor(place)
+        elif isinstance(value, Variable):
+            self.variable(place, value)
+        elif kind in (list, tuple):
+            self.miss_if(f"type({place}) is not {kind.__name__}")
+            self.sequence(place, value, kind.__name__)
+        elif kind is dict:
+            self.mapping(place, value)
+        else:
+            self.python_value(place, value)
+
+    def sequence(self, place: str, values: Sequence[Any], kind: str) -> None:
+        self.miss_if(f"len({place}) != {len(values)}")
+        parts = [self.fresh("a") for _ in values]
+        if parts:
+            self.emit(f"{', '.join(parts)}, = {place}")
+        for part, value in zip(parts, values, strict=True):
+            self.argument(part, value)
+
+    def mapping(self, place: str, value: dict[Any, Any]) -> None:
+        self.miss_if(f"type({place}) is not dict or len({place}) != {len(value)}")
+        try:
+            keys = sorted(value)
+        except TypeError:
+            raise _NoPlan from None
+        for key in keys:
+            if not isinstance(key, str | int):
+                raise _NoPlan
+            part = self.fresh("a")
+            self.emit(f"{part} = {place}.get({key!r}, MISS)")
+            self.miss_if(f"{part} is MISS")
+            self.argument(part, value[key])
+
+    def tensor(self, place: str) -> None:
+        param = next(self.params, None)
+        if param is None or not isinstance(param.spec, TensorSpec):
+            raise _NoPlan
+        array = self.fresh("x")
+        test = self.exact if is_static(param.spec) else self.open_dims
+        test(place, array, param.spec)
+        self.inputs.append(array)
+
+    def exact(self, place: str, array: str, spec: Spec) -> None:
+        """A tensor with this very spec, or a contiguous array of its dtype and shape."""
+        known = self.constant(spec, "S")
+        dtype = self.constant(spec.dtype.np_dtype, "D")
+        self.emit(f"if type({place}) is Tensor:")
+        self.emit(f"    if {place}._spec is not {known} and {place}.spec is not {known}:")
+        self.emit("        return MISS")
+        self.emit(f"    {array} = {place}._array")
+        self.emit(f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
+                  f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:")
+        self.emit(f"    {array} = {place}")
+        self.emit("else:")
+        self.emit("    return MISS")
+
+    def open_dims(self, place: str, array: str, spec: Spec) -> None:
+        """The dtype, rank and fixed dims of a spec with symbols, each symbol used once."""
+        if any(isinstance(d, SymbolicDim) and not _is_plain(d) for d in spec.dims):
+            raise _NoPlan
+        dtype = self.constant(spec.dtype.np_dtype, "D")
+        self.emit(f"if type({place}) is Tensor:")
+        self.emit(f"    {array} = {place}._array")
+        self.emit(f"elif type({place}) is ndarray and {place}.flags.c_contiguous:")
+        self.emit(f"    {array} = {place}")
+        self.emit("else:")
+        self.emit("    return MISS")
+        shape = self.fresh("s")
+        self.emit(f"{shape} = {array}.shape")
+        fixed = [f"{shape}[{i}] != {d}" for i, d in enumerate(spec.dims) if isinstance(d, int)]
+        tests = [f"{array}.dtype is not {dtype}", f"len({shape}) != {spec.rank}", *fixed]
+        self.miss_if(" or ".join(tests))
+
+    def variable(self, place: str, value: Variable) -> None:
+        next(self.params, None)
+        self.miss_if(f"{place} is not {self.constant(value, 'v')}")
+        self.inputs.append(place)
+
+    def python_value(self, place: str, value: Any) -> None:
+        kind = type(value)
+        if value is None or kind is bool:
+            self.miss_if(f"{place} is not {value}")
+        elif kind in (int, str, bytes):
+            literal = self.constant(value)
+            self.miss_if(f"{place} is not {literal} and (type({place}) is not {kind.__name__} "
+                         f"or {place} != {literal})")
+        elif kind is float:
+            self.float_value(place, value)
+        else:
+            self.identity(place, value)
+
+    def float_value(self, place: str, value: float) -> None:
+        if math.isnan(value):
+            raise _NoPlan
+        test = f"type({place}) is not float or {place} != {self.constant(value)}"
+        if value == 0:  # 0.0 == -0.0
+            copysign = self.constant(math.copysign)
+            test += f" or {copysign}(1.0, {place}) != {math.copysign(1.0, value)}"
+        self.miss_if(test)
+
+    def identity(self, place: str, value: Any) -> None:
+        key = ObjectKey(value)  # weak: the plan must not keep the object alive
+        self.miss_if(f"{self.constant(key._ref)}() is not {place}")
+
+    # -- the call and its results ------------------------------------------------------------
+
+    def call(self) -> None:
+        """Runs the program on the collected inputs and the captures."""
+        captured = [
+            self.constant(c if isinstance(c, Variable) else c._array)
+            for c in self.concrete.graph.captures
+            if not getattr(c, "is_symbolic", False)
+        ]
+        if len(captured) != len(self.concrete.graph.captures):
+            raise _NoPlan
+        run = self.constant(self.concrete.executable.run)
+        results = [self.fresh("r") for _ in self.concrete.outputs]
+        target = f"{', '.join(results)}, = " if results else ""
+        self.emit(f"{target}{run}([{', '.join([*self.inputs, *captured])}])")
+        tensors = [
+            self.wrap(r, spec) for r, spec in zip(results, self.concrete.outputs, strict=True)
+        ]
+        self.emit(f"return {self.result(self.concrete.result_structure, tensors)}")
+
+    def wrap(self, array: str, spec: Spec) -> str:
+        if isinstance(spec, ListSpec):
+            raise _NoPlan
+        tensor = self.fresh("t")
+        known = self.constant(spec, "S") if is_static(spec) else "None"
+        self.emit(f"{tensor} = new(Tensor)")
+        self.emit(f"{tensor}._array = {array}")
+        self.emit(f"{tensor}._spec = {known}")
+        return tensor
+
+    def result(self, structure: Any, tensors: list[str]) -> str:
+        """The source of the structured result."""
+        if structure is None:
+            return "None"
+        if isinstance(structure, _Result):
+            return tensors[structure.index]
+        if type(structure) in (list, tuple):
+            parts = [self.result(s, tensors) for s in structure]
+            if type(structure) is list:
+                return f"[{', '.join(parts)}]"
+            return f"({', '.join(parts)},)" if parts else "()"
+        if type(structure) is dict and all(isinstance(k, str | int) for k in structure):
+            pairs = [f"{k!r}: {self.result(v, tensors)}" for k, v in structure.items()]
+            return f"{{{', '.join(pairs)}}}"
+        raise _NoPlan
+
+
+def _is_plain(dim: SymbolicDim) -> bool:
+    """A lone symbol, which any size fits."""
+    return len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
+
+

@@ -1,0 +1,215 @@
+"""ConcreteFunction: one traced graph, compiled on its first call."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core import errors, nest
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.tensor import Tensor, from_owned
+from treadle.graph.ir import Graph
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.state import Variable
+from treadle.tracing.signature import Arguments
+from treadle.tracing.trace import Trace, results_of
+
+
+class ConcreteFunction:
+    """A function for one signature.
+
+    Calling it takes the tensor arguments of that signature, by position or by name.
+
+    Attributes:
+        graph: the traced graph, before any pass.
+        name: the Python function's name.
+        captured_inputs: eager tensors and variables used by the function besides its arguments.
+    """
+
+    def __init__(self, trace: Trace, arguments: Arguments, name: str, order: int = 0) -> None:
+        self.graph: Graph = trace.graph
+        self.name = name
+        self.order = order
+        self._trace = trace
+        self._arguments = arguments.pack(
+            [_describe(leaf, spec) for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)]
+        )
+        self._lock = threading.Lock()
+        self._executable: Any = None
+        self._gradient: Any = None
+
+    # -- description -------------------------------------------------------------------------
+
+    @property
+    def captured_inputs(self) -> list[Any]:
+        return list(self.graph.captures)
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """The captured variables."""
+        return tuple(c for c in self.graph.captures if isinstance(c, Variable))
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def inputs(self) -> list[TensorSpec]:
+        """The specs of the tensor arguments, then of the captures."""
+        return [v.spec for v in self.graph.params]  # type: ignore[misc]
+
+    @property
+    def outputs(self) -> list[Spec]:
+        return [v.spec for v in self.graph.results]
+
+    @property
+    def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """(args, kwargs) with a TensorSpec for every tensor."""
+        return self._arguments
+
+    @property
+    def structured_outputs(self) -> Any:
+        """The result's structure with a TensorSpec for every tensor."""
+        return results_of(self._trace.structure, self.outputs)
+
+    # -- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run with tensor arguments: the flat ones of the signature, by position or name.
+
+        Raises:
+            TypeError: too few or too many arguments, or unknown names.
+            InvalidArgumentError: a dtype or shape differs from the signature's.
+        """
+        leaves = self._match_structure(args, kwargs)
+        if leaves is None:
+            leaves = self._match_flat(args, kwargs)
+        return self.call_flat(leaves)
+
+    def _match_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        """The tensor leaves where the arguments have the signature's own structure."""
+        try:
+            nest.assert_same_structure(self._arguments, (args, kwargs))
+        except (TypeError, ValueError):
+            return None
+        flat = nest.flatten((args, kwargs))
+        expected = nest.flatten(self._arguments)
+        for given, want in zip(flat, expected, strict=True):
+            if not isinstance(want, Spec) and given is not want and given != want:
+                raise TypeError(
+                    f"{self.name}: this concrete function was traced for the Python value "
+                    f"{want!r} and cannot take {given!r}{at(user_origin())}"
+                )
+        return [g for g, w in zip(flat, expected, strict=True) if isinstance(w, Spec)]
+
+    def _match_flat(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        params = self.graph.arguments
+        names = [p.name for p in params]
+        given = dict(zip(names, args, strict=False)) | kwargs
+        if len(args) > len(names) or set(given) != set(names):
+            wanted = ", ".join(f"{p.name}: {p.spec}" for p in params) or "none"
+            raise TypeError(
+                f"{self.name}: expected the tensor arguments ({wanted}), got {len(args)} by "
+                f"position and {sorted(kwargs)} by name{at(user_origin())}"
+            )
+        return [given[n] for n in names]
+
+    def call_flat(self, leaves: Sequence[Any]) -> Any:
+        """Run with the tensor and variable arguments in parameter order."""
+        inputs = [
+            self._checked(leaf, p.spec, p.name)
+            for leaf, p in zip(leaves, self.graph.arguments, strict=True)
+        ]
+        return results_of(self._trace.structure, self.run([*inputs, *self.graph.captures]))
+
+    def _checked(self, leaf: Any, spec: Spec, name: str) -> Any:
+        if isinstance(spec, ResourceSpec):
+            return leaf
+        tensor = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, spec.dtype)
+        given = tensor.spec
+        if given is not spec and not (
+            given.dtype is spec.dtype and given.shape.is_compatible_with(spec.shape)
+        ):
+            raise errors.InvalidArgumentError(
+                None, None, f"{self.name}: argument {name!r} is {given}, expected {spec}"
+                f"{at(user_origin())}"
+            )
+        return tensor
+
+    def run(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """The flat results for all parameters' values (arguments, then captures)."""
+        if context.recorder is not None:
+            from treadle.graph.replay import replay
+
+            return list(replay(self.graph, inputs))
+        if context.tapes:
+            from treadle.tracing.gradient import run_taped
+
+            return run_taped(self, inputs)
+        return self.execute(inputs)
+
+    def execute(self, inputs: Sequence[Any]) -> list[Tensor]:
+        """Run the compiled program, unseen by tapes."""
+        arrays = [x if isinstance(x, Variable) else x._array for x in inputs]
+        results = self.executable.run(arrays)
+        return [_wrap(array) for array in results]
+
+    @property
+    def executable(self) -> Any:
+        """The compiled program (treadle.runtime.Executable), made on first use."""
+        if self._executable is None:
+            from treadle.runtime import compile as compile_graph
+
+            with self._lock:
+                if self._executable is None:
+                    self._executable = compile_graph(self.graph)
+        return self._executable
+
+    @property
+    def leaf_specs(self) -> list[Spec | None]:
+        """For every leaf of the arguments its parameter's spec, None for Python values."""
+        return self._trace.leaves
+
+    @property
+    def result_structure(self) -> Any:
+        """The returned structure with markers, for `results_of`."""
+        return self._trace.structure
+
+    def __repr__(self) -> str:
+        return f"<ConcreteFunction {self.pretty_signature()}>"
+
+    def pretty_signature(self) -> str:
+        """``name(x: f32[2, 3], training=True) -> f32[]``"""
+        args, kwargs = self._arguments
+        shown = [_show(a) for a in args] + [f"{k}={_show(v)}" for k, v in kwargs.items()]
+        return f"{self.name}({', '.join(shown)}) -> {_show(self.structured_outputs)}"
+
+    pretty_printed_signature = pretty_signature
+
+
+def _wrap(array: Any) -> Tensor:
+    from treadle.core.spec import array_spec
+
+    return from_owned(array, array_spec(array))
+
+
+def _describe(leaf: Any, spec: Spec | None) -> Any:
+    return leaf if spec is None else spec
+
+
+def _show(value: Any) -> str:
+    text = nest.map_structure(lambda v: _Text(str(v) if isinstance(v, Spec) else repr(v)), value)
+    return repr(text)
+
+
+class _Text:
+    """Prints as the text it holds, inside lists and dicts too."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def __repr__(self) -> str:
+        return self.text

@@ -1,0 +1,3 @@
+"""Switches of tracing."""
+
+run_eagerly = False

@@ -1,0 +1,243 @@
+"""What a call looks like to the cache: which arguments are tensors, and a key for the rest.
+
+Tensors and NumPy arrays count by dtype and shape, Python numbers and strings by type and value,
+nested structures by their form, variables by dtype and shape, other objects by identity.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import inspect
+import types
+import weakref
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import nest
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import Spec, TensorSpec, array_spec
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.state import Variable
+
+_BY_VALUE = (bool, int, str, bytes, type(None), type(Ellipsis), DType, TensorShape, enum.Enum, slice)
+
+
+class ObjectKey:
+    """Identifies an object without keeping it alive, where it can be referenced weakly."""
+
+    __slots__ = ("_hash", "_ref")
+
+    def __init__(self, obj: Any) -> None:
+        self._hash = id(obj)
+        try:
+            self._ref: Callable[[], Any] = weakref.ref(obj)
+        except TypeError:
+            self._ref = lambda: obj
+
+    @property
+    def target(self) -> Any:
+        """The object, or None once it has died."""
+        return self._ref()
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, ObjectKey) and self.target is other.target is not None
+
+    def __repr__(self) -> str:
+        target = self.target
+        return "<a dead object>" if target is None else f"<{type(target).__name__} object>"
+
+
+def is_tensor_leaf(value: Any) -> bool:
+    """True for what a trace sees as a tensor."""
+    return isinstance(value, Tensor | np.ndarray | np.generic | TensorSpec)
+
+
+def leaf_spec(value: Any) -> TensorSpec:
+    """The spec under which a tensor leaf is traced."""
+    if isinstance(value, Tensor):
+        return value.spec
+    if isinstance(value, TensorSpec):
+        return value
+    return array_spec(np.asarray(value))
+
+
+def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
+    """The key of one leaf. `aliases` numbers the variables of the call in order of appearance."""
+    if is_tensor_leaf(value):
+        return leaf_spec(value)
+    if isinstance(value, Variable):
+        return ("variable", value.spec, value.trainable, aliases.setdefault(id(value), len(aliases)))
+    if isinstance(value, float | complex):
+        return type(value), repr(value)  # NaN equals itself here and -0.0 is not 0.0
+    if isinstance(value, _BY_VALUE):
+        return type(value), _hashable(value)
+    return ObjectKey(value)
+
+
+def _hashable(value: Any) -> Hashable:
+    return (value.start, value.stop, value.step) if isinstance(value, slice) else value
+
+
+def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Hashable:
+    """The key of a nested structure; appends its leaves to `leaves`."""
+    parts = nest.children(value)
+    if parts is None:
+        leaves.append(value)
+        return leaf_key(value, aliases)
+    keys = tuple(structure_key(child, leaves, aliases) for _, child in parts)
+    names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
+    return type(value), names, keys
+
+
+class Arguments:
+    """One call's arguments, bound to the function's parameters.
+
+    Attributes:
+        args, kwargs: as the Python function will be called.
+        leaves: the leaves of (args, kwargs) in order.
+        key: the cache key.
+    """
+
+    __slots__ = ("args", "key", "kwargs", "leaves")
+
+    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.args, self.kwargs = args, kwargs
+        self.leaves: list[Any] = []
+        self.key = structure_key((args, kwargs), self.leaves, {})
+
+    def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """(args, kwargs) with the leaves replaced."""
+        packed: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack((self.args, self.kwargs), leaves)
+        return packed
+
+
+class FunctionSignature:
+    """The Python signature of a function, with an optional tensor signature over it."""
+
+    def __init__(self, fn: Callable[..., Any], input_signature: Any, name: str) -> None:
+        self.name = name
+        self.parameters = _python_signature(fn)
+        self.input_signature: tuple[Any, ...] | None = None
+        if input_signature is not None:
+            self.input_signature = tuple(_check_signature(input_signature))
+            self._check_fits()
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
+        """Arguments in canonical form: defaults filled in, keywords moved to their positions.
+
+        Raises:
+            TypeError: the arguments do not fit the parameters or the input signature.
+        """
+        if self.parameters is not None:
+            try:
+                bound = self.parameters.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}{at(user_origin())}") from None
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        if self.input_signature is not None:
+            args = self._convert(args)
+        return Arguments(args, kwargs)
+
+    def _check_fits(self) -> None:
+        assert self.input_signature is not None
+        if self.parameters is None:
+            return
+        try:
+            self.parameters.bind(*self.input_signature)
+        except TypeError as error:
+            raise TypeError(
+                f"input_signature with {len(self.input_signature)} entries does not fit "
+                f"{self.name}{self.parameters}: {error}"
+            ) from None
+
+    def _convert(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Arguments converted to the input signature; further ones must be defaults."""
+        specs = self.input_signature
+        assert specs is not None
+        if len(args) < len(specs):
+            raise TypeError(
+                f"{self.name}(): {len(args)} arguments for an input_signature of {len(specs)}"
+                f"{at(user_origin())}"
+            )
+        converted = [
+            _convert_nested(value, spec, f"argument {i}", self.name)
+            for i, (value, spec) in enumerate(zip(args, specs, strict=False))
+        ]
+        return (*converted, *args[len(specs) :])
+
+
+def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
+    parts = nest.children(spec)
+    if parts is None:
+        return _convert_leaf(value, spec, place, name)
+    given = nest.children(value)
+    if given is None or [k for k, _ in given] != [k for k, _ in parts]:
+        raise TypeError(
+            f"{name}(): {place} has another structure than the input_signature: expected "
+            f"{spec!r}, got {value!r}{at(user_origin())}"
+        )
+    converted = [
+        _convert_nested(v, s, f"{place}[{k!r}]", name)
+        for (k, v), (_, s) in zip(given, parts, strict=True)
+    ]
+    return nest.rebuild(spec, converted)
+
+
+def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return value
+    if isinstance(value, TensorSpec):
+        given: Spec = value
+    else:
+        try:
+            value = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"{name}(): {place} does not convert to {spec}: {error}"
+            ) from None
+        given = value.spec
+    if not spec.is_compatible_with(given):
+        raise TypeError(
+            f"{name}(): {place} is {given}, which does not fit the input_signature's "
+            f"{spec!r}{at(user_origin())}"
+        )
+    return value
+
+
+def _python_signature(fn: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fn)
+    except (TypeError, ValueError):
+        return None  # a builtin without one: arguments are taken as they come
+
+
+def _check_signature(signature: Any) -> list[Any]:
+    if isinstance(signature, TensorSpec) or not isinstance(signature, list | tuple):
+        raise TypeError(
+            f"input_signature must be a list or tuple of nested TensorSpecs, got {signature!r}"
+        )
+    for leaf in nest.flatten(signature):
+        if not isinstance(leaf, Spec):
+            raise TypeError(f"input_signature may hold only TensorSpecs, got {leaf!r}")
+    return list(signature)
+
+
+def display_name(fn: Any) -> str:
+    """The name of a function for messages."""
+    if isinstance(fn, functools.partial):
+        return display_name(fn.func)
+    if isinstance(fn, types.MethodType):
+        return fn.__func__.__name__
+    return getattr(fn, "__name__", None) or type(fn).__name__

@@ -1,0 +1,193 @@
+"""Runs a Python function once with symbolic arguments and gives the graph of what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core import nest
+from treadle.core.context import context, recording, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.graph.builder import GraphBuilder
+from treadle.graph.ir import Graph, Region, Value, clone_node
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.state import Variable
+from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_spec
+
+
+@dataclass
+class Trace:
+    """What one trace gave.
+
+    Attributes:
+        graph: parameters are the tensor and variable arguments in order, then the captures.
+        leaves: for every leaf of the arguments, its parameter's spec or None for Python values.
+        structure: what the function returned, with result numbers in place of tensors.
+        created_variables: whether the function made variables.
+    """
+
+    graph: Graph
+    leaves: list[Spec | None]
+    structure: Any
+    created_variables: bool
+
+
+class _Result:
+    """Stands for result number `index` in a trace's structure; None results have no number."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+def trace(fn: Callable[..., Any], arguments: Arguments, name: str, may_create: bool) -> Trace:
+    """Call ``fn`` with symbolic tensors in place of tensor arguments, recording a graph.
+
+    Args:
+        may_create: whether Variables may be created (a function's first call only).
+
+    Raises:
+        whatever `fn` raises; TypeError when it returns something that is not a tensor.
+    """
+    builder = GraphBuilder(name, outer=context.recorder)  # type: ignore[arg-type]
+    created = [False]
+    if may_create:
+        builder.on_variable = lambda: created.__setitem__(0, True)
+    builder.lift_hook = lambda tensor: lift(builder, tensor)
+    names = _parameter_names(arguments)
+    specs = [_parameter_spec(leaf) for leaf in arguments.leaves]
+    leaves: list[Any] = []
+    for leaf, spec, label in zip(arguments.leaves, specs, names, strict=True):
+        leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))
+    args, kwargs = arguments.pack(leaves)
+    try:
+        with recording(builder), taping(()):
+            result = fn(*args, **kwargs)
+            structure, results = _collect(result, name)
+            graph = builder.finish(results)
+    finally:
+        builder.finished = True
+    return Trace(graph, specs, structure, created[0])
+
+
+def _parameter_spec(leaf: Any) -> Spec | None:
+    if is_tensor_leaf(leaf):
+        spec = leaf_spec(leaf)
+        return spec.with_fresh_symbols() if isinstance(leaf, TensorSpec) else TensorSpec(
+            spec.shape, spec.dtype
+        )
+    return leaf.spec if isinstance(leaf, Variable) else None
+
+
+def _parameter(builder: GraphBuilder, leaf: Any, spec: Spec, label: str) -> Any:
+    """The trace's stand-in for an argument. A variable argument stays itself, bound to its
+    parameter, so that attributes and assignments work on it."""
+    parameter = builder.parameter(spec, label)
+    if isinstance(spec, ResourceSpec):
+        parameter.source = leaf
+        builder.captured[id(leaf)] = (leaf, parameter)
+        return leaf
+    return parameter
+
+
+def _parameter_names(arguments: Arguments) -> list[str]:
+    """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``."""
+    names: list[str] = []
+    taken: set[str] = set()
+    for path, _ in nest.flatten_with_paths((arguments.args, arguments.kwargs)):
+        words = "".join(c if c.isalnum() else " " for c in path).split()
+        base = "_".join(words[1:]) or "x"
+        if base[0].isdigit():
+            base = f"arg{base}"
+        name, number = base, 1
+        while name in taken:
+            name, number = f"{base}_{number}", number + 1
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _collect(result: Any, name: str) -> tuple[Any, list[Tensor]]:
+    """The result's structure with `_Result` leaves, and the tensors in order."""
+    results: list[Tensor] = []
+
+    def leaf(value: Any) -> Any:
+        if value is None:
+            return None
+        results.append(_as_result(value, name))
+        return _Result(len(results) - 1)
+
+    return nest.map_structure(leaf, result), results
+
+
+def _as_result(value: Any, name: str) -> Tensor:
+    try:
+        return convert_to_tensor(value)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name!r} returned a {type(value).__name__}, which is not a tensor: a function must "
+            "return tensors, variables, numbers, None, or nested structures of them"
+            f"{at(user_origin())}"
+        ) from None
+
+
+def results_of(structure: Any, tensors: Any) -> Any:
+    """The user's result: `structure` with its `_Result` leaves replaced by tensors."""
+    return nest.map_structure(
+        lambda leaf: tensors[leaf.index] if isinstance(leaf, _Result) else leaf, structure
+    )
+
+
+def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
+    """The value of a traced tensor that does not depend on arguments: a variable's initial value.
+
+    Raises:
+        ValueError: it depends on an argument or on a value inside a branch or loop.
+    """
+    from treadle.core.tensor import from_array
+    from treadle.runtime import interpreter
+
+    region: Region = tensor.recorder.region
+    needed = _slice(region, tensor.value)
+    captured = {
+        param.value: outer for outer, param in builder.captured.values() if outer is not param
+    }
+    graph, mapping = Graph("initial_value"), {}
+    for value in _outer_values(needed, tensor.value):
+        outer = captured.get(value)
+        if outer is None or tensor.recorder is not builder:
+            raise ValueError(
+                "The initial value of a variable that is created inside a function may not depend "
+                f"on the function's arguments or on a branch or loop: {tensor!r}. Pass a function "
+                f"as initial_value, or create the variable outside{at(user_origin())}"
+            )
+        mapping[value] = graph.add_param(value.spec, value.name)
+        graph.captures.append(outer)
+    for node in needed:
+        clone_node(node, graph, mapping)
+    graph.results = [mapping[tensor.value]]
+    with recording(None), taping(()):
+        inputs = [c if isinstance(c, Variable) else c._array for c in graph.captures]
+        return from_array(interpreter.run(graph, inputs)[0])
+
+
+def _slice(region: Region, value: Value) -> list[Any]:
+    """The nodes of the region that `value` depends on, in order."""
+    wanted = {value}
+    needed = []
+    for node in reversed(region.nodes):
+        if wanted.intersection(node.outputs):
+            needed.append(node)
+            wanted.update(node.inputs)
+    return needed[::-1]
+
+
+def _outer_values(nodes: list[Any], result: Value) -> list[Value]:
+    """Values that are read but computed by none of the nodes, each once."""
+    made = {v for node in nodes for v in node.outputs}
+    reads = [v for node in nodes for v in node.inputs] + [result]
+    return list(dict.fromkeys(v for v in reads if v not in made))
