@@ -10,9 +10,10 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.context import context
+from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, spec_text
-from treadle.core.tensor import Tensor, from_array
+from treadle.core.tensor import Tensor, from_array, from_owned
 
 Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
@@ -120,8 +121,14 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
     if type(result) is tuple:
-        return tuple(from_array(np.asarray(r)) for r in result)
-    return (from_array(result if type(result) is np.ndarray else np.asarray(result)),)
+        return tuple(_wrap(r) for r in result)
+    return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
+
+
+def _wrap(result: Any) -> Tensor:
+    if isinstance(result, ListValue):
+        return from_owned(result, result.spec)  # type: ignore[arg-type]
+    return from_array(np.asarray(result))
 
 
 def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:
