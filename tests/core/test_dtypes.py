@@ -1,0 +1,60 @@
+import pickle
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from treadle.core import dtypes
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=lambda d: d.name)
+def test_every_dtype_round_trips(dtype):
+    assert dtypes.as_dtype(dtype) is dtype
+    assert dtypes.as_dtype(dtype.name) is dtype
+    assert dtypes.as_dtype(dtype.as_numpy_dtype) is dtype
+    assert dtypes.from_numpy(np.dtype(dtype.as_numpy_dtype)) is dtype
+    assert dtypes.BY_SHORT[dtype.short] is dtype
+    assert pickle.loads(pickle.dumps(dtype)) is dtype
+    assert dtype.size == np.dtype(dtype.as_numpy_dtype).itemsize
+
+
+@pytest.mark.parametrize(
+    ("python", "dtype"),
+    [(float, dtypes.float32), (int, dtypes.int32), (bool, dtypes.bool), (complex, dtypes.complex128)],
+)
+def test_python_types_map_as_in_tensorflow(python, dtype):
+    assert dtypes.as_dtype(python) is dtype
+
+
+def test_equality_accepts_names_and_numpy_types():
+    assert dtypes.float32 == "float32"
+    assert dtypes.float32 == np.float32
+    assert dtypes.float32 != dtypes.float64
+    assert dtypes.float32 != "no such dtype"
+    assert dtypes.float32 is not None
+    assert hash(dtypes.float32) == hash(dtypes.as_dtype("float32"))
+
+
+def test_kinds():
+    assert dtypes.bfloat16.is_floating and not dtypes.bfloat16.is_integer
+    assert dtypes.uint8.is_integer and dtypes.uint8.is_unsigned
+    assert dtypes.bool.is_bool and not dtypes.bool.is_integer
+    assert dtypes.complex64.is_complex and dtypes.complex64.real_dtype is dtypes.float32
+
+
+def test_limits():
+    assert (dtypes.int8.min, dtypes.int8.max) == (-128, 127)
+    assert dtypes.float32.max == np.finfo(np.float32).max
+    assert dtypes.bfloat16.max == ml_dtypes.finfo(ml_dtypes.bfloat16).max
+    with pytest.raises(TypeError, match="complex64"):
+        _ = dtypes.complex64.max
+
+
+@pytest.mark.parametrize("bad", ["flot32", None, object(), np.dtype("U3"), np.dtype("O")])
+def test_what_is_no_dtype_is_refused(bad):
+    with pytest.raises(TypeError):
+        dtypes.as_dtype(bad)
+
+
+def test_big_endian_arrays_have_a_dtype():
+    assert dtypes.from_numpy(np.dtype(">f4")) is dtypes.float32
