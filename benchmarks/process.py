@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
@@ -58,7 +59,8 @@ class Process:
 
     def close(self) -> None:
         assert self._child.stdin and self._child.stdout
-        self._child.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended by itself, a request still in the pipe
+            self._child.stdin.close()
         try:
             self._child.wait(timeout=20)
         except subprocess.TimeoutExpired:

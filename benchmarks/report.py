@@ -103,9 +103,11 @@ def cell_text(cell: dict[str, Any] | None) -> str:
 
 
 def microseconds(value: float) -> str:
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}" if value >= 1 else f"{value:.3f}"
+    """Three significant digits, or whole microseconds."""
+    for limit, digits in ((0.9995, 3), (9.995, 2), (99.95, 1)):
+        if value < limit:
+            return f"{value:.{digits}f}"
+    return f"{value:,.0f}"
 
 
 def markdown(lines: list[list[str]]) -> str:

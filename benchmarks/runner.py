@@ -60,7 +60,8 @@ class Runner:
 
     def versions(self) -> dict[str, str]:
         """The versions of the libraries that took part."""
-        return {library: p.ask("version") for library, p in self._processes.items() if p.alive}
+        present = {k: p for k, p in self._processes.items() if k not in self.missing and p.alive}
+        return {library: process.ask("version") for library, process in present.items()}
 
     def close(self) -> None:
         self._stack.close()

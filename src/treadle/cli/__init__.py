@@ -1,0 +1,5 @@
+"""The `treadle` command."""
+
+from .main import main
+
+__all__ = ["main"]

@@ -1,0 +1,91 @@
+"""`treadle bench`: eager against graph for a set of workloads; a table, JSON and a plot."""
+
+import argparse
+import json
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from treadle.bench import BenchmarkResult, benchmark
+from treadle.bench.workloads import WORKLOADS
+from treadle.version import __version__
+
+from .errors import UsageError
+
+
+def run(options: argparse.Namespace) -> None:
+    console = Console()
+    names = [name for name in WORKLOADS if (options.only or "").lower() in name.lower()]
+    if not names:
+        raise UsageError(f"no workload is called {options.only!r}: {', '.join(WORKLOADS)}")
+    check_writable(options.json, options.plot)
+    results = {}
+    for name in names:
+        with console.status(f"timing {name}"):
+            function, arguments = WORKLOADS[name]()
+            results[name] = benchmark(function, *arguments)
+    console.print(table(results))
+    options.json.write_text(json.dumps(report(results), indent=1) + "\n")
+    console.print(f"wrote {options.json}")
+    plot(results, options.plot, console)
+
+
+def check_writable(*files: Path) -> None:
+    """Refuse a file that cannot be written before minutes go into its contents."""
+    for file in files:
+        if not os.access(file if file.exists() else file.absolute().parent, os.W_OK):
+            raise UsageError(f"cannot write {file}")
+
+
+def table(results: dict[str, BenchmarkResult]) -> Table:
+    shown = Table(title=f"eager against graph, µs a call, on {os.cpu_count()} cores")
+    shown.add_column("workload")
+    for heading in ("eager", "graph", "speed-up", "first call (ms)"):
+        shown.add_column(heading, justify="right")
+    for name, result in results.items():
+        shown.add_row(
+            name,
+            f"{result.eager * 1e6:,.1f}",
+            f"{result.graph * 1e6:,.1f}",
+            f"{result.speedup:.1f} x",
+            f"{result.first_call * 1e3:,.0f}",
+        )
+    return shown
+
+
+def report(results: dict[str, BenchmarkResult]) -> dict[str, Any]:
+    return {
+        "treadle": __version__,
+        "python": platform.python_version(),
+        "machine": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "workloads": {name: result.to_json() for name, result in results.items()},
+    }
+
+
+def plot(results: dict[str, BenchmarkResult], file: Path, console: Console) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        console.print("no plot: matplotlib is missing; pip install 'treadle[plot]' brings it")
+        return
+    figure = Figure(figsize=(8, 1.2 + 0.7 * len(results)), layout="constrained")
+    axes = figure.add_subplot()
+    rows = range(len(results))
+    for offset, label in ((-0.2, "eager"), (0.2, "graph")):
+        times = [getattr(result, label) * 1e6 for result in results.values()]
+        bars = axes.barh([row + offset for row in rows], times, height=0.38, label=label)
+        axes.bar_label(bars, [f"{time:,.1f}" for time in times], padding=3)
+    axes.set_yticks(list(rows), list(results))
+    axes.invert_yaxis()
+    axes.set_xscale("log")
+    axes.margins(x=0.15)
+    axes.set_xlabel("µs a call (logarithmic)")
+    axes.set_title("treadle: eager against graph")
+    axes.legend()
+    figure.savefig(file, dpi=150)
+    console.print(f"wrote {file}")

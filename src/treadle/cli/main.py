@@ -1,0 +1,70 @@
+"""Arguments of the command line; each subcommand's module is imported when it is chosen."""
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from treadle.version import __version__
+
+from .errors import UsageError
+
+
+class Parser(argparse.ArgumentParser):
+    """Reports a wrong argument in one line instead of after the whole usage."""
+
+    def error(self, message: str) -> NoReturn:
+        raise UsageError(f"{message} (see {self.prog} --help)")
+
+
+def parser() -> argparse.ArgumentParser:
+    top = Parser(prog="treadle", description="Decorate, inspect and benchmark Python functions.")
+    top.add_argument("--version", action="version", version=f"treadle {__version__}")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    demo = commands.add_parser("demo", help="train a small CNN on digits, eager and graph")
+    demo.add_argument("--epochs", type=positive, default=10, help="default: %(default)s")
+
+    bench = commands.add_parser("bench", help="time eager against graph")
+    bench.add_argument("--only", help="the workloads whose name contains this text")
+    bench.add_argument("--json", type=Path, default=Path("treadle-bench.json"), metavar="FILE")
+    bench.add_argument("--plot", type=Path, default=Path("treadle-bench.png"), metavar="FILE")
+
+    inspect = commands.add_parser("inspect", help="show the stages of a function")
+    inspect.add_argument("function", metavar="MODULE:FUNCTION")
+    inspect.add_argument(
+        "--args",
+        nargs="*",
+        default=[],
+        metavar="ARG",
+        help="what to trace it with: float32[3,4], int32[], or a Python literal",
+    )
+    inspect.add_argument("--stage", action="append", metavar="NAME", help="only this stage")
+    return top
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, not {value}")
+    return value
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns the exit status (2 for a wrong command line)."""
+    try:
+        options = parser().parse_args(argv)
+        importlib.import_module(f"treadle.cli.{options.command}").run(options)
+    except UsageError as error:
+        print(f"treadle: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("treadle: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe (head, less) has gone; Python would complain again at exit.
+        sys.stderr.close()
+        return 141
+    return 0
