@@ -1,0 +1,112 @@
+"""Variable: values, sharing of buffers, errors."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from treadle.core.context import recording
+from treadle.graph.builder import GraphBuilder
+from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.state import Variable
+from treadle.runtime import interpreter
+
+
+def test_assignments():
+    v = Variable([1.0, 2.0], name="w")
+    assert v.name == "w:0" and v.trainable and v.shape == [2]
+    assert v.assign([3, 4]) is v
+    v.assign_add([1.0, 1.0]).assign_sub(convert_to_tensor([2.0, 0.0]))
+    np.testing.assert_array_equal(v.numpy(), [2, 5])
+
+
+def test_a_read_keeps_its_value():
+    v = Variable([1.0, 2.0])
+    before = v.value()
+    array = v.numpy()
+    v.make_writable()
+    v._array[0] = 9.0  # as a compiled program writes
+    assert before.numpy()[0] == 1.0 and array[0] == 1.0 and v.numpy()[0] == 9.0
+
+
+def test_the_initial_array_is_not_aliased():
+    array = np.array([1.0, 2.0], np.float32)
+    v = Variable(array)
+    array[0] = 7
+    assert v.numpy()[0] == 1
+
+
+def test_buffers_are_copied_only_when_shared():
+    v = Variable([1.0])
+    v.make_writable()
+    buffer = v._array
+    v.make_writable()
+    assert v._array is buffer
+    tensor = v.value()
+    v.make_writable()
+    assert v._array is not tensor._array
+
+
+def test_the_cell_follows_the_buffer():
+    v = Variable([1.0, 2.0])
+    cell = v.cell()
+    assert cell.shared == 1
+    v.make_writable()
+    assert cell.shared == 0 and cell.data == v._array.ctypes.data
+    v.assign([3.0, 4.0])
+    assert cell.shared == 1 and cell.data == v._array.ctypes.data
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        ([1.0, 2.0, 3.0], ValueError, ["(2,)", "(3,)", "w:0"]),
+        (constant([1, 2]), TypeError, ["float32", "int32", "w:0"]),
+    ],
+)
+def test_bad_assignments_change_nothing(value, error, words):
+    v = Variable([1.0, 2.0], name="w")
+    with pytest.raises(error) as info:
+        v.assign(value)
+    for word in [*words, "test_state.py"]:
+        assert word in str(info.value)
+    np.testing.assert_array_equal(v.numpy(), [1, 2])
+
+
+def test_integers_are_not_trainable_by_default():
+    assert not Variable(3).trainable
+    assert not Variable(3.0, trainable=False).trainable
+
+
+def test_initial_value_may_be_a_function():
+    assert Variable(lambda: constant(2.0)).numpy() == 2.0
+    with pytest.raises(ValueError, match="initial_value"):
+        Variable()
+
+
+def test_reads_and_writes_keep_their_order_in_a_graph():
+    v = Variable(1.0)
+    builder = GraphBuilder("f")
+    with recording(builder):
+        first = v.value()
+        v.assign(convert_to_tensor(5.0))
+        second = v.value()
+    graph = builder.finish([first, second])
+    assert interpreter.run(graph, [v]) == [1.0, 5.0]
+    assert v.numpy() == 5.0
+
+
+def test_a_variable_cannot_be_created_while_tracing_again():
+    builder = GraphBuilder("f")
+    with recording(builder), pytest.raises(ValueError, match=r"not its first.*\n.*test_state.py"):
+        Variable(1.0)
+
+
+def test_identity_and_copies():
+    v = Variable([1.0])
+    assert v.ref() == v.ref() and v.ref().deref() is v
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(v)
+    other = copy.deepcopy(v)
+    other.assign([2.0])
+    assert v.numpy()[0] == 1.0
