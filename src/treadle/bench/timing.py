@@ -33,7 +33,7 @@ def calls_per_block(call: Call) -> int:
 
 def blocks(call: Call, number: int) -> Sequence[float]:
     """Seconds a call, for each of the blocks that fit into a round."""
-    found = []
+    found: list[float] = []
     end = time.perf_counter() + SECONDS
     while not found or time.perf_counter() < end:
         found.append(block(call, number) / number)

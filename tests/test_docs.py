@@ -1,0 +1,93 @@
+"""Runs the Python of the README and the docs, and compares what it prints with what they show.
+
+A ```python block runs after the ones before it in the same file; the ```text block that follows it
+is what it prints. Under `<!-- figures vary -->` numbers are not compared.
+"""
+
+import contextlib
+import io
+import re
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#|mailto:)([^)#]+)")
+VARY = "<!-- figures vary -->"
+
+
+@dataclass(frozen=True)
+class Example:
+    line: int
+    code: str
+    output: str | None
+    figures_vary: bool
+
+
+def examples(page: str) -> list[Example]:
+    found = []
+    blocks = list(FENCE.finditer(page))
+    for block, after in zip_longest(blocks, blocks[1:]):
+        if block[1] != "python":
+            continue
+        between = page[block.end() : after.start()] if after else ""
+        shown = after is not None and after[1] == "text" and between.strip() in ("", VARY)
+        line = page.count("\n", 0, block.start()) + 1
+        found.append(Example(line, block[2], after[2] if shown else None, VARY in between))
+    return found
+
+
+def without_figures(text: str) -> str:
+    """Every number with the padding around it becomes one sign."""
+    return re.sub(r" *\d[\d.,]* *", " # ", text)
+
+
+def run(example: Example, names: dict[str, object], file: Path) -> str:
+    # AutoGraph reads a function's source from its file: give the block one, at its own lines.
+    file.write_text("\n" * example.line + example.code)
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        exec(compile(file.read_text(), str(file), "exec"), names)
+    return printed.getvalue()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_examples(page: Path, tmp_path: Path) -> None:
+    names: dict[str, object] = {"__name__": "__main__"}
+    for example in examples(page.read_text()):
+        where = tmp_path / f"{page.stem}_line_{example.line}.py"
+        actual, expected = run(example, names, where), example.output or ""
+        if example.figures_vary:
+            actual, expected = without_figures(actual), without_figures(expected)
+        assert actual.rstrip() == expected.rstrip(), f"{page.name}, line {example.line}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links(page: Path) -> None:
+    missing = [link for link in LINK.findall(page.read_text()) if not (page.parent / link).exists()]
+    assert not missing
+
+
+def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("```python\nprint(1 + 1)\n```\n\n```text\n3\n```\n")
+    with pytest.raises(AssertionError, match="line 1"):
+        test_examples(page, tmp_path)
+
+
+def test_figures_that_vary(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    block = "```python\nprint('took 12.5 ms')\n```\n{}\n```text\ntook {} ms\n```\n"
+    page.write_text(block.format(VARY, "1,034"))
+    test_examples(page, tmp_path)
+    page.write_text(block.format("", "1,034"))
+    with pytest.raises(AssertionError):
+        test_examples(page, tmp_path)
+
+
+def test_the_readme_has_examples_with_output() -> None:
+    assert sum(e.output is not None for e in examples((ROOT / "README.md").read_text())) >= 4

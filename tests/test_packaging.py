@@ -1,0 +1,57 @@
+"""The wheel, and the promises of pyproject.toml."""
+
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import treadle
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    (found,) = folder.glob("*.whl")
+    return found
+
+
+def test_wheel_is_pure_python_and_small(wheel: Path) -> None:
+    assert wheel.name == f"treadle-{treadle.__version__}-py3-none-any.whl"
+    assert wheel.stat().st_size < 2_000_000
+
+
+def test_wheel_has_everything_and_nothing_else(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    package = {n for n in names if n.startswith("treadle/")}
+    assert {
+        "treadle/__init__.py", "treadle/py.typed",
+        "treadle/datasets/digits.npz", "treadle/datasets/LICENSE-digits.txt",
+    } <= package  # fmt: skip
+    assert all(".dist-info/" in name for name in names - package)
+    assert any(name.endswith("licenses/LICENSE") for name in names)
+    sources = {str(p.relative_to(ROOT / "src")) for p in (ROOT / "src/treadle").rglob("*.py")}
+    assert sources <= package
+
+
+def test_console_script(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        (points,) = (n for n in archive.namelist() if n.endswith("entry_points.txt"))
+        assert "treadle = treadle.cli:main" in archive.read(points).decode()
+
+
+def test_requirements_stay_few() -> None:
+    required = {requirement.partition(">")[0] for requirement in PROJECT["dependencies"]}
+    assert required == {"numpy", "llvmlite", "gast", "ml_dtypes", "rich"}
+    assert {"cuda12", "cuda13", "plot", "bench", "test", "docs", "dev"} <= set(
+        PROJECT["optional-dependencies"]
+    )
