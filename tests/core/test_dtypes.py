@@ -20,7 +20,12 @@ def test_every_dtype_round_trips(dtype):
 
 @pytest.mark.parametrize(
     ("python", "dtype"),
-    [(float, dtypes.float32), (int, dtypes.int32), (bool, dtypes.bool), (complex, dtypes.complex128)],
+    [
+        (float, dtypes.float32),
+        (int, dtypes.int32),
+        (bool, dtypes.bool),
+        (complex, dtypes.complex128),
+    ],
 )
 def test_python_types_map_as_in_tensorflow(python, dtype):
     assert dtypes.as_dtype(python) is dtype

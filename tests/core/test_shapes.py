@@ -112,7 +112,9 @@ def test_tensor_shape_reads_like_tensorflow():
     assert shape.is_compatible_with([5, 128]) and not shape.is_compatible_with([5, 127])
 
 
-@pytest.mark.parametrize(("bad", "error"), [([-1], ValueError), (["x"], TypeError), ([True], TypeError)])
+@pytest.mark.parametrize(
+    ("bad", "error"), [([-1], ValueError), (["x"], TypeError), ([True], TypeError)]
+)
 def test_bad_dims_are_refused(bad, error):
     with pytest.raises(error):
         TensorShape(bad)

@@ -49,4 +49,7 @@ def test_text(spec, text):
 def test_compatibility():
     assert TensorSpec([None, 3]).is_compatible_with(TensorSpec([5, 3]))
     assert not TensorSpec([None, 3]).is_compatible_with(TensorSpec([5, 3], "int32"))
-    assert repr(TensorSpec([None], "int32", "x")) == "TensorSpec(shape=(None,), dtype=td.int32, name='x')"
+    assert (
+        repr(TensorSpec([None], "int32", "x"))
+        == "TensorSpec(shape=(None,), dtype=td.int32, name='x')"
+    )

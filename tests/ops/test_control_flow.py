@@ -8,10 +8,10 @@ from treadle.core.context import recording
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.ops.arithmetic import add, multiply
+from treadle.ops.casting import cast
 from treadle.ops.comparison import less
 from treadle.ops.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
-from treadle.ops.casting import cast
 from treadle.ops.shaping import concat
 from treadle.runtime import interpreter
 
@@ -89,8 +89,9 @@ def test_eager_tensors_are_captured_once():
 
 def test_maximum_iterations():
     def fn(x):
-        return while_loop(lambda v: less(v, 100.0), lambda v: [multiply(v, 2.0)], [x],
-                          maximum_iterations=3)[0]
+        return while_loop(
+            lambda v: less(v, 100.0), lambda v: [multiply(v, 2.0)], [x], maximum_iterations=3
+        )[0]
 
     assert fn(constant(1.0)).numpy() == 8
     assert traced(fn, np.float32(1)) == 8
@@ -137,7 +138,11 @@ BOOL, F32, I32 = TensorSpec([], "bool"), TensorSpec([]), TensorSpec([], "int32")
 @pytest.mark.parametrize(
     ("fn", "specs", "words"),
     [
-        (lambda p, x: cond(p, lambda: x, lambda: cast(x, "int32")), [BOOL, F32], ["f32[]", "i32[]"]),
+        (
+            lambda p, x: cond(p, lambda: x, lambda: cast(x, "int32")),
+            [BOOL, F32],
+            ["f32[]", "i32[]"],
+        ),
         (lambda p, x: cond(p, lambda: [x], lambda: x), [BOOL, F32], ["structures"]),
         (lambda p, x: cond(x, lambda: x, lambda: x), [BOOL, F32], ["scalar bool", "f32[]"]),
         (lambda p, x: while_loop(lambda v: x, lambda v: [v], [x]), [BOOL, F32], ["scalar bool"]),

@@ -29,7 +29,9 @@ def test_arrays():
     assert io.format_array(np.arange(10), -1) == "[0 1 2 3 4 5 6 7 8 9]"
     assert io.format_array(np.arange(4.0).reshape(2, 2)) == "[[0 1]\n [2 3]]"
     assert io.format_array(np.zeros((0,))) == "[]"
-    assert io.format_array(np.arange(8).reshape(2, 2, 2)) == "[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]"
+    assert (
+        io.format_array(np.arange(8).reshape(2, 2, 2)) == "[[[0 1]\n  [2 3]]\n\n [[4 5]\n  [6 7]]]"
+    )
     tall = io.format_array(np.arange(20).reshape(10, 2))
     assert tall.splitlines()[3] == " ..." and len(tall.splitlines()) == 7
 

@@ -6,7 +6,7 @@ from typing import Any
 
 
 class OpError(Exception):
-    """An operation failed. ``message`` is the text; ``node_def`` and ``op`` exist for TF programs."""
+    """An operation failed. ``message`` is the text; ``node_def`` and ``op`` are TensorFlow's."""
 
     code = 2
 

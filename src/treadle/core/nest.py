@@ -105,7 +105,7 @@ def _pack(structure: Any, leaves: Iterator[Any]) -> Any:
         return next(leaves)
     packed = []
     for _, child in parts:  # not a generator: StopIteration must reach `pack`
-        packed.append(_pack(child, leaves))  # noqa: PERF401
+        packed.append(_pack(child, leaves))
     return rebuild(structure, packed)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
-# Generated code's file -> {generated line: (source file, source line, function)}. AutoGraph fills it.
+# Generated file -> {generated line: (source file, source line, function)}; AutoGraph fills it.
 LINE_MAPS: dict[str, dict[int, tuple[str, int, str]]] = {}
 
 

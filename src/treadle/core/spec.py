@@ -55,7 +55,9 @@ class TensorSpec(Spec):
 
     __slots__ = ()
 
-    def __new__(cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> TensorSpec:
+    def __new__(
+        cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None
+    ) -> TensorSpec:
         dims, dtype = TensorShape(shape).dims, dtypes.as_dtype(dtype)
         return intern_spec(cls, dims, dtype, name)
 

@@ -62,7 +62,7 @@ class Tensor:
         return self.shape
 
     def numpy(self) -> Any:
-        """The value as an ndarray, or a NumPy scalar for rank 0. The caller must not write to it."""
+        """The value as an ndarray (a NumPy scalar for rank 0) that must not be written to."""
         array = self._array
         return array if array.ndim else array[()]
 

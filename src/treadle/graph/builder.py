@@ -45,12 +45,17 @@ class GraphBuilder:
         return self._symbolic(self.region.add_param(spec, name), user_origin())
 
     def record(
-        self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], regions: Sequence[Region] = ()
+        self,
+        op: Op,
+        inputs: Sequence[Any],
+        attrs: Mapping[str, Any],
+        regions: Sequence[Region] = (),
     ) -> tuple[SymbolicTensor, ...]:
         """Append a node for `op`. Inputs are tensors of this trace, or things to capture."""
         operands = [self.use(x).value for x in inputs]
         if regions:
-            specs = op.infer(*(v.spec for v in operands), regions=regions, **attrs)
+            inferred = op.infer(*(v.spec for v in operands), regions=regions, **attrs)
+            specs = inferred if isinstance(inferred, tuple) else (inferred,)
         else:
             specs = infer_outputs(op, [v.spec for v in operands], attrs)
         origin = user_origin()
@@ -104,11 +109,16 @@ class GraphBuilder:
 
     def captures(self) -> list[SymbolicTensor]:
         """The outer tensors that became parameters, in parameter order (child builders)."""
-        by_param = {inner.value: outer for outer, inner in self.captured.values()
-                    if isinstance(outer, SymbolicTensor) and outer.recorder is self.parent}
+        by_param = {
+            inner.value: outer
+            for outer, inner in self.captured.values()
+            if isinstance(outer, SymbolicTensor) and outer.recorder is self.parent
+        }
         return [by_param[p] for p in self.region.params if p in by_param]
 
-    def trace_region(self, fn: Callable[..., Any], specs: Sequence[Spec], name: str = "") -> GraphBuilder:
+    def trace_region(
+        self, fn: Callable[..., Any], specs: Sequence[Spec], name: str = ""
+    ) -> GraphBuilder:
         """Trace ``fn(*params)`` into a region of its own; results are the tensors it returns.
 
         Returns the child builder: its `region`, and `captures()` for the operands to add.

@@ -15,7 +15,9 @@ from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.registry import Op, register
 
 
-def cond(pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None) -> Any:
+def cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
     """``true_fn()`` or ``false_fn()``, by a scalar boolean.
 
     With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
@@ -122,7 +124,8 @@ def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
     shapes = [s.shape if isinstance(s, Spec) else TensorShape(s) for s in _flat_shapes(invariants)]
     if len(shapes) != len(specs):
         raise ValueError(
-            f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables{at(user_origin())}"
+            f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables"
+            f"{at(user_origin())}"
         )
     for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
         if not shape.is_compatible_with(spec.shape):
@@ -184,8 +187,8 @@ def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) ->
 def _check_predicate(pred: Tensor, what: str) -> None:
     if pred.dtype is not dtypes.bool or pred.ndim != 0:
         raise TypeError(
-            f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use a "
-            f"comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}"
+            f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use "
+            f"a comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}"
         )
 
 
@@ -204,7 +207,8 @@ def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced) -> None:
         nest.assert_same_structure(loop_vars, body.structure)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"while_loop: the body returns another structure than loop_vars: {error}{at(user_origin())}"
+            f"while_loop: the body returns another structure than loop_vars: {error}"
+            f"{at(user_origin())}"
         ) from None
     paths = [path for path, _ in nest.flatten_with_paths(loop_vars)]
     for path, before, value in zip(paths, specs, body.builder.region.results, strict=True):
@@ -246,7 +250,9 @@ def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Sp
 def _infer_while(*inputs: Spec, regions: Sequence[Any]) -> tuple[Spec, ...]:
     condition, body = regions
     if len(condition.results) != 1 or condition.results[0].spec is not TensorSpec((), dtypes.bool):
-        raise errors.InvalidArgumentError(None, None, "while: the condition must give one bool scalar")
+        raise errors.InvalidArgumentError(
+            None, None, "while: the condition must give one bool scalar"
+        )
     return tuple(p.spec for p in body.params[: len(body.results)])
 
 

@@ -105,7 +105,9 @@ def convert_to_tensor(
 
 
 def _owned(value: Any, array: NDArray) -> NDArray:
-    return array.copy() if isinstance(value, np.ndarray) and np.shares_memory(array, value) else array
+    return (
+        array.copy() if isinstance(value, np.ndarray) and np.shares_memory(array, value) else array
+    )
 
 
 def _checked(tensor: Any, wanted: DType | None) -> Tensor:
@@ -125,7 +127,7 @@ def _holds_tensor(value: Any) -> bool:
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
     """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
-    from treadle.ops.shaping import stack
+    from treadle.ops.joining import stack
 
     found = dtype or _dtype_of(values)
     parts = [convert_to_tensor(v, None if _holds_tensor(v) else found, hint) for v in values]
@@ -180,7 +182,9 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
     try:
         array = np.asarray(value)
     except ValueError as error:
-        raise ValueError(f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}") from None
+        raise ValueError(
+            f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}"
+        ) from None
     if array.dtype == object or array.dtype.kind in "USMmV":
         raise TypeError(f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}")
     if dtype is None:
@@ -202,7 +206,7 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
 
 
 def _default_dtype(array: NDArray, value: Any) -> NDArray:
-    """Python floats are float32 and ints int32 (int64 beyond its range); NumPy leaves keep theirs."""
+    """Python floats are float32, ints int32 (int64 beyond its range); NumPy values keep theirs."""
     if _has_numpy_leaf(value):
         return _native(array)
     if array.dtype.kind == "f" or not array.size:
@@ -245,12 +249,13 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         b = convert_to_tensor(y)
         a = convert_to_tensor(x, dtype=b.dtype)
     if a.dtype is not b.dtype:
-        raise errors.InvalidArgumentError(
-            None,
-            None,
+        message = (
             f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; cast one with "
-            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}",
+            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}"
         )
+        if context.recorder is not None:
+            raise TypeError(message)
+        raise errors.InvalidArgumentError(None, None, message)
     return a, b
 
 

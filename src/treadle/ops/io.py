@@ -81,7 +81,7 @@ def _add_value(template: list[str | None], tensors: list[Tensor], value: Any, to
 
 
 def _add_nested(template: list[str | None], tensors: list[Tensor], value: Any) -> None:
-    left, right = {list: "[]", tuple: "()"}.get(type(value), "{}")
+    left, right = "[]" if isinstance(value, list) else "()" if isinstance(value, tuple) else "{}"
     parts = nest.children(value) or []
     _add_text(template, left)
     for i, (key, child) in enumerate(parts):
@@ -167,7 +167,7 @@ def _assert_now(condition: NDArray, *data: NDArray, message: str, summarize: int
 ASSERT = register(Op("assert", _infer_assert, eager=_assert_now, effect="io"))
 
 
-def Assert(  # noqa: N802  (TensorFlow's name)
+def Assert(
     condition: Any, data: Any = (), summarize: int | None = None, name: str | None = None
 ) -> None:
     """Raise InvalidArgumentError when `condition` is false at run time, showing `data`."""
@@ -177,5 +177,3 @@ def Assert(  # noqa: N802  (TensorFlow's name)
         ASSERT, convert_to_tensor(condition), *tensors,
         message=" ".join(words), summarize=3 if summarize is None else summarize,
     )  # fmt: skip
-
-

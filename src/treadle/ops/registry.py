@@ -1,4 +1,4 @@
-"""The op registry: one record per op, shared by eager execution, tracing, gradients and lowering."""
+"""The op registry: one record per op, for eager execution, tracing, gradients and lowering."""
 
 from __future__ import annotations
 

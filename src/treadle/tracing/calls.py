@@ -139,8 +139,10 @@ class _PlanWriter:
         self.emit(f"    if {place}._spec is not {known} and {place}.spec is not {known}:")
         self.emit("        return MISS")
         self.emit(f"    {array} = {place}._array")
-        self.emit(f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
-                  f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:")
+        self.emit(
+            f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
+            f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:"
+        )
         self.emit(f"    {array} = {place}")
         self.emit("else:")
         self.emit("    return MISS")
@@ -173,8 +175,10 @@ class _PlanWriter:
             self.miss_if(f"{place} is not {value}")
         elif kind in (int, str, bytes):
             literal = self.constant(value)
-            self.miss_if(f"{place} is not {literal} and (type({place}) is not {kind.__name__} "
-                         f"or {place} != {literal})")
+            self.miss_if(
+                f"{place} is not {literal} and (type({place}) is not {kind.__name__} "
+                f"or {place} != {literal})"
+            )
         elif kind is float:
             self.float_value(place, value)
         else:
@@ -243,5 +247,3 @@ class _PlanWriter:
 def _is_plain(dim: SymbolicDim) -> bool:
     """A lone symbol, which any size fits."""
     return len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1
-
-

@@ -35,7 +35,10 @@ class ConcreteFunction:
         self.order = order
         self._trace = trace
         self._arguments = arguments.pack(
-            [_describe(leaf, spec) for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)]
+            [
+                _describe(leaf, spec)
+                for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
+            ]
         )
         self._lock = threading.Lock()
         self._executable: Any = None
@@ -134,8 +137,9 @@ class ConcreteFunction:
             given.dtype is spec.dtype and given.shape.is_compatible_with(spec.shape)
         ):
             raise errors.InvalidArgumentError(
-                None, None, f"{self.name}: argument {name!r} is {given}, expected {spec}"
-                f"{at(user_origin())}"
+                None,
+                None,
+                f"{self.name}: argument {name!r} is {given}, expected {spec}{at(user_origin())}",
             )
         return tensor
 

@@ -11,7 +11,6 @@ from typing import Any, TypeVar, overload
 
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.calls import MISS, Plan, make_plan
@@ -215,8 +214,10 @@ class Function:
         try:
             reference: Any = weakref.ref(instance, lambda _: self._bound.pop(address, None))
         except TypeError:
+
             def reference() -> Any:
                 return instance
+
         bound = Function(
             _WeakMethod(self.python_function, reference),
             self._signature.input_signature,
@@ -321,6 +322,3 @@ def function(
         return Function(fn, input_signature, autograph, jit_compile, reduce_retracing)
 
     return decorate if func is None else decorate(func)
-
-
-

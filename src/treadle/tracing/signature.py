@@ -25,7 +25,18 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 
-_BY_VALUE = (bool, int, str, bytes, type(None), type(Ellipsis), DType, TensorShape, enum.Enum, slice)
+_BY_VALUE = (
+    bool,
+    int,
+    str,
+    bytes,
+    type(None),
+    type(Ellipsis),
+    DType,
+    TensorShape,
+    enum.Enum,
+    slice,
+)
 
 
 class ObjectKey:
@@ -77,7 +88,12 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
     if is_tensor_leaf(value):
         return leaf_spec(value)
     if isinstance(value, Variable):
-        return ("variable", value.spec, value.trainable, aliases.setdefault(id(value), len(aliases)))
+        return (
+            "variable",
+            value.spec,
+            value.trainable,
+            aliases.setdefault(id(value), len(aliases)),
+        )
     if isinstance(value, float | complex):
         return type(value), repr(value)  # NaN equals itself here and -0.0 is not 0.0
     if isinstance(value, _BY_VALUE):
@@ -204,9 +220,7 @@ def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
         try:
             value = value if isinstance(value, Tensor) else convert_to_tensor(value, spec.dtype)
         except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"{name}(): {place} does not convert to {spec}: {error}"
-            ) from None
+            raise TypeError(f"{name}(): {place} does not convert to {spec}: {error}") from None
         given = value.spec
     if not spec.is_compatible_with(given):
         raise TypeError(

@@ -77,8 +77,10 @@ def trace(fn: Callable[..., Any], arguments: Arguments, name: str, may_create: b
 def _parameter_spec(leaf: Any) -> Spec | None:
     if is_tensor_leaf(leaf):
         spec = leaf_spec(leaf)
-        return spec.with_fresh_symbols() if isinstance(leaf, TensorSpec) else TensorSpec(
-            spec.shape, spec.dtype
+        return (
+            spec.with_fresh_symbols()
+            if isinstance(leaf, TensorSpec)
+            else TensorSpec(spec.shape, spec.dtype)
         )
     return leaf.spec if isinstance(leaf, Variable) else None
 

@@ -1,0 +1,1 @@
+"""treadle turns ordinary Python functions into compiled graphs."""
