@@ -1,0 +1,292 @@
+"""Attribute values, dims and specs as text, and back.
+
+    numbers, strings, None, (tuples), [lists], {'dicts': 1}    as in Python
+    f32                       a dtype
+    f32[2](1.0, 2.0)          a small array
+    f32[784, 10](#3fa2...)    a larger one, by digest; its bytes stand in a data line
+    <B*10 + 1>                a symbolic dim
+    tensor f32[B], list f32[], ref f32[2]    a spec
+"""
+
+from __future__ import annotations
+
+import ast
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound
+from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec, spec_text
+from treadle.graph.tokens import GraphSyntaxError, Reader
+
+NDArray = np.ndarray[Any, Any]
+
+INLINE_ELEMENTS = 16
+
+_SPECS: dict[str, Any] = {"tensor": TensorSpec, "list": ListSpec, "ref": ResourceSpec}
+_NAMES = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
+
+
+class DataSection:
+    """The arrays too large to print inline, by digest."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, NDArray] = {}
+
+    def add(self, array: NDArray) -> str:
+        digest = array_digest(array)
+        self.arrays[digest] = array
+        return digest
+
+    def lines(self) -> list[str]:
+        """``data #digest '<base64>'`` lines."""
+        return [
+            f"data #{digest} '{base64.b64encode(array.tobytes()).decode()}'"
+            for digest, array in self.arrays.items()
+        ]
+
+
+def array_digest(array: NDArray) -> str:
+    """A digest of dtype, shape and bytes."""
+    head = f"{dtypes.from_numpy(array.dtype).short}{array.shape}".encode()
+    return hashlib.sha256(head + array.tobytes()).hexdigest()[:24]
+
+
+# -- printing --------------------------------------------------------------------------------
+
+
+def literal_text(value: Any, data: DataSection) -> str:
+    """`value` as text. Objects of other types print as ``object '...'``, which does not parse."""
+    for kinds, text in _PRINTERS:
+        if isinstance(value, kinds):
+            return text(value, data)
+    return f"object {str(value)!r}"
+
+
+def _float_text(value: float, data: DataSection) -> str:
+    return repr(float(value))
+
+
+def _complex_text(value: complex, data: DataSection) -> str:
+    return f"complex({float(value.real)!r}, {float(value.imag)!r})"
+
+
+def _tuple_text(value: tuple[Any, ...], data: DataSection) -> str:
+    items = [literal_text(v, data) for v in value]
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _list_text(value: list[Any], data: DataSection) -> str:
+    return f"[{', '.join(literal_text(v, data) for v in value)}]"
+
+
+def _dict_text(value: dict[Any, Any], data: DataSection) -> str:
+    items = [f"{literal_text(k, data)}: {literal_text(v, data)}" for k, v in value.items()]
+    return "{" + ", ".join(items) + "}"
+
+
+def _slice_text(value: slice, data: DataSection) -> str:
+    return "slice" + _tuple_text((value.start, value.stop, value.step), data)
+
+
+def _shape_text(value: TensorShape, data: DataSection) -> str:
+    return "shape" + _tuple_text(value.dims, data)
+
+
+def _spec_literal(value: Spec, data: DataSection) -> str:
+    return f"tensor {spec_text(value)}" if isinstance(value, TensorSpec) else spec_text(value)
+
+
+def _array_text(array: NDArray, data: DataSection) -> str:
+    dtype = dtypes.from_numpy(array.dtype)
+    head = f"{dtype.short}[{', '.join(map(str, array.shape))}]"
+    if array.size <= INLINE_ELEMENTS:
+        elements = [_element_text(e, data) for e in array.reshape(-1)]
+        if _elements_array(elements, dtype, array.shape).tobytes() == array.tobytes():
+            return f"{head}({', '.join(elements)})"
+    return f"{head}(#{data.add(array)})"
+
+
+def _element_text(element: Any, data: DataSection) -> str:
+    if element.dtype.kind == "c":
+        return _complex_text(element, data)
+    if element.dtype.kind in "fV":
+        short = str(element)  # the shortest digits for this dtype
+        return short if short in ("inf", "-inf", "nan") else repr(float(short))
+    return str(element)
+
+
+def _elements_array(elements: list[str], dtype: DType, shape: tuple[int, ...]) -> NDArray:
+    values = [_python_element(e) for e in elements]
+    return np.array(values, dtype=dtype.np_dtype).reshape(shape)
+
+
+def _python_element(text: str) -> Any:
+    if text.startswith("complex("):
+        real, imag = text[8:-1].split(", ")
+        return complex(float(real), float(imag))
+    if text in ("inf", "-inf", "nan", "-nan"):
+        return float(text)
+    return ast.literal_eval(text)
+
+
+_PRINTERS: list[tuple[Any, Callable[[Any, DataSection], str]]] = [
+    ((bool, int, str, bytes, type(None)), lambda value, data: repr(value)),
+    (np.ndarray, _array_text),
+    (np.generic, lambda value, data: _array_text(np.asarray(value), data)),
+    (float, _float_text),
+    (complex, _complex_text),
+    (tuple, _tuple_text),
+    (list, _list_text),
+    (dict, _dict_text),
+    (slice, _slice_text),
+    (type(...), lambda value, data: "..."),
+    (DType, lambda value, data: value.short),
+    (SymbolicDim, lambda value, data: f"<{value}>"),
+    (TensorShape, _shape_text),
+    (Spec, _spec_literal),
+]
+
+
+# -- parsing ---------------------------------------------------------------------------------
+
+
+class LiteralParser:
+    """Reads literals from tokens; `data` gives the bytes of arrays printed by digest."""
+
+    def __init__(self, reader: Reader, data: dict[str, bytes]) -> None:
+        self.reader = reader
+        self.data = data
+
+    def literal(self) -> Any:
+        reader, token = self.reader, self.reader.peek()
+        if token.kind == "number":
+            return _number(reader.next().text)
+        if token.kind == "string":
+            return ast.literal_eval(reader.next().text)
+        if token.text == "(":
+            return self.sequence("(", ")")
+        if token.text == "[":
+            return list(self.sequence("[", "]"))
+        if token.text == "{":
+            return self.dictionary()
+        if token.text == "<":
+            reader.next()
+            dim = self.dim()
+            reader.expect(">")
+            return dim
+        if reader.accept("..."):
+            return ...
+        return self.word()
+
+    def word(self) -> Any:
+        reader = self.reader
+        if reader.peek().text in _SPECS:
+            return self.spec()
+        name = reader.expect_kind("word").text
+        if name in _NAMES:
+            return _NAMES[name]
+        if name in dtypes.BY_SHORT:
+            return self.array(name) if reader.at("[") else dtypes.BY_SHORT[name]
+        if name in ("complex", "slice", "shape"):
+            parts = self.sequence("(", ")")
+            return {"complex": complex, "slice": slice}.get(name, lambda *d: TensorShape(d))(*parts)
+        if name == "b" and reader.peek().kind == "string":
+            return ast.literal_eval("b" + reader.next().text)
+        if name == "object":
+            text = reader.next().text
+            reader.fail(f"the attribute {text} is a Python object and has no text form")
+        return reader.fail(f"unknown name {name!r}")
+
+    def sequence(self, opening: str, closing: str) -> tuple[Any, ...]:
+        self.reader.expect(opening)
+        items = []
+        while not self.reader.accept(closing):
+            items.append(self.literal())
+            if not self.reader.at(closing):
+                self.reader.expect(",")
+        return tuple(items)
+
+    def dictionary(self) -> dict[Any, Any]:
+        self.reader.expect("{")
+        result = {}
+        while not self.reader.accept("}"):
+            key = self.literal()
+            self.reader.expect(":")
+            result[key] = self.literal()
+            if not self.reader.at("}"):
+                self.reader.expect(",")
+        return result
+
+    def array(self, short: str) -> NDArray:
+        dtype = dtypes.BY_SHORT[short].np_dtype
+        shape = self.sequence("[", "]")
+        if self.reader.peek(1).kind == "digest":
+            self.reader.expect("(")
+            digest = self.reader.next().text[1:]
+            self.reader.expect(")")
+            if digest not in self.data:
+                raise GraphSyntaxError(f"the text has no data line for array #{digest}")
+            return np.frombuffer(self.data[digest], dtype).reshape(shape).copy()
+        return np.array(self.sequence("(", ")"), dtype).reshape(shape)
+
+    # -- specs and dims ----------------------------------------------------------------------
+
+    def spec(self) -> Spec:
+        """``f32[2, B]``, with ``list`` or ``ref`` before it for lists and variables."""
+        reader = self.reader
+        kind = _SPECS[reader.next().text] if reader.peek().text in _SPECS else TensorSpec
+        short = reader.expect_kind("word").text
+        if short not in dtypes.BY_SHORT:
+            reader.fail(f"unknown dtype {short!r}")
+        reader.expect("[")
+        dims: list[Dim] = []
+        while not reader.accept("]"):
+            dims.append(self.dim())
+            if not reader.at("]"):
+                reader.expect(",")
+        return kind(dims, dtypes.BY_SHORT[short])  # type: ignore[no-any-return]
+
+    def dim(self) -> Dim:
+        """A sum of products of symbols, ints and ``floordiv(a, b)`` forms."""
+        if self.reader.at("?", "*", "**"):  # dims that a shape leaves open
+            return SymbolicDim.symbol(self.reader.next().text)
+        total: Dim = 0
+        sign = -1 if self.reader.accept("-") else 1
+        while True:
+            total = total + self.product() * sign
+            if self.reader.accept("+"):
+                sign = 1
+            elif self.reader.accept("-"):
+                sign = -1
+            else:
+                return total
+
+    def product(self) -> Dim:
+        result = self.atom()
+        while self.reader.accept("*"):
+            result = result * self.atom()
+        return result
+
+    def atom(self) -> Dim:
+        reader = self.reader
+        if reader.peek().kind == "number":
+            return int(reader.next().text)
+        name = reader.expect_kind("word").text
+        if not reader.accept("("):
+            return SymbolicDim.symbol(name)
+        a = self.dim()
+        reader.expect(",")
+        b = self.dim()
+        reader.expect(")")
+        return compound(name, a, b)
+
+
+def _number(text: str) -> int | float:
+    is_int = text.lstrip("-").isdigit()
+    return int(text) if is_int else float(text)

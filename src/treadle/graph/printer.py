@@ -1,0 +1,143 @@
+"""Graphs as text.
+
+    graph step(%x: f32[50, 784]) captures (%w: ref f32[784, 10]) {
+      %0: f32[784, 10] = read_variable(%w)  # train.py:12 step
+      %1: f32[50, 10] = matmul(%x, %0) {transpose_b=False}  # train.py:12 step
+      return %1
+    }
+    # train.py = /home/me/train.py
+
+`treadle.graph.parser` reads it back. Every region has its own names, as nothing is captured
+implicitly; numbers are unique in the whole graph.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+
+from treadle.core.origin import Origin
+from treadle.core.spec import spec_text
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.literals import DataSection, literal_text
+
+REGION_NAMES = {"cond": ("then", "else"), "while": ("condition", "body"), "call": ("function",)}
+
+_AUTOMATIC = re.compile(r"v?\d+$")
+
+
+def region_name(op_name: str, index: int) -> str:
+    """The word that introduces a node's region number `index`."""
+    names = REGION_NAMES.get(op_name, ())
+    return names[index] if index < len(names) else f"region{index}"
+
+
+def print_graph(graph: Graph, *, origins: bool = True, data: bool = True) -> str:
+    """The graph as text.
+
+    Args:
+        origins: end each node with the user's line it comes from.
+        data: append the bytes of arrays too large to print inline, so that the text parses.
+    """
+    return _Printer(origins).graph(graph, data)
+
+
+def print_node(node: Node) -> str:
+    """One node in the text format, without its regions, for messages."""
+    printer = _Printer(False)
+    names = {v: v.name for v in (*node.inputs, *node.outputs)}
+    return printer.node_head(node, names)
+
+
+class _Printer:
+    def __init__(self, origins: bool) -> None:
+        self.origins = origins
+        self.data = DataSection()
+        self.files: dict[str, str] = {}  # path -> short name
+        self.lines: list[str] = []
+        self.count = 0
+
+    def graph(self, graph: Graph, data: bool) -> str:
+        names: dict[Value, str] = {}
+        head = f"graph {_clean(graph.name) or '_'}({self.params(graph.arguments, names)})"
+        captures = graph.params[len(graph.arguments) :]
+        if captures:
+            head += f" captures ({self.params(captures, names)})"
+        self.lines.append(head + " {")
+        self.body(graph, names, "  ")
+        self.lines.append("}")
+        self.lines += [f"# {name} = {path}" for path, name in self.files.items()]
+        if data:
+            self.lines += self.data.lines()
+        return "\n".join(self.lines) + "\n"
+
+    def params(self, params: Sequence[Value], names: dict[Value, str]) -> str:
+        return ", ".join(self.define(p, names) for p in params)
+
+    def define(self, value: Value, names: dict[Value, str]) -> str:
+        """``%name: spec`` with a name that is new in the region."""
+        name = _clean(value.name)
+        if not name or _AUTOMATIC.match(name):
+            name = str(self.count)
+            self.count += 1
+        elif name in names.values():
+            taken = set(names.values())
+            name = next(n for i in range(2, len(taken) + 3) if (n := f"{name}.{i}") not in taken)
+        names[value] = name
+        return f"%{name}: {spec_text(value.spec)}"
+
+    def body(self, region: Region, names: dict[Value, str], indent: str) -> None:
+        for node in region.nodes:
+            self.node(node, names, indent)
+        results = ", ".join(f"%{names[v]}" for v in region.results)
+        self.lines.append(f"{indent}return {results}".rstrip())
+
+    def node(self, node: Node, names: dict[Value, str], indent: str) -> None:
+        if not node.regions:  # outputs of nodes with regions are numbered after what is inside
+            for value in node.outputs:
+                self.define(value, names)
+            self.lines.append(f"{indent}{self.node_head(node, names)}{self.origin(node.origin)}")
+            return
+        place = len(self.lines)
+        self.lines.append("")
+        for index, region in enumerate(node.regions):
+            inner: dict[Value, str] = {}
+            params = self.params(region.params, inner)
+            self.lines.append(f"{indent}  {region_name(node.op.name, index)}({params}) {{")
+            self.body(region, inner, indent + "    ")
+            self.lines.append(f"{indent}  }}")
+        for value in node.outputs:
+            self.define(value, names)
+        head = self.node_head(node, names)
+        self.lines[place] = f"{indent}{head}{self.origin(node.origin)}"
+
+    def node_head(self, node: Node, names: dict[Value, str]) -> str:
+        outputs = ", ".join(f"%{names[v]}: {spec_text(v.spec)}" for v in node.outputs)
+        inputs = ", ".join(f"%{names.get(v, '?')}" for v in node.inputs)
+        text = f"{outputs} = " if outputs else ""
+        text += f"{node.op.name}({inputs})"
+        if node.attrs:
+            attrs = [f"{k}={literal_text(v, self.data)}" for k, v in node.attrs.items()]
+            text += " {" + ", ".join(attrs) + "}"
+        return text
+
+    def origin(self, origin: Origin | None) -> str:
+        if origin is None or not self.origins:
+            return ""
+        return f"  # {self.short_file(origin.file)}:{origin.line} {origin.function}"
+
+    def short_file(self, path: str) -> str:
+        """The file's base name, made unique; the footer gives the path."""
+        if path not in self.files:
+            base = os.path.basename(path).replace(" ", "_") or path
+            taken = set(self.files.values())
+            name, number = base, 2
+            while name in taken:
+                name, number = f"{base}~{number}", number + 1
+            self.files[path] = name
+        return self.files[path]
+
+
+def _clean(name: str) -> str:
+    return re.sub(r"[^\w.]", "_", name)
