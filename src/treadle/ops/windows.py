@@ -1,0 +1,174 @@
+"""Sliding windows over images: what convolution and pooling share.
+
+Attributes of these ops, all for the two spatial axes (height, width) of NHWC data: `strides` and
+`dilations` are pairs of ints, `padding` is "SAME", "VALID" or ((top, bottom), (left, right)).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.shapes import Dim, compound
+from treadle.core.tensor import NDArray, Tensor
+
+Pair: TypeAlias = tuple[int, int]
+Padding: TypeAlias = "str | tuple[Pair, Pair]"
+
+
+class Span(NamedTuple):
+    """Windows along one axis: `count` of them, over `size` elements with padding before them."""
+
+    size: Dim
+    window: int
+    stride: int
+    dilation: int
+    before: Dim
+    after: Dim
+    count: Dim
+
+
+def span(size: Dim, window: int, stride: int, dilation: int, padding: str | Pair) -> Span:
+    """The windows along an axis; InvalidArgumentError when none fits."""
+    reach = (window - 1) * dilation + 1
+    if padding == "SAME":
+        count: Dim = (size + (stride - 1)) // stride
+        total = compound("max", (count - 1) * stride + reach - size, 0)
+        before = total // 2
+        return Span(size, window, stride, dilation, before, total - before, count)
+    before, after = (0, 0) if padding == "VALID" else (int(padding[0]), int(padding[1]))
+    count = (size + (before + after - reach)) // stride + 1
+    if isinstance(count, int) and count < 0:
+        count = 0
+    return Span(size, window, stride, dilation, before, after, count)
+
+
+def spans(
+    image: Sequence[Dim], window: Sequence[int], strides: Pair, padding: Padding, dilations: Pair
+) -> tuple[Span, Span]:
+    """The spans of height and width."""
+    pads = (padding, padding) if isinstance(padding, str) else padding
+    first, second = (
+        span(image[i], window[i], strides[i], dilations[i], pads[i]) for i in range(2)
+    )
+    return first, second
+
+
+def padded(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
+    """NHWC `x` with its frame of padding."""
+    frame: Any = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
+    if not any(any(p) for p in frame):
+        return x
+    return np.pad(x, frame, constant_values=fill)
+
+
+def window_view(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
+    """A view [N, out_h, out_w, window_h, window_w, C] of the (padded) images."""
+    x = padded(x, rows, columns, fill)
+    n, h, w, c = x.strides
+    shape: Any = (x.shape[0], rows.count, columns.count, rows.window, columns.window, x.shape[3])
+    steps = (
+        n, h * rows.stride, w * columns.stride, h * rows.dilation, w * columns.dilation, c,
+    )  # fmt: skip
+    return np.lib.stride_tricks.as_strided(x, shape, steps, writeable=False)
+
+
+def scatter_windows(parts: NDArray, rows: Span, columns: Span) -> NDArray:
+    """The adjoint of `window_view`: [N, out_h, out_w, window_h, window_w, C] added up to NHWC."""
+    (r, c), (n, channels) = (rows, columns), (parts.shape[0], parts.shape[-1])
+    height, width = int(r.size + r.before + r.after), int(c.size + c.before + c.after)
+    total = np.zeros((n, height, width, channels), parts.dtype)
+    for i in range(r.window):
+        for j in range(c.window):
+            total[tap(i, j, rows, columns)] += parts[:, :, :, i, j]
+    return cropped(total, rows, columns)
+
+
+def tap(i: int, j: int, rows: Span, columns: Span) -> tuple[slice, slice, slice]:
+    """Where element (i, j) of every window lies in the padded images."""
+    return slice(None), _strided(i, rows), _strided(j, columns)
+
+
+def _strided(i: int, s: Span) -> slice:
+    start = i * s.dilation
+    return slice(start, start + (int(s.count) - 1) * s.stride + 1 if s.count else 0, s.stride)
+
+
+def cropped(x: NDArray, rows: Span, columns: Span) -> NDArray:
+    """Padded images without their frame."""
+    top, left = int(rows.before), int(columns.before)
+    return x[:, top : top + int(rows.size), left : left + int(columns.size)]
+
+
+# -- arguments as TensorFlow programs give them ----------------------------------------------------
+
+
+def pair(value: Any, what: str, data_format: str) -> Pair:
+    """(height, width) from an int or a list of 1, 2 or 4 ints."""
+    numbers = [int(v) for v in (value if isinstance(value, list | tuple) else [value])]
+    if len(numbers) == 1:
+        numbers *= 2
+    if len(numbers) == 4:
+        at = 1 if data_format == "NHWC" else 2
+        if any(v != 1 for i, v in enumerate(numbers) if i not in (at, at + 1)):
+            raise ValueError(f"{what} must be 1 in the batch and channel axes, got {value}")
+        numbers = numbers[at : at + 2]
+    if len(numbers) != 2 or min(numbers) < 1:
+        raise ValueError(f"{what} must be 1, 2 or 4 positive ints, got {value}")
+    return numbers[0], numbers[1]
+
+
+def padding_attr(padding: Any, data_format: str) -> Padding:
+    """The attribute for "SAME", "VALID" or a list of four (before, after) pairs."""
+    if isinstance(padding, str):
+        name = padding.upper()
+        if name not in ("SAME", "VALID"):
+            raise ValueError(f'padding must be "SAME", "VALID" or a list of pairs, got {padding!r}')
+        return name
+    pairs = [(int(a), int(b)) for a, b in padding]
+    at = 1 if data_format == "NHWC" else 2
+    if len(pairs) != 4 or any(p != (0, 0) for i, p in enumerate(pairs) if i not in (at, at + 1)):
+        raise ValueError(f"explicit padding needs 4 pairs, zero for batch and channels: {padding}")
+    return pairs[at], pairs[at + 1]
+
+
+def check_format(data_format: str | None) -> str:
+    data_format = data_format or "NHWC"
+    if data_format not in ("NHWC", "NCHW"):
+        raise ValueError(f'data_format must be "NHWC" or "NCHW", got {data_format!r}')
+    return data_format
+
+
+def to_nhwc(x: Tensor, data_format: str) -> Tensor:
+    if data_format == "NHWC":
+        return x
+    from treadle.ops.shaping import transpose
+
+    return transpose(x, [0, 2, 3, 1])
+
+
+def from_nhwc(x: Tensor, data_format: str) -> Tensor:
+    if data_format == "NHWC":
+        return x
+    from treadle.ops.shaping import transpose
+
+    return transpose(x, [0, 3, 1, 2])
+
+
+def check_images(spec: Any, what: str = "the images") -> None:
+    if spec.rank != 4:
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must have 4 axes (batch, height, width, channels), got {spec.shape}"
+        )
+
+
+def check_windows(found: Sequence[Span]) -> None:
+    """InvalidArgumentError where the window is larger than the padded image."""
+    for s, name in zip(found, ("height", "width"), strict=True):
+        if isinstance(s.count, int) and s.count < 1 and s.size != 0:
+            raise errors.InvalidArgumentError(
+                None, None, f"a window of {s.window} does not fit into the {name} {s.size}"
+            )
