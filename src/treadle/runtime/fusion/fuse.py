@@ -1,0 +1,336 @@
+"""Fusion: the nodes of a region become units; array nodes that share a loop nest one unit.
+
+Nodes are taken in program order. An array node joins the groups of its producers where it runs
+over the same space and no path leaves the joined group and comes back; otherwise it starts a
+group. Views are never units: their consumers evaluate them. Cheap values are computed again where
+they are needed rather than stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from treadle.core.shapes import product
+from treadle.graph.ir import Node, Region, Value
+from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.group import Group, NotFusable, weight
+from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
+from treadle.runtime.fusion.space import Placement, place_in, placement_of
+from treadle.kernel.ir import Expr, Load, postorder
+
+MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
+MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
+
+
+@dataclass(eq=False)
+class Unit:
+    """What is scheduled as one: a group of array nodes, or a single other node."""
+
+    role: Role
+    nodes: list[Node]
+    group: Group | None = None
+    position: int = 0  # of the last node, in program order
+
+
+@dataclass
+class Fusion:
+    """The result for one region.
+
+    Attributes:
+        units: in program order of their last nodes; only those that are needed.
+        stores: for every array unit the values that it writes to memory.
+        loads: for every unit the values that it reads from memory or registers.
+    """
+
+    region: Region
+    units: list[Unit] = field(default_factory=list)
+    stores: dict[Unit, list[Value]] = field(default_factory=dict)
+    loads: dict[Unit, list[Value]] = field(default_factory=dict)
+
+
+def fuse(region: Region, names: Names, enabled: bool = True) -> Fusion:
+    """Fuse the nodes of a region (inner regions are not entered).
+
+    Args:
+        enabled: when false every array node is a kernel of its own (for tests and debugging).
+    """
+    return _Fuser(region, names, enabled).run()
+
+
+class _Fuser:
+    def __init__(self, region: Region, names: Names, enabled: bool) -> None:
+        self.region, self.names, self.enabled = region, names, enabled
+        self.roles = {node: role_of(node) for node in region.nodes}
+        self.position = {node: i for i, node in enumerate(region.nodes)}
+        self.consumers: dict[Value, list[Node]] = {}
+        for node in region.nodes:
+            for value in node.inputs:
+                self.consumers.setdefault(value, []).append(node)
+        self.results = set(region.results)
+        self.unit_of: dict[Node, Unit] = {}
+        self.weights: dict[Value, int | None] = {}
+
+    def run(self) -> Fusion:
+        for node in self.region.nodes:
+            if self.roles[node] is Role.ARRAY:
+                self._place(node)
+            else:
+                self.unit_of[node] = Unit(self.roles[node], [node], None, self.position[node])
+        return self._finish()
+
+    # -- forming groups ----------------------------------------------------------------------
+
+    def _place(self, node: Node) -> None:
+        """Let an array node join its producers' groups or start one."""
+        if self.enabled:
+            for units in self._candidates(node):
+                if self._try_join(node, units):
+                    return
+        self._start(node)
+
+    def _start(self, node: Node) -> Unit:
+        placement = placement_of(node)
+        group = self._new_group(placement, [node], {node: placement})
+        assert group is not None
+        unit = Unit(Role.ARRAY, [node], group, self.position[node])
+        self.unit_of[node] = unit
+        return unit
+
+    def _new_group(
+        self, placement: Placement, nodes: Sequence[Node], placements: dict[Node, Placement]
+    ) -> Group | None:
+        group = Group(placement.space, self._recomputed, self.names)
+        try:
+            for node in nodes:
+                group.add(node, placements[node])
+        except NotFusable:
+            if len(nodes) > 1:
+                return None
+            # A single node may read itself in ways that a group may not: nothing is inlined.
+            group = Group(placement.space, lambda value: False, self.names)
+            group.add(nodes[0], placements[nodes[0]])
+        return group
+
+    def _candidates(self, node: Node) -> Iterator[list[Unit]]:
+        """Sets of groups to try: all producers' groups together, then each alone."""
+        found: dict[Unit, None] = {}
+        for value in node.inputs:
+            producer = self._through_squeezes(value).node
+            unit = self.unit_of.get(producer) if producer is not None else None
+            if unit is not None and unit.group is not None:
+                found.setdefault(unit)
+        units = sorted(found, key=lambda u: -u.position)
+        if kind_of(node) == "gather":
+            return
+        if len(units) > 1:
+            yield units
+        for unit in units:
+            yield [unit]
+
+    def _through_squeezes(self, value: Value) -> Value:
+        while value.node is not None and squeezed(value.node) is not None:
+            value = value.node.inputs[0]
+        return value
+
+    def _try_join(self, node: Node, units: list[Unit]) -> bool:
+        placement = self._placement(node, units)
+        if placement is None or not self._acyclic(node, units):
+            return False
+        groups = [u.group for u in units if u.group is not None]
+        members = sorted((n for u in units for n in u.nodes), key=self.position.__getitem__)
+        placements = {n: g.placements[n] for g in groups for n in g.nodes} | {node: placement}
+        group = self._new_group(placement, [*members, node], placements)
+        if group is None or not self._may_stand_alone(group):
+            return False
+        unit = Unit(Role.ARRAY, [*members, node], group, self.position[node])
+        for member in unit.nodes:
+            self.unit_of[member] = unit
+        return True
+
+    def _placement(self, node: Node, units: Sequence[Unit]) -> Placement | None:
+        """Where the node runs in the groups' common space."""
+        spaces = {u.group.space for u in units if u.group is not None}
+        if len(spaces) != 1:
+            return None
+        (space,) = spaces
+        if kind_of(node) == "reduce":
+            own = placement_of(node)
+            return own if own.space == space else None
+        return place_in(space, node)
+
+    def _may_stand_alone(self, group: Group) -> bool:
+        """A reduction that is not row by row leaves nothing else to be stored over its axes."""
+        if not group.reduced or group.rowwise:
+            return True
+        inside = set(group.nodes)
+        return not any(
+            group.spread(value) and self._escapes(value, inside)
+            for node in group.nodes
+            for value in node.outputs
+        )
+
+    def _escapes(self, value: Value, inside: set[Node]) -> bool:
+        if value in self.results:
+            return True
+        for node in self.consumers.get(value, ()):
+            if node not in inside:
+                if squeezed(node) is None or self._escapes(node.outputs[0], inside):
+                    return True
+        return False
+
+    def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
+        """Whether no path leaves `units` and comes back through other units to them or `node`."""
+        inside = set(units)
+        first = min(self.position[n] for u in units for n in u.nodes)
+        stack = [v for n in (node, *(n for u in units for n in u.nodes)) for v in n.inputs]
+        seen: set[Unit] = set()
+        while stack:
+            producer = stack.pop().node
+            unit = self.unit_of.get(producer) if producer is not None else None
+            if unit is None or unit in seen or unit in inside or unit.position < first:
+                continue
+            seen.add(unit)
+            for n in unit.nodes:
+                for v in n.inputs:
+                    below = v.node
+                    if below is not None and self.unit_of.get(below) in inside:
+                        return False
+                    stack.append(v)
+        return True
+
+    # -- values that are computed again ------------------------------------------------------
+
+    def _recomputed(self, value: Value) -> bool:
+        """Whether a value from outside a group is evaluated in it rather than loaded."""
+        node = value.node
+        role = self.roles.get(node) if node is not None else None
+        if node is None or role not in (Role.VIEW, Role.ARRAY) or value in self.results:
+            return False
+        if role is Role.VIEW:
+            return self._weight(value) is not None
+        if not self.enabled or kind_of(node) != "elementwise" or self._is_required(value):
+            return False
+        total = self._weight(value)
+        if total is None:
+            return False
+        arrays = sum(v.spec.rank > 0 for v in node.inputs)
+        return (total <= MAX_RECOMPUTED and arrays <= 1) or self._moves_once(value, total)
+
+    def _is_required(self, value: Value) -> bool:
+        """Whether something outside kernels reads the value from memory."""
+        return any(
+            self.roles[n] not in (Role.ARRAY, Role.VIEW) and squeezed(n) is None
+            for n in self.consumers.get(value, ())
+        )
+
+    def _moves_once(self, value: Value, total: int) -> bool:
+        """Used only by one view of the same size, which is used once itself."""
+        users = self.consumers.get(value, ())
+        if total > MAX_MOVED or len(users) != 1 or self.roles[users[0]] is not Role.VIEW:
+            return False
+        view = users[0].outputs[0]
+        same = product(view.spec.dims) == product(value.spec.dims)
+        return same and len(self.consumers.get(view, ())) == 1 and len(users[0].inputs) == 1
+
+    def _weight(self, value: Value) -> int | None:
+        """The operations that evaluating `value` repeats; None where it must be in memory."""
+        if value not in self.weights:
+            self.weights[value] = None  # ends recursion on itself
+            self.weights[value] = self._measure(value)
+        return self.weights[value]
+
+    def _measure(self, value: Value) -> int | None:
+        node = value.node
+        assert node is not None
+        build = Expressions(
+            lambda v, _: v is value or (v.node is not node and self._recomputed(v)),
+            lambda _: (),
+            self.names,
+        )
+        index = placement_of(node)
+        try:
+            expr = build.element(value, _index(index))
+        except NotFusable:
+            return None
+        total = sum(weight(e) for e in postorder([expr]))
+        return total if total <= 2 * MAX_MOVED else None
+
+    # -- what is needed ----------------------------------------------------------------------
+
+    def _finish(self) -> Fusion:
+        """Keep what results and effects need, consumers first."""
+        fusion = Fusion(self.region)
+        needed: set[Value] = set(self.results)
+        order = self._consumers_first()
+        for unit in order:
+            if not self._is_live(unit, needed):
+                continue
+            if unit.role is Role.VIEW:
+                self._materialise(unit)
+            if unit.group is not None:
+                stores = [v for n in unit.nodes for v in n.outputs if v in needed]
+                loads = _loaded(unit.group, stores)
+                fusion.stores[unit] = stores
+            else:
+                loads = list(dict.fromkeys(unit.nodes[0].inputs))
+            fusion.loads[unit] = loads
+            needed.update(loads)
+            fusion.units.append(unit)
+        fusion.units.reverse()
+        return fusion
+
+    def _is_live(self, unit: Unit, needed: set[Value]) -> bool:
+        return any(
+            node.has_effect or any(v in needed for v in node.outputs) for node in unit.nodes
+        )
+
+    def _materialise(self, unit: Unit) -> None:
+        """A view whose elements something needs in memory becomes a kernel."""
+        node = unit.nodes[0]
+        placement = placement_of(node)
+        unit.group = self._new_group(placement, [node], {node: placement})
+        unit.role = Role.ARRAY
+
+    def _consumers_first(self) -> list[Unit]:
+        """All units so that every unit comes before those that it reads from."""
+        order: dict[Unit, None] = {}
+        for node in self.region.nodes:
+            stack = [(self.unit_of[node], False)]
+            while stack:
+                unit, expanded = stack.pop()
+                if unit in order:
+                    continue
+                if expanded:
+                    order[unit] = None
+                    continue
+                stack.append((unit, True))
+                for below in reversed(self._below(unit)):
+                    if below not in order:
+                        stack.append((below, False))
+        return list(order)[::-1]
+
+    def _below(self, unit: Unit) -> list[Unit]:
+        found: dict[Unit, None] = {}
+        for node in unit.nodes:
+            for value in node.inputs:
+                below = self.unit_of.get(value.node) if value.node is not None else None
+                if below is not None and below is not unit:
+                    found.setdefault(below)
+        return list(found)
+
+
+def _index(placement: Placement) -> Sequence[object]:
+    from treadle.runtime.fusion.space import index_at
+
+    return index_at(placement.space, placement.out)
+
+
+def _loaded(group: Group, stores: Sequence[Value]) -> list[Value]:
+    """The values that the stored expressions load."""
+    roots: list[Expr] = [group.values[v] for v in stores]
+    found: dict[Value, None] = {}
+    for expr in postorder(roots):
+        if isinstance(expr, Load):
+            found.setdefault(group.build.buffers[expr.buffer])
+    return list(found)

@@ -1,0 +1,169 @@
+"""A group: nodes that share one loop nest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Node, Value
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import Apply, Axis, Expr, Index, Load, Reduce
+from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
+
+MAX_WEIGHT = 500  # expressions much larger spill registers and take long to compile
+MAX_BUFFERS = 40
+SMALL_ROW = 4096  # a whole-array reduction up to this size may be followed by its consumers
+_COSTLY = 10
+
+
+class NotFusable(Exception):
+    """The node cannot be part of the group."""
+
+
+class Group:
+    """Nodes computed by one kernel over `space`.
+
+    `inline(value)` says which values from outside may be computed again here instead of loaded.
+    """
+
+    def __init__(self, space: Space, inline: Callable[[Value], bool], names: Names) -> None:
+        self.space = space
+        self.inline = inline
+        self.axes = axes_for(space)
+        self.nodes: list[Node] = []
+        self.placements: dict[Node, Placement] = {}
+        self.values: dict[Value, Expr] = {}
+        self.index: dict[Value, tuple[Index, ...]] = {}
+        self.build = Expressions(self._inlines, self._axes_of, names)
+        self.seen: set[Expr] = set()
+        self.weight = 0
+        self.reduced: frozenset[Axis] = frozenset()  # the axes that the group's reductions run over
+
+    def add(self, node: Node, placement: Placement) -> None:
+        """Make `node` a member.
+
+        Raises:
+            NotFusable: it does not fit; the group is as before, but must be given up or rebuilt
+                before more nodes are added.
+        """
+        self.placements[node] = placement
+        for value in node.outputs:
+            self.index[value] = canonical_index(value, placement)
+        self.nodes.append(node)
+        for value in node.outputs:
+            self.values[value] = self.build.element(value, self.index[value])
+        self._check(node)
+
+    def _axes_of(self, node: Node) -> Sequence[Axis]:
+        placement = self.placements.get(node)
+        if placement is None:
+            return ()
+        return [a for a in (self._axis(p) for p in placement.reduced) if a is not None]
+
+    def _axis(self, position: int | None) -> Axis | None:
+        return None if position is None else self.axes[position]
+
+    def _inlines(self, value: Value, index: tuple[Index, ...]) -> bool:
+        own = self.index.get(value)
+        if own is None:
+            return self.inline(value)
+        if own != index:
+            raise NotFusable("a member is read at another place than it is computed")
+        return True
+
+    # -- what a group may hold ---------------------------------------------------------------
+
+    def _check(self, node: Node) -> None:
+        for value in node.outputs:
+            self._visit(value)
+        if self.weight > MAX_WEIGHT and len(self.nodes) > 1:
+            raise NotFusable("the expression is too large")
+        if len(self.build.buffers) + len(self.nodes) > MAX_BUFFERS and len(self.nodes) > 1:
+            raise NotFusable("too many buffers")
+        if len(self.nodes) > 1:
+            self._check_reductions()
+
+    def _visit(self, value: Value) -> None:
+        """Weigh what `value` adds to the group."""
+        stack = [self.values[value]]
+        while stack:
+            expr = stack.pop()
+            if expr in self.seen:
+                continue
+            self.seen.add(expr)
+            self.weight += weight(expr)
+            if isinstance(expr, Reduce):
+                self._note_reduction(expr)
+            stack += expr.children
+
+    def _note_reduction(self, expr: Reduce) -> None:
+        over = frozenset(expr.over)
+        if self.reduced and over != self.reduced:
+            raise NotFusable("reductions over different axes")
+        if over & expr.axes:
+            raise NotFusable("a reduction is used along its own axis inside itself")
+        self.reduced = over
+
+    def _check_reductions(self) -> None:
+        """Rows (trailing axes reduced) may be followed by members over the whole row; other
+        reductions stand alone with what they reduce."""
+        if not self.reduced or self.rowwise:
+            return
+        for node in self.nodes:
+            placement = self.placements[node]
+            along = {self.axes[p] for p in placement.out if p is not None}
+            if along & self.reduced and self._follows_reduction(node):
+                raise NotFusable("the reduction must be finished before its result is spread")
+
+    def _follows_reduction(self, node: Node) -> bool:
+        return any(_contains_reduction(self.values[v]) for v in node.outputs)
+
+    @property
+    def rowwise(self) -> bool:
+        """Whether the reductions are over trailing axes, and a row is handled by one thread."""
+        count = len(self.reduced)
+        if not self.reduced or frozenset(self.axes[len(self.axes) - count :]) != self.reduced:
+            return False
+        if count == len(self.axes) or all(d == 1 for d in self.space[: len(self.axes) - count]):
+            size = static_size(self.space)
+            return size is not None and size <= SMALL_ROW
+        return True
+
+    def spread(self, value: Value) -> bool:
+        """Whether the value runs along an axis that the group reduces over."""
+        axes = {a for i in self.index[value] for a in _axes(i)}
+        return bool(axes & self.reduced)
+
+
+def _axes(index: Index) -> Sequence[Axis]:
+    return list(index.axes) if isinstance(index, Expr) else [a for a, _ in index.terms]
+
+
+def static_size(space: Sequence[Dim]) -> int | None:
+    """The number of points, or None where a dim is symbolic."""
+    total = 1
+    for dim in space:
+        if not isinstance(dim, int):
+            return None
+        total *= dim
+    return total
+
+
+def weight(expr: Expr) -> int:
+    """A rough cost of one expression node."""
+    if isinstance(expr, Apply):
+        return _COSTLY if FUNCTIONS[expr.fn].costly else 1
+    return 1 if isinstance(expr, Load) else 0
+
+
+def _contains_reduction(expr: Expr) -> bool:
+    stack, seen = [expr], set()
+    while stack:
+        item = stack.pop()
+        if isinstance(item, Reduce):
+            return True
+        if item not in seen:
+            seen.add(item)
+            stack += item.children
+    return False

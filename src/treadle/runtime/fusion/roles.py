@@ -1,0 +1,134 @@
+"""What a node is to the compiler."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from treadle.core.shapes import ANY, Dim, product
+from treadle.core.spec import ListSpec, TensorSpec
+from treadle.graph.ir import Node, Value
+from treadle.ops.lowering import Compute, Library
+
+
+class Role(Enum):
+    """How a node is implemented."""
+
+    CONSTANT = "constant"  # a literal
+    ALIAS = "alias"  # its output is its input under other dims
+    SCALAR = "scalar"  # rank-0 arithmetic in registers
+    ARRAY = "array"  # part of a kernel
+    VIEW = "view"  # only moves elements: evaluated inside its consumers
+    LIBRARY = "library"
+    READ = "read"
+    ASSIGN = "assign"
+    COND = "cond"
+    WHILE = "while"
+    CALL = "call"  # a callback into Python
+    LIST = "list"
+
+
+# Row-major order is kept, so the output shares the input's memory.
+ALIASES = frozenset(
+    {"reshape", "expand_dims", "squeeze", "identity", "stop_gradient", "ensure_shape"}
+)
+
+
+def role_of(node: Node) -> Role:
+    """The node's role; `Role.CALL` for whatever the compiler has no form of."""
+    name, lower = node.op.name, node.op.lower
+    fixed = _BY_NAME.get(name)
+    if fixed is not None:
+        return fixed
+    if name.startswith("list_") and any(
+        isinstance(v.spec, ListSpec) for v in (*node.inputs, *node.outputs)
+    ):
+        return Role.LIST
+    if is_alias(node):
+        return Role.ALIAS
+    if isinstance(lower, Library):
+        return Role.LIBRARY
+    if isinstance(lower, Compute) and node.op.effect is None and _has_kernel_form(node):
+        if _is_scalar(node):
+            return Role.SCALAR
+        return Role.VIEW if lower.kind == "view" else Role.ARRAY
+    return Role.CALL
+
+
+_BY_NAME = {
+    "const": Role.CONSTANT,
+    "read_variable": Role.READ,
+    "assign_variable": Role.ASSIGN,
+    "cond": Role.COND,
+    "while": Role.WHILE,
+}
+
+
+def is_alias(node: Node) -> bool:
+    """Whether the only output is the first input's memory under other dims."""
+    if node.op.name not in ALIASES and "alias" not in node.op.tags:
+        return False
+    source, out = node.inputs[0].spec, node.outputs[0].spec
+    return (
+        isinstance(source, TensorSpec)
+        and source.dtype is out.dtype
+        and _same_size(source.dims, out.dims)
+    )
+
+
+def squeezed(node: Node) -> tuple[int | None, ...] | None:
+    """For an alias that only adds or drops dims of 1: the output position of every input dim."""
+    if not is_alias(node):
+        return None
+    source, out = node.inputs[0].spec.dims, node.outputs[0].spec.dims
+    kept = [p for p, d in enumerate(out) if d != 1]
+    if [d for d in source if d != 1] != [out[p] for p in kept]:
+        return None
+    places = iter(kept)
+    return tuple(None if d == 1 else next(places) for d in source)
+
+
+def _same_size(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
+    return product(a) == product(b)
+
+
+def _has_kernel_form(node: Node) -> bool:
+    """Real tensors of known rank whose dims are expressions over named symbols."""
+    specs = [v.spec for v in (*node.inputs, *node.outputs)]
+    return bool(node.outputs) and all(
+        isinstance(s, TensorSpec) and not s.dtype.is_complex and ANY not in s.dims for s in specs
+    )
+
+
+def _is_scalar(node: Node) -> bool:
+    return all(v.spec.rank == 0 for v in (*node.inputs, *node.outputs))
+
+
+def kind_of(node: Node) -> str:
+    """The fusion kind of an array or view node."""
+    lower = node.op.lower
+    return lower.kind if isinstance(lower, Compute) else ""
+
+
+def literal(value: Value) -> np.ndarray[Any, Any] | None:
+    """The array of a constant, or None."""
+    node = value.node
+    return node.attrs["value"] if node is not None and node.op.name == "const" else None
+
+
+def splat(value: Value) -> Any:
+    """The one number that a constant repeats, or None."""
+    array = literal(value)
+    if array is None or array.dtype.kind == "c" or not array.size:
+        return None
+    first = array.reshape(-1)[0]
+    if array.size == 1 or (array.size < 1 << 20 and _all_bits_equal(array, first)):
+        return first
+    return None
+
+
+def _all_bits_equal(array: np.ndarray[Any, Any], first: Any) -> bool:
+    raw = np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(array.size, -1)
+    return bool((raw == raw[0]).all())
