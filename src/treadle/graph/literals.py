@@ -1,11 +1,11 @@
 """Attribute values, dims and specs as text, and back.
 
-    numbers, strings, None, (tuples), [lists], {'dicts': 1}    as in Python
-    f32                       a dtype
-    f32[2](1.0, 2.0)          a small array
-    f32[784, 10](#3fa2...)    a larger one, by digest; its bytes stand in a data line
-    <B*10 + 1>                a symbolic dim
-    tensor f32[B], list f32[], ref f32[2]    a spec
+numbers, strings, None, (tuples), [lists], {'dicts': 1}    as in Python
+f32                       a dtype
+f32[2](1.0, 2.0)          a small array
+f32[784, 10](#3fa2...)    a larger one, by digest; its bytes stand in a data line
+<B*10 + 1>                a symbolic dim
+tensor f32[B], list f32[], ref f32[2]    a spec
 """
 
 from __future__ import annotations

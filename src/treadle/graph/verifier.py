@@ -75,7 +75,10 @@ def _check_defined(
         if value not in defined:
             other = value.node
             place = f"; it is made by {print_node(other)}{at(other.origin)}" if other else ""
-            _fail(f"{what} {index} (%{value.name}) is not defined before it in its region{place}", node)
+            _fail(
+                f"{what} {index} (%{value.name}) is not defined before it in its region{place}",
+                node,
+            )
 
 
 def _verify_node(node: Node) -> None:
@@ -144,7 +147,9 @@ def _verify_cond(node: Node) -> None:
     for region in node.regions:
         _check_params(node, region, node.inputs[1:])
         if len(region.results) != len(node.outputs):
-            _fail(f"a branch has {len(region.results)} results for {len(node.outputs)} outputs", node)
+            _fail(
+                f"a branch has {len(region.results)} results for {len(node.outputs)} outputs", node
+            )
     _verify_outputs(node)
 
 

@@ -48,40 +48,6 @@ def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False
         return interpreter.region(graph, values, Scope())
 
 
-def evaluate(value: Value) -> Runtime:
-    """The value of a graph value that depends on no parameter (a lifted initial value).
-
-    Raises:
-        InaccessibleTensorError: it does depend on a parameter.
-    """
-    region = Region()
-    region.nodes = _dependencies(value)
-    region.results = [value]
-    with recording(None), taping(()), np.errstate(all="ignore"):
-        return _Interpreter(False).region(region, [], Scope())[0]
-
-
-def _dependencies(value: Value) -> list[Node]:
-    """The nodes that `value` needs, in program order."""
-    needed: dict[Node, None] = {}
-    stack: list[tuple[Value, bool]] = [(value, False)]
-    while stack:
-        item, expanded = stack.pop()
-        node = item.node
-        if node is None:
-            raise errors.InaccessibleTensorError(
-                f"%{item.name} is an argument or capture and has no value before the call"
-            )
-        if node in needed:
-            continue
-        if expanded:
-            needed[node] = None
-        else:
-            stack.append((item, True))
-            stack += [(v, False) for v in reversed(node.inputs)]
-    return list(needed)
-
-
 def _argument(graph: Graph, param: Value, value: Runtime) -> Runtime:
     """`value` as what the parameter takes; its dtype is checked here, its shape when bound."""
     spec = param.spec
