@@ -115,11 +115,11 @@ def index_expr(index: Index) -> Expr:
     for axis, coefficient in index.terms:
         term: Expr = Iota(axis)
         if coefficient != 1:
-            term = apply("mul", term, _dim_expr(coefficient))
+            term = apply("mul", term, dim_expr(coefficient))
         total = term if total is None else apply("add", total, term)
     if total is None:
-        return _dim_expr(index.offset)
-    return total if index.offset == 0 else apply("add", total, _dim_expr(index.offset))
+        return dim_expr(index.offset)
+    return total if index.offset == 0 else apply("add", total, dim_expr(index.offset))
 
 
 def apply_cast(value: Expr) -> Expr:
@@ -128,7 +128,8 @@ def apply_cast(value: Expr) -> Expr:
     return cast(value, dtypes.int64)
 
 
-def _dim_expr(dim: Dim) -> Expr:
+def dim_expr(dim: Dim) -> Expr:
+    """A dim as an int64 expression."""
     return const(dim, dtypes.int64) if isinstance(dim, int) else Extent(dim)
 
 
@@ -136,14 +137,14 @@ def add_index(index: Index, offset: Dim) -> Index:
     """``index + offset``."""
     if isinstance(index, Affine):
         return affine(index.terms, index.offset + offset)
-    return apply("add", index_expr(index), _dim_expr(offset))
+    return apply("add", index_expr(index), dim_expr(offset))
 
 
 def scale_index(index: Index, factor: Dim) -> Index:
     """``index * factor``."""
     if isinstance(index, Affine):
         return affine([(a, c * factor) for a, c in index.terms], index.offset * factor)
-    return apply("mul", index_expr(index), _dim_expr(factor))
+    return apply("mul", index_expr(index), dim_expr(factor))
 
 
 def sum_index(a: Index, b: Index) -> Index:
@@ -160,5 +161,5 @@ def divide_index(index: Index, divisor: Dim) -> tuple[Index, Index]:
     if isinstance(index, Affine) and not index.terms and isinstance(index.offset, int) \
             and isinstance(divisor, int):
         return Affine((), index.offset // divisor), Affine((), index.offset % divisor)
-    value, by = index_expr(index), _dim_expr(divisor)
+    value, by = index_expr(index), dim_expr(divisor)
     return apply("floordiv", value, by), apply("mod", value, by)

@@ -1,0 +1,46 @@
+"""Axis arguments: normalised to tuples of non-negative ints, and dims without some axes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from treadle.core import errors
+from treadle.core.shapes import Dim
+from treadle.core.tensor import Tensor
+
+
+def normalize_axis(axis: Any, rank: int) -> int:
+    """One axis as an int in [0, rank)."""
+    number = int(axis)
+    if not -rank <= number < rank:
+        raise errors.InvalidArgumentError(
+            None, None, f"axis {number} is out of range for rank {rank}: [{-rank}, {rank})"
+        )
+    return number % rank
+
+
+def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
+    """Sorted axes from None (all), an int, a sequence of ints or a constant tensor."""
+    if axis is None:
+        return tuple(range(rank))
+    if isinstance(axis, Tensor):
+        axis = axis.numpy()
+    entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
+    axes = sorted(normalize_axis(a, rank) for a in entries)
+    if len(set(axes)) != len(axes):
+        raise errors.InvalidArgumentError(None, None, f"axes {axis} name one axis twice")
+    return tuple(axes)
+
+
+def _rank_of(value: Any) -> int:
+    return int(getattr(value, "ndim", 1))
+
+
+def reduced_dims(
+    dims: Sequence[Dim], axes: Sequence[int], keepdims: bool
+) -> tuple[Dim, ...]:
+    """The dims that are left when `axes` are reduced."""
+    if keepdims:
+        return tuple(1 if i in axes else d for i, d in enumerate(dims))
+    return tuple(d for i, d in enumerate(dims) if i not in axes)

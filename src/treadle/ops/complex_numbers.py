@@ -1,0 +1,64 @@
+"""Complex numbers: parts, conjugate, argument."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.families import binary, binary_op, unary_op
+from treadle.ops.families import real as real_result
+from treadle.ops.registry import run
+
+
+def _complex_dtype(dtype: DType) -> DType:
+    return dtypes.complex64 if dtype is dtypes.float32 else dtypes.complex128
+
+
+def _eager_complex(x: Any, y: Any) -> Any:
+    kind = np.complex64 if x.dtype == np.float32 else np.complex128
+    return (x + 1j * y).astype(kind)
+
+
+def _from_real(dy: Tensor) -> Tensor:
+    return complex(dy, dy * 0)
+
+
+COMPLEX = binary_op(
+    "complex", _eager_complex, "f", None,
+    lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype,
+)  # fmt: skip
+REAL = unary_op("real", np.real, "c", None, lambda x, y, dy: _from_real(dy), real_result)
+IMAG = unary_op("imag", np.imag, "c", None, lambda x, y, dy: complex(dy * 0, dy), real_result)
+CONJ = unary_op("conj", np.conj, "c", None, lambda x, y, dy: conj(dy))
+# The angle of a real number is 0 or pi, which has no slope.
+ANGLE = unary_op("angle", np.angle, "fc", None, None, real_result)
+
+complex = binary(COMPLEX, "real + imag * 1j, from two float32 or float64 tensors.")
+
+
+def real(input: Any, name: str | None = None) -> Tensor:
+    """The real part; real tensors pass unchanged."""
+    x = convert_to_tensor(input)
+    return run(REAL, x) if x.dtype.is_complex else x
+
+
+def imag(input: Any, name: str | None = None) -> Tensor:
+    """The imaginary part; 0 for real tensors."""
+    x = convert_to_tensor(input)
+    return run(IMAG, x) if x.dtype.is_complex else x * 0
+
+
+def conj(x: Any, name: str | None = None) -> Tensor:
+    """The complex conjugate; real tensors pass unchanged."""
+    tensor = convert_to_tensor(x)
+    return run(CONJ, tensor) if tensor.dtype.is_complex else tensor
+
+
+def angle(input: Any, name: str | None = None) -> Tensor:
+    """The argument of complex numbers; 0 or pi for real ones."""
+    return run(ANGLE, convert_to_tensor(input))  # type: ignore[no-any-return]

@@ -1,0 +1,261 @@
+"""Shapes as values: `td.shape` and the way back from shape tensors to symbolic dims.
+
+While tracing, ``td.shape(x)`` is a tensor whose elements are known as dims. `as_dims` follows a
+tensor to the shape ops and constants that it was computed from, so that
+``td.reshape(x, [td.shape(x)[0], -1])`` has the static attribute ``shape=(B, 784)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.context import context
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound, product
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.kernel.ir import Expr, Index, apply, cast, const
+from treadle.ops.conversion import constant, convert_to_tensor, has_dtype
+from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
+from treadle.ops.registry import Op, register, run
+
+# -- ops that give dims as tensors ---------------------------------------------------------------
+
+
+def _select_dim(dims: Sequence[Dim], call: LowerCall, index: Sequence[Index]) -> Expr:
+    """The dim at a position, chosen by comparisons: shapes are short."""
+    chosen = dim_expr(dims[-1]) if dims else const(0, dtypes.int64)
+    for position in range(len(dims) - 2, -1, -1):
+        here = apply("eq", index_expr(index[0]), const(position, dtypes.int64))
+        chosen = apply("select", here, dim_expr(dims[position]), chosen)
+    return cast(chosen, call.out.dtype)
+
+
+SHAPE = register(
+    Op(
+        "shape",
+        lambda x, *, out_type: TensorSpec((x.rank,), out_type),
+        lambda x, *, out_type: np.array(x.shape, out_type.np_dtype),
+        lower=Compute(lambda call, i: _select_dim(call.specs[0].dims, call, i), "view"),
+    )
+)
+DIM = register(
+    Op(
+        "dim",
+        lambda *, dim, out_type: TensorSpec((), out_type),
+        lambda *, dim, out_type: np.array(dim, out_type.np_dtype),
+        lower=Compute(lambda call, i: cast(dim_expr(call.attrs["dim"]), call.out.dtype), "view"),
+    )
+)
+
+
+def dims_tensor(dim: Dim, dtype: DType) -> Tensor:
+    """The run-time value of a dim as a scalar tensor."""
+    if isinstance(dim, int):
+        return constant(dim, dtype)
+    return run(DIM, dim=dim, out_type=dtype)  # type: ignore[no-any-return]
+
+
+def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The shape as a vector of integers; dims that a trace leaves open are known when it runs."""
+    x = convert_to_tensor(input)
+    dtype = dtypes.as_dtype(out_type)
+    if context.recorder is None or all(isinstance(d, int) for d in x.dims):
+        return constant(np.array(x.dims, dtype.np_dtype), dtype)
+    return run(SHAPE, x, out_type=dtype)  # type: ignore[no-any-return]
+
+
+def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32) -> list[Tensor]:
+    """The shapes of several tensors."""
+    return [shape(x, out_type) for x in input]
+
+
+def size(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> Tensor:
+    """The number of elements."""
+    return dims_tensor(product(convert_to_tensor(input).dims), dtypes.as_dtype(out_type))
+
+
+def rank(input: Any, name: str | None = None) -> Tensor:
+    """The number of axes, an int32 scalar."""
+    return constant(convert_to_tensor(input).ndim, dtypes.int32)
+
+
+# -- from tensors back to dims -------------------------------------------------------------------
+
+# An object array whose elements are ints, SymbolicDims, or None where a value is not known.
+Dims = np.ndarray[Any, Any]
+
+
+def _lift(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Elementwise on object arrays; None where an operand is None."""
+
+    def known(*args: Any) -> Any:
+        return None if any(a is None for a in args) else fn(*args)
+
+    return lambda *arrays: np.asarray(np.vectorize(known, otypes=[object])(*arrays), object)
+
+
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+    "add": _lift(lambda a, b: a + b),
+    "subtract": _lift(lambda a, b: a - b),
+    "multiply": _lift(lambda a, b: a * b),
+    "floordiv": _lift(lambda a, b: a // b if b != 0 else None),
+    "mod": _lift(lambda a, b: a % b if b != 0 else None),
+    "maximum": _lift(lambda a, b: compound("max", a, b)),
+    "minimum": _lift(lambda a, b: compound("min", a, b)),
+}
+
+
+def resolve(tensor: Tensor) -> Dims | None:
+    """The elements of an integer tensor as dims, None for those that only a run can tell."""
+    if not tensor.dtype.is_integer:
+        return None
+    if not tensor.is_symbolic:
+        return tensor._array.astype(object)
+    assert isinstance(tensor, SymbolicTensor)
+    return _resolve_value(tensor.value, tensor.recorder)
+
+
+def _resolve_value(value: Any, recorder: Any) -> Dims | None:
+    node = value.node
+    if node is None:
+        return _resolve_outer(value, recorder)
+    if node.op.name == "const":
+        array = node.attrs["value"]
+        return array.astype(object) if array.dtype.kind in "iu" and array.size < 64 else None
+    if node.op.name == "shape":
+        return _objects(node.inputs[0].spec.dims)
+    if node.op.name == "dim":
+        return _objects([node.attrs["dim"]]).reshape(())
+    rule = _ARITHMETIC.get(node.op.name) or _MOVES.get(node.op.name)
+    if rule is None or any(i.spec.rank > 1 or not i.spec.dtype.is_integer for i in node.inputs):
+        return None
+    inputs = [_known_or_none(i, recorder) for i in node.inputs]
+    if any(i is None for i in inputs):
+        return None
+    if node.op.name in _ARITHMETIC:
+        return np.asarray(rule(*inputs), object)
+    # The NumPy implementations move objects as they move numbers.
+    return np.asarray(rule(*inputs, **node.attrs), object)
+
+
+def _known_or_none(value: Any, recorder: Any) -> Dims | None:
+    found = _resolve_value(value, recorder)
+    if found is None and all(isinstance(d, int) for d in value.spec.dims):
+        return np.full(value.spec.dims, None, object)
+    return found
+
+
+def _resolve_outer(param: Any, recorder: Any) -> Dims | None:
+    """A captured tensor is what it is outside the region."""
+    for outer, inner in recorder.captured.values():
+        if inner.value is param and isinstance(outer, Tensor):
+            return resolve(outer) if outer.is_symbolic else None
+    return None
+
+
+def _objects(items: Sequence[Any]) -> Dims:
+    array = np.empty(len(items), object)
+    array[:] = items
+    return array
+
+
+def _move(name: str) -> Callable[..., Any]:
+    def rule(*inputs: Any, **attrs: Any) -> Any:
+        from treadle.ops.registry import OPS
+
+        assert OPS[name].eager is not None
+        return OPS[name].eager(*inputs, **attrs)
+
+    return rule
+
+
+_MOVES: dict[str, Callable[..., Any]] = {
+    name: _move(name)
+    for name in ("strided_slice", "stack", "concat", "reshape", "identity", "broadcast_to")
+}
+_MOVES["cast"] = lambda x, dtype: x
+_MOVES["reduce_prod"] = lambda x, axis, keepdims: _fold(lambda a, b: a * b, x, keepdims)
+_MOVES["reduce_sum"] = lambda x, axis, keepdims: _fold(lambda a, b: a + b, x, keepdims)
+
+
+def _fold(fn: Callable[..., Any], x: Dims, keepdims: bool) -> Dims:
+    total = _lift(fn)
+    result = x.reshape(-1)[0] if x.size else None
+    for item in x.reshape(-1)[1:]:
+        result = total(result, item)[()]
+    return _objects([result]) if keepdims and x.ndim else _objects([result]).reshape(())
+
+
+def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
+    """The dims that a shape argument names, None for those that only a run can tell.
+
+    value: a TensorShape, a list of ints and scalar tensors, or an integer tensor of rank 1.
+    """
+    if isinstance(value, TensorShape):
+        return value.dims
+    if has_dtype(value) or isinstance(value, np.ndarray):
+        tensor = convert_to_tensor(value)
+        _check_integers(tensor, what)
+        dims = tensor.dims
+        found = resolve(tensor)
+        if found is None:
+            if dims and not isinstance(dims[0], int):
+                raise ValueError(f"The {what} tensor has an unknown length{at(user_origin())}")
+            return (None,) * (dims[0] if dims else 1)  # type: ignore[operator]
+        return tuple(_exact(d) for d in found.reshape(-1))
+    if isinstance(value, list | tuple):
+        return tuple(as_dim_value(d, what) for d in value)
+    return (as_dim_value(value, what),)
+
+
+def as_dim_value(value: Any, what: str = "dim") -> Dim | None:
+    """One dim from an int, a SymbolicDim or a scalar integer tensor; None if a run must tell."""
+    if isinstance(value, SymbolicDim):
+        return value
+    if has_dtype(value):
+        tensor = convert_to_tensor(value)
+        _check_integers(tensor, what)
+        found = resolve(tensor)
+        return None if found is None else _exact(found.reshape(-1)[0])
+    if value is None or not hasattr(value, "__index__"):
+        raise TypeError(f"{value!r} in a {what} is not an integer{at(user_origin())}")
+    return int(value.__index__())
+
+
+def _check_integers(tensor: Tensor, what: str) -> None:
+    if not tensor.dtype.is_integer:
+        raise TypeError(
+            f"The {what} must be integers, not {tensor.dtype.name}: {tensor!r}{at(user_origin())}"
+        )
+
+
+def _exact(dim: Any) -> Dim | None:
+    return dim if dim is None or isinstance(dim, SymbolicDim) else int(dim)
+
+
+def as_dims(value: Any) -> tuple[Dim, ...] | None:
+    """The dims that a shape argument names, or None where only a run can tell one of them."""
+    dims = partial_dims(value)
+    return None if any(d is None for d in dims) else dims  # type: ignore[return-value]
+
+
+def shape_tensor(value: Any) -> Tensor:
+    """A shape argument as an int64 vector."""
+    from treadle.ops.casting import cast as cast_tensor
+    from treadle.ops.joining import stack
+
+    if isinstance(value, list | tuple):
+        parts = [
+            dims_tensor(d, dtypes.int64)
+            if isinstance(d, int | SymbolicDim)
+            else cast_tensor(d, dtypes.int64)
+            for d in value
+        ]
+        return stack(parts)
+    return cast_tensor(value, dtypes.int64)

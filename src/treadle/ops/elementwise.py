@@ -1,0 +1,216 @@
+"""Elementwise functions of one tensor."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import Expr, apply, const
+from treadle.ops.arithmetic import conj, maximum, minimum
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.families import ANY_KIND, boolean, real, unary, unary_op
+from treadle.ops.lowering import Compute, elementwise_rule
+from treadle.ops.registry import Op, run
+
+
+def _kept(fn: Any) -> Any:
+    """A NumPy expression of several steps, rounded to the operand's dtype only at the end."""
+
+    def run(x: NDArray) -> NDArray:
+        wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
+        return np.asarray(fn(wide)).astype(x.dtype, copy=False)
+
+    return run
+
+
+def _table(name: str) -> Any:
+    return _kept(FUNCTIONS[name].reference)
+
+
+def _lower(build: Any) -> Compute:
+    return elementwise_rule(lambda call, x: build(x))
+
+
+def _one(x: Expr) -> Expr:
+    return const(1, x.dtype)
+
+
+def _sigmoid(x: NDArray) -> NDArray:
+    if x.dtype.kind == "c":
+        return 1 / (1 + np.exp(-x))
+    return FUNCTIONS["sigmoid"].reference(x)
+
+
+def _two_over_root_pi(x: Tensor) -> Any:
+    return 2 / math.sqrt(math.pi) * exp(-square(x))
+
+
+NUMBERS, SIGNED, FLOATS = "fciu", "fci", "fc"
+
+# name: (NumPy function, dtype kinds, kernel function or rule, gradient of (x, y, dy), summary)
+_TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
+    "negative": (np.negative, NUMBERS, "neg", lambda x, y, dy: -dy, "-x."),
+    "sign": (
+        _table("sign"), NUMBERS, "sign", lambda x, y, dy: dy * 0,
+        "-1, 0 or 1 by the sign of x; NaN for NaN.",
+    ),
+    "square": (
+        np.square, NUMBERS, _lower(lambda x: apply("mul", x, x)),
+        lambda x, y, dy: dy * conj(x * 2), "x * x.",
+    ),
+    "sqrt": (np.sqrt, FLOATS, "sqrt", lambda x, y, dy: dy / conj(y * 2), "The square root."),
+    "rsqrt": (
+        _kept(lambda x: 1 / np.sqrt(x)), FLOATS, "rsqrt",
+        lambda x, y, dy: dy * conj(y * y * y * -0.5), "1 / sqrt(x).",
+    ),
+    "reciprocal": (
+        _kept(lambda x: 1 / x), FLOATS, _lower(lambda x: apply("div", _one(x), x)),
+        lambda x, y, dy: -dy * conj(y * y), "1 / x.",
+    ),
+    "exp": (np.exp, FLOATS, "exp", lambda x, y, dy: dy * conj(y), "e ** x."),
+    "expm1": (
+        np.expm1, FLOATS, "expm1", lambda x, y, dy: dy * conj(exp(x)),
+        "exp(x) - 1, accurate near 0.",
+    ),
+    "log": (np.log, FLOATS, "log", lambda x, y, dy: dy / conj(x), "The natural logarithm."),
+    "log1p": (
+        np.log1p, FLOATS, "log1p", lambda x, y, dy: dy / conj(x + 1),
+        "log(1 + x), accurate near 0.",
+    ),
+    "sin": (np.sin, FLOATS, "sin", lambda x, y, dy: dy * conj(cos(x)), "The sine."),
+    "cos": (np.cos, FLOATS, "cos", lambda x, y, dy: -dy * conj(sin(x)), "The cosine."),
+    "tan": (np.tan, FLOATS, "tan", lambda x, y, dy: dy * conj(y * y + 1), "The tangent."),
+    "asin": (
+        np.arcsin, FLOATS, "asin", lambda x, y, dy: dy * conj(rsqrt(1 - x * x)),
+        "The inverse of sin, in [-pi/2, pi/2].",
+    ),
+    "acos": (
+        np.arccos, FLOATS, "acos", lambda x, y, dy: -dy * conj(rsqrt(1 - x * x)),
+        "The inverse of cos, in [0, pi].",
+    ),
+    "atan": (
+        np.arctan, FLOATS, "atan", lambda x, y, dy: dy / conj(x * x + 1),
+        "The inverse of tan, in (-pi/2, pi/2).",
+    ),
+    "sinh": (
+        np.sinh, FLOATS, "sinh", lambda x, y, dy: dy * conj(cosh(x)), "The hyperbolic sine."
+    ),
+    "cosh": (
+        np.cosh, FLOATS, "cosh", lambda x, y, dy: dy * conj(sinh(x)), "The hyperbolic cosine."
+    ),
+    "tanh": (
+        np.tanh, FLOATS, "tanh", lambda x, y, dy: dy * conj(1 - y * y), "The hyperbolic tangent."
+    ),
+    "asinh": (
+        np.arcsinh, FLOATS, "asinh", lambda x, y, dy: dy * conj(rsqrt(x * x + 1)),
+        "The inverse of sinh.",
+    ),
+    "acosh": (
+        np.arccosh, FLOATS, "acosh", lambda x, y, dy: dy / conj(sinh(y)),
+        "The inverse of cosh, for x >= 1.",
+    ),
+    "atanh": (
+        np.arctanh, FLOATS, "atanh", lambda x, y, dy: dy / conj(1 - x * x),
+        "The inverse of tanh, for -1 < x < 1.",
+    ),
+    "sigmoid": (
+        _kept(_sigmoid), FLOATS, "sigmoid", lambda x, y, dy: dy * conj(y * (1 - y)),
+        "1 / (1 + exp(-x)).",
+    ),
+    "erf": (
+        _table("erf"), "f", "erf", lambda x, y, dy: dy * _two_over_root_pi(x),
+        "The Gauss error function.",
+    ),
+    "erfc": (
+        _table("erfc"), "f", "erfc", lambda x, y, dy: -dy * _two_over_root_pi(x),
+        "1 - erf(x), accurate for large x.",
+    ),
+}  # fmt: skip
+_OPS = {
+    name: (unary_op(name, eager, kinds, lower, gradient), doc)
+    for name, (eager, kinds, lower, gradient, doc) in _TABLE.items()
+}
+
+negative, sign, square = unary(*_OPS["negative"]), unary(*_OPS["sign"]), unary(*_OPS["square"])
+sqrt, rsqrt, reciprocal = unary(*_OPS["sqrt"]), unary(*_OPS["rsqrt"]), unary(*_OPS["reciprocal"])
+exp, expm1 = unary(*_OPS["exp"]), unary(*_OPS["expm1"])
+log, log1p = unary(*_OPS["log"]), unary(*_OPS["log1p"])
+sin, cos, tan = unary(*_OPS["sin"]), unary(*_OPS["cos"]), unary(*_OPS["tan"])
+asin, acos, atan = unary(*_OPS["asin"]), unary(*_OPS["acos"]), unary(*_OPS["atan"])
+sinh, cosh, tanh = unary(*_OPS["sinh"]), unary(*_OPS["cosh"]), unary(*_OPS["tanh"])
+asinh, acosh, atanh = unary(*_OPS["asinh"]), unary(*_OPS["acosh"]), unary(*_OPS["atanh"])
+sigmoid, erf, erfc = unary(*_OPS["sigmoid"]), unary(*_OPS["erf"]), unary(*_OPS["erfc"])
+
+
+def _grad_abs(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
+    if not x.dtype.is_complex:
+        return dy * sign(x)
+    from treadle.ops.casting import cast
+
+    return cast(dy, x.dtype) * sign(x)
+
+
+ABS = unary_op("abs", np.abs, NUMBERS, "abs", _grad_abs, real)
+abs = unary(ABS, "The absolute value; the magnitude of complex numbers.")
+
+
+def _rounding(name: str, fn: Any, kernel: str) -> Op:
+    """Rounding ops leave integers as they are and have zero slope."""
+
+    def eager(x: NDArray) -> NDArray:
+        return x if x.dtype.kind in "iu" else fn(x)  # type: ignore[no-any-return]
+
+    rule = _lower(lambda x: x if x.dtype.is_integer else apply(kernel, x))
+    return unary_op(name, eager, "fiu", rule, lambda x, y, dy: None)
+
+
+floor = unary(_rounding("floor", np.floor, "floor"), "The largest integer <= x, in x's dtype.")
+ceil = unary(_rounding("ceil", np.ceil, "ceil"), "The smallest integer >= x, in x's dtype.")
+round = unary(_rounding("round", np.rint, "round"), "The nearest integer, halves to even.")
+
+
+def _classify(name: str, fn: Any, kernel: str) -> Op:
+    return unary_op(name, fn, "f", kernel, None, boolean)
+
+
+is_nan = unary(_classify("is_nan", np.isnan, "isnan"), "True where x is NaN.")
+is_inf = unary(_classify("is_inf", np.isinf, "isinf"), "True where x is infinite.")
+is_finite = unary(
+    _classify("is_finite", np.isfinite, "isfinite"), "True where x is neither infinite nor NaN."
+)
+
+
+def _copy(x: NDArray) -> NDArray:
+    return x
+
+
+_PASS = _lower(lambda x: x)
+IDENTITY = unary_op("identity", _copy, ANY_KIND, _PASS, lambda x, y, dy: dy)
+STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND, _PASS)
+
+
+def identity(input: Any, name: str | None = None) -> Tensor:
+    """A tensor with the same value."""
+    return run(IDENTITY, convert_to_tensor(input))  # type: ignore[no-any-return]
+
+
+def stop_gradient(input: Any, name: str | None = None) -> Tensor:
+    """The same value, through which no gradient flows."""
+    return run(STOP_GRADIENT, convert_to_tensor(input))  # type: ignore[no-any-return]
+
+
+def clip_by_value(
+    t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
+) -> Tensor:
+    """`t` with values below the minimum or above the maximum replaced by those."""
+    return maximum(minimum(t, clip_value_max), clip_value_min)
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)), without overflow."""
+    tensor = convert_to_tensor(x)
+    return minimum(tensor, 0) - log1p(exp(-abs(tensor)))

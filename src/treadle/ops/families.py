@@ -1,0 +1,133 @@
+"""Makers of op families: one line per elementwise op gives its record and its public function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeAlias
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import broadcast
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import Tensor
+from treadle.ops.broadcasting import unbroadcast
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.lowering import Compute, elementwise
+from treadle.ops.registry import Gradient, Op, OpCall, register, run
+
+Public: TypeAlias = Callable[..., Tensor]
+Result: TypeAlias = Callable[[DType], DType]
+Lower: TypeAlias = "str | Compute | None"
+
+_KINDS = {"f": "floating", "i": "signed integer", "u": "unsigned integer", "b": "bool", "c": "complex"}
+ANY_KIND = "fiubc"
+
+
+def same(dtype: DType) -> DType:
+    """Result rule: the operands' dtype."""
+    return dtype
+
+
+def boolean(dtype: DType) -> DType:
+    """Result rule: bool."""
+    return dtypes.bool
+
+
+def real(dtype: DType) -> DType:
+    """Result rule: the dtype of the real part."""
+    return dtype.real_dtype
+
+
+def require_kinds(kinds: str, *specs: TensorSpec) -> None:
+    """TypeError unless every dtype is of one of `kinds` and all are equal."""
+    for spec in specs:
+        if spec.dtype.kind not in kinds:
+            listed = ", ".join(_KINDS[k] for k in kinds)
+            raise TypeError(f"dtype {spec.dtype.name} is not supported; it must be {listed}")
+        if spec.dtype is not specs[0].dtype:
+            raise TypeError(f"dtypes {specs[0].dtype.name} and {spec.dtype.name} differ")
+
+
+def needs(call: OpCall, position: int) -> bool:
+    """Whether the gradient with respect to an input is wanted."""
+    return not call.needed or call.needed[position]
+
+
+def unary_op(
+    name: str,
+    eager: Callable[..., Any],
+    kinds: str,
+    lower: Lower,
+    gradient: Callable[[Tensor, Tensor, Tensor], Any] | None = None,
+    result: Result = same,
+) -> Op:
+    """Register an elementwise op of one input; ``gradient(x, y, dy)`` gives dx."""
+
+    def infer(x: TensorSpec) -> TensorSpec:
+        require_kinds(kinds, x)
+        return TensorSpec(x.dims, result(x.dtype))
+
+    def grad(call: OpCall, dy: Tensor) -> list[Any]:
+        assert gradient is not None
+        return [gradient(call.inputs[0], call.outputs[0], dy)]
+
+    rule: Gradient | None = grad if gradient is not None else None
+    return register(Op(name, infer, eager, rule, _lowering(lower)))
+
+
+def binary_op(
+    name: str,
+    eager: Callable[..., Any],
+    kinds: str,
+    lower: Lower,
+    gradient: Callable[[Tensor, Tensor, Tensor, Tensor], Any] | None = None,
+    result: Result = same,
+) -> Op:
+    """Register an elementwise op of two inputs that broadcast.
+
+    ``gradient(x, y, z, dz)`` gives two functions that compute dx and dy in z's shape (or None).
+    """
+
+    def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
+        require_kinds(kinds, x, y)
+        return TensorSpec(broadcast(x.dims, y.dims), result(x.dtype))
+
+    def grad(call: OpCall, dz: Tensor) -> list[Any]:
+        assert gradient is not None
+        parts = gradient(*call.inputs, call.outputs[0], dz)
+        return [
+            unbroadcast(part(), x) if part is not None and needs(call, i) else None
+            for i, (part, x) in enumerate(zip(parts, call.inputs, strict=True))
+        ]
+
+    rule: Gradient | None = grad if gradient is not None else None
+    return register(Op(name, infer, eager, rule, _lowering(lower)))
+
+
+def _lowering(lower: Lower) -> Compute | None:
+    return elementwise(lower) if isinstance(lower, str) else lower
+
+
+def unary(op: Op, doc: str) -> Public:
+    """The public function of an op of one tensor."""
+
+    def function(x: Any, name: str | None = None) -> Tensor:
+        return run(op, convert_to_tensor(x))  # type: ignore[no-any-return]
+
+    return _named(function, op.name, doc)
+
+
+def binary(op: Op, doc: str) -> Public:
+    """The public function of an op of two tensors; a Python number takes the tensor's dtype."""
+
+    def function(x: Any, y: Any, name: str | None = None) -> Tensor:
+        a, b = common_dtype(op.name, x, y)
+        return run(op, a, b)  # type: ignore[no-any-return]
+
+    return _named(function, op.name, doc)
+
+
+def _named(function: Public, name: str, doc: str) -> Public:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function

@@ -1,0 +1,258 @@
+"""Joining and taking apart: concat, stack, unstack, split, repeat, roll."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, shape_text
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import Tensor
+from treadle.kernel.ir import Expr, Index, apply, const
+from treadle.ops.axes import normalize_axis
+from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.families import needs
+from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping import reshape_to
+from treadle.ops.slicing import slice_known
+
+
+def convert_all(values: Any) -> list[Tensor]:
+    """Tensors of one dtype: values without a dtype of their own take that of the first that has."""
+    if isinstance(values, Tensor):
+        return unstack(values)
+    typed = next((v for v in values if has_dtype(v)), None)
+    if typed is None:
+        first = convert_to_tensor(values[0])
+        return [first, *(convert_to_tensor(v, first.dtype) for v in values[1:])]
+    dtype = typed.dtype
+    return [convert_to_tensor(v) if has_dtype(v) else convert_to_tensor(v, dtype) for v in values]
+
+
+def _same_dtype(specs: Sequence[TensorSpec]) -> None:
+    for spec in specs:
+        if spec.dtype is not specs[0].dtype:
+            raise TypeError(f"dtypes {specs[0].dtype.name} and {spec.dtype.name} differ")
+
+
+# -- concat --------------------------------------------------------------------------------------
+
+
+def _infer_concat(*specs: TensorSpec, axis: int) -> TensorSpec:
+    _same_dtype(specs)
+    dims = list(specs[0].dims)
+    for spec in specs[1:]:
+        if spec.rank != len(dims):
+            raise errors.InvalidArgumentError(None, None, "the ranks differ")
+        for position, dim in enumerate(spec.dims):
+            if position == axis:
+                dims[axis] = dims[axis] + dim
+            elif isinstance(dim, int) and isinstance(dims[position], int) and dim != dims[position]:
+                raise errors.InvalidArgumentError(
+                    None, None, f"dim {position} differs: {dims[position]} and {dim}"
+                )
+            elif isinstance(dim, int):
+                dims[position] = dim
+    return TensorSpec(dims, specs[0].dtype)
+
+
+def _lower_concat(call: LowerCall, index: Sequence[Index]) -> Expr:
+    axis = call.attrs["axis"]
+    position, ends, end = index_expr(index[axis]), [], 0
+    for spec in call.specs:
+        end = end + spec.dims[axis]  # type: ignore[assignment]
+        ends.append(end)
+    result: Expr | None = None
+    for number in range(len(ends) - 1, -1, -1):
+        start = 0 if number == 0 else ends[number - 1]
+        place = list(index)
+        place[axis] = add_index(index[axis], -start)
+        before_end = apply("lt", position, dim_expr(ends[number]))
+        after_start = apply("ge", position, dim_expr(start))
+        valid = apply("and", before_end, after_start)
+        value = call.inputs[number](place, valid=valid)
+        result = value if result is None else apply("select", before_end, value, result)
+    assert result is not None
+    return result
+
+
+def _grad_concat(call: OpCall, dy: Tensor) -> list[Any]:
+    axis, start, grads = call.attrs["axis"], 0, []
+    for position, x in enumerate(call.inputs):
+        begin: list[Dim] = [0] * dy.ndim
+        begin[axis] = start
+        grads.append(slice_known(dy, begin, x.dims) if needs(call, position) else None)
+        start = start + x.dims[axis]
+    return grads
+
+
+CONCAT = register(
+    Op(
+        "concat",
+        _infer_concat,
+        lambda *arrays, axis: np.concatenate(arrays, axis),
+        _grad_concat,
+        Compute(_lower_concat, "view"),
+    )
+)
+
+
+def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
+    """The tensors joined along an axis that they have."""
+    tensors = convert_all(values if isinstance(values, list | tuple | Tensor) else [values])
+    if tensors[0].ndim == 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"concat: scalars have no axis to join; use stack{at(user_origin())}"
+        )
+    axis = normalize_axis(axis, tensors[0].ndim)
+    return tensors[0] if len(tensors) == 1 else run(CONCAT, *tensors, axis=axis)
+
+
+# -- stack, unstack ------------------------------------------------------------------------------
+
+
+def _infer_stack(*specs: TensorSpec, axis: int) -> TensorSpec:
+    _same_dtype(specs)
+    dims = specs[0].dims
+    for spec in specs[1:]:
+        if not spec.shape.is_compatible_with(specs[0].shape):
+            raise errors.InvalidArgumentError(
+                None, None, f"the shapes {shape_text(dims)} and {spec.shape} differ"
+            )
+        dims = tuple(b if isinstance(b, int) else a for a, b in zip(dims, spec.dims, strict=True))
+    return TensorSpec((*dims[:axis], len(specs), *dims[axis:]), specs[0].dtype)
+
+
+def _lower_stack(call: LowerCall, index: Sequence[Index]) -> Expr:
+    axis = call.attrs["axis"]
+    rest = [*index[:axis], *index[axis + 1 :]]
+    result = call.inputs[-1](rest)
+    for number in range(len(call.inputs) - 2, -1, -1):
+        here = apply("eq", index_expr(index[axis]), const(number, dtypes.int64))
+        result = apply("select", here, call.inputs[number](rest), result)
+    return result
+
+
+STACK = register(
+    Op(
+        "stack",
+        _infer_stack,
+        lambda *arrays, axis: np.stack(arrays, axis),
+        lambda call, dy: unstack(dy, axis=call.attrs["axis"]),
+        Compute(_lower_stack, "view"),
+    )
+)
+
+
+def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
+    """Tensors of one shape as the parts of a new axis."""
+    tensors = convert_all(values)
+    return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
+
+
+def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
+    """The parts of `value` along an axis of known size, without that axis."""
+    x = convert_to_tensor(value)
+    position = normalize_axis(axis, x.ndim)
+    count = num if num is not None else x.dims[position]
+    if not isinstance(count, int):
+        raise ValueError(
+            f"unstack: the size of axis {axis} of {x.shape} is not known while tracing; give num"
+            f"{at(user_origin())}"
+        )
+    rest = (*x.dims[:position], *x.dims[position + 1 :])
+    return [reshape_to(_part(x, position, i, 1), rest) for i in range(count)]
+
+
+def _part(x: Tensor, axis: int, start: Dim, count: Dim) -> Tensor:
+    begin: list[Dim] = [0] * x.ndim
+    size = list(x.dims)
+    begin[axis], size[axis] = start, count
+    return slice_known(x, begin, size)
+
+
+def split(
+    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None,
+    name: str | None = None,
+) -> list[Tensor]:  # fmt: skip
+    """`value` cut along an axis into equal parts (an int) or parts of given sizes (a list).
+
+    Raises:
+        InvalidArgumentError: the sizes do not add up to the axis.
+    """
+    from treadle.ops.dims import as_dims
+
+    x = convert_to_tensor(value)
+    position = normalize_axis(axis, x.ndim)
+    dim = x.dims[position]
+    if isinstance(num_or_size_splits, int | np.integer):
+        count = int(num_or_size_splits)
+        if isinstance(dim, int) and dim % count:
+            raise errors.InvalidArgumentError(
+                None, None, f"split: {dim} does not divide into {count} parts{at(user_origin())}"
+            )
+        sizes: Sequence[Dim] = [dim // count] * count
+    else:
+        sizes = _split_sizes(as_dims(num_or_size_splits), dim)
+    parts, start = [], 0
+    for size in sizes:
+        parts.append(_part(x, position, start, size))
+        start = start + size  # type: ignore[assignment]
+    return parts
+
+
+def _split_sizes(sizes: Sequence[Dim] | None, dim: Dim) -> Sequence[Dim]:
+    if sizes is None:
+        raise ValueError(f"split: the sizes must be known while tracing{at(user_origin())}")
+    total: Dim = 0
+    for size in sizes:
+        total = total + (0 if size == -1 else size)
+    filled = [dim - total if s == -1 else s for s in sizes]
+    if isinstance(dim, int) and isinstance(total, int) and -1 not in sizes and total != dim:
+        raise errors.InvalidArgumentError(
+            None, None, f"split: sizes {list(sizes)} do not add up to {dim}{at(user_origin())}"
+        )
+    return filled
+
+
+# -- repeat, roll --------------------------------------------------------------------------------
+
+
+def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """Every element (along `axis`; of the flattened input without one) repeated."""
+    from treadle.ops.broadcasting import broadcast_dims
+    from treadle.ops.gather import gather
+    from treadle.ops.shaping import reshape
+
+    x = convert_to_tensor(input)
+    if axis is None:
+        x, axis = reshape(x, [-1]), 0
+    position = normalize_axis(axis, x.ndim)
+    counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.size == 1:
+        times = int(counts.reshape(()))
+        dims = x.dims
+        spread = (*dims[: position + 1], times, *dims[position + 1 :])
+        wide = reshape_to(x, (*dims[: position + 1], 1, *dims[position + 1 :]))
+        final = (*dims[:position], dims[position] * times, *dims[position + 1 :])
+        return reshape_to(broadcast_dims(wide, spread), final)
+    return gather(x, np.repeat(np.arange(counts.size), counts), axis=position)
+
+
+def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
+    """`input` shifted along axes; what leaves at one end enters at the other."""
+    x = convert_to_tensor(input)
+    shifts, axes = np.atleast_1d(np.asarray(shift)), np.atleast_1d(np.asarray(axis))
+    for amount, one in zip(shifts, axes, strict=True):
+        position = normalize_axis(one, x.ndim)
+        dim = x.dims[position]
+        first = int(amount) % dim if dim != 0 else 0
+        if first == 0:
+            continue
+        x = concat([_part(x, position, dim - first, first), _part(x, position, 0, dim - first)], position)
+    return x

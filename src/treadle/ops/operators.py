@@ -1,0 +1,245 @@
+"""Python's operators on Tensor and Variable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import spec_text
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array
+from treadle.ops import arithmetic, comparison, elementwise, logic
+from treadle.ops.indexing import getitem
+from treadle.ops.linalg import matmul
+from treadle.ops.quiet import quiet
+from treadle.ops.state import Variable
+
+Operator = Callable[[Any, Any], Any]
+_ndarray = np.ndarray
+
+
+def _fast(ufunc: Any, function: Operator) -> Operator:
+    """`function`, with a shortcut for two eager tensors of one NumPy dtype and no tape."""
+
+    def operator(self: Any, other: Any) -> Any:
+        if type(other) is Tensor and type(self) is Tensor:
+            a, b = self._array, other._array
+            if a.dtype is b.dtype and context.recorder is None and not context.tapes:
+                try:
+                    result = quiet.run(ufunc, a, b)
+                except (TypeError, ValueError):
+                    return function(self, other)  # raises with the user's line
+                return from_array(result if type(result) is _ndarray else np.asarray(result))
+        return function(self, other)
+
+    return operator
+
+
+def _comparing(ufunc: Any, function: Operator, otherwise: bool) -> Operator:
+    """Equality: values that are no tensors at all are unequal instead of an error."""
+    fast = _fast(ufunc, function)
+
+    def operator(self: Any, other: Any) -> Any:
+        if other is None or isinstance(other, str):
+            return otherwise
+        return fast(self, other)
+
+    return operator
+
+
+def _swap(function: Operator) -> Operator:
+    return lambda self, other: function(other, self)
+
+
+_ARITHMETIC: dict[str, tuple[Any, Operator]] = {
+    "add": (np.add, arithmetic.add),
+    "sub": (np.subtract, arithmetic.subtract),
+    "mul": (np.multiply, arithmetic.multiply),
+    "truediv": (None, arithmetic.divide),
+    "floordiv": (None, arithmetic.floordiv),
+    "mod": (None, arithmetic.mod),
+    "pow": (None, arithmetic.pow),
+    "matmul": (None, matmul),
+    "and": (None, logic.and_),
+    "or": (None, logic.or_),
+    "xor": (None, logic.xor_),
+}
+_ORDER: dict[str, tuple[Any, Operator]] = {
+    "lt": (np.less, comparison.less),
+    "le": (np.less_equal, comparison.less_equal),
+    "gt": (np.greater, comparison.greater),
+    "ge": (np.greater_equal, comparison.greater_equal),
+}
+
+
+def _bool_safe(ufunc: Any, function: Operator) -> Operator:
+    """NumPy adds bools as `or`; TensorFlow refuses, so bools take the checked path."""
+    if ufunc is None:
+        return function
+    fast = _fast(ufunc, function)
+    boolean = np.dtype(np.bool_)
+
+    def operator(self: Any, other: Any) -> Any:
+        if type(self) is Tensor and self._array.dtype is boolean:
+            return function(self, other)
+        return fast(self, other)
+
+    return operator
+
+
+# -- conversions to Python values ----------------------------------------------------------------
+
+
+def _value(x: Any, use: str) -> Any:
+    """The NumPy value of a tensor of one element."""
+    if x.is_symbolic:
+        raise _not_in_graph(x, use)
+    array = x._array
+    if array.size != 1:
+        raise TypeError(
+            f"Only a tensor of one element can be {use}, not one of shape {x.shape}"
+            f"{at(user_origin())}"
+        )
+    return array.reshape(())[()]
+
+
+def _not_in_graph(x: SymbolicTensor, use: str) -> Exception:
+    if x.recorder.finished:
+        return x.no_value(use)
+    made = f"\n  the tensor was made at {x.origin.describe()}" if x.origin else ""
+    return errors.OperatorNotAllowedInGraphError(
+        f"A symbolic {spec_text(x.spec)} tensor cannot be {use}: {x!r} has no value while "
+        f"{x.recorder.name!r} is traced. Decorate the function with td.function (AutoGraph then "
+        "turns if, while and for into graph operations; check that it is not switched off for "
+        f"this code), or use td.cond, td.while_loop or td.where.{made}{at(user_origin())}"
+    )
+
+
+def _bool(self: Any) -> bool:
+    if not self.is_symbolic and self._array.size != 1:
+        raise ValueError(
+            f"The truth value of a tensor of shape {self.shape} is ambiguous: use td.reduce_any "
+            f"or td.reduce_all{at(user_origin())}"
+        )
+    return bool(_value(self, "used as a Python bool"))
+
+
+def _index(self: Any) -> int:
+    if not self.dtype.is_integer:
+        raise TypeError(
+            f"Only integer tensors can be used as an index, not {self.dtype.name}"
+            f"{at(user_origin())}"
+        )
+    return int(_value(self, "used as a Python integer"))
+
+
+def _len(self: Any) -> int:
+    if not self.dims:
+        raise TypeError(f"A scalar tensor has no len(){at(user_origin())}")
+    size = self.dims[0]
+    if not isinstance(size, int):
+        raise TypeError(
+            f"len() of {self!r} is not known while tracing: use td.shape(x)[0]{at(user_origin())}"
+        )
+    return size
+
+
+def _iter(self: Any) -> Iterator[Tensor]:
+    if self.is_symbolic:
+        raise _not_in_graph(self, "iterated over")
+    if not self.dims:
+        raise TypeError(f"Cannot iterate over a scalar tensor{at(user_origin())}")
+    return (getitem(self, i) for i in range(self._array.shape[0]))
+
+
+def _contains(self: Any, item: Any) -> bool:
+    from treadle.ops.reduction import reduce_any
+
+    return bool(reduce_any(comparison.equal(self, item)))
+
+
+def _round(self: Any, ndigits: int | None = None) -> Any:
+    if ndigits:
+        raise TypeError(f"round() of a tensor takes no digits{at(user_origin())}")
+    return elementwise.round(self)
+
+
+def _item(self: Any, *args: Any) -> Any:
+    if self.is_symbolic:
+        raise self.no_value("read with .item()")
+    return self._array.item(*args)
+
+
+def _tolist(self: Any) -> Any:
+    if self.is_symbolic:
+        raise self.no_value("read with .tolist()")
+    return self._array.tolist()
+
+
+def _set_shape(self: Any, shape: Any) -> None:
+    """Check the static shape (TensorFlow also refines it; here shapes are inferred)."""
+    if not self.shape.is_compatible_with(TensorShape(shape)):
+        raise ValueError(f"{self!r} cannot have shape {TensorShape(shape)}{at(user_origin())}")
+
+
+_PROTOCOLS: dict[str, Any] = {
+    "__neg__": elementwise.negative,
+    "__abs__": elementwise.abs,
+    "__invert__": logic.not_,
+    "__pos__": lambda self: self,
+    "__getitem__": getitem,
+    "__bool__": _bool,
+    "__int__": lambda self: int(_value(self, "converted to int")),
+    "__float__": lambda self: float(_value(self, "converted to float")),
+    "__complex__": lambda self: complex(_value(self, "converted to complex")),
+    "__index__": _index,
+    "__len__": _len,
+    "__iter__": _iter,
+    "__contains__": _contains,
+    "__round__": _round,
+    "item": _item,
+    "tolist": _tolist,
+    "set_shape": _set_shape,
+}
+
+
+def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A Variable's operators work on its value."""
+
+    def operator(self: Variable, *args: Any) -> Any:
+        return method(self.value(), *args)
+
+    return operator
+
+
+def _methods() -> dict[str, Any]:
+    found = dict(_PROTOCOLS)
+    for name, (ufunc, function) in _ARITHMETIC.items():
+        found[f"__{name}__"] = _named(f"__{name}__", _bool_safe(ufunc, function))
+        found[f"__r{name}__"] = _named(f"__r{name}__", _swap(function))
+    for name, (ufunc, function) in _ORDER.items():
+        found[f"__{name}__"] = _named(f"__{name}__", _fast(ufunc, function))
+    found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.equal, False))
+    found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.not_equal, True))
+    return found
+
+
+def _named(name: str, function: Any) -> Any:
+    function.__name__ = function.__qualname__ = name
+    return function
+
+
+def install() -> None:
+    """Put the operators on Tensor and Variable."""
+    for name, method in _methods().items():
+        setattr(Tensor, name, method)
+        if name not in ("item", "tolist", "set_shape"):
+            setattr(Variable, name, _through_value(method))
+
+
+install()

@@ -1,0 +1,72 @@
+"""Running sums and products along an axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.axes import normalize_axis
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.families import require_kinds
+from treadle.ops.registry import Op, OpCall, register, run
+
+
+def _infer(x: TensorSpec, *, axis: int, exclusive: bool, reverse: bool) -> TensorSpec:
+    require_kinds("fciu", x)
+    return x
+
+
+def _scan(fn: Callable[..., Any], start: int) -> Callable[..., NDArray]:
+    def eager(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
+        narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+        source = x.astype(np.float32) if narrow else x
+        source = np.flip(source, axis) if reverse else source
+        total = fn(source, axis=axis, dtype=source.dtype)
+        if exclusive:
+            first = np.full_like(np.take(total, [0] if x.shape[axis] else [], axis), start)
+            kept = np.take(total, range(max(x.shape[axis] - 1, 0)), axis)
+            total = np.concatenate([first, kept], axis)
+        return (np.flip(total, axis) if reverse else total).astype(x.dtype, copy=False)
+
+    return eager
+
+
+def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
+    attrs = call.attrs
+    return [cumsum(dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"])]
+
+
+def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
+    attrs = call.attrs
+    total = cumsum(
+        call.outputs[0] * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"]
+    )
+    return [total / call.inputs[0]]
+
+
+CUMSUM = register(Op("cumsum", _infer, _scan(np.cumsum, 0), _grad_cumsum))
+CUMPROD = register(Op("cumprod", _infer, _scan(np.cumprod, 1), _grad_cumprod))
+
+
+def cumsum(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running sums along `axis`; `exclusive` leaves each element itself out."""
+    return _run(CUMSUM, x, axis, exclusive, reverse)
+
+
+def cumprod(
+    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+) -> Tensor:
+    """Running products along `axis`; `exclusive` leaves each element itself out."""
+    return _run(CUMPROD, x, axis, exclusive, reverse)
+
+
+def _run(op: Op, x: Any, axis: Any, exclusive: bool, reverse: bool) -> Tensor:
+    tensor = convert_to_tensor(x)
+    position = normalize_axis(axis, tensor.ndim)
+    return run(op, tensor, axis=position, exclusive=bool(exclusive), reverse=bool(reverse))  # type: ignore[no-any-return]

@@ -1,0 +1,66 @@
+"""Sums over groups of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.families import require_kinds
+from treadle.ops.registry import Op, OpCall, register, run
+
+
+def _infer(data: TensorSpec, ids: TensorSpec, *, num_segments: Dim) -> TensorSpec:
+    require_kinds("iu", ids)
+    require_kinds("fciu", data)
+    return TensorSpec((num_segments, *data.dims[ids.rank :]), data.dtype)
+
+
+def _eager(data: NDArray, ids: NDArray, *, num_segments: int) -> NDArray:
+    """Rows with a negative id are dropped."""
+    from treadle.ops.gather import check_positions
+
+    flat, rest = ids.reshape(-1), data.shape[ids.ndim :]
+    rows = data.reshape((flat.size, *rest))
+    if flat.size and flat.min() < 0:
+        rows, flat = rows[flat >= 0], flat[flat >= 0]
+    check_positions(flat, num_segments, what="segment id")
+    wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu" else rows
+    total = np.zeros((num_segments, *rest), wide.dtype)
+    np.add.at(total, flat, wide)
+    return total.astype(data.dtype, copy=False)
+
+
+def _gradient(call: OpCall, dy: Tensor) -> list[Any]:
+    from treadle.ops.arithmetic import maximum
+    from treadle.ops.gather import gather
+    from treadle.ops.selection import where
+    from treadle.ops.shaping import reshape_to
+
+    data, ids = call.inputs
+    rows = gather(dy, maximum(ids, 0))
+    kept = reshape_to(ids >= 0, (*ids.dims, *(1,) * (data.ndim - ids.ndim)))
+    return [where(kept, rows, convert_to_tensor(0, dy.dtype)), None]
+
+
+UNSORTED_SEGMENT_SUM = register(Op("unsorted_segment_sum", _infer, _eager, _gradient))
+
+
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
+) -> Tensor:
+    """Row k of the result is the sum of the rows of `data` whose id is k; negative ids drop."""
+    from treadle.ops.dims import as_dim_value
+
+    count = as_dim_value(num_segments, "num_segments")
+    if count is None:
+        raise ValueError(
+            f"unsorted_segment_sum: num_segments must be known while tracing{at(user_origin())}"
+        )
+    x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+    return run(UNSORTED_SEGMENT_SUM, x, ids, num_segments=count)  # type: ignore[no-any-return]

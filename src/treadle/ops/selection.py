@@ -1,0 +1,73 @@
+"""`where`: choosing between tensors by a mask, and finding where a mask is true."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.shapes import broadcast, fresh_symbol
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import apply
+from treadle.ops.broadcasting import unbroadcast
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.families import needs
+from treadle.ops.lowering import elementwise_rule
+from treadle.ops.registry import Op, OpCall, register, run
+
+
+def _infer_where(condition: TensorSpec, x: TensorSpec, y: TensorSpec) -> TensorSpec:
+    if not condition.dtype.is_bool:
+        raise TypeError(f"the condition must be bool, not {condition.dtype.name}")
+    if x.dtype is not y.dtype:
+        raise TypeError(f"dtypes {x.dtype.name} and {y.dtype.name} differ")
+    return TensorSpec(broadcast(condition.dims, x.dims, y.dims), x.dtype)
+
+
+def _grad_where(call: OpCall, dz: Tensor) -> list[Any]:
+    condition, x, y = call.inputs
+    zero = convert_to_tensor(0, dz.dtype)
+    dx = unbroadcast(where(condition, dz, zero), x) if needs(call, 1) else None
+    dy = unbroadcast(where(condition, zero, dz), y) if needs(call, 2) else None
+    return [None, dx, dy]
+
+
+WHERE = register(
+    Op(
+        "where",
+        _infer_where,
+        np.where,
+        _grad_where,
+        elementwise_rule(lambda call, c, x, y: apply("select", c, x, y)),
+    )
+)
+
+
+def _infer_nonzero(x: TensorSpec) -> TensorSpec:
+    return TensorSpec((fresh_symbol("nonzero"), x.rank), dtypes.int64)
+
+
+def _eager_nonzero(x: NDArray) -> NDArray:
+    if not x.ndim:
+        return np.zeros((int(bool(x)), 0), np.int64)
+    return np.argwhere(x)
+
+
+NONZERO = register(Op("nonzero", _infer_nonzero, _eager_nonzero, tags=frozenset({"dynamic"})))
+
+
+def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
+    """`x` where the condition holds and `y` elsewhere, all three broadcast together.
+
+    With the condition alone: the positions of its true elements, int64 of shape
+    ``[count, rank]``.
+    """
+    mask = convert_to_tensor(condition)
+    if x is None and y is None:
+        return run(NONZERO, mask)  # type: ignore[no-any-return]
+    if x is None or y is None:
+        raise ValueError("where: give both x and y, or neither")
+    a, b = common_dtype("where", x, y)
+    return run(WHERE, mask, a, b)  # type: ignore[no-any-return]

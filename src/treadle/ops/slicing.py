@@ -1,0 +1,242 @@
+"""Slices with known bounds, their gradient, and padding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Expr, Index, apply, const
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.lowering import (
+    Compute,
+    LowerCall,
+    add_index,
+    dim_expr,
+    index_expr,
+    scale_index,
+)  # fmt: skip
+from treadle.ops.registry import Op, OpCall, register, run
+
+
+def _python_slices(begin: Sequence[int], size: Sequence[int], strides: Sequence[int]) -> Any:
+    slices = []
+    for start, count, step in zip(begin, size, strides, strict=True):
+        stop = start + count * step
+        slices.append(slice(start, stop if stop >= 0 else None, step) if count else slice(0, 0))
+    return tuple(slices)
+
+
+def _lower_slice(call: LowerCall, index: Sequence[Index]) -> Expr:
+    begin, strides = call.attrs["begin"], call.attrs["strides"]
+    return call.inputs[0](
+        [add_index(scale_index(i, s), b) for i, b, s in zip(index, begin, strides, strict=True)]
+    )
+
+
+def _grad_slice(call: OpCall, dy: Tensor) -> list[Any]:
+    begin, strides = call.attrs["begin"], call.attrs["strides"]
+    return [run(SLICE_GRAD, dy, shape=call.inputs[0].dims, begin=begin, strides=strides)]
+
+
+# Element i of the result is element begin + i * stride of the input, along every axis.
+STRIDED_SLICE = register(
+    Op(
+        "strided_slice",
+        lambda x, *, begin, size, strides: TensorSpec(size, x.dtype),
+        lambda x, *, begin, size, strides: x[_python_slices(begin, size, strides)],
+        _grad_slice,
+        Compute(_lower_slice, "view"),
+    )
+)
+
+
+def _eager_slice_grad(
+    dy: NDArray, *, shape: tuple[int, ...], begin: tuple[int, ...], strides: tuple[int, ...]
+) -> NDArray:
+    result = np.zeros(shape, dy.dtype)
+    result[_python_slices(begin, dy.shape, strides)] = dy
+    return result
+
+
+def _lower_slice_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
+    source: list[Index] = []
+    valid: Expr | None = None
+    parts = zip(
+        index, call.attrs["begin"], call.attrs["strides"], call.specs[0].dims, call.out.dims,
+        strict=True,
+    )  # fmt: skip
+    for i, begin, step, count, extent in parts:
+        offset = add_index(i, -begin) if step > 0 else add_index(scale_index(i, -1), begin)
+        whole = begin == 0 and step == 1 and count == extent
+        if abs(step) != 1:
+            value, by = index_expr(offset), const(abs(step), dtypes.int64)
+            exact = apply("eq", apply("mod", value, by), const(0, dtypes.int64))
+            valid = _both(valid, exact)
+            offset = apply("floordiv", value, by)
+        if not whole:
+            valid = _both(valid, in_range(offset, count))
+        source.append(offset)
+    return call.inputs[0](source, valid=valid)
+
+
+def _both(a: Expr | None, b: Expr) -> Expr:
+    return b if a is None else apply("and", a, b)
+
+
+def in_range(index: Index, count: Dim) -> Expr:
+    """``0 <= index < count``."""
+    value = index_expr(index)
+    low = apply("ge", value, const(0, dtypes.int64))
+    return apply("and", low, apply("lt", value, dim_expr(count)))
+
+
+def _grad_slice_grad(call: OpCall, dz: Tensor) -> list[Any]:
+    begin, strides = call.attrs["begin"], call.attrs["strides"]
+    return [run(STRIDED_SLICE, dz, begin=begin, size=call.inputs[0].dims, strides=strides)]
+
+
+SLICE_GRAD = register(
+    Op(
+        "strided_slice_grad",
+        lambda dy, *, shape, begin, strides: TensorSpec(shape, dy.dtype),
+        _eager_slice_grad,
+        _grad_slice_grad,
+        Compute(_lower_slice_grad, "view"),
+    )
+)
+
+
+def slice_known(
+    x: Tensor, begin: Sequence[Dim], size: Sequence[Dim], strides: Sequence[int] | None = None
+) -> Tensor:
+    """The part of `x` that starts at `begin` and has the dims `size`."""
+    steps = tuple(strides) if strides is not None else (1,) * x.ndim
+    if tuple(size) == x.dims and all(b == 0 for b in begin) and all(s == 1 for s in steps):
+        return x
+    return run(STRIDED_SLICE, x, begin=tuple(begin), size=tuple(size), strides=steps)  # type: ignore[no-any-return]
+
+
+# -- pad -----------------------------------------------------------------------------------------
+
+_MODES = ("constant", "reflect", "symmetric")
+Paddings = tuple[tuple[Dim, Dim], ...]
+
+
+def _infer_pad(x: TensorSpec, *, paddings: Paddings, mode: str, value: float) -> TensorSpec:
+    dims = []
+    for dim, (before, after) in zip(x.dims, paddings, strict=True):
+        most = {"reflect": dim - 1, "symmetric": dim}.get(mode)
+        if isinstance(most, int) and any(isinstance(p, int) and p > most for p in (before, after)):
+            raise errors.InvalidArgumentError(
+                None, None, f"paddings {(before, after)} exceed {most} for a dim of {dim}"
+            )
+        dims.append(dim + before + after)
+    return TensorSpec(dims, x.dtype)
+
+
+def _eager_pad(x: NDArray, *, paddings: Any, mode: str, value: float) -> NDArray:
+    if mode == "constant":
+        return np.pad(x, paddings, constant_values=x.dtype.type(value))
+    for dim, widths in zip(x.shape, paddings, strict=True):
+        if max(widths) > dim - (mode == "reflect"):
+            raise errors.InvalidArgumentError(None, None, f"paddings {widths} exceed the dim {dim}")
+    return np.pad(x, paddings, mode=mode)  # type: ignore[call-overload, no-any-return]
+
+
+def _lower_pad(call: LowerCall, index: Sequence[Index]) -> Expr:
+    mode, source = call.attrs["mode"], []
+    valid: Expr | None = None
+    parts = zip(index, call.attrs["paddings"], call.specs[0].dims, strict=True)
+    for i, (before, after), dim in parts:
+        place = add_index(i, -before)
+        if before != 0 or after != 0:
+            if mode == "constant":
+                valid = _both(valid, in_range(place, dim))
+            else:
+                place = _mirrored(place, dim, 0 if mode == "reflect" else 1)
+        source.append(place)
+    return call.inputs[0](source, valid=valid, fill=call.attrs["value"])
+
+
+def _mirrored(place: Index, dim: Dim, repeat: int) -> Index:
+    """Positions outside [0, dim) reflected at the edges; `repeat`: the edge itself appears twice."""
+    at_place = index_expr(place)
+    low = apply("max", at_place, apply("sub", const(-repeat, dtypes.int64), at_place))
+    high = apply("sub", dim_expr(dim * 2 - 2 + repeat), low)
+    return apply("min", low, high)
+
+
+def _grad_pad(call: OpCall, dy: Tensor) -> list[Any]:
+    x, paddings, mode = call.inputs[0], call.attrs["paddings"], call.attrs["mode"]
+    if mode == "constant":
+        return [slice_known(dy, [before for before, _ in paddings], x.dims)]
+    for axis, (before, after) in enumerate(paddings):
+        dy = _fold_mirror(dy, axis, before, after, 0 if mode == "reflect" else 1)
+    return [dy]
+
+
+def _fold_mirror(dy: Tensor, axis: int, before: Dim, after: Dim, repeat: int) -> Tensor:
+    """Add the mirrored borders of one axis back onto the elements that they copied."""
+    from treadle.ops.shaping import reverse
+
+    if before == 0 and after == 0:
+        return dy
+    dim = dy.dims[axis] - before - after
+
+    def part(start: Dim, count: Dim) -> Tensor:
+        begin: list[Dim] = [0] * dy.ndim
+        size = list(dy.dims)
+        begin[axis], size[axis] = start, count
+        return slice_known(dy, begin, size)
+
+    def placed(piece: Tensor, start: Dim) -> Tensor:
+        widths: list[tuple[Dim, Dim]] = [(0, 0)] * dy.ndim
+        widths[axis] = (start, dim - start - piece.dims[axis])
+        return run(PAD, piece, paddings=tuple(widths), mode="constant", value=0)  # type: ignore[no-any-return]
+
+    total = part(before, dim)
+    if before != 0:
+        total = total + placed(reverse(part(0, before), [axis]), 1 - repeat)
+    if after != 0:
+        mirrored = reverse(part(before + dim, after), [axis])
+        total = total + placed(mirrored, dim - after - 1 + repeat)
+    return total
+
+
+PAD = register(Op("pad", _infer_pad, _eager_pad, _grad_pad, Compute(_lower_pad, "view")))
+
+
+def pad(
+    tensor: Any, paddings: Any, mode: str = "CONSTANT", constant_values: Any = 0,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`tensor` with ``paddings[i] = (before, after)`` elements added along axis i.
+
+    Args:
+        mode: "CONSTANT" pads with `constant_values`; "REFLECT" mirrors without repeating the
+            edge, "SYMMETRIC" repeats it.
+    """
+    from treadle.ops.dims import as_dims
+
+    x = convert_to_tensor(tensor)
+    widths = paddings.numpy().tolist() if isinstance(paddings, Tensor) and not paddings.is_symbolic \
+        else paddings  # fmt: skip
+    pairs = [as_dims(list(pair)) for pair in widths]
+    kind = mode.lower()
+    if kind not in _MODES:
+        raise ValueError(f"pad: unknown mode {mode!r}{at(user_origin())}")
+    if len(pairs) != x.ndim or any(p is None or len(p) != 2 for p in pairs):
+        raise ValueError(
+            f"pad: paddings {widths} must give (before, after) for each of the {x.ndim} axes"
+            f"{at(user_origin())}"
+        )
+    value = constant_values.numpy() if isinstance(constant_values, Tensor) else constant_values
+    number = np.asarray(value).astype(x.dtype.np_dtype).item()
+    return run(PAD, x, paddings=tuple(pairs), mode=kind, value=number)  # type: ignore[no-any-return]
