@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import os
 import sys
+import threading
 from types import FrameType
 from typing import NamedTuple
 
@@ -49,8 +50,37 @@ def is_internal(filename: str) -> bool:
     return filename.startswith(_PACKAGE) and filename not in LINE_MAPS
 
 
+class _Forced(threading.local):
+    origin: Origin | None = None
+
+
+_forced = _Forced()
+
+
+class attributed_to:
+    """Operations inside the block count as called at `origin`: copies and gradients of others.
+
+    None changes nothing.
+    """
+
+    __slots__ = ("_before", "_origin")
+
+    def __init__(self, origin: Origin | None) -> None:
+        self._origin = origin
+
+    def __enter__(self) -> None:
+        self._before = _forced.origin
+        if self._origin is not None:
+            _forced.origin = self._origin
+
+    def __exit__(self, *error: object) -> None:
+        _forced.origin = self._before
+
+
 def user_origin() -> Origin | None:
     """The innermost frame outside treadle, or None when there is none."""
+    if _forced.origin is not None:
+        return _forced.origin
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if not is_internal(frame.f_code.co_filename):

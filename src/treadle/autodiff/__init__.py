@@ -1,0 +1,1 @@
+"""Gradients: the tape, reverse mode, custom gradients, control flow, numeric checking."""

@@ -1,0 +1,142 @@
+"""Reverse mode: from recorded operations to gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from treadle.autodiff.values import is_differentiable, key, mismatch, total, zeros_for
+from treadle.core.origin import Origin, at, attributed_to
+from treadle.core.tensor import Tensor
+from treadle.ops.registry import OpCall
+
+
+class Entry:
+    """One recorded operation. `outputs` may grow when a control flow node is extended."""
+
+    __slots__ = ("attrs", "inputs", "op", "outputs")
+
+    def __init__(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
+        self.op = op
+        self.inputs = inputs
+        self.attrs = attrs
+        self.outputs = outputs
+
+
+def backpropagate(
+    entries: Iterable[Entry],
+    targets: Sequence[Any],
+    seeds: Sequence[Tensor],
+    sources: Sequence[Any],
+) -> list[Tensor | None]:
+    """The gradients of sum(targets * seeds) with respect to each source.
+
+    Args:
+        entries: recorded operations in program order.
+        seeds: one gradient for each target.
+
+    Returns:
+        For each source its gradient, None where no target depends on it.
+    """
+    walk = _Walk(sources)
+    for target, seed in zip(targets, seeds, strict=True):
+        walk.add(key(target), seed)
+    useful = walk.useful(entries)
+    while useful:  # popped one by one: what an operation kept alive can go at once
+        walk.step(useful.pop())
+    return [walk.gradient(key(s)) for s in sources]
+
+
+class _Walk:
+    """The gradients known so far, by the identity of the value they belong to."""
+
+    def __init__(self, sources: Sequence[Any]) -> None:
+        self.sources = {key(s) for s in sources}
+        self.reached = set(self.sources)
+        self.parts: dict[int, list[Tensor]] = {}
+
+    def useful(self, entries: Iterable[Entry]) -> list[Entry]:
+        """The operations that depend on a source."""
+        reached, found = self.reached, []
+        for entry in entries:
+            for x in entry.inputs:
+                if id(x) in reached or key(x) in reached:
+                    found.append(entry)
+                    reached.update(map(id, entry.outputs))
+                    break
+        return found
+
+    def add(self, identity: int, gradient: Tensor) -> None:
+        self.parts.setdefault(identity, []).append(gradient)
+
+    def gradient(self, identity: int) -> Tensor | None:
+        parts = self.parts.get(identity)
+        return total(parts) if parts else None
+
+    def _take(self, output: Tensor) -> Tensor | None:
+        """The gradient of an output, which nothing before it in the program can add to."""
+        identity = id(output)
+        parts = self.parts.pop(identity, None)
+        if parts is None:
+            return None
+        gradient = total(parts)
+        if identity in self.sources:
+            self.parts[identity] = [gradient]
+        return gradient
+
+    def step(self, entry: Entry) -> None:
+        """Push the gradients of an operation's outputs through to its inputs."""
+        output_grads = [self._take(o) for o in entry.outputs]
+        if all(g is None for g in output_grads):
+            return
+        needed = tuple(key(x) in self.reached and is_differentiable(x) for x in entry.inputs)
+        if not any(needed):
+            return
+        call = OpCall(entry.op, tuple(entry.inputs), entry.attrs, tuple(entry.outputs), needed)
+        for x, wanted, gradient in zip(
+            call.inputs, needed, input_gradients(call, output_grads), strict=True
+        ):
+            if wanted and gradient is not None:
+                self.add(key(x), gradient)
+
+
+def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:
+    """What the op's rule gives, checked: one gradient or None for each input.
+
+    Raises:
+        ValueError: the rule gives too few or too many, or one of a wrong dtype or shape.
+    """
+    op = call.op
+    assert op.gradient is not None
+    if len(output_grads) > 1 and "control_flow" not in op.tags:
+        output_grads = [
+            zeros_for(o) if g is None and is_differentiable(o) else g
+            for g, o in zip(output_grads, call.outputs, strict=True)
+        ]
+    with attributed_to(_origin(call)):
+        result = op.gradient(call, *output_grads)
+    gradients = list(result) if isinstance(result, list | tuple) else [result]
+    if len(gradients) != len(call.inputs):
+        raise ValueError(
+            f"The gradient of {op.name} gave {len(gradients)} values for "
+            f"{len(call.inputs)} inputs{_place(call)}"
+        )
+    for number, (gradient, x) in enumerate(zip(gradients, call.inputs, strict=True)):
+        if gradient is None or (call.needed and not call.needed[number]):
+            continue
+        wrong = mismatch(gradient, x)
+        if wrong is not None:
+            raise ValueError(
+                f"The gradient of {op.name} with respect to input {number} {wrong}{_place(call)}"
+            )
+    return gradients
+
+
+def _place(call: OpCall) -> str:
+    return at(_origin(call))
+
+
+def _origin(call: OpCall) -> Origin | None:
+    """Where the forward operation was called, when it was traced."""
+    return getattr(call.outputs[0], "origin", None) if call.outputs else None
+

@@ -1,0 +1,335 @@
+"""GradientTape: records operations so that gradients can be taken of what they computed."""
+
+from __future__ import annotations
+
+import enum
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.autodiff.backward import Entry, backpropagate
+from treadle.autodiff.values import is_differentiable, key, mismatch, ones_for, subject, zeros_for
+from treadle.core import nest
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.state import READ, Variable
+
+
+class UnconnectedGradients(enum.Enum):
+    """What `GradientTape.gradient` gives for a source that no target depends on."""
+
+    NONE = "none"
+    ZERO = "zero"
+
+
+class GradientTape:
+    """Records the operations inside its ``with`` block for differentiation.
+
+    Trainable variables are watched when they are read; tensors are watched with `watch`.
+
+    Args:
+        persistent: allow more than one call of `gradient` or `jacobian`.
+        watch_accessed_variables: False leaves it to `watch` what is recorded.
+    """
+
+    def __init__(self, persistent: bool = False, watch_accessed_variables: bool = True) -> None:
+        self._persistent = persistent
+        self._watch_accessed = watch_accessed_variables
+        self._recording = False
+        self._used = False
+        self._clear()
+
+    def _clear(self) -> None:
+        self._entries: list[Entry] = []
+        # Identities of the values that depend on something watched; entries and `_kept` keep
+        # those values alive, so that no other object gets their identity.
+        self._watched: set[int] = set()
+        self._kept: list[Any] = []
+        self._variables: dict[int, Variable] = {}
+
+    # -- recording ---------------------------------------------------------------------------
+
+    def __enter__(self) -> GradientTape:
+        self._start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._recording:
+            self._stop()
+
+    def _start(self) -> None:
+        if self._recording:
+            raise ValueError(
+                "Tape is still recording, This can happen if you try to re-enter an "
+                f"already-active tape.{at(user_origin())}"
+            )
+        self._recording = True
+        context.tapes = (*context.tapes, self)
+
+    def _stop(self) -> None:
+        if not self._recording:
+            raise ValueError(f"Tape is not recording.{at(user_origin())}")
+        self._recording = False
+        context.tapes = tuple(t for t in context.tapes if t is not self)
+
+    def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
+        """Note one operation if it depends on something watched. Called by `ops.registry.run`."""
+        watched = self._watched
+        for x in inputs:
+            if id(x) in watched:
+                break
+        else:
+            if not (op is READ or op.tags) or not self._reads_watched(inputs):
+                return
+        if op.gradient is None:
+            return
+        self._entries.append(Entry(op, inputs, attrs, outputs))
+        watched.update(map(id, outputs))
+
+    def _reads_watched(self, inputs: Sequence[Any]) -> bool:
+        """Whether a variable among the inputs, possibly behind a handle, is watched."""
+        found = False
+        for x in inputs:
+            variable = subject(x)
+            if not isinstance(variable, Variable):
+                continue
+            if self._watch_accessed and variable.trainable:
+                self._watch_variable(variable)
+            found = found or id(variable) in self._watched
+        return found
+
+    def _watch_variable(self, variable: Variable) -> None:
+        self._watched.add(id(variable))
+        self._variables[id(variable)] = variable
+
+    def extend(self, output: Tensor, more: Sequence[Tensor]) -> None:
+        """A traced node got more outputs: the entry that holds `output` has them too."""
+        for entry in reversed(self._entries):
+            if any(o is output for o in entry.outputs):
+                entry.outputs = (*entry.outputs, *more)
+                self._watched.update(map(id, more))
+                return
+
+    def watch(self, tensor: Any) -> None:
+        """Treat tensors or variables, also nested in structures, as sources of gradients.
+
+        Raises:
+            ValueError: something is neither a tensor nor a variable.
+        """
+        for x in nest.flatten(tensor):
+            if not isinstance(x, Tensor | Variable):
+                raise ValueError(
+                    f"Passed in object {x!r} of type {type(x).__name__!r}, not td.Tensor or "
+                    f"td.Variable.{at(user_origin())}"
+                )
+            if not is_differentiable(x):
+                _warn(
+                    "The dtype of the watched tensor must be floating (e.g. td.float32), got "
+                    f"{x.dtype!r}: it is not watched"
+                )
+            elif isinstance(x, Variable):
+                self._watch_variable(x)
+            else:
+                self._watched.add(key(x))
+                self._kept.append(subject(x))
+
+    def watched_variables(self) -> tuple[Variable, ...]:
+        """The variables watched so far, in the order of their first use."""
+        return tuple(self._variables.values())
+
+    @contextmanager
+    def stop_recording(self) -> Iterator[None]:
+        """Operations inside the block are not recorded by this tape.
+
+        Raises:
+            ValueError: the tape is not recording.
+        """
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def reset(self) -> None:
+        """Forget everything recorded and watched."""
+        self._used = False
+        self._clear()
+
+    # -- gradients ---------------------------------------------------------------------------
+
+    def gradient(
+        self,
+        target: Any,
+        sources: Any,
+        output_gradients: Any = None,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+    ) -> Any:
+        """The gradients of the sum of all targets with respect to each source.
+
+        Args:
+            target: a tensor or a nested structure of tensors.
+            sources: a tensor, variable or nested structure of them.
+            output_gradients: for each target what its elements' gradients are weighted with;
+                ones where None.
+            unconnected_gradients: "none" or "zero": what to give for sources that the targets do
+                not depend on.
+
+        Returns:
+            The structure of `sources` with a tensor of each source's dtype and shape, or None.
+
+        Raises:
+            RuntimeError: a tape that is not persistent was used before.
+            TypeError: a target or source is not a tensor or variable.
+        """
+        if target is None:
+            raise TypeError(
+                "Argument `target` should be a list or nested structure of Tensors or Variables "
+                f"to be differentiated, but received None.{at(user_origin())}"
+            )
+        unconnected = _unconnected(unconnected_gradients)
+        targets = nest.flatten(target)
+        flat = nest.flatten(sources)
+        _check_differentiable(targets, "target")
+        _check_sources(flat)
+        seeds = _seeds(targets, output_gradients)
+        with self.used_once():
+            gradients = self.vector_jacobian(targets, seeds, flat, free=not self._persistent)
+        if unconnected is UnconnectedGradients.ZERO:
+            gradients = [
+                zeros_for(x) if g is None else g for g, x in zip(gradients, flat, strict=True)
+            ]
+        return nest.pack(sources, gradients)
+
+    @contextmanager
+    def used_once(self) -> Iterator[None]:
+        """The block takes gradients: a tape that is not persistent stops and cannot do so again.
+
+        Raises:
+            RuntimeError: it was used before.
+        """
+        if self._used:
+            raise RuntimeError(
+                "A non-persistent GradientTape can only be used to compute one set of gradients "
+                f"(or jacobians); create it with persistent=True{at(user_origin())}"
+            )
+        if self._recording and not self._persistent:
+            self._stop()
+        yield
+        if not self._persistent:
+            self._used = True
+            self._clear()
+
+    def vector_jacobian(
+        self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], free: bool = False
+    ) -> list[Tensor | None]:
+        """One backward pass over what was recorded, for flat lists. Leaves the tape usable
+        unless `free`: then what it holds is released on the way."""
+        pairs = [(t, s) for t, s in zip(targets, seeds, strict=True) if s is not None]
+        entries = self._entries
+        if free:
+            self._entries = []
+        else:
+            entries = list(entries)  # a persistent tape may record its own gradients
+        return backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], sources)
+
+    def jacobian(
+        self,
+        target: Any,
+        sources: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: Any = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The derivative of each element of `target` by each element of the sources.
+
+        Returns:
+            For every source a tensor of shape ``target.shape + source.shape``, or None.
+        """
+        from treadle.autodiff.jacobian import jacobian
+
+        return jacobian(self, target, sources, _unconnected(unconnected_gradients))
+
+    def batch_jacobian(
+        self,
+        target: Any,
+        source: Any,
+        unconnected_gradients: Any = UnconnectedGradients.NONE,
+        parallel_iterations: Any = None,
+        experimental_use_pfor: bool = True,
+    ) -> Any:
+        """The Jacobian of each example of a batch: ``target[i]`` depends on ``source[i]`` only.
+
+        Returns:
+            A tensor of shape ``target.shape + source.shape[1:]``.
+
+        Raises:
+            ValueError: the first dims of target and source differ.
+        """
+        from treadle.autodiff.jacobian import batch_jacobian
+
+        return batch_jacobian(self, target, source, _unconnected(unconnected_gradients))
+
+
+def _warn(message: str) -> None:
+    warnings.warn(f"{message}{at(user_origin())}", stacklevel=4)
+
+
+def _unconnected(value: Any) -> UnconnectedGradients:
+    try:
+        return UnconnectedGradients(value)
+    except ValueError:
+        raise ValueError(
+            f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'"
+            f"{at(user_origin())}"
+        ) from None
+
+
+def _check_differentiable(targets: Sequence[Any], what: str) -> None:
+    for x in targets:
+        if not isinstance(x, Tensor | Variable):
+            raise TypeError(
+                f"GradientTape.gradient: a {what} is {x!r} of type {type(x).__name__!r}; it must be "
+                f"a td.Tensor or td.Variable computed under the tape{at(user_origin())}"
+            )
+        if not is_differentiable(x):
+            _warn(
+                f"The dtype of the {what} tensor must be floating (e.g. td.float32) when calling "
+                f"GradientTape.gradient, got {x.dtype!r}: its gradient is None"
+            )
+
+
+def _check_sources(sources: Sequence[Any]) -> None:
+    for x in sources:
+        if not isinstance(x, Tensor | Variable):
+            raise TypeError(
+                f"GradientTape.gradient: a source is {x!r} of type {type(x).__name__!r}; sources "
+                f"are td.Tensors that the tape watches, or td.Variables{at(user_origin())}"
+            )
+
+
+def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Tensor | None]:
+    """One gradient for each target; None for the integer ones."""
+    if output_gradients is None:
+        given: list[Any] = [None] * len(targets)
+    else:
+        given = nest.flatten(output_gradients)
+    if len(given) != len(targets):
+        raise ValueError(
+            f"{len(given)} output_gradients were given for {len(targets)} targets{at(user_origin())}"
+        )
+    return [_seed(t, g) for t, g in zip(targets, given, strict=True)]
+
+
+def _seed(target: Any, given: Any) -> Tensor | None:
+    if not is_differentiable(target):
+        return None
+    if given is None:
+        return ones_for(target)
+    seed = convert_to_tensor(given, dtype_hint=target.dtype)
+    wrong = mismatch(seed, target)
+    if wrong is not None:
+        raise ValueError(f"An output_gradient {wrong} as its target{at(user_origin())}")
+    return seed

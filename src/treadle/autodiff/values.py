@@ -1,0 +1,92 @@
+"""What gradients are made of: identities of values, zeros, ones and sums."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.arithmetic import ADD, ADD_N
+from treadle.ops.conversion import constant
+from treadle.ops.creation import FILL
+from treadle.ops.lists import list_add, list_zeros_like
+from treadle.ops.registry import run
+
+
+def subject(x: Any) -> Any:
+    """The thing whose gradient is meant: a variable for its handle, else `x` itself."""
+    if isinstance(x, SymbolicTensor) and x.source is not None:
+        return x.source
+    return x
+
+
+def key(x: Any) -> int:
+    """The identity under which tapes know a tensor or variable. `x` must be kept alive."""
+    return id(subject(x))
+
+
+def is_differentiable(x: Any) -> bool:
+    """True for tensors, lists and variables of floating or complex dtype."""
+    return bool(x.spec.dtype.is_differentiable)
+
+
+def gradient_spec(x: Any) -> Spec:
+    """The spec that a gradient with respect to `x` has: that of the value, for a variable."""
+    spec: Spec = x.spec
+    return spec.element if isinstance(spec, ResourceSpec) else spec
+
+
+def filled(number: float, spec: Spec) -> Tensor:
+    """A tensor of `spec`'s dtype and dims with one number everywhere."""
+    return run(FILL, constant(number, spec.dtype), shape=spec.dims)  # type: ignore[no-any-return]
+
+
+def zeros_for(x: Any) -> Tensor:
+    """A zero gradient for `x`: a tensor, or a list of zeros."""
+    if isinstance(x.spec, ListSpec):
+        return list_zeros_like(x)
+    return filled(0, _exact_spec(x))
+
+
+def ones_for(x: Any) -> Tensor:
+    """The gradient of a target with respect to itself."""
+    return filled(1, _exact_spec(x))
+
+
+def _exact_spec(x: Any) -> Spec:
+    """The gradient's spec with the dims of the value that an eager variable holds now."""
+    spec = gradient_spec(x)
+    array = None if getattr(x, "is_symbolic", False) else x._array
+    return spec if array is None else TensorSpec(array.shape, spec.dtype)
+
+
+def total(parts: Sequence[Tensor]) -> Tensor:
+    """The sum of one or more gradients of one value."""
+    if len(parts) == 1:
+        return parts[0]
+    if isinstance(parts[0].spec, ListSpec):
+        result = parts[0]
+        for part in parts[1:]:
+            result = list_add(result, part)
+        return result
+    if len(parts) == 2:
+        return run(ADD, parts[0], parts[1])  # type: ignore[no-any-return]
+    return run(ADD_N, *parts)  # type: ignore[no-any-return]
+
+
+def mismatch(gradient: Any, x: Any) -> str | None:
+    """Why `gradient` cannot be a gradient with respect to `x`, or None when it can."""
+    if not isinstance(gradient, Tensor):
+        return f"is a {type(gradient).__name__}, not a tensor"
+    have, want = gradient.spec, gradient_spec(x)
+    if have is want:
+        return None
+    if have.dtype is not want.dtype:
+        return f"has dtype {have.dtype.name}, expected {want.dtype.name}"
+    if isinstance(have, ListSpec) or isinstance(want, ListSpec):
+        return None if type(have) is type(want) else "is a list on one side only"
+    if have.dims != want.dims and not TensorShape(have.dims).is_compatible_with(want.shape):
+        return f"has shape {have.shape}, expected {want.shape}"
+    return None
