@@ -62,9 +62,12 @@ class Tensor:
         return self.shape
 
     def numpy(self) -> Any:
-        """The value as an ndarray (a NumPy scalar for rank 0) that must not be written to."""
+        """The value as an ndarray of the caller's own (a NumPy scalar for rank 0).
+
+        ``np.asarray(tensor)`` is a read-only view of the elements, without a copy.
+        """
         array = self._array
-        return array if array.ndim else array[()]
+        return array.copy() if array.ndim else array[()]
 
     def ref(self) -> Reference:
         """A hashable stand-in for the tensor, compared by identity."""
@@ -159,8 +162,10 @@ class SymbolicTensor(Tensor):
         )
 
     def __repr__(self) -> str:
-        shape = self.shape
-        return f"<td.Tensor '{self.name}' shape={shape} dtype={self.dtype.name}>"
+        return f"<tf.Tensor '{self.name}' shape={self.shape} dtype={self.dtype.name}>"
+
+    def __str__(self) -> str:
+        return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
 
 
 class Reference:

@@ -171,6 +171,11 @@ def range(
         raise errors.InvalidArgumentError(None, None, f"range: delta is 0{at(user_origin())}")
     if any(isinstance(n, SymbolicDim) for n in numbers):
         return _symbolic_range(first, last, step, target)
+    if (last - first) * step < 0:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"range: {last} cannot be reached from {first} by steps of {step}{at(user_origin())}",
+        )  # fmt: skip
     size = _range_size(first, last, step)
     return run(RANGE, start=first, delta=step, size=size, dtype=target)  # type: ignore[no-any-return]
 

@@ -158,19 +158,21 @@ ABS = unary_op("abs", np.abs, NUMBERS, "abs", _grad_abs, real)
 abs = unary(ABS, "The absolute value; the magnitude of complex numbers.")
 
 
-def _rounding(name: str, fn: Any, kernel: str) -> Op:
-    """Rounding ops leave integers as they are and have zero slope."""
+def _rounding(name: str, fn: Any, kernel: str, kinds: str) -> Op:
+    """Rounding ops have zero slope; integers, where allowed, stay as they are."""
 
     def eager(x: NDArray) -> NDArray:
         return x if x.dtype.kind in "iu" else fn(x)  # type: ignore[no-any-return]
 
     rule = _lower(lambda x: x if x.dtype.is_integer else apply(kernel, x))
-    return unary_op(name, eager, "fiu", rule, lambda x, y, dy: None)
+    return unary_op(name, eager, kinds, rule, lambda x, y, dy: None)
 
 
-floor = unary(_rounding("floor", np.floor, "floor"), "The largest integer <= x, in x's dtype.")
-ceil = unary(_rounding("ceil", np.ceil, "ceil"), "The smallest integer >= x, in x's dtype.")
-round = unary(_rounding("round", np.rint, "round"), "The nearest integer, halves to even.")
+floor = unary(_rounding("floor", np.floor, "floor", "f"), "The largest integer <= x, as a float.")
+ceil = unary(_rounding("ceil", np.ceil, "ceil", "f"), "The smallest integer >= x, as a float.")
+round = unary(
+    _rounding("round", np.rint, "round", "fiu"), "The nearest integer in x's dtype, halves to even."
+)
 
 
 def _classify(name: str, fn: Any, kernel: str) -> Op:

@@ -1,4 +1,4 @@
-"""Python's operators on Tensor and Variable."""
+"""Python's operators on Tensor and Variable. Importing this module completes both classes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
-from treadle.ops import arithmetic, comparison, elementwise, logic
+from treadle.ops import arithmetic, comparison, elementwise, logic, numpy_interop, printing
 from treadle.ops.indexing import getitem
 from treadle.ops.linalg import matmul
 from treadle.ops.quiet import quiet
@@ -235,7 +235,9 @@ def _named(name: str, function: Any) -> Any:
 
 
 def install() -> None:
-    """Put the operators on Tensor and Variable."""
+    """Put operators, printing and NumPy's protocols on Tensor and Variable."""
+    printing.install()
+    numpy_interop.install()
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name not in ("item", "tolist", "set_shape"):

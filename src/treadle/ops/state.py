@@ -126,14 +126,13 @@ class Variable:
     read_value = value
 
     def numpy(self) -> Any:
-        """The current value as an array. The caller must not write to it."""
+        """The current value as an array of the caller's own, or a NumPy scalar for rank 0."""
         if context.recorder is not None:
             raise NotImplementedError(
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
-        self._mark_shared()
-        return self._array if self._array.ndim else self._array[()]
+        return self._array.copy() if self._array.ndim else self._array[()]
 
     def _mark_shared(self) -> None:
         self._shared = True
@@ -230,20 +229,10 @@ class Variable:
         array = self._array.copy() if held_elsewhere or not writable else self._array
         self._set_array(array, shared=False)
 
-    # -- printing and identity ---------------------------------------------------------------
+    # -- identity ---------------------------------------------------------------
 
     def ref(self) -> Reference:
         return Reference(self)
-
-    def __repr__(self) -> str:
-        head = f"<td.Variable '{self.name}' shape={self.shape} dtype={self.dtype.name}"
-        if context.recorder is not None:
-            return head + ">"
-        return f"{head}, numpy={np.array_repr(np.asarray(self._array))}>"
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
-        array = np.asarray(self.numpy())
-        return array if dtype is None else array.astype(dtype)
 
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Use variable.ref() as the key.")

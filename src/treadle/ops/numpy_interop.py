@@ -1,0 +1,81 @@
+"""Tensors and NumPy: `np.asarray` without a copy, NumPy functions on tensors, DLPack.
+
+NumPy functions applied to eager tensors give ndarrays. Applied to symbolic tensors they raise
+(staging them belongs here: `__array_ufunc__` and `__array_function__`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.ops.state import Variable
+
+
+def read_only(array: NDArray) -> NDArray:
+    """A view that cannot be written: a tensor never changes under its holder."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def tensor_array(tensor: Any, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    """``np.asarray(tensor)``: shares the elements, read-only; a copy where one is asked for.
+
+    Raises:
+        NotImplementedError: the tensor is symbolic.
+        ValueError: ``copy=False`` with another dtype.
+    """
+    if tensor.is_symbolic:
+        raise tensor.no_value("read by NumPy")
+    return _as_array(tensor._array, dtype, copy)
+
+
+def _as_array(array: NDArray, dtype: Any, copy: bool | None) -> NDArray:
+    if dtype is not None and np.dtype(dtype) != array.dtype:
+        if copy is False:
+            raise ValueError(f"a copy is needed to convert {array.dtype} to {np.dtype(dtype)}")
+        return array.astype(dtype)
+    return array.copy() if copy else read_only(array)
+
+
+def variable_array(variable: Variable, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    """``np.asarray(variable)``: a snapshot that later assignments do not change."""
+    if context.recorder is not None:
+        raise NotImplementedError(
+            f"Variable {variable.name!r} cannot be read by NumPy inside a function: its value is "
+            f"only known when the function runs; use td operations{at(user_origin())}"
+        )
+    if copy is not True:
+        variable._mark_shared()
+    return _as_array(variable._array, dtype, copy)
+
+
+def tensor_dlpack(tensor: Any, **kwargs: Any) -> Any:
+    """Another library's view of the elements, which it must not write to."""
+    if tensor.is_symbolic:
+        raise tensor.no_value("exported with DLPack")
+    array = tensor._array
+    if not array.flags.writeable and "max_version" not in kwargs:
+        array = array.copy()  # the old protocol has no way to say read-only
+    return array.__dlpack__(**kwargs)
+
+
+def from_dlpack(external: Any) -> Tensor:
+    """A tensor over another library's CPU array, without a copy where the layout allows.
+
+    The array must not be written to afterwards.
+    """
+    return from_array(np.from_dlpack(external))
+
+
+def install() -> None:
+    """Put the protocols on Tensor and Variable."""
+    for kind, method in ((Tensor, tensor_array), (Variable, variable_array)):
+        setattr(kind, "__array__", method)  # noqa: B010
+    setattr(Tensor, "__dlpack__", tensor_dlpack)  # noqa: B010
+    setattr(Tensor, "__dlpack_device__", lambda self: (1, 0))  # noqa: B010

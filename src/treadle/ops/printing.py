@@ -1,0 +1,52 @@
+"""How tensors and variables print: exactly as TensorFlow prints them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.context import context
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.state import Variable
+
+
+def value_text(array: NDArray, is_repr: bool) -> str:
+    """The elements as NumPy prints them, on lines of their own if there are several."""
+    if array.ndim == 0:
+        return repr(array.item()) if is_repr else str(array[()])
+    text = repr(array) if is_repr else str(array)
+    return "\n" + text if "\n" in text else text
+
+
+def tensor_str(tensor: Tensor) -> str:
+    """``tf.Tensor([1 2 3], shape=(3,), dtype=int32)``."""
+    text = value_text(tensor._array, is_repr=False)
+    return f"tf.Tensor({text}, shape={tensor.shape}, dtype={tensor.dtype.name})"
+
+
+def tensor_repr(tensor: Tensor) -> str:
+    """``<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>``."""
+    text = value_text(tensor._array, is_repr=True)
+    return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={text}>"
+
+
+def tensor_format(tensor: Any, spec: str) -> str:
+    """f-strings show the number of a scalar; a format spec applies to it."""
+    if tensor.is_symbolic or tensor._array.ndim:
+        return format(str(tensor), spec)
+    return format(tensor._array.item() if spec else str(tensor), spec)
+
+
+def variable_repr(variable: Variable) -> str:
+    """``<tf.Variable 'w:0' shape=(2,) dtype=float32, numpy=array([1., 2.], dtype=float32)>``."""
+    head = f"<tf.Variable '{variable.name}' shape={variable.shape} dtype={variable.dtype.name}"
+    if context.recorder is not None:
+        return head + ">"  # the value is only known when the function runs
+    return f"{head}, numpy={value_text(variable._array, is_repr=True)}>"
+
+
+def install() -> None:
+    """Put the texts on Tensor and Variable; SymbolicTensor has its own."""
+    setattr(Tensor, "__str__", tensor_str)  # noqa: B010
+    setattr(Tensor, "__repr__", tensor_repr)  # noqa: B010
+    setattr(Tensor, "__format__", tensor_format)  # noqa: B010
+    setattr(Variable, "__repr__", variable_repr)  # noqa: B010
