@@ -12,7 +12,7 @@ from treadle.ops.casting import cast
 from treadle.ops.comparison import less
 from treadle.ops.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
-from treadle.ops.shaping import concat
+from treadle.ops.joining import concat
 from treadle.runtime import interpreter
 
 

@@ -339,7 +339,7 @@ def _grad_get(call: Any, grad: Tensor) -> list[Any]:
 
 
 def _grad_set(call: Any, grad: Tensor) -> list[Any]:
-    from treadle.ops.shaping import zeros_like
+    from treadle.ops.creation import zeros_like
 
     items, index, value = call.inputs
     rest = list_set(grad, index, zeros_like(value))
@@ -349,8 +349,8 @@ def _grad_set(call: Any, grad: Tensor) -> list[Any]:
 
 
 def _grad_scatter(call: Any, grad: Tensor) -> list[Any]:
-    from treadle.ops.indexing import gather
-    from treadle.ops.shaping import zeros_like
+    from treadle.ops.gather import gather
+    from treadle.ops.creation import zeros_like
 
     items, indices, values = call.inputs
     rest = list_scatter(grad, indices, zeros_like(values))
