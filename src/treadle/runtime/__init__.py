@@ -1,1 +1,34 @@
-"""Executes and lowers graphs."""
+"""Executes graphs: the reference interpreter, and the compiler to native programs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from treadle.graph.ir import Graph
+    from treadle.runtime.executable import Executable
+    from treadle.runtime.options import Options
+
+
+def compile(graph: Graph, options: Options | None = None) -> Executable:
+    """An executable for a graph: a native program, or an interpreted one where there is none.
+
+    Args:
+        graph: a traced graph; it is not changed.
+        options: see `treadle.runtime.options.Options`.
+    """
+    from treadle.runtime.compiler import compile_graph
+
+    return compile_graph(graph, options)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "Executable":
+        from treadle.runtime.executable import Executable
+
+        return Executable
+    if name == "Options":
+        from treadle.runtime.options import Options
+
+        return Options
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,59 @@
+"""Executable: what a graph becomes, and how it is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.graph.ir import Graph
+
+
+class Executable:
+    """Runs one graph.
+
+    Attributes:
+        graph: the graph that runs, after passes.
+        mode: "native" or "interpreted".
+        reason: why it is not native ("" when it is).
+        stages: texts for `inspect`, by name.
+        counters: numbers about the compilation, by name.
+    """
+
+    mode = "interpreted"
+
+    def __init__(self, graph: Graph, reason: str = "") -> None:
+        self.graph = graph
+        self.reason = reason
+        self.counters: dict[str, int] = {}
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        """Run on a value for every parameter: C-contiguous ndarrays, and Variables for handles.
+
+        Returns:
+            An ndarray for every result.
+
+        Raises:
+            InvalidArgumentError and others, as the ops do.
+        """
+        raise NotImplementedError
+
+    @property
+    def stages(self) -> dict[str, str]:
+        return {"graph": str(self.graph)}
+
+
+class InterpretedExecutable(Executable):
+    """Runs a graph node by node with NumPy."""
+
+    def __init__(self, graph: Graph, reason: str, check_numerics: bool = False) -> None:
+        super().__init__(graph, reason)
+        self.check_numerics = check_numerics
+
+    def run(self, arrays: Sequence[Any]) -> list[Any]:
+        from treadle.runtime import interpreter
+
+        return interpreter.run(self.graph, arrays, check_numerics=self.check_numerics)
+
+    @property
+    def stages(self) -> dict[str, str]:
+        return {"graph": str(self.graph), "program": f"interpreted: {self.reason}"}

@@ -1,0 +1,118 @@
+"""From a group and what it stores to a kernel of the loop-nest IR."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from treadle.core.shapes import SymbolicDim
+from treadle.graph.ir import Value
+from treadle.kernel.ir import (
+    Affine, Axis, Buffer, Expr, Index, Iota, Kernel, Load, Reduce, Store, postorder,
+)  # fmt: skip
+from treadle.runtime.fusion.collapse import collapse
+from treadle.runtime.fusion.group import Group
+
+
+@dataclass(frozen=True)
+class BuiltKernel:
+    """A kernel and, for each of its buffers, what it stands for.
+
+    operands: for every buffer the value it is, and for stored ones which of the copies.
+    """
+
+    kernel: Kernel
+    operands: tuple[tuple[Value, int], ...]
+    extent: object = None  # the value of the symbol `n` of a flat kernel
+
+
+def build_kernel(
+    group: Group, stores: Sequence[Value], copies: Mapping[Value, int], in_place: Mapping[Value, Value]
+) -> BuiltKernel:
+    """The kernel that computes `stores`.
+
+    Args:
+        copies: how many buffers each stored value is written to (1 where missing).
+        in_place: stored value -> the loaded value whose memory it overwrites.
+    """
+    operands: dict[Buffer, tuple[Value, int]] = {}
+    roots = [group.values[v] for v in stores]
+    order = postorder(roots)
+    for expr in order:
+        if isinstance(expr, Load):
+            operands.setdefault(expr.buffer, (group.build.buffers[expr.buffer], 0))
+    written: list[Store] = []
+    for value in stores:
+        for copy in range(copies.get(value, 1)):
+            buffer = _target(group, value, copy, in_place)
+            operands.setdefault(buffer, (value, copy))
+            written.append(Store(buffer, _affine(group.index[value]), group.values[value]))
+    axes = _axes(group, written, order)
+    kernel = Kernel(axes, tuple(operands), tuple(written))
+    return _collapsed(kernel, tuple(operands.values()))
+
+
+def _target(group: Group, value: Value, copy: int, in_place: Mapping[Value, Value]) -> Buffer:
+    if copy == 0 and value in in_place:
+        return group.build.buffer(in_place[value])
+    name = group.build.names(value) + "'" * copy
+    return Buffer(name, value.spec.dtype, value.spec.dims)
+
+
+def _affine(index: Sequence[Index]) -> tuple[Affine, ...]:
+    assert all(isinstance(i, Affine) for i in index)
+    return tuple(index)  # type: ignore[arg-type]
+
+
+def _axes(group: Group, stores: Sequence[Store], order: Sequence[Expr]) -> tuple[Axis, ...]:
+    """The axes in use: those of the space in order, then axes of inner reductions."""
+    used: dict[Axis, None] = {}
+    for s in stores:
+        used.update(dict.fromkeys(sorted(s.axes, key=lambda a: a.name)))
+    for expr in order:
+        if isinstance(expr, Reduce):
+            used.update(dict.fromkeys(expr.over))
+    canonical = [a for a in group.axes if a in used]
+    return (*canonical, *(a for a in used if a not in group.axes))
+
+
+def _collapsed(kernel: Kernel, operands: tuple[tuple[Value, int], ...]) -> BuiltKernel:
+    """The kernel with neighbouring axes joined; a flat one is given a symbolic extent, so that
+    one compiled kernel serves every size."""
+    kernel, _ = collapse(kernel)
+    if not _is_flat(kernel):
+        return BuiltKernel(kernel, operands)
+    (axis,) = kernel.axes
+    if axis.extent == N:
+        return BuiltKernel(kernel, operands)
+    return BuiltKernel(_with_extent(kernel, axis), operands, axis.extent)
+
+
+N = SymbolicDim.symbol("n")
+
+
+def _is_flat(kernel: Kernel) -> bool:
+    """One axis, along which every array lies, and nothing else that depends on sizes."""
+    if len(kernel.axes) != 1:
+        return False
+    (axis,) = kernel.axes
+    exprs = postorder([s.value for s in kernel.stores])
+    if any(isinstance(e, Reduce | Iota) for e in exprs):
+        return False
+    plain = ((Affine(((axis, 1),)),), ())
+    places = [e.index for e in exprs if isinstance(e, Load)] + [s.index for s in kernel.stores]
+    shapes = {b.shape for b in kernel.buffers}
+    return shapes <= {(axis.extent,), ()} and all(p in plain for p in places)
+
+
+def _with_extent(kernel: Kernel, axis: Axis) -> Kernel:
+    from treadle.runtime.fusion.rewrite import Rewrite
+
+    renamed = Axis(axis.name, N)
+    buffers = {b: Buffer(b.name, b.dtype, (N,) if b.shape else ()) for b in kernel.buffers}
+    index = {(Affine(((axis, 1),)),): (Affine(((renamed, 1),)),), (): ()}
+    rewrite = Rewrite(lambda buffer, place: (buffers[buffer], index[place]))
+    stores = tuple(
+        Store(buffers[s.buffer], index[s.index], rewrite(s.value)) for s in kernel.stores
+    )
+    return Kernel((renamed,), tuple(buffers[b] for b in kernel.buffers), stores)

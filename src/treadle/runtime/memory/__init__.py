@@ -1,0 +1,1 @@
+"""The memory plan: where in the workspace every temporary lives."""

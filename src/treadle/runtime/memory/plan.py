@@ -1,0 +1,75 @@
+"""Offsets of temporaries in one workspace: those that are never in use together share memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.core.shapes import Dim
+from treadle.runtime.memory.lifetimes import Interval, lifetimes
+from treadle.runtime.schedule.steps import Block, Place
+
+ALIGNMENT = 64
+
+
+@dataclass
+class Plan:
+    """Where the temporaries are.
+
+    Attributes:
+        offsets: of the temporaries of known size.
+        slots: for the others, the number of the slot that they share with those of equal size.
+        slot_sizes: the slots' sizes in bytes; they follow the first `static_bytes` one by one,
+            each rounded up to the alignment.
+    """
+
+    offsets: dict[Place, int] = field(default_factory=dict)
+    slots: dict[Place, int] = field(default_factory=dict)
+    slot_sizes: list[Dim] = field(default_factory=list)
+    static_bytes: int = 0
+    live: dict[Place, Interval] = field(default_factory=dict)
+
+
+def plan_memory(block: Block) -> Plan:
+    """Assign every temporary of the schedule its place in the workspace."""
+    plan = Plan(live=lifetimes(block))
+    static = [p for p in plan.live if isinstance(p.bytes, int)]
+    for place in sorted(static, key=lambda p: (-p.bytes, p.number)):  # type: ignore[operator]
+        offset = _first_fit(place, plan)
+        plan.offsets[place] = offset
+        plan.static_bytes = max(plan.static_bytes, offset + rounded(place.bytes))
+    for place in plan.live:
+        if not isinstance(place.bytes, int):
+            plan.slots[place] = _slot(place, plan)
+    return plan
+
+
+def rounded(size: Dim) -> int:
+    assert isinstance(size, int)
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _first_fit(place: Place, plan: Plan) -> int:
+    """The lowest offset that no temporary in use at the same time occupies."""
+    taken = sorted(
+        (offset, offset + rounded(other.bytes))
+        for other, offset in plan.offsets.items()
+        if plan.live[other].overlaps(plan.live[place])
+    )
+    size, offset = rounded(place.bytes), 0
+    for start, end in taken:
+        if offset + size <= start:
+            break
+        offset = max(offset, end)
+    return offset
+
+
+def _slot(place: Place, plan: Plan) -> int:
+    for number, size in enumerate(plan.slot_sizes):
+        if size == place.bytes and not any(
+            plan.live[other].overlaps(plan.live[place])
+            for other, slot in plan.slots.items()
+            if slot == number
+        ):
+            return number
+    plan.slot_sizes.append(place.bytes)
+    return len(plan.slot_sizes) - 1

@@ -1,0 +1,1 @@
+"""From fused regions to steps: order, in-place updates, storage, memory plan."""

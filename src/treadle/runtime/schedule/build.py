@@ -1,0 +1,436 @@
+"""From a graph to a block of steps: fusion and order of every region, places for every array."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.fuse import Fusion, Unit, fuse
+from treadle.runtime.fusion.kernels import build_kernel
+from treadle.runtime.fusion.roles import Role, literal, splat
+from treadle.runtime.schedule.order import Order, order_units
+from treadle.runtime.schedule.steps import (
+    Block, Branch, Callback, Carried, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar,
+    Loop, Operand, Place, Rename, Step,
+)  # fmt: skip
+from treadle.runtime.symbols import symbol_sources, unknown_symbols
+from treadle.kernel.ir import Expr, Load, const, postorder
+
+
+class Unsupported(Exception):
+    """The region cannot be compiled; the message says why."""
+
+
+class Builder:
+    """Builds the schedule of one graph.
+
+    Attributes:
+        constants: the literal arrays, by number.
+        captured: by number of the constant, for captured tensors bound when compiling.
+        fusions: what fusion made of every region, outermost first (for `inspect`).
+    """
+
+    def __init__(self, graph: Graph, has_library: Any, fusing: bool = True) -> None:
+        self.graph, self.has_library, self.fusing = graph, has_library, fusing
+        self.names = Names()
+        self.places: dict[Value, Place] = {}
+        self.same: dict[Value, Value] = {}  # a register that is another one
+        self.variables: dict[Value, int] = {}  # handle -> number
+        self.constants: list[Any] = []
+        self.temporaries: list[Place] = []
+        self.outputs: list[Place] = []
+        self.arguments: list[Place] = []
+        self.slots = 0
+        self.fusions: list[tuple[Fusion, Order]] = []
+        self.known: set[str] = set()
+
+    def build(self) -> Block:
+        """The schedule of the graph.
+
+        Raises:
+            Unsupported: the graph needs the interpreter.
+        """
+        self.known = {s.name for s in symbol_sources(self.graph.params)}
+        block = Block()
+        for number, param in enumerate(self.graph.params):
+            self._bind_param(number, param, block)
+        wanted: dict[Value, Place] = {}
+        targets: list[Place] = []
+        for number, value in enumerate(self.graph.results):
+            if isinstance(value.spec, ListSpec | ResourceSpec):
+                raise Unsupported(f"the result {value} is no tensor")
+            self._require_known([value], "the result")
+            targets.append(Place("output", number, value.spec.dtype, value.spec.dims))
+            wanted.setdefault(value, targets[-1])
+        self.outputs = targets
+        inner = self.region(self.graph, wanted)
+        block.steps += inner.steps
+        for operand, target in zip(inner.results, targets, strict=True):
+            if operand.place is not target:
+                block.steps.append(self._copy(operand, target))
+        return block
+
+    def _bind_param(self, number: int, param: Value, block: Block) -> None:
+        spec = param.spec
+        if isinstance(spec, ListSpec):
+            raise Unsupported("a list is an argument")
+        self._require_known([param], "the parameter")
+        if isinstance(spec, ResourceSpec):
+            self.variables[param] = number
+            return
+        place = Place("argument", number, spec.dtype, spec.dims)
+        self.arguments.append(place)
+        if spec.rank == 0:
+            block.steps.append(LoadScalar(param, place, reads=[place]))
+        else:
+            self.places[param] = place
+
+    def _require_known(self, values: Sequence[Value], what: str) -> None:
+        missing = unknown_symbols([v for v in values if not isinstance(v.spec, ListSpec)], self.known)
+        if missing:
+            raise Unsupported(f"{what} {values[0]} has a size that only the running program knows")
+
+    # -- operands ----------------------------------------------------------------------------
+
+    def operand(self, value: Value) -> Operand:
+        place = self.places.get(value)
+        return Operand(self.same.get(value, value), place)
+
+    def temporary(self, spec: Spec) -> Place:
+        place = Place("temporary", len(self.temporaries), spec.dtype, spec.dims)
+        self.temporaries.append(place)
+        return place
+
+    def _copy(self, source: Operand, target: Place) -> Copy:
+        reads = [] if source.place is None else [source.place]
+        return Copy(source, target, reads=reads, writes=[target])
+
+    def _variable(self, handle: Value) -> Place:
+        return Place("variable", self.variables[handle], handle.spec.dtype, handle.spec.dims)
+
+    # -- regions -----------------------------------------------------------------------------
+
+    def region(
+        self,
+        region: Region,
+        wanted: Mapping[Value, Place],
+        carried: Mapping[Value, Value] | None = None,
+    ) -> Block:
+        """The steps of a region whose parameters are bound.
+
+        Args:
+            wanted: where results should be written, when something here computes them.
+            carried: see `order_units`.
+        """
+        fusion = fuse(region, self.names, self.fusing)
+        order = order_units(fusion, carried)
+        self.fusions.append((fusion, order))
+        return _RegionBuilder(self, region, fusion, order, wanted).run()
+
+
+class _RegionBuilder:
+    def __init__(
+        self, program: Builder, region: Region, fusion: Fusion, order: Order,
+        wanted: Mapping[Value, Place],
+    ) -> None:  # fmt: skip
+        self.program, self.region, self.fusion, self.order = program, region, fusion, order
+        self.wanted = dict(wanted)
+        for value, place in wanted.items():  # an alias of what is computed here
+            while value.node is not None and value.node.region is region and _moves_memory(value):
+                value = value.node.inputs[0]
+                self.wanted.setdefault(value, place)
+        self.block = Block()
+
+    def run(self) -> Block:
+        for unit in self.order.units:
+            _HANDLERS[unit.role](self, unit)
+        self.block.results = [self.program.operand(v) for v in self.region.results]
+        return self.block
+
+    def emit(self, step: Step) -> None:
+        self.block.steps.append(step)
+
+    def place_for(self, value: Value) -> Place:
+        """Where a new array goes: where the region's user wants it, else a temporary."""
+        program = self.program
+        old = self.order.in_place.get(value)
+        handle = self.order.assigned.get(value)
+        if handle is not None:
+            place = program._variable(handle)
+        elif old is not None:
+            place = program.places[old]
+        else:
+            place = self.wanted.pop(value, None) or program.temporary(value.spec)
+        program.places[value] = place
+        return place
+
+    def output(self, value: Value) -> Operand:
+        if isinstance(value.spec, ListSpec) or value.spec.rank == 0:
+            return Operand(value, None)
+        return Operand(value, self.place_for(value))
+
+    def known(self, node: Node) -> None:
+        self.program._require_known([v for v in node.outputs], f"{node.op.name}:")
+
+    # -- the kinds of units ------------------------------------------------------------------
+
+    def constant(self, unit: Unit) -> None:
+        (value,) = unit.nodes[0].outputs
+        number = splat(value)
+        if value.spec.rank == 0 and number is not None:
+            self.emit(Evaluate(value, const(number, value.spec.dtype), {}))
+            return
+        place = Place("constant", len(self.program.constants), value.spec.dtype, value.spec.dims)
+        self.program.constants.append(literal(value))
+        if value.spec.rank == 0:
+            self.emit(LoadScalar(value, place, reads=[place]))
+        else:
+            self.program.places[value] = place
+
+    def alias(self, unit: Unit) -> None:
+        source, out = unit.nodes[0].inputs[0], unit.nodes[0].outputs[0]
+        operand = self.program.operand(source)
+        if operand.place is not None and out.spec.rank:
+            self.program.places[out] = operand.place
+        elif operand.place is not None:
+            self.emit(LoadScalar(out, operand.place, reads=[operand.place]))
+        elif out.spec.rank == 0:
+            self.program.same[out] = operand.value
+        else:
+            place = self.place_for(out)
+            self.emit(self.program._copy(operand, place))
+
+    def scalar(self, unit: Unit) -> None:
+        for value in unit.nodes[0].outputs:
+            build = Expressions(lambda v, _, own=value: v is own, lambda _: (), self.program.names)
+            expr = build.element(value, ())
+            inputs = {b.name: self.program.operand(v) for b, v in build.buffers.items()}
+            places = [o.place for o in inputs.values() if o.place is not None]
+            self.emit(Evaluate(value, expr, inputs, reads=places))
+
+    def array(self, unit: Unit) -> None:
+        group, stores = unit.group, self.fusion.stores[unit]
+        assert group is not None
+        for node in unit.nodes:
+            self.known(node)
+        if not stores:
+            return
+        targets: dict[Value, list[Operand]] = {}
+        for value in stores:
+            targets[value] = [self.output(value)]
+            extra = self.wanted.pop(value, None)
+            if extra is not None and value.spec.rank:
+                targets[value].append(Operand(value, extra))
+        copies = {v: len(t) for v, t in targets.items()}
+        built = build_kernel(group, stores, copies, self.order.in_place)
+        stored = built.kernel.outputs
+        operands, outputs = [], []
+        for position, (value, copy) in enumerate(built.operands):
+            if built.kernel.buffers[position] in stored:
+                outputs.append(position)
+                if value in targets:
+                    operands.append(targets[value][copy])
+                    continue
+            operands.append(self.program.operand(value))
+        self.emit(
+            Launch(
+                built.kernel, operands, outputs, built.extent,  # type: ignore[arg-type]
+                reads=[o.place for i, o in enumerate(operands) if o.place is not None],
+                writes=[operands[i].place for i in outputs if operands[i].place is not None],  # type: ignore[misc]
+            )
+        )  # fmt: skip
+        for value in stores:  # what the region's user wanted stays where it is
+            self.program.places.update(
+                {value: t.place for t in targets[value][:1] if t.place is not None}
+            )
+
+    def library(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        if not self.program.has_library(node):
+            return self.call(unit, "the library has no such routine")
+        self.known(node)
+        inputs = [self.program.operand(v) for v in node.inputs]
+        outputs = [self.output(v) for v in node.outputs]
+        self.emit(LibraryCall(node, inputs, outputs, reads=_places(inputs), writes=_places(outputs)))
+        return None
+
+    def read(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        (value,) = node.outputs
+        place = self.program._variable(node.inputs[0])
+        if value.spec.rank == 0:
+            self.emit(LoadScalar(value, place, reads=[place]))
+        elif value in self.order.snapshots:
+            target = self.place_for(value)
+            self.emit(self.program._copy(Operand(value, place), target))
+        else:
+            self.program.places[value] = place
+
+    def assign(self, unit: Unit) -> None:
+        handle, value = unit.nodes[0].inputs
+        if value in self.order.assigned:
+            return
+        target = self.program._variable(handle)
+        self.emit(self.program._copy(self.program.operand(value), target))
+
+    def call(self, unit: Unit, reason: str = "") -> None:
+        node = unit.nodes[0]
+        self.known(node)
+        inputs = [self.program.operand(v) for v in node.inputs]
+        outputs = [self.output(v) for v in node.outputs]
+        callback = Callback(
+            node, inputs, outputs, reason, reads=_places(inputs), writes=_places(outputs)
+        )
+        if node.op.name == "assert":
+            self.emit(Check(callback, reads=callback.reads))
+        else:
+            self.emit(callback)
+
+    def cond(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        program = self.program
+        self.known(node)
+        results = [self.output(v) for v in node.outputs]
+        blocks = []
+        for region in node.regions:
+            self._bind(region.params, node.inputs[1:])
+            wanted = {
+                inner: out.place
+                for inner, out in zip(region.results, results, strict=True)
+                if out.place is not None
+            }
+            block = program.region(region, wanted)
+            for operand, out in zip(block.results, results, strict=True):
+                if out.place is not None and operand.place is not out.place:
+                    block.steps.append(program._copy(operand, out.place))
+            blocks.append(block)
+        predicate = program.operand(node.inputs[0])
+        self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=_places(results)))
+
+    def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> None:
+        """Region parameters stand for outer values."""
+        program = self.program
+        for param, value in zip(params, inputs, strict=True):
+            if isinstance(value.spec, ResourceSpec):
+                program.variables[param] = program.variables[value]
+                continue
+            operand = program.operand(value)
+            if operand.place is not None:
+                program.places[param] = operand.place
+            else:
+                program.same[param] = operand.value
+
+    def loop(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        program = self.program
+        self.known(node)
+        condition, body = node.regions
+        count = len(body.results)
+        self._bind(body.params[count:], node.inputs[count:])
+        moving = [
+            (p, i, r)
+            for p, i, r in zip(body.params, node.inputs, body.results, strict=False)
+            if not self._invariant(p, i, r)
+        ]
+        pairs = {p: r for p, _, r in moving if p.spec.rank and not isinstance(p.spec, ListSpec)}
+        fusion_order = self._body_order(body, pairs)
+        carried = [self._carry(p, i, r, fusion_order) for p, i, r in moving]
+        wanted = {
+            r: c.other
+            for (_, _, r), c in zip(reversed(moving), reversed(carried), strict=True)
+            if c.other is not None
+        }
+        block = self._body(body, fusion_order, wanted, moving, carried)
+        test = self._condition(condition, body, node)
+        for value, param in zip(node.outputs, body.params, strict=False):
+            operand = program.operand(param)
+            if operand.place is not None:
+                program.places[value] = operand.place
+            else:
+                program.same[value] = operand.value
+        starts = [c.start.place for c in carried if c.start.place is not None]
+        written = [c.place for c in carried if c.place is not None]
+        self.emit(Loop(test, block, carried, reads=starts, writes=written))
+
+    def _invariant(self, param: Value, start: Value, result: Value) -> bool:
+        """A loop variable that the body hands on unchanged is the outer value itself."""
+        if result is not param:
+            return False
+        self._bind([param], [start])
+        return True
+
+    def _body_order(self, body: Region, pairs: Mapping[Value, Value]) -> tuple[Fusion, Order]:
+        program = self.program
+        fusion = fuse(body, program.names, program.fusing)
+        order = order_units(fusion, pairs)
+        program.fusions.append((fusion, order))
+        return fusion, order
+
+    def _carry(
+        self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order]
+    ) -> Carried:
+        program = self.program
+        if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
+            return Carried(param, program.operand(start), None)
+        program._require_known([param], "the loop variable")
+        if scheduled[1].in_place.get(result) is param:
+            place = program.temporary(param.spec)
+            program.places[param] = place
+            return Carried(param, program.operand(start), place)
+        halves = (program.temporary(param.spec), program.temporary(param.spec))
+        number = halves[0].number
+        place = Place("pair", number, param.spec.dtype, param.spec.dims, halves)
+        other = Place("pair'", number, param.spec.dtype, param.spec.dims, halves)
+        program.places[param] = place
+        return Carried(param, program.operand(start), place, other)
+
+    def _body(
+        self, body: Region, scheduled: tuple[Fusion, Order], wanted: dict[Value, Place],
+        moving: Sequence[tuple[Value, Value, Value]], carried: Sequence[Carried],
+    ) -> Block:  # fmt: skip
+        program = self.program
+        block = _RegionBuilder(program, body, *scheduled, wanted).run()
+        results = []
+        for (_, _, result), c in zip(moving, carried, strict=True):
+            operand = program.operand(result)
+            if c.other is not None and operand.place is not c.other:
+                block.steps.append(program._copy(operand, c.other))
+            results.append(operand)
+        block.results = results
+        return block
+
+    def _condition(self, condition: Region, body: Region, node: Node) -> Block:
+        """The test sees the loop variables as the body does."""
+        self._bind(condition.params, body.params)
+        return self.program.region(condition, {})
+
+
+def _moves_memory(value: Value) -> bool:
+    from treadle.runtime.fusion.roles import is_alias
+
+    node = value.node
+    return node is not None and is_alias(node) and node.inputs[0].spec.rank > 0
+
+
+def _places(operands: Sequence[Operand]) -> list[Place]:
+    return [o.place for o in operands if o.place is not None]
+
+
+_HANDLERS: dict[Role, Any] = {
+    Role.CONSTANT: _RegionBuilder.constant,
+    Role.ALIAS: _RegionBuilder.alias,
+    Role.SCALAR: _RegionBuilder.scalar,
+    Role.ARRAY: _RegionBuilder.array,
+    Role.LIBRARY: _RegionBuilder.library,
+    Role.READ: _RegionBuilder.read,
+    Role.ASSIGN: _RegionBuilder.assign,
+    Role.COND: _RegionBuilder.cond,
+    Role.WHILE: _RegionBuilder.loop,
+    Role.CALL: _RegionBuilder.call,
+    Role.LIST: _RegionBuilder.call,
+}
+
+__all__ = ["Builder", "Load", "Rename", "Unsupported", "Expr", "postorder"]

@@ -1,0 +1,282 @@
+"""The order of a region's units, and which updates happen in place.
+
+Units run when their operands are there; effects keep program order. A value that is only a name
+for a variable's memory must be used before the variable is overwritten: where the graph allows
+it, its users are moved before the write; otherwise the value is copied when it is read. The
+same holds for the loop variables of a loop body, which are cells of memory as well.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from treadle.graph.ir import Value
+from treadle.kernel.ir import Expr, Load, postorder
+from treadle.runtime.fusion.fuse import Fusion, Unit
+from treadle.runtime.fusion.roles import Role, is_alias
+from treadle.runtime.schedule.state import handles_touched, touches_everything
+
+
+@dataclass
+class Order:
+    """A region's schedule.
+
+    Attributes:
+        units: in execution order.
+        in_place: new value -> the old value of the same cell that its kernel overwrites.
+        assigned: values that their kernel writes straight into a variable: value -> handle.
+        snapshots: values read from a cell that must be copied when they are read.
+    """
+
+    units: list[Unit]
+    in_place: dict[Value, Value] = field(default_factory=dict)
+    assigned: dict[Value, Value] = field(default_factory=dict)
+    snapshots: set[Value] = field(default_factory=set)
+
+
+def order_units(fusion: Fusion, carried: Mapping[Value, Value] | None = None) -> Order:
+    """Order the units of a region.
+
+    Args:
+        carried: for a loop body, old value (a parameter) -> new value (a result) of every array
+            that the loop could update in place.
+    """
+    return _Orderer(fusion, dict(carried or {})).run()
+
+
+class _Orderer:
+    def __init__(self, fusion: Fusion, carried: dict[Value, Value]) -> None:
+        self.fusion, self.region, self.carried = fusion, fusion.region, carried
+        self.units = fusion.units
+        self.index = {u: i for i, u in enumerate(self.units)}
+        self.after: dict[Unit, dict[Unit, None]] = {u: {} for u in self.units}  # u -> must follow
+        self.maker: dict[Value, Unit] = {
+            v: u for u in self.units for n in u.nodes for v in n.outputs
+        }
+        self.users = self._find_users()
+        self.order = Order([])
+
+    def run(self) -> Order:
+        for unit in self.units:
+            for value in self.fusion.loads[unit]:
+                maker = self.maker.get(value)
+                if maker is not None and maker is not unit:
+                    self.after[maker].setdefault(unit)
+        self._order_effects()
+        self._update_carried()
+        self._update_variables()
+        self.order.units = self._sorted()
+        return self.order
+
+    # -- who uses a value's memory -----------------------------------------------------------
+
+    def _find_users(self) -> dict[Value, list[Unit]]:
+        """The units that read each value, through aliases as well."""
+        users: dict[Value, list[Unit]] = {}
+        for unit in reversed(self.units):
+            for value in self.fusion.loads[unit]:
+                users.setdefault(value, []).append(unit)
+            node = unit.nodes[0]
+            if unit.role is Role.ALIAS:
+                below = users.setdefault(node.inputs[0], [])
+                below += users.get(node.outputs[0], [])
+        return users
+
+    def _is_result(self, value: Value) -> bool:
+        """Whether the value or an alias of it leaves the region."""
+        if value in self.region.results:
+            return True
+        return any(
+            is_alias(n) and n.inputs[0] is value and self._is_result(n.outputs[0])
+            for n in self.region.nodes
+        )
+
+    # -- program order of effects ------------------------------------------------------------
+
+    def _order_effects(self) -> None:
+        last: Unit | None = None
+        for unit in self.units:
+            if unit.role not in (Role.ARRAY, Role.READ, Role.ASSIGN) and any(
+                n.has_effect for n in unit.nodes
+            ):
+                if last is not None:
+                    self.after[last].setdefault(unit)
+                last = unit
+
+    # -- cells -------------------------------------------------------------------------------
+
+    def _update_carried(self) -> None:
+        """Let kernels of a loop body overwrite the loop variable that they replace."""
+        for old, new in self.carried.items():
+            writer = self.maker.get(new)
+            alone = list(self.carried.values()).count(new) == 1 and not self._is_result(old)
+            if writer is not None and alone and self._fits_in_place(writer, new, old):
+                readers = [u for u in self.users.get(old, ()) if u is not writer]
+                if self._precede(readers, writer):
+                    self.order.in_place[new] = old
+
+    def _fits_in_place(self, writer: Unit, new: Value, old: Value) -> bool:
+        """Whether the writer's kernel reads `old` only where it writes `new`."""
+        if writer.group is None or new not in self.fusion.stores[writer]:
+            return False
+        if new.spec is not old.spec or new in self.order.in_place or new in self.order.assigned:
+            return False
+        group = writer.group
+        roots: list[Expr] = [group.values[v] for v in self.fusion.stores[writer]]
+        return all(
+            expr.index == group.index[new] and expr.valid is None
+            for expr in postorder(roots)
+            if isinstance(expr, Load) and group.build.buffers[expr.buffer] is old
+        ) and self._stored_together(writer, new)
+
+    def _stored_together(self, writer: Unit, new: Value) -> bool:
+        """A kernel whose rows are read again after they were written must not write in place."""
+        group = writer.group
+        assert group is not None
+        return not group.reduced or group.rowwise
+
+    def _precede(self, readers: Sequence[Unit], writer: Unit) -> bool:
+        """Make `readers` run before `writer`; False (and no change) where that is impossible."""
+        below = self._reachable(writer)
+        if any(r in below for r in readers):
+            return False
+        for reader in readers:
+            if reader is not writer:
+                self.after[reader].setdefault(writer)
+        return True
+
+    def _reachable(self, start: Unit) -> set[Unit]:
+        seen, stack = set(), [start]
+        while stack:
+            for unit in self.after[stack.pop()]:
+                if unit not in seen:
+                    seen.add(unit)
+                    stack.append(unit)
+        return seen
+
+    def _update_variables(self) -> None:
+        """Order the reads and writes of every variable."""
+        last_write: dict[Value, Unit] = {}
+        reads: dict[Value, list[tuple[Value, Unit]]] = {}
+        barrier: Unit | None = None
+        touched: dict[Value, Unit] = {}
+        for unit in self.units:
+            node = unit.nodes[0]
+            if unit.role is Role.ARRAY:
+                continue
+            if touches_everything(node):
+                for before in (*touched.values(), *last_write.values()):
+                    if before is not unit:
+                        self.after[before].setdefault(unit)
+                for handle in list(reads):
+                    self._write(unit, handle, reads.pop(handle))
+                last_write.clear()
+                barrier = unit
+                continue
+            for handle, written in handles_touched(node):
+                before = last_write.get(handle, barrier)
+                touched[handle] = unit
+                if not written:
+                    if before is not None and before is not unit:
+                        self.after[before].setdefault(unit)
+                    if unit.role is Role.READ:
+                        reads.setdefault(handle, []).append((node.outputs[0], unit))
+                    else:
+                        reads.setdefault(handle, []).append((handle, unit))
+                else:
+                    pairs = reads.pop(handle, [])
+                    last_write[handle] = self._assign(unit, handle, pairs, before)
+                    if unit.role is Role.ASSIGN and node.inputs[1] in self.order.assigned:
+                        reads[handle] = [(node.inputs[1], unit)]  # it names the cell from now on
+
+    def _assign(
+        self, unit: Unit, handle: Value, pairs: list[tuple[Value, Unit]], before: Unit | None
+    ) -> Unit:
+        """Place a write: in the kernel that computes the value, or in a copy of its own."""
+        writer = self._in_kernel(unit, handle, pairs, before)
+        if writer is None:
+            writer = unit
+            if before is not None and before is not unit:
+                self.after[before].setdefault(unit)
+            self._write(unit, handle, pairs)
+        return writer
+
+    def _in_kernel(
+        self, unit: Unit, handle: Value, pairs: list[tuple[Value, Unit]], before: Unit | None
+    ) -> Unit | None:
+        node = unit.nodes[0]
+        if unit.role is not Role.ASSIGN or node.inputs[1].spec.rank == 0:
+            return None
+        new = node.inputs[1]
+        writer = self.maker.get(new)
+        if writer is None or writer.group is None or new.spec.dims != handle.spec.dims:
+            return None
+        if not self._fits_variable(writer, new, pairs):
+            return None
+        readers = [reader for _, reader in pairs]
+        readers += [u for v, _ in pairs for u in self.users.get(v, ()) if u is not writer]
+        if before is not None and before is not writer:
+            readers.append(before)
+        if any(self._is_result(v) for v, _ in pairs) or not self._precede(readers, writer):
+            return None
+        self.order.assigned[new] = handle
+        for value, _ in pairs:
+            if value is not handle and value.spec is new.spec:
+                self.order.in_place[new] = value
+        return writer
+
+    def _fits_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
+        if new in self.order.assigned or new not in self.fusion.stores[writer]:
+            return False
+        olds = [v for v, unit in pairs if unit.role in (Role.READ, Role.ASSIGN)]
+        if len(olds) > 1:  # forwarding leaves one read between two writes
+            return False
+        if not olds:
+            group = writer.group
+            return group is not None and (not group.reduced or group.rowwise)
+        return self._fits_in_place(writer, new, olds[0])
+
+    def _write(self, writer: Unit, handle: Value, pairs: list[tuple[Value, Unit]]) -> None:
+        """All uses of values read from the variable precede `writer`, or they are copied."""
+        for value, reader in pairs:
+            if reader is not writer:
+                self.after[reader].setdefault(writer)
+            if reader.role not in (Role.READ, Role.ASSIGN) or value.spec.rank == 0:
+                continue
+            users = self.users.get(value, [])
+            inside = writer in users and writer.role is not Role.ASSIGN
+            others = [u for u in users if u is not writer and u is not reader]
+            if self._is_result(value) or inside or not self._precede(others, writer):
+                self._keep_apart(value, reader)
+
+    def _keep_apart(self, value: Value, reader: Unit) -> None:
+        """`value` must outlive the cell's contents: it gets memory of its own."""
+        if reader.role is Role.READ:
+            self.order.snapshots.add(value)
+        else:  # the assignment becomes a copy
+            self.order.assigned.pop(value, None)
+            self.order.in_place.pop(value, None)
+
+    # -- sorting -----------------------------------------------------------------------------
+
+    def _sorted(self) -> list[Unit]:
+        """A topological order that stays close to program order."""
+        waiting = dict.fromkeys(self.units, 0)
+        for targets in self.after.values():
+            for unit in targets:
+                waiting[unit] += 1
+        ready = [(u.position, self.index[u]) for u in self.units if not waiting[u]]
+        heapq.heapify(ready)
+        result = []
+        while ready:
+            unit = self.units[heapq.heappop(ready)[1]]
+            result.append(unit)
+            for follower in self.after[unit]:
+                waiting[follower] -= 1
+                if not waiting[follower]:
+                    heapq.heappush(ready, (follower.position, self.index[follower]))
+        if len(result) != len(self.units):
+            raise AssertionError("the schedule has a cycle")
+        return result

@@ -1,0 +1,161 @@
+"""The schedule of a program: places in memory, and the steps that read and write them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim, product
+from treadle.graph.ir import Node, Value
+from treadle.kernel.ir import Expr, Kernel
+
+
+@dataclass(eq=False)
+class Place:
+    """Memory for one array.
+
+    kind: "argument", "output", "constant" or "variable" (`number` counts them), "temporary"
+        (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
+        current is known when the program runs), "slot" (a register's copy in memory), or
+        "dynamic" (allocated when its size is known).
+    """
+
+    kind: str
+    number: int
+    dtype: DType
+    dims: tuple[Dim, ...]
+    parts: tuple[Place, ...] = ()  # of a pair: the temporaries that take turns
+
+    @property
+    def bytes(self) -> Dim:
+        return product(self.dims) * self.dtype.size
+
+    def __repr__(self) -> str:
+        return f"{self.kind[0]}{self.number}"
+
+
+@dataclass(eq=False)
+class Step:
+    """One step. `reads` and `writes` are the places that it touches."""
+
+    reads: list[Place] = field(default_factory=list, kw_only=True)
+    writes: list[Place] = field(default_factory=list, kw_only=True)
+
+
+@dataclass(eq=False)
+class Operand:
+    """What a step passes on: an array's place, or a rank-0 value in a register."""
+
+    value: Value
+    place: Place | None  # None: a register
+
+
+@dataclass(eq=False)
+class Launch(Step):
+    """Run a kernel. `outputs` are the positions of the operands that it writes."""
+
+    kernel: Kernel
+    operands: list[Operand]
+    outputs: list[int]
+    extent: Dim | None = None  # the value of a flat kernel's symbol
+
+
+@dataclass(eq=False)
+class Evaluate(Step):
+    """Compute a rank-0 value in registers; `expr` loads the rank-0 values in `inputs`."""
+
+    value: Value
+    expr: Expr
+    inputs: dict[str, Operand]  # by the name of the buffer that stands for it
+
+
+@dataclass(eq=False)
+class LibraryCall(Step):
+    """Run a routine of the runtime's library."""
+
+    node: Node
+    inputs: list[Operand]
+    outputs: list[Operand]
+
+
+@dataclass(eq=False)
+class Callback(Step):
+    """Run a node's NumPy implementation, or a whole control flow node by interpretation."""
+
+    node: Node
+    inputs: list[Operand]
+    outputs: list[Operand]
+    reason: str = ""
+
+
+@dataclass(eq=False)
+class Check(Step):
+    """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
+
+    callback: Callback
+
+
+@dataclass(eq=False)
+class Copy(Step):
+    """Copy an array, or store a register into an array of one element."""
+
+    source: Operand
+    target: Place
+
+
+@dataclass(eq=False)
+class LoadScalar(Step):
+    """Read a rank-0 value from memory into its register."""
+
+    value: Value
+    source: Place
+
+
+@dataclass(eq=False)
+class Rename(Step):
+    """A register gets another name."""
+
+    value: Value
+    source: Value
+
+
+@dataclass(eq=False)
+class Block:
+    """Steps in order, and what leaves the block."""
+
+    steps: list[Step] = field(default_factory=list)
+    results: list[Operand] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Branch(Step):
+    """``results = then if predicate else otherwise``. Arrays are written to the places of
+    `results` inside the branches; rank-0 results are merged from the blocks' results."""
+
+    predicate: Operand
+    then: Block
+    otherwise: Block
+    results: list[Operand]
+
+
+@dataclass(eq=False)
+class Carried:
+    """A loop variable.
+
+    A register is a phi. An array is a place that the body updates: in place, or by writing the
+    other half of a pair, after which the halves change roles.
+    """
+
+    param: Value
+    start: Operand
+    place: Place | None  # None: a register
+    other: Place | None = None  # the half of a pair that the body writes
+
+
+@dataclass(eq=False)
+class Loop(Step):
+    """Repeat `body` while `condition`, whose only result is a rank-0 bool."""
+
+    condition: Block
+    body: Block
+    carried: list[Carried]

@@ -1,0 +1,73 @@
+"""Symbolic dims of a program: where each symbol's value comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Region, Value
+
+
+@dataclass(frozen=True)
+class SymbolSource:
+    """Symbol `name` is the size of argument `argument` along `axis`."""
+
+    name: str
+    argument: int
+    axis: int
+
+
+def plain_symbol(dim: Dim) -> str | None:
+    """The name of a dim that is a symbol alone."""
+    if isinstance(dim, SymbolicDim) and dim != ANY and len(dim.terms) == 1:
+        mono, coefficient = dim.terms[0]
+        if coefficient == 1 and len(mono) == 1 and isinstance(mono[0], str):
+            return mono[0]
+    return None
+
+
+def symbol_sources(params: Sequence[Value]) -> list[SymbolSource]:
+    """One source for every symbol that the arguments' shapes give."""
+    found: dict[str, SymbolSource] = {}
+    for number, param in enumerate(params):
+        if isinstance(param.spec, TensorSpec):
+            for axis, dim in enumerate(param.spec.dims):
+                name = plain_symbol(dim)
+                if name is not None:
+                    found.setdefault(name, SymbolSource(name, number, axis))
+    return list(found.values())
+
+
+def unknown_symbols(values: Sequence[Value], known: set[str]) -> set[str]:
+    """Symbols in the values' specs that are not `known`; ``?`` for an unnamed dim."""
+    missing: set[str] = set()
+    for value in values:
+        for dim in value.spec.dims:
+            missing |= {"?"} if dim == ANY else set(dim_symbols(dim)) - known
+    return missing
+
+
+def broadcast_guards(region: Region) -> Iterator[tuple[Dim, Dim]]:
+    """Pairs of dims that some elementwise op takes to be equal because its shape rule could not
+    tell: the program must check them (NumPy would stretch a dim of 1)."""
+    seen: set[tuple[Dim, Dim]] = set()
+    for node in region.walk():
+        if not node.outputs:
+            continue
+        out = node.outputs[0].spec.dims
+        for value in node.inputs:
+            dims = value.spec.dims
+            for a, b in zip(reversed(dims), reversed(out), strict=False):
+                if a != b and a != 1 and _aligned(node) and (a, b) not in seen:
+                    seen.add((a, b))
+                    yield a, b
+
+
+def _aligned(node: object) -> bool:
+    from treadle.runtime.fusion.roles import Role, kind_of, role_of
+
+    role = role_of(node)  # type: ignore[arg-type]
+    elementwise = kind_of(node) == "elementwise" or node.op.name == "broadcast_to"  # type: ignore[arg-type, attr-defined]
+    return role in (Role.ARRAY, Role.VIEW) and elementwise and not node.op.name.startswith("random_")  # type: ignore[attr-defined]
