@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from weakref import WeakValueDictionary
 
 from treadle.core import errors
 from treadle.core.context import recording
@@ -39,6 +40,9 @@ class GraphBuilder:
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
         # Outer thing (by id) -> (the thing, kept alive; its parameter here).
         self.captured: dict[int, tuple[Any, SymbolicTensor]] = {}
+        self._tensors: WeakValueDictionary[Value, SymbolicTensor] = WeakValueDictionary()
+        # Loops that gradients gave more carried values -> how many they had when recorded.
+        self.carried_at_first: dict[Node, int] = {}
 
     def parameter(self, spec: Spec, name: str = "") -> SymbolicTensor:
         """A new parameter of the region."""
@@ -182,7 +186,13 @@ class GraphBuilder:
         return evaluate(tensor)
 
     def _symbolic(self, value: Value, origin: Origin | None) -> SymbolicTensor:
-        return SymbolicTensor(value, value.spec, self, origin)
+        tensor = SymbolicTensor(value, value.spec, self, origin)
+        self._tensors[value] = tensor
+        return tensor
+
+    def tensor_of(self, value: Value) -> SymbolicTensor:
+        """The tensor that stands for a value of this region; one object as long as it is used."""
+        return self._tensors.get(value) or self._symbolic(value, user_origin())
 
     def finish(self, results: Sequence[Tensor]) -> Graph:
         """Set the results and end the trace."""
