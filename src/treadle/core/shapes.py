@@ -161,6 +161,16 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
     return dim.symbols() if isinstance(dim, SymbolicDim) else frozenset()
 
 
+def symbol_name(dim: Dim) -> str | None:
+    """The name of a dim that is a symbol alone; None for ints, expressions and unnamed dims."""
+    if isinstance(dim, int) or dim == ANY or len(dim.terms) != 1:
+        return None
+    mono, coefficient = dim.terms[0]
+    if coefficient == 1 and len(mono) == 1 and isinstance(mono[0], str):
+        return mono[0]
+    return None
+
+
 def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
     """`dim` with symbols replaced by the ints or dims that `env` gives."""
     if isinstance(dim, int):

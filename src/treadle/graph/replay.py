@@ -127,4 +127,3 @@ def copy_nodes(
         )
         mapping.update(zip(node.outputs, copy.outputs, strict=True))
         into.append(copy)
-

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.core import errors
-from treadle.core.shapes import ANY, Dim, SymbolicDim, substitute
+from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import Spec, spec_text
 
 
@@ -30,7 +30,7 @@ class Scope:
         if len(shape) != spec.rank:
             raise _mismatch(spec, shape, f"rank {len(shape)} instead of {spec.rank}")
         for dim, size in zip(spec.dims, shape, strict=True):
-            name = _symbol_name(dim)
+            name = symbol_name(dim)
             if name is not None:
                 self.values.setdefault(name, size)
         for axis, (dim, size) in enumerate(zip(spec.dims, shape, strict=True)):
@@ -61,16 +61,6 @@ class Scope:
 
 def _may_hold_dim(attr: Any) -> bool:
     return isinstance(attr, SymbolicDim | tuple | list | dict | Spec)
-
-
-def _symbol_name(dim: Dim) -> str | None:
-    """The name where `dim` is a symbol alone; None for ints, expressions and unnamed dims."""
-    if isinstance(dim, int) or dim == ANY or len(dim.terms) != 1:
-        return None
-    mono, coefficient = dim.terms[0]
-    if coefficient == 1 and len(mono) == 1 and isinstance(mono[0], str):
-        return mono[0]
-    return None
 
 
 def _mismatch(spec: Spec, shape: tuple[int, ...], detail: str) -> errors.InvalidArgumentError:

@@ -1,0 +1,135 @@
+"""The passes over graphs and their order.
+
+A pass is a function ``pass(graph) -> bool`` that rewrites the graph in place and says whether it
+changed anything. Each can be switched off by name, with `disabled` or the environment variable
+``TREADLE_DISABLE_PASSES=common,invariants`` (``all`` for none at all).
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+from treadle.graph.ir import Graph
+from treadle.graph.passes.algebra import simplify_algebra
+from treadle.graph.passes.common import merge_common_subexpressions
+from treadle.graph.passes.conditionals import inline_conditionals
+from treadle.graph.passes.constants import fold_constants
+from treadle.graph.passes.dead_code import eliminate_dead_code
+from treadle.graph.passes.forwarding import forward_variables
+from treadle.graph.passes.invariants import hoist_invariants
+from treadle.graph.passes.powers import reduce_powers
+from treadle.graph.verifier import verify
+
+
+class Pass(NamedTuple):
+    """A rewriting of graphs and why it stands where it stands in the pipeline."""
+
+    name: str
+    run: Callable[[Graph], bool]
+    reason: str
+
+
+PIPELINE: tuple[Pass, ...] = (
+    Pass("constants", fold_constants, "first: the others look for constants"),
+    Pass("conditionals", inline_conditionals, "predicates are folded; what it exposes comes next"),
+    Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
+    Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
+    Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
+    Pass("common", merge_common_subexpressions, "after all that makes values equal"),
+    Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
+    Pass("invariants", hoist_invariants, "last: only what lives is worth an operand of a loop"),
+)
+
+# What one pass exposes to an earlier one is found in the next round.
+MOST_ROUNDS = 4
+
+
+class Report(NamedTuple):
+    """What one run of a pass did."""
+
+    name: str
+    round: int
+    changed: bool
+    nodes_before: int
+    nodes_after: int
+    seconds: float
+
+
+_local = threading.local()
+
+
+@contextmanager
+def disabled(*names: str) -> Iterator[None]:
+    """Switch passes off in this thread, by name ("all": every pass).
+
+    Raises:
+        ValueError: a pass of that name does not exist.
+    """
+    known = {p.name for p in PIPELINE} | {"all"}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
+    before = getattr(_local, "disabled", frozenset())
+    _local.disabled = before | set(names)
+    try:
+        yield
+    finally:
+        _local.disabled = before
+
+
+def disabled_passes() -> frozenset[str]:
+    """The names switched off here, by `disabled` or the environment."""
+    listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
+    names = {n.strip() for n in listed.split(",") if n.strip()}
+    return frozenset(names) | getattr(_local, "disabled", frozenset())
+
+
+def optimize(
+    graph: Graph,
+    pipeline: tuple[Pass, ...] = PIPELINE,
+    dump: Callable[[str, Graph], None] | None = None,
+) -> list[Report]:
+    """Run the passes on `graph`, in place, until none changes anything.
+
+    Args:
+        dump: called with a label and the graph after every pass that changed it.
+    """
+    off = disabled_passes()
+    active = () if "all" in off else [p for p in pipeline if p.name not in off]
+    check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0")
+    if check:
+        verify(graph, "tracing")
+    reports: list[Report] = []
+    for number in range(MOST_ROUNDS):
+        reports += [_run(p, number, graph, check, dump) for p in active]
+        if not any(r.changed for r in reports if r.round == number):
+            break
+    return reports
+
+
+def _run(
+    item: Pass,
+    number: int,
+    graph: Graph,
+    check: bool,
+    dump: Callable[[str, Graph], None] | None,
+) -> Report:
+    before = count_nodes(graph)
+    start = time.perf_counter()
+    changed = item.run(graph)
+    seconds = time.perf_counter() - start
+    if check:
+        verify(graph, f"pass {item.name!r}")
+    if changed and dump is not None:
+        dump(f"{item.name} (round {number + 1})", graph)
+    return Report(item.name, number, changed, before, count_nodes(graph), seconds)
+
+
+def count_nodes(graph: Graph) -> int:
+    """The number of nodes, inner regions included."""
+    return sum(1 for _ in graph.walk())

@@ -1,0 +1,30 @@
+"""Conditionals with a constant predicate become the branch they take.
+
+%1 = cond(const True, %x) then(%a) { %0 = tanh(%a); return %0 } ...   ->   %1 = tanh(%x)
+"""
+
+from __future__ import annotations
+
+from treadle.graph.ir import Graph, Node
+from treadle.graph.rewrite import Replacement, Rewriter, constant_of
+
+
+def inline_conditionals(graph: Graph) -> bool:
+    """Replace ``cond`` nodes whose predicate is a constant."""
+    return _Inliner(graph).run()
+
+
+class _Inliner(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name != "cond":
+            return None
+        predicate = constant_of(node.inputs[0])
+        if predicate is None:
+            return None
+        branch = node.regions[0 if predicate else 1]
+        mapping = dict(zip(branch.params, node.inputs[1:], strict=True))
+        for inner in branch.nodes:
+            inner.inputs = [mapping.get(v, v) for v in inner.inputs]
+            self.place(inner)
+        self.erase()
+        return [mapping.get(v, v) for v in branch.results]

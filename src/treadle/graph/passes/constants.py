@@ -1,0 +1,67 @@
+"""Constant folding: pure ops on constants are computed now, with the ops' NumPy implementations.
+
+%2 = add(const 1, const 2)     ->  const 3
+%3 = shape(%x: f32[2, 5])      ->  const [2, 5]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core.shapes import product
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Graph, Node
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of
+from treadle.ops.conversion import CONST
+
+# Larger results cost more memory than computing them costs time.
+MOST_ELEMENTS = 1024
+
+
+def fold_constants(graph: Graph) -> bool:
+    """Replace computations on constants by their results, up to `MOST_ELEMENTS` elements."""
+    return _Folder(graph).run()
+
+
+class _Folder(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        if node.op is CONST or node.regions or not node.is_pure or node.op.eager is None:
+            return None
+        if not node.outputs or not all(map(_is_small, node.outputs)):
+            return None
+        if node.op.name == "shape":
+            return self.shape(node)
+        arrays = [constant_of(v) for v in node.inputs]
+        if any(a is None for a in arrays) or attr_symbols(node.attrs):
+            return None
+        results = _compute(node, arrays)
+        return None if results is None else [self.constant(r) for r in results]
+
+    def shape(self, node: Node) -> Replacement:
+        dims = node.inputs[0].spec.dims
+        if not all(isinstance(d, int) for d in dims):
+            return None
+        return [self.constant(np.array(dims, node.outputs[0].spec.dtype.np_dtype))]
+
+
+def _is_small(value: Any) -> bool:
+    size = product(value.spec.dims)
+    return isinstance(value.spec, TensorSpec) and isinstance(size, int) and size <= MOST_ELEMENTS
+
+
+def _compute(node: Node, arrays: list[Any]) -> list[np.ndarray[Any, Any]] | None:
+    """The outputs, or None where the op fails: it shall fail when the program runs."""
+    assert node.op.eager is not None
+    try:
+        with np.errstate(all="ignore"):
+            result = node.op.eager(*arrays, **node.attrs)
+    except Exception:
+        return None
+    outputs = result if isinstance(result, tuple) else (result,)
+    arrays = [np.ascontiguousarray(r).reshape(np.shape(r)) for r in outputs]
+    for array, value in zip(arrays, node.outputs, strict=True):
+        if array.shape != value.spec.dims or array.dtype != value.spec.dtype.np_dtype:
+            return None
+    return arrays

@@ -1,0 +1,108 @@
+"""Variable forwarding: a read gives what was last assigned or read, without the variable.
+
+assign_variable(%v, %1)
+%2 = read_variable(%v)      ->  uses of %2 read %1
+assign_variable(%v, %3)     the first assignment goes, if nothing in between may see it
+"""
+
+from __future__ import annotations
+
+from treadle.core.spec import ResourceSpec
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+
+# Effects that cannot reach variables except through the handles they are given.
+_HARMLESS = {"print", "assert"}
+
+
+def forward_variables(graph: Graph) -> bool:
+    """Replace reads whose value is known and drop assignments that are overwritten unseen."""
+    return _Forwarder(graph).run()
+
+
+class _State:
+    """What is known of the variables at one point of a region."""
+
+    def __init__(self) -> None:
+        self.values: dict[Value, Value] = {}  # handle -> its current value
+        self.unseen: dict[Value, Node] = {}  # handle -> an assignment nothing has seen yet
+
+
+class _Forwarder(Rewriter):
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.states: list[_State] = []
+        self.overwritten: set[Node] = set()
+
+    def enter(self, region: Region) -> None:
+        self.states.append(_State())
+
+    def leave(self, region: Region) -> None:
+        self.states.pop()
+        lost = [n for n in region.nodes if n in self.overwritten]
+        if lost:
+            region.nodes = [n for n in region.nodes if n not in self.overwritten]
+            self.changed = True
+
+    def visit(self, node: Node) -> Replacement:
+        state = self.states[-1]
+        if node.op.name == "read_variable":
+            return self.read(node, state)
+        if node.op.name == "assign_variable":
+            self.assign(node, state)
+        elif may_touch_anything(node):
+            state.values.clear()
+            state.unseen.clear()
+        else:
+            self.touch(node, state)
+        return None
+
+    def read(self, node: Node, state: _State) -> Replacement:
+        handle = node.inputs[0]
+        known = state.values.get(handle)
+        if known is not None and known.spec is node.outputs[0].spec:
+            return [known]
+        state.values[handle] = node.outputs[0]
+        state.unseen.pop(handle, None)
+        return None
+
+    def assign(self, node: Node, state: _State) -> None:
+        handle, value = node.inputs
+        if state.values.get(handle) is value:
+            self.erase()
+            return
+        before = state.unseen.get(handle)
+        if before is not None:
+            self.overwritten.add(before)
+        state.values[handle] = value
+        state.unseen[handle] = node
+
+    def touch(self, node: Node, state: _State) -> None:
+        """A node that gets handles: it may read those variables, and write some."""
+        for handle in (v for v in node.inputs if isinstance(v.spec, ResourceSpec)):
+            state.unseen.pop(handle, None)
+            if writes(node, handle):
+                state.values.pop(handle, None)
+
+
+def may_touch_anything(node: Node) -> bool:
+    """True for Python callbacks, which may reach any variable, and for what contains them."""
+    if node.op.effect == "io" and node.op.name not in _HARMLESS:
+        return True
+    return any(may_touch_anything(n) for region in node.regions for n in region.nodes)
+
+
+def writes(node: Node, handle: Value) -> bool:
+    """Whether the node may assign the variable behind one of its inputs."""
+    if not node.regions:
+        return node.op.effect is not None and node.op.effect != "read" and handle in node.inputs
+    if may_touch_anything(node):
+        return True
+    first = 1 if node.op.name == "cond" else 0
+    positions = [i - first for i, v in enumerate(node.inputs) if v is handle]
+    return any(
+        writes(inner, region.params[position])
+        for region in node.regions
+        for position in positions
+        for inner in region.nodes
+    )

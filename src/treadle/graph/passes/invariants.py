@@ -1,0 +1,151 @@
+"""Loop-invariant code motion: what gives the same in every iteration is computed before the loop.
+
+    while(%i, %w, %x) ... body { %1 = matmul(%x, %w); ... }   ->   %1 = matmul(%x, %w)
+                                                                   while(%i, %1) ...
+
+Only what cannot fail moves, as the loop may run zero times. Constants, views and reads of variables
+move only along with what needs them: inside a kernel they cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.core.shapes import Dim, product
+from treadle.core.spec import TensorSpec, is_static
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.passes.forwarding import may_touch_anything, writes
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols
+from treadle.ops.conversion import CONST
+from treadle.ops.lowering import Compute, Library
+
+_DIVISIONS = {"floordiv", "mod", "truncatediv", "truncatemod", "pow"}
+
+
+def hoist_invariants(graph: Graph) -> bool:
+    """Move invariant computations out of ``while`` nodes, inner loops first."""
+    return _Hoister(graph).run()
+
+
+class _Hoister(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name == "while":
+            for region in node.regions:
+                self.hoist(node, region)
+        return None
+
+    def hoist(self, loop: Node, region: Region) -> None:
+        invariant = _invariant_nodes(loop, region)
+        moved = [n for n in invariant if not _is_free(n)]
+        if not moved:
+            return
+        outer = self.copy_out(loop, region, _with_dependencies(moved, invariant))
+        inside = set(moved)
+        uses = [n.inputs for n in region.nodes if n not in inside] + [region.results]
+        used = {v for values in uses for v in values}
+        replaced: dict[Value, Value] = {}
+        for value in (v for n in moved for v in n.outputs if v in used):
+            replaced[value] = _pass_in(loop, region, outer[value])
+        region.nodes = [n for n in region.nodes if n not in inside]
+        for node in region.nodes:
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
+        region.results = [replaced.get(v, v) for v in region.results]
+
+    def copy_out(self, loop: Node, region: Region, nodes: Sequence[Node]) -> dict[Value, Value]:
+        """Compute the nodes' outputs before the loop; inner value -> outer value."""
+        outer = dict(zip(region.params, loop.inputs, strict=True))
+        for node in nodes:
+            specs = [v.spec for v in node.outputs]
+            inputs = [outer[v] for v in node.inputs]
+            copy = Node(node.op, inputs, node.attrs, specs, (), node.origin)
+            self.place(copy)
+            outer.update(zip(node.outputs, copy.outputs, strict=True))
+        return outer
+
+
+def _pass_in(loop: Node, region: Region, value: Value) -> Value:
+    """The region's parameter for one more loop-invariant operand."""
+    loop.inputs.append(value)
+    params = [r.add_param(value.spec, value.name) for r in loop.regions]
+    return params[loop.regions.index(region)]
+
+
+def _invariant_nodes(loop: Node, region: Region) -> list[Node]:
+    """The nodes that depend on nothing that changes between iterations, and cannot fail."""
+    carried = len(loop.regions[1].results)
+    fixed = set(region.params[carried:])
+    symbols = {s for v in loop.inputs for s in v.spec.symbols()}
+    callback = may_touch_anything(loop)
+    found = []
+    for node in region.nodes:
+        if not all(v in fixed for v in node.inputs) or not _knows(node, symbols):
+            continue
+        if node.op.name == "read_variable":
+            handle = loop.inputs[node.inputs[0].index]
+            invariant = not callback and not writes(loop, handle)
+        else:
+            invariant = node.op is CONST or (node.is_pure and cannot_fail(node))
+        if invariant:
+            found.append(node)
+            fixed.update(node.outputs)
+    return found
+
+
+def _knows(node: Node, symbols: set[str]) -> bool:
+    """Whether all dims that the node mentions are known outside the loop."""
+    mentioned = attr_symbols(node.attrs).union(*(v.spec.symbols() for v in node.outputs))
+    return mentioned <= symbols
+
+
+def _is_free(node: Node) -> bool:
+    """Constants, reads and views: not worth a loop operand of their own."""
+    lower = node.op.lower
+    return (
+        node.op is CONST
+        or node.op.name == "read_variable"
+        or (isinstance(lower, Compute) and lower.kind == "view")
+    )
+
+
+def _with_dependencies(moved: Sequence[Node], invariant: Sequence[Node]) -> list[Node]:
+    """`moved` and the invariant nodes they need, in program order."""
+    needed = set(moved)
+    for node in reversed(invariant):
+        if node in needed:
+            needed.update(v.node for v in node.inputs if v.node is not None)
+    return [n for n in invariant if n in needed]
+
+
+def cannot_fail(node: Node) -> bool:
+    """Whether running the node without need is safe: no bounds, no divisors, no open shapes."""
+    lower = node.op.lower
+    if node.regions or not isinstance(lower, Compute | Library):
+        return False
+    if isinstance(lower, Compute) and (lower.kind == "gather" or "checks_bounds" in node.op.tags):
+        return False
+    if node.op.name in _DIVISIONS and not node.outputs[0].spec.dtype.is_floating:
+        return False
+    specs = [v.spec for v in (*node.inputs, *node.outputs)]
+    return all(isinstance(s, TensorSpec) for s in specs) and (
+        all(map(is_static, specs)) or _open_shapes_agree(node)
+    )
+
+
+def _open_shapes_agree(node: Node) -> bool:
+    """Whether symbolic dims are equal by name wherever the op needs them to be equal."""
+    lower, out = node.op.lower, node.outputs[0].spec
+    if node.op.name == "matmul":
+        a, b = (v.spec.dims for v in node.inputs)
+        inner_a = a[-2] if node.attrs["transpose_a"] else a[-1]
+        inner_b = b[-1] if node.attrs["transpose_b"] else b[-2]
+        return inner_a == inner_b and len(a) == len(b) == 2
+    if node.op.name == "reshape":
+        return product(node.inputs[0].spec.dims) == product(out.dims)
+    if isinstance(lower, Compute) and lower.kind == "elementwise":
+        return all(_fits(v.spec.dims, out.dims) for v in node.inputs)
+    return node.op.name == "transpose" or node.op.name.startswith("reduce_")
+
+
+def _fits(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> bool:
+    tail = out[len(out) - len(dims) :]
+    return all(d in (1, o) for d, o in zip(dims, tail, strict=True))

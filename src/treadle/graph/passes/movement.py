@@ -1,0 +1,126 @@
+"""Simplification of ops that only move elements: reshape, transpose, broadcast, and matmul flags."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core.shapes import Dim, SymbolicDim, product
+from treadle.graph.ir import Node, Value
+from treadle.graph.rewrite import Rewriter
+
+
+def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:
+    """reshape(reshape(x, a), b) is reshape(x, b); a reshape to x's own shape is x."""
+    x = node.inputs[0]
+    if x.spec is node.outputs[0].spec:
+        return x
+    inner = x.node
+    if inner is None or inner.op is not node.op or not _same_size(inner.inputs[0], node.outputs[0]):
+        return None
+    source = inner.inputs[0]
+    if source.spec is node.outputs[0].spec:
+        return source
+    return rewriter.emit(node.op, [source], node.attrs)
+
+
+def _same_size(a: Value, b: Value) -> bool:
+    """Provably the same number of elements: skipping a reshape must not skip its check."""
+    return product(a.spec.dims) == product(b.spec.dims)
+
+
+def _merge_transposes(rewriter: Rewriter, node: Node) -> Value | None:
+    """transpose(transpose(x, p), q) is one transpose; the identity is x."""
+    x, perm = node.inputs[0], tuple(node.attrs["perm"])
+    if perm == tuple(range(len(perm))):
+        return x
+    inner = x.node
+    if inner is not None and inner.op is node.op:
+        first = inner.attrs["perm"]
+        merged = tuple(first[p] for p in perm)
+        if merged == tuple(range(len(merged))):
+            return inner.inputs[0]
+        return rewriter.emit(node.op, [inner.inputs[0]], {"perm": merged})
+    if _moves_only_ones(x.spec.dims, perm):
+        from treadle.ops.registry import OPS
+
+        return rewriter.emit(OPS["reshape"], [x], {"shape": node.outputs[0].spec.dims})
+    return None
+
+
+def _moves_only_ones(dims: tuple[Dim, ...], perm: tuple[int, ...]) -> bool:
+    """True when the axes longer than 1 keep their order: the elements stay where they are."""
+    moved = [p for p in perm if dims[p] != 1]
+    return moved == sorted(moved)
+
+
+def _drop_broadcast(rewriter: Rewriter, node: Node) -> Value | None:
+    x = node.inputs[0]
+    if x.spec is node.outputs[0].spec:
+        return x
+    inner = x.node
+    if inner is not None and inner.op is node.op:
+        return rewriter.emit(node.op, [inner.inputs[0]], node.attrs)
+    return None
+
+
+def _fold_transposes(rewriter: Rewriter, node: Node) -> Value | None:
+    """matmul(transpose(a), b) is matmul(a, b, transpose_a)."""
+    inputs, attrs = list(node.inputs), dict(node.attrs)
+    for position, flag in enumerate(("transpose_a", "transpose_b")):
+        source = _matrix_transpose_of(inputs[position])
+        if source is not None:
+            inputs[position] = source
+            attrs[flag] = not attrs[flag]
+    if inputs == node.inputs:
+        return None
+    return rewriter.emit(node.op, inputs, attrs)
+
+
+def _matrix_transpose_of(value: Value) -> Value | None:
+    """x where `value` is x with only its last two axes exchanged."""
+    node = value.node
+    if node is None or node.op.name != "transpose":
+        return None
+    perm = tuple(node.attrs["perm"])
+    rank = len(perm)
+    wanted = (*range(rank - 2), rank - 1, rank - 2)
+    return node.inputs[0] if rank >= 2 and perm == wanted else None
+
+
+def _single_part(rewriter: Rewriter, node: Node) -> Value | None:
+    """concat(x) is x."""
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+def _no_axes(rewriter: Rewriter, node: Node) -> Value | None:
+    """A reduction over no axis is its operand."""
+    x = node.inputs[0]
+    if not node.attrs["axis"] and x.spec is node.outputs[0].spec:
+        return x
+    return None
+
+
+def _whole_slice(rewriter: Rewriter, node: Node) -> Value | None:
+    """x[:, :] is x."""
+    x = node.inputs[0]
+    begins = all(_is_zero(b) for b in node.attrs["begin"])
+    forward = all(s == 1 for s in node.attrs["strides"])
+    return x if begins and forward and x.spec is node.outputs[0].spec else None
+
+
+def _is_zero(dim: Any) -> bool:
+    return not isinstance(dim, SymbolicDim) and dim == 0
+
+
+MOVEMENT_RULES: dict[str, Any] = {
+    "reshape": (_merge_reshapes,),
+    "transpose": (_merge_transposes,),
+    "broadcast_to": (_drop_broadcast,),
+    "matmul": (_fold_transposes,),
+    "concat": (_single_part,),
+    "strided_slice": (_whole_slice,),
+    **{
+        f"reduce_{name}": (_no_axes,)
+        for name in ("sum", "mean", "prod", "max", "min", "any", "all")
+    },
+}

@@ -1,0 +1,207 @@
+"""Tools that passes are made of: replacing values, symbols and nodes while keeping SSA."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.origin import Origin
+from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute, symbol_name
+from treadle.core.spec import Spec
+from treadle.graph.ir import Graph, Node, Region, Value, clone_node
+from treadle.ops.conversion import CONST
+from treadle.ops.registry import Op
+
+# What a rule gives for a node: nothing, or values that replace its outputs.
+Replacement = Sequence[Value] | None
+
+
+def clone_graph(graph: Graph) -> Graph:
+    """A deep copy that shares only ops, attributes and captures."""
+    copy = Graph(graph.name)
+    copy.captures = list(graph.captures)
+    mapping = {p: copy.add_param(p.spec, p.name) for p in graph.params}
+    for node in graph.nodes:
+        clone_node(node, copy, mapping)
+    copy.results = [mapping[v] for v in graph.results]
+    return copy
+
+
+class Rewriter:
+    """Walks a graph forwards; ``visit(node)`` may give values that replace the node's outputs.
+
+    A rule runs after the node's inputs were replaced and its regions rewritten. New nodes are
+    put before the node being visited with `emit`, and inherit its origin. The replaced node
+    stays where it is; dead code elimination removes it.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.changed = False
+        self.symbols: dict[str, Dim] = {}  # learned: symbol -> what it is
+        self._nodes: list[Node] = []  # the rewritten part of the current region
+        self._region: Region = graph
+        self._origin: Origin | None = None
+        self._erased = False
+
+    def visit(self, node: Node) -> Replacement:
+        raise NotImplementedError
+
+    def enter(self, region: Region) -> None:
+        """Called before a region's nodes are visited."""
+
+    def leave(self, region: Region) -> None:
+        """Called after a region's nodes were visited."""
+
+    def run(self) -> bool:
+        """Rewrite the whole graph; True when something changed."""
+        self._rewrite(self.graph)
+        if self.symbols:
+            substitute_symbols(self.graph, _closed(self.symbols))
+        return self.changed
+
+    def _rewrite(self, region: Region) -> None:
+        outer = (self._region, self._nodes)
+        self._region, self._nodes = region, []
+        self.enter(region)
+        replaced: dict[Value, Value] = {}
+        for node in region.nodes:
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
+            for inner in node.regions:
+                self._rewrite(inner)
+            self._origin = node.origin
+            self._erased = False
+            found = self.visit(node)
+            if not self._erased:
+                self._nodes.append(node)
+            if found is not None:
+                self._replace(node, found, replaced)
+        region.results = [replaced.get(v, v) for v in region.results]
+        region.nodes = self._nodes
+        self.leave(region)
+        self._region, self._nodes = outer
+
+    def _replace(self, node: Node, new: Sequence[Value], replaced: dict[Value, Value]) -> None:
+        for old, value in zip(node.outputs, new, strict=True):
+            if value is not old and self._same_type(node, old, value):
+                replaced[old] = value
+                self.changed = True
+
+    def _same_type(self, node: Node, old: Value, new: Value) -> bool:
+        """Whether `new` may stand for `old`: only symbols born at `node` may become other dims."""
+        if old.spec is new.spec:
+            return True
+        if type(old.spec) is not type(new.spec) or old.spec.dtype is not new.spec.dtype:
+            return False
+        known = {s for v in node.inputs for s in v.spec.symbols()}
+        learned: dict[str, Dim] = {}
+        for before, b in zip(old.spec.dims, new.spec.dims, strict=True):
+            a = substitute(before, self.symbols)
+            name = symbol_name(a)
+            if a != b and (name is None or name in known or name in learned):
+                return False
+            if a != b and name is not None:
+                learned[name] = b
+        self.symbols.update(learned)
+        return True
+
+    def emit(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
+        """A new node of one output before the node being visited."""
+        spec = op.infer(*(v.spec for v in inputs), **attrs)
+        node = Node(op, inputs, attrs, [spec], (), self._origin)
+        node.region = self._region
+        self._nodes.append(node)
+        self.changed = True
+        return node.outputs[0]
+
+    def constant(self, array: Any) -> Value:
+        return self.emit(CONST, (), {"value": array})
+
+    def place(self, node: Node) -> None:
+        """Put an existing node, taken out of its region, before the node being visited."""
+        node.region = self._region
+        self._nodes.append(node)
+        self.changed = True
+
+    def erase(self) -> None:
+        """Remove the node being visited, effects included."""
+        self._erased = True
+        self.changed = True
+
+
+def _closed(symbols: dict[str, Dim]) -> dict[str, Dim]:
+    """The replacements with replaced symbols followed to the end."""
+    for _ in symbols:
+        symbols = {name: substitute(dim, symbols) for name, dim in symbols.items()}
+    return symbols
+
+
+def constant_of(value: Value) -> np.ndarray[Any, Any] | None:
+    """The array of a constant, else None."""
+    node = value.node
+    return node.attrs["value"] if node is not None and node.op is CONST else None
+
+
+def map_attr(attr: Any, fn: Callable[[Dim], Dim]) -> Any:
+    """An attribute with `fn` applied to its symbolic dims, inside tuples, lists, dicts and specs."""
+    if isinstance(attr, SymbolicDim):
+        return fn(attr)
+    if isinstance(attr, Spec):
+        return attr.with_dims(fn(d) for d in attr.dims)
+    if type(attr) in (tuple, list):
+        return type(attr)([map_attr(a, fn) for a in attr])
+    if isinstance(attr, dict):
+        return {k: map_attr(v, fn) for k, v in attr.items()}
+    return attr
+
+
+def attr_symbols(attrs: Mapping[str, Any]) -> set[str]:
+    """The symbols that attributes mention."""
+    found: set[str] = set()
+
+    def note(dim: Dim) -> Dim:
+        found.update(dim_symbols(dim))
+        return dim
+
+    for attr in attrs.values():
+        map_attr(attr, note)
+    return found
+
+
+def substitute_symbols(region: Region, symbols: Mapping[str, Dim]) -> None:
+    """Replace symbols by dims in all specs and attributes."""
+
+    def replace(dim: Dim) -> Dim:
+        return substitute(dim, symbols)
+
+    def renew(value: Value) -> None:
+        if value.spec.symbols() & symbols.keys():
+            value.spec = value.spec.with_dims(replace(d) for d in value.spec.dims)
+
+    for param in region.params:
+        renew(param)
+    for node in region.nodes:
+        if attr_symbols(node.attrs) & symbols.keys():
+            node.attrs = {k: map_attr(v, replace) for k, v in node.attrs.items()}
+        for value in node.outputs:
+            renew(value)
+        for inner in node.regions:
+            substitute_symbols(inner, symbols)
+
+
+def keep_outputs(node: Node, keep: Sequence[int]) -> None:
+    """Drop all outputs of a node but those numbered in `keep`."""
+    node.outputs = _renumbered([node.outputs[i] for i in keep])
+
+
+def keep_params(region: Region, keep: Sequence[int]) -> None:
+    """Drop all parameters of a region but those numbered in `keep`."""
+    region.params = _renumbered([region.params[i] for i in keep])
+
+
+def _renumbered(values: list[Value]) -> list[Value]:
+    for index, value in enumerate(values):
+        value.index = index
+    return values
