@@ -1,1 +1,396 @@
-"""treadle turns ordinary Python functions into compiled graphs."""
+"""treadle turns ordinary Python functions into compiled graphs.
+
+    import treadle as td
+
+    @td.function
+    def f(x):
+        return td.reduce_sum(x * x)
+
+The names and their meaning are TensorFlow 2's.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
+from treadle import bitwise, config, linalg, math, nest, nn, random
+from treadle.autodiff.tape import (
+    GradientTape,
+    UnconnectedGradients,
+)
+from treadle.core import dtypes, errors
+from treadle.core.context import (
+    executing_eagerly,
+)
+from treadle.core.dtypes import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from treadle.core.shapes import (
+    TensorShape,
+)
+from treadle.core.spec import (
+    TensorSpec,
+)
+from treadle.core.tensor import (
+    Tensor,
+)
+from treadle.module import (
+    Module,
+)
+from treadle.ops.arithmetic import (
+    add,
+    add_n,
+    atan2,
+    divide,
+    floordiv,
+    maximum,
+    minimum,
+    multiply,
+    pow,
+    squared_difference,
+    subtract,
+    truediv,
+    truncatediv,
+    truncatemod,
+)
+from treadle.ops.casting import (
+    cast,
+    saturate_cast,
+)
+from treadle.ops.comparison import (
+    equal,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    not_equal,
+)
+from treadle.ops.complex_numbers import (
+    complex,
+)
+from treadle.ops.control_flow import (
+    cond,
+    while_loop,
+)
+from treadle.ops.conversion import (
+    constant,
+    convert_to_tensor,
+)
+from treadle.ops.creation import (
+    eye,
+    fill,
+    linspace,
+    meshgrid,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    zeros,
+    zeros_like,
+)
+from treadle.ops.dims import (
+    rank,
+    shape,
+    shape_n,
+    size,
+)
+from treadle.ops.elementwise import (
+    abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    clip_by_value,
+    cos,
+    cosh,
+    exp,
+    floor,
+    identity,
+    negative,
+    round,
+    sigmoid,
+    sign,
+    sin,
+    sinh,
+    sqrt,
+    square,
+    stop_gradient,
+    tan,
+    tanh,
+)
+from treadle.ops.gather import (
+    boolean_mask,
+    gather,
+    gather_nd,
+    scatter_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_update,
+)
+from treadle.ops.indexing import (
+    slice_ as slice,
+)
+from treadle.ops.io import (
+    Assert,
+    print,
+)
+from treadle.ops.joining import (
+    concat,
+    repeat,
+    roll,
+    split,
+    stack,
+    unstack,
+)
+from treadle.ops.linalg import (
+    matmul,
+    tensordot,
+)
+from treadle.ops.logic import (
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
+from treadle.ops.reduction import (
+    argmax,
+    argmin,
+    norm,
+    reduce_all,
+    reduce_any,
+    reduce_logsumexp,
+    reduce_max,
+    reduce_mean,
+    reduce_min,
+    reduce_prod,
+    reduce_sum,
+)
+from treadle.ops.scan import (
+    cumsum,
+)
+from treadle.ops.selection import (
+    where,
+)
+from treadle.ops.shaping import (
+    broadcast_to,
+    ensure_shape,
+    expand_dims,
+    reshape,
+    reverse,
+    squeeze,
+    tile,
+    transpose,
+)
+from treadle.ops.slicing import (
+    pad,
+)
+from treadle.ops.state import (
+    Variable,
+)
+from treadle.tracing.function import (
+    function,
+)
+from treadle.version import __version__
+
+if TYPE_CHECKING:
+    from treadle import autograph, inspect, keras
+    from treadle.bench import benchmark
+
+# Imported when first used, to keep `import treadle` quick.
+_LAZY = {
+    "autograph": "treadle.autograph",
+    "inspect": "treadle.inspect",
+    "keras": "treadle.keras",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        value = importlib.import_module(_LAZY[name])
+    elif name == "benchmark":
+        value = importlib.import_module("treadle.bench").benchmark
+    else:
+        raise AttributeError(
+            f"treadle has no {name!r}. If it is TensorFlow's, it is not supported yet: see the "
+            "list of names in docs/api.md"
+        )
+    globals()[name] = value
+    return value
+
+
+newaxis = None
+
+__all__ = [
+    "Assert",
+    "DType",
+    "GradientTape",
+    "Module",
+    "Tensor",
+    "TensorShape",
+    "TensorSpec",
+    "UnconnectedGradients",
+    "Variable",
+    "__version__",
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "add_n",
+    "argmax",
+    "argmin",
+    "as_dtype",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "autograph",
+    "benchmark",
+    "bfloat16",
+    "bitwise",
+    "bool",
+    "boolean_mask",
+    "broadcast_to",
+    "cast",
+    "clip_by_value",
+    "complex",
+    "complex128",
+    "complex64",
+    "concat",
+    "cond",
+    "config",
+    "constant",
+    "convert_to_tensor",
+    "cos",
+    "cosh",
+    "cumsum",
+    "divide",
+    "double",
+    "dtypes",
+    "ensure_shape",
+    "equal",
+    "errors",
+    "executing_eagerly",
+    "exp",
+    "expand_dims",
+    "eye",
+    "fill",
+    "float16",
+    "float32",
+    "float64",
+    "floor",
+    "floordiv",
+    "function",
+    "gather",
+    "gather_nd",
+    "greater",
+    "greater_equal",
+    "half",
+    "identity",
+    "inspect",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "keras",
+    "less",
+    "less_equal",
+    "linalg",
+    "linspace",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "math",
+    "matmul",
+    "maximum",
+    "meshgrid",
+    "minimum",
+    "multiply",
+    "negative",
+    "nest",
+    "newaxis",
+    "nn",
+    "norm",
+    "not_equal",
+    "one_hot",
+    "ones",
+    "ones_like",
+    "pad",
+    "pow",
+    "print",
+    "random",
+    "range",
+    "rank",
+    "reduce_all",
+    "reduce_any",
+    "reduce_logsumexp",
+    "reduce_max",
+    "reduce_mean",
+    "reduce_min",
+    "reduce_prod",
+    "reduce_sum",
+    "repeat",
+    "reshape",
+    "reverse",
+    "roll",
+    "round",
+    "saturate_cast",
+    "scatter_nd",
+    "shape",
+    "shape_n",
+    "sigmoid",
+    "sign",
+    "sin",
+    "sinh",
+    "size",
+    "slice",
+    "split",
+    "sqrt",
+    "square",
+    "squared_difference",
+    "squeeze",
+    "stack",
+    "stop_gradient",
+    "subtract",
+    "tan",
+    "tanh",
+    "tensor_scatter_nd_add",
+    "tensor_scatter_nd_update",
+    "tensordot",
+    "tile",
+    "transpose",
+    "truediv",
+    "truncatediv",
+    "truncatemod",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+    "unstack",
+    "where",
+    "while_loop",
+    "zeros",
+    "zeros_like",
+]

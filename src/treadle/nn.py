@@ -1,0 +1,87 @@
+"""``td.nn``: neural network functions."""
+
+from treadle.ops.activations import (
+    elu,
+    gelu,
+    leaky_relu,
+    relu,
+    relu6,
+    selu,
+    silu,
+    softplus,
+    softsign,
+    swish,
+)
+from treadle.ops.convolution import (
+    conv2d,
+    conv2d_transpose,
+    depthwise_conv2d,
+)
+from treadle.ops.elementwise import (
+    sigmoid,
+    tanh,
+)
+from treadle.ops.losses import (
+    l2_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
+)
+from treadle.ops.nn import (
+    batch_normalization,
+    bias_add,
+    dropout,
+    embedding_lookup,
+    in_top_k,
+    l2_normalize,
+    moments,
+    weighted_cross_entropy_with_logits,
+    zero_fraction,
+)
+from treadle.ops.pooling import (
+    avg_pool,
+    avg_pool2d,
+    max_pool,
+    max_pool2d,
+)
+from treadle.ops.softmax import (
+    log_softmax,
+    softmax,
+)
+
+__all__ = [
+    "avg_pool",
+    "avg_pool2d",
+    "batch_normalization",
+    "bias_add",
+    "conv2d",
+    "conv2d_transpose",
+    "depthwise_conv2d",
+    "dropout",
+    "elu",
+    "embedding_lookup",
+    "gelu",
+    "in_top_k",
+    "l2_loss",
+    "l2_normalize",
+    "leaky_relu",
+    "log_softmax",
+    "max_pool",
+    "max_pool2d",
+    "moments",
+    "relu",
+    "relu6",
+    "selu",
+    "sigmoid",
+    "sigmoid_cross_entropy_with_logits",
+    "silu",
+    "softmax",
+    "softmax_cross_entropy_with_logits",
+    "softplus",
+    "softsign",
+    "sparse_softmax_cross_entropy_with_logits",
+    "swish",
+    "tanh",
+    "weighted_cross_entropy_with_logits",
+    "zero_fraction",
+]

@@ -1,0 +1,35 @@
+"""``td.random``: random numbers from counter-based streams (Philox 4x32-10)."""
+
+from treadle.ops.generator import (
+    Generator,
+    get_global_generator,
+    set_global_generator,
+)
+from treadle.ops.random import (
+    categorical,
+    normal,
+    set_seed,
+    shuffle,
+    stateless_categorical,
+    stateless_normal,
+    stateless_truncated_normal,
+    stateless_uniform,
+    truncated_normal,
+    uniform,
+)
+
+__all__ = [
+    "Generator",
+    "categorical",
+    "get_global_generator",
+    "normal",
+    "set_global_generator",
+    "set_seed",
+    "shuffle",
+    "stateless_categorical",
+    "stateless_normal",
+    "stateless_truncated_normal",
+    "stateless_uniform",
+    "truncated_normal",
+    "uniform",
+]
