@@ -1,0 +1,39 @@
+"""`treadle inspect`: the stages of a function, from its source to assembly."""
+
+import argparse
+
+from rich.console import Console
+from rich.rule import Rule
+
+import treadle as td
+
+from .code import print_code
+from .errors import UsageError
+from .target import find_function, parse_arguments
+
+LANGUAGES = {"source": "python", "autograph": "python", "llvm": "llvm", "assembly": "nasm"}
+
+
+def run(options: argparse.Namespace) -> None:
+    function = find_function(options.function)
+    arguments = parse_arguments(options.args)
+    console = Console()
+    try:
+        stages = td.inspect.stages(function, *arguments)
+    except TypeError as error:
+        # Above all a missing argument: the message names it.
+        hint = "" if options.args else "; give arguments: --args 'float32[3,4]' 2 ..."
+        raise UsageError(f"{options.function}: {error}{hint}") from None
+    for name, text in select(stages, options.stage).items():
+        console.print(Rule(name, align="left"))
+        print_code(console, text, LANGUAGES.get(name, "text"))
+
+
+def select(stages: dict[str, str], names: list[str] | None) -> dict[str, str]:
+    """The stages whose name starts with one of `names`, all for None."""
+    if not names:
+        return stages
+    unknown = [name for name in names if not any(stage.startswith(name) for stage in stages)]
+    if unknown:
+        raise UsageError(f"there is no stage {unknown[0]!r}: {', '.join(stages)}")
+    return {stage: text for stage, text in stages.items() if stage.startswith(tuple(names))}
