@@ -37,9 +37,6 @@ class Call(Workload):
         keep = self.ndarrays
         return decorate(self.function), *(tree(a, convert, keep) for a in self.arguments)
 
-    def numpy(self, np):
-        return self.call(lambda f: f, np.asarray)
-
     def tf2(self, tf, function):
         return self.call(function, tf.constant)
 
