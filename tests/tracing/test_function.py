@@ -121,6 +121,17 @@ def test_keywords_and_defaults_share_a_trace(count):
     assert count.traces == 1
 
 
+def test_keywords_in_any_order():
+    @td.function
+    def f(x, y, *, z):
+        return x - 10 * y + 100 * z
+
+    x, y, z = td.constant(1), td.constant(2), td.constant(3)
+    for _ in range(3):
+        results = [f(x, y, z=z), f(z=z, y=y, x=x), f(x, z=z, y=y), f(y=y, z=z, x=x)]
+        assert [r.numpy() for r in results] == [281] * 4
+
+
 def test_star_arguments():
     @td.function
     def f(*xs, **named):
@@ -216,6 +227,21 @@ def test_variables_as_arguments(count):
         assert f(a, td.constant(1.0)).numpy() == 2 + step
         assert f(b, td.constant(1.0)).numpy() == 11 + step
     assert count.traces == 1
+
+
+def test_a_variable_that_is_argument_and_closure_at_once():
+    a, b = td.Variable(1.0), td.Variable(10.0)
+
+    @td.function
+    def f(v):
+        v.assign_add(1.0)
+        return a + v
+
+    for _ in range(3):
+        before = a.numpy() + b.numpy()
+        assert f(b).numpy() == before + 1
+        before = a.numpy()
+        assert f(a).numpy() == 2 * (before + 1)
 
 
 def test_effects_keep_program_order(capsys):

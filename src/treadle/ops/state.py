@@ -229,7 +229,15 @@ class Variable:
         array = self._array.copy() if held_elsewhere or not writable else self._array
         self._set_array(array, shared=False)
 
-    # -- identity ---------------------------------------------------------------
+    def stand_in(self) -> Variable:
+        """What a trace passes on in place of a variable argument: like it, but not it."""
+        copy = object.__new__(Variable)
+        copy._array, copy._shared, copy._cell = self._array, True, None
+        copy.spec, copy.trainable = self.spec, self.trainable
+        copy.name, copy.constraint = self.name, self.constraint
+        return copy
+
+    # -- printing and identity ---------------------------------------------------------------
 
     def ref(self) -> Reference:
         return Reference(self)

@@ -28,11 +28,15 @@ MISS: Any = object()
 Plan: TypeAlias = Callable[[tuple[Any, ...]], Any]
 
 
-def make_plan(concrete: ConcreteFunction, args: Sequence[Any], input_signature: Any) -> Plan | None:
-    """A plan for calls like this one, or None where the arguments are of kinds it cannot check."""
-    writer = _PlanWriter(concrete)
+def make_plan(concrete: ConcreteFunction, args: Sequence[Any], order: Sequence[int]) -> Plan | None:
+    """A plan for calls like this one, or None where the arguments are of kinds it cannot check.
+
+    Args:
+        args: the values of a call, those of keywords last.
+        order: the places in `args` in the order of the function's parameters.
+    """
     try:
-        return writer.write(args)
+        return _PlanWriter(concrete).write(args, order)
     except _NoPlan:
         return None
 
@@ -55,10 +59,10 @@ class _PlanWriter:
         self.inputs: list[str] = []
         self.count = 0
 
-    def write(self, args: Sequence[Any]) -> Plan:
+    def write(self, args: Sequence[Any], order: Sequence[int]) -> Plan:
         self.emit("if context.recorder is not None or context.tapes or settings.run_eagerly:")
         self.emit("    return MISS")
-        self.sequence("args", args, "tuple")
+        self.sequence("args", args, order)
         if next(self.params, None) is not None:
             raise _NoPlan  # an argument that was filled in by a default
         self.call()
@@ -94,19 +98,19 @@ class _PlanWriter:
             self.variable(place, value)
         elif kind in (list, tuple):
             self.miss_if(f"type({place}) is not {kind.__name__}")
-            self.sequence(place, value, kind.__name__)
+            self.sequence(place, value, range(len(value)))
         elif kind is dict:
             self.mapping(place, value)
         else:
             self.python_value(place, value)
 
-    def sequence(self, place: str, values: Sequence[Any], kind: str) -> None:
+    def sequence(self, place: str, values: Sequence[Any], order: Sequence[int]) -> None:
         self.miss_if(f"len({place}) != {len(values)}")
         parts = [self.fresh("a") for _ in values]
         if parts:
             self.emit(f"{', '.join(parts)}, = {place}")
-        for part, value in zip(parts, values, strict=True):
-            self.argument(part, value)
+        for i in order:
+            self.argument(parts[i], values[i])
 
     def mapping(self, place: str, value: dict[Any, Any]) -> None:
         self.miss_if(f"type({place}) is not dict or len({place}) != {len(value)}")

@@ -14,7 +14,7 @@ from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
-from treadle.tracing.signature import Arguments
+from treadle.tracing.signature import Arguments, ObjectKey, weakly
 from treadle.tracing.trace import Trace, results_of
 
 
@@ -71,12 +71,19 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with a TensorSpec for every tensor."""
-        return self._arguments
+        return nest.map_structure(  # type: ignore[no-any-return]
+            lambda leaf: leaf.target if isinstance(leaf, ObjectKey) else leaf, self._arguments
+        )
 
     @property
     def structured_outputs(self) -> Any:
         """The result's structure with a TensorSpec for every tensor."""
         return results_of(self._trace.structure, self.outputs)
+
+    def captured_among(self, leaves: Sequence[Any]) -> list[Variable]:
+        """The variables among a call's leaves that the function captured as well."""
+        captured = {id(c) for c in self.variables}
+        return [x for x in leaves if isinstance(x, Variable) and id(x) in captured]
 
     # -- calling -----------------------------------------------------------------------------
 
@@ -101,7 +108,7 @@ class ConcreteFunction:
         flat = nest.flatten((args, kwargs))
         expected = nest.flatten(self._arguments)
         for given, want in zip(flat, expected, strict=True):
-            if not isinstance(want, Spec) and given is not want and given != want:
+            if not isinstance(want, Spec) and weakly(given) != want:
                 raise TypeError(
                     f"{self.name}: this concrete function was traced for the Python value "
                     f"{want!r} and cannot take {given!r}{at(user_origin())}"
@@ -201,7 +208,7 @@ def _wrap(array: Any) -> Tensor:
 
 
 def _describe(leaf: Any, spec: Spec | None) -> Any:
-    return leaf if spec is None else spec
+    return weakly(leaf) if spec is None else spec
 
 
 def _show(value: Any) -> str:

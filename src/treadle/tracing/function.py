@@ -15,7 +15,7 @@ from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.calls import MISS, Plan, make_plan
 from treadle.tracing.concrete import ConcreteFunction
-from treadle.tracing.signature import Arguments, FunctionSignature, display_name
+from treadle.tracing.signature import Arguments, FunctionSignature, ObjectKey, display_name
 from treadle.tracing.trace import trace
 
 _F = TypeVar("_F", bound=Callable[..., Any])
@@ -93,27 +93,37 @@ class Function:
         ]
         result = concrete.call_flat(leaves)
         if context.recorder is None and not context.tapes:
-            self._add_plan(concrete, args, kwargs)
+            self._add_plan(concrete, arguments, args, kwargs)
         return result
 
-    def _add_plan(self, concrete: ConcreteFunction, args: Any, kwargs: dict[str, Any]) -> None:
+    def _add_plan(
+        self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
+    ) -> None:
         plans = self._keyword_plans.setdefault(tuple(kwargs), []) if kwargs else self._plans
         if len(plans) >= _MOST_PLANS:
             return
-        plan = make_plan(concrete, (*args, *kwargs.values()), self._signature.input_signature)
+        order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
+        plan = make_plan(concrete, (*args, *kwargs.values()), order)
         if plan is not None:
             plans.append(plan)
 
     # -- the cache ---------------------------------------------------------------------------
 
-    def _lookup(self, arguments: Arguments, for_specs: bool = False) -> ConcreteFunction:
-        key = (arguments.key, self._enclosing())
+    def _lookup(self, arguments: Arguments) -> ConcreteFunction:
+        concrete = self._cached((arguments.key, self._enclosing()), arguments, False)
+        aliased = concrete.captured_among(arguments.leaves)
+        if aliased:  # an argument is also reached through a closure: a trace for these variables
+            key = (arguments.key, self._enclosing(), tuple(ObjectKey(v) for v in aliased))
+            concrete = self._cached(key, arguments, True)
+        return concrete
+
+    def _cached(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
         concrete = self._cache.get(key)
         if concrete is None:
             with self._lock:  # one trace per signature, whatever the number of threads
                 concrete = self._cache.get(key)
                 if concrete is None:
-                    concrete = self._trace(key, arguments)
+                    concrete = self._trace(key, arguments, these_variables)
         return concrete
 
     def _enclosing(self) -> Any:
@@ -125,7 +135,7 @@ class Function:
 
     _captures_symbols = False
 
-    def _trace(self, key: Any, arguments: Arguments) -> ConcreteFunction:
+    def _trace(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
         if key in self._tracing:
             raise RecursionError(
                 f"{self._name!r} calls itself with the same signature while it is being traced; "
@@ -134,10 +144,11 @@ class Function:
             )
         self._tracing.add(key)
         try:
-            traced = trace(self._target(), arguments, self._name, not self._traced_once)
+            first = not self._traced_once
+            traced = trace(self._target(), arguments, self._name, first, these_variables)
             self._traces += 1
             if traced.created_variables:  # once more: a later call must not create any
-                traced = trace(self._target(), arguments, self._name, may_create=False)
+                traced = trace(self._target(), arguments, self._name, False, these_variables)
                 self._traces += 1
         finally:
             self._tracing.discard(key)
@@ -145,7 +156,7 @@ class Function:
         concrete = ConcreteFunction(traced, arguments, self._name)
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
-            key = (key[0], self._enclosing())
+            key = (key[0], self._enclosing(), *key[2:])
         self._cache[key] = concrete
         return concrete
 
@@ -168,7 +179,7 @@ class Function:
         """
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
-        return self._lookup(self._signature.bind(args, kwargs), for_specs=True)
+        return self._lookup(self._signature.bind(args, kwargs))
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""

@@ -105,6 +105,12 @@ def _hashable(value: Any) -> Hashable:
     return (value.start, value.stop, value.step) if isinstance(value, slice) else value
 
 
+def weakly(leaf: Any) -> Any:
+    """The leaf itself if it counts by value, else an `ObjectKey` that does not keep it alive."""
+    by_value = isinstance(leaf, (float, complex, *_BY_VALUE))
+    return leaf if by_value or is_tensor_leaf(leaf) else ObjectKey(leaf)
+
+
 def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Hashable:
     """The key of a nested structure; appends its leaves to `leaves`."""
     parts = nest.children(value)
@@ -122,15 +128,24 @@ class Arguments:
     Attributes:
         args, kwargs: as the Python function will be called.
         leaves: the leaves of (args, kwargs) in order.
+        types: what each leaf is traced as: the leaf itself, or the input signature's spec for it.
+        names: the parameters' names for `args`.
         key: the cache key.
     """
 
-    __slots__ = ("args", "key", "kwargs", "leaves")
+    __slots__ = ("args", "key", "kwargs", "leaves", "names", "types")
 
-    def __init__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        self.args, self.kwargs = args, kwargs
-        self.leaves: list[Any] = []
-        self.key = structure_key((args, kwargs), self.leaves, {})
+    def __init__(
+        self,
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        names: Sequence[str],
+        declared: tuple[Any, ...] = (),
+    ) -> None:
+        self.args, self.kwargs, self.names = args, kwargs, names
+        self.types: list[Any] = []
+        self.key = structure_key(((*declared, *args[len(declared) :]), kwargs), self.types, {})
+        self.leaves = nest.flatten((args, kwargs)) if declared else self.types
 
     def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with the leaves replaced."""
@@ -162,9 +177,28 @@ class FunctionSignature:
                 raise TypeError(f"{self.name}(): {error}{at(user_origin())}") from None
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
+        names = self._names(len(args))
         if self.input_signature is not None:
-            args = self._convert(args)
-        return Arguments(args, kwargs)
+            return Arguments(self._convert(args), kwargs, names, self.input_signature)
+        return Arguments(args, kwargs, names)
+
+    def canonical_order(self, arguments: Arguments, count: int, keywords: Sequence[str]) -> list[int]:
+        """For a call with `count` positional arguments and `keywords`: the places of its values
+        in the order of `arguments` (defaults that were filled in have no place)."""
+        given = {name: i for i, name in enumerate([*self._names(count), *keywords])}
+        wanted = [*arguments.names, *sorted(arguments.kwargs)]
+        return [given[name] for name in wanted if name in given]
+
+    def _names(self, count: int) -> list[str]:
+        """A name for each positional argument; those of ``*args`` are numbered."""
+        names: list[str] = []
+        parameters = self.parameters.parameters.values() if self.parameters else ()
+        for parameter in parameters:
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                names += [f"{parameter.name}_{i}" for i in range(count - len(names))]
+            elif parameter.kind is not parameter.KEYWORD_ONLY:
+                names.append(parameter.name)
+        return (names + [f"arg{i}" for i in range(len(names), count)])[:count]
 
     def _check_fits(self) -> None:
         assert self.input_signature is not None

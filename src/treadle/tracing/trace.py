@@ -44,11 +44,19 @@ class _Result:
         self.index = index
 
 
-def trace(fn: Callable[..., Any], arguments: Arguments, name: str, may_create: bool) -> Trace:
+def trace(
+    fn: Callable[..., Any],
+    arguments: Arguments,
+    name: str,
+    may_create: bool,
+    these_variables: bool = False,
+) -> Trace:
     """Call ``fn`` with symbolic tensors in place of tensor arguments, recording a graph.
 
     Args:
         may_create: whether Variables may be created (a function's first call only).
+        these_variables: variable arguments stand for themselves, because the function also
+            reaches one of them by another way; otherwise any variable of their kind fits.
 
     Raises:
         whatever `fn` raises; TypeError when it returns something that is not a tensor.
@@ -59,9 +67,11 @@ def trace(fn: Callable[..., Any], arguments: Arguments, name: str, may_create: b
         builder.on_variable = lambda: created.__setitem__(0, True)
     builder.lift_hook = lambda tensor: lift(builder, tensor)
     names = _parameter_names(arguments)
-    specs = [_parameter_spec(leaf) for leaf in arguments.leaves]
+    specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
     for leaf, spec, label in zip(arguments.leaves, specs, names, strict=True):
+        if isinstance(leaf, Variable) and not these_variables:
+            leaf = leaf.stand_in()
         leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))
     args, kwargs = arguments.pack(leaves)
     try:
@@ -100,11 +110,9 @@ def _parameter_names(arguments: Arguments) -> list[str]:
     """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``."""
     names: list[str] = []
     taken: set[str] = set()
-    for path, _ in nest.flatten_with_paths((arguments.args, arguments.kwargs)):
-        words = "".join(c if c.isalnum() else " " for c in path).split()
-        base = "_".join(words[1:]) or "x"
-        if base[0].isdigit():
-            base = f"arg{base}"
+    labelled = [*zip(arguments.names, arguments.args, strict=True), *sorted(arguments.kwargs.items())]
+    for path in (p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)):
+        base = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in path).split())
         name, number = base, 1
         while name in taken:
             name, number = f"{base}_{number}", number + 1
