@@ -250,7 +250,7 @@ class LiteralParser:
             dims.append(self.dim())
             if not reader.at("]"):
                 reader.expect(",")
-        return kind(dims, dtypes.BY_SHORT[short])  # type: ignore[no-any-return]
+        return kind(dims, dtypes.BY_SHORT[short])
 
     def dim(self) -> Dim:
         """A sum of products of symbols, ints and ``floordiv(a, b)`` forms."""

@@ -27,6 +27,11 @@ REGION_NAMES = {"cond": ("then", "else"), "while": ("condition", "body"), "call"
 _AUTOMATIC = re.compile(r"v?\d+$")
 
 
+def has_automatic_name(value: Value) -> bool:
+    """True where the value was not named by the user or a parameter; it prints as a number."""
+    return _AUTOMATIC.match(value.name) is not None
+
+
 def region_name(op_name: str, index: int) -> str:
     """The word that introduces a node's region number `index`."""
     names = REGION_NAMES.get(op_name, ())

@@ -11,8 +11,9 @@ from treadle.core.origin import Origin
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute, symbol_name
 from treadle.core.spec import Spec
 from treadle.graph.ir import Graph, Node, Region, Value, clone_node
+from treadle.graph.printer import has_automatic_name
 from treadle.ops.conversion import CONST
-from treadle.ops.registry import Op
+from treadle.ops.registry import Op, infer_outputs
 
 # What a rule gives for a node: nothing, or values that replace its outputs.
 Replacement = Sequence[Value] | None
@@ -88,6 +89,8 @@ class Rewriter:
             if value is not old and self._same_type(node, old, value):
                 replaced[old] = value
                 self.changed = True
+                if has_automatic_name(value):
+                    value.name = old.name  # dumps stay readable
 
     def _same_type(self, node: Node, old: Value, new: Value) -> bool:
         """Whether `new` may stand for `old`: only symbols born at `node` may become other dims."""
@@ -109,8 +112,8 @@ class Rewriter:
 
     def emit(self, op: Op, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> Value:
         """A new node of one output before the node being visited."""
-        spec = op.infer(*(v.spec for v in inputs), **attrs)
-        node = Node(op, inputs, attrs, [spec], (), self._origin)
+        specs = infer_outputs(op, [v.spec for v in inputs], attrs)
+        node = Node(op, inputs, attrs, specs, (), self._origin)
         node.region = self._region
         self._nodes.append(node)
         self.changed = True
@@ -145,7 +148,7 @@ def constant_of(value: Value) -> np.ndarray[Any, Any] | None:
 
 
 def map_attr(attr: Any, fn: Callable[[Dim], Dim]) -> Any:
-    """An attribute with `fn` applied to its symbolic dims, inside tuples, lists, dicts and specs."""
+    """An attribute with `fn` applied to the symbolic dims in it, however deep."""
     if isinstance(attr, SymbolicDim):
         return fn(attr)
     if isinstance(attr, Spec):

@@ -74,7 +74,7 @@ def disabled(*names: str) -> Iterator[None]:
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
-    before = getattr(_local, "disabled", frozenset())
+    before: frozenset[str] = getattr(_local, "disabled", frozenset())
     _local.disabled = before | set(names)
     try:
         yield

@@ -176,7 +176,7 @@ def _before_broadcast(value: Value) -> Value:
 
 
 def _broadcasts(source: Value, rest: list[Value], dims: Any) -> bool:
-    return broadcast(source.spec.dims, *(v.spec.dims for v in rest)) == dims
+    return bool(broadcast(source.spec.dims, *(v.spec.dims for v in rest)) == dims)
 
 
 RULES: dict[str, tuple[Rule, ...]] = {

@@ -1,4 +1,4 @@
-"""Simplification of ops that only move elements: reshape, transpose, broadcast, and matmul flags."""
+"""Simplification of what only moves elements: reshape, transpose, broadcast, matmul flags."""
 
 from __future__ import annotations
 

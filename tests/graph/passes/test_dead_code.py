@@ -1,0 +1,123 @@
+"""Dead code elimination."""
+
+from tests.graph.passes.helpers import check, check_unchanged
+from treadle.graph.passes.dead_code import eliminate_dead_code
+
+
+def test_unused_nodes_go_and_effects_stay() -> None:
+    check(
+        eliminate_dead_code,
+        """(%x: f32[]) captures (%v: ref f32[]) {
+          %0: f32[] = tanh(%x)
+          %1: f32[] = exp(%0)
+          %2: f32[] = read_variable(%v)
+          %3: f32[] = log(%x)
+          assign_variable(%v, %3)
+          print(%0) {message=''}
+          return %x
+        }""",
+        """(%x: f32[]) captures (%v: ref f32[]) {
+          %0: f32[] = tanh(%x)
+          %3: f32[] = log(%x)
+          assign_variable(%v, %3)
+          print(%0) {message=''}
+          return %x
+        }""",
+        clean=False,
+    )
+
+
+def test_cond_loses_unused_results_and_operands() -> None:
+    check(
+        eliminate_dead_code,
+        """(%p: bool[], %x: f32[], %y: f32[]) {
+          %0: f32[], %1: f32[] = cond(%p, %x, %y)
+            then(%a: f32[], %b: f32[]) {
+              %2: f32[] = tanh(%b)
+              return %a, %2
+            }
+            else(%a: f32[], %b: f32[]) {
+              %2: f32[] = exp(%b)
+              return %2, %b
+            }
+          return %1
+        }""",
+        """(%p: bool[], %x: f32[], %y: f32[]) {
+          %1: f32[] = cond(%p, %y)
+            then(%b: f32[]) {
+              %2: f32[] = tanh(%b)
+              return %2
+            }
+            else(%b: f32[]) {
+              return %b
+            }
+          return %1
+        }""",
+        clean=False,
+    )
+
+
+LOOP = """(%n: f32[], %x: f32[], %c: f32[]) {
+  %0: f32[], %1: f32[], %2: f32[], %3: f32[] = while(%n, %x, %x, %n, %c, %n)
+    condition(%i: f32[], %a: f32[], %b: f32[], %d: f32[], %c: f32[], %u: f32[]) {
+      %p: bool[] = less(%i, %c)
+      return %p
+    }
+    body(%i: f32[], %a: f32[], %b: f32[], %d: f32[], %c: f32[], %u: f32[]) {
+      %4: f32[] = add(%i, %c)
+      %5: f32[] = multiply(%a, %d)
+      %6: f32[] = exp(%b)
+      %7: f32[] = add(%d, %c)
+      return %4, %5, %6, %7
+    }
+  return %1
+}"""
+
+
+def test_while_loses_variables_that_nothing_needs() -> None:
+    check(
+        eliminate_dead_code,
+        LOOP,
+        """(%n: f32[], %x: f32[], %c: f32[]) {
+          %0: f32[], %1: f32[], %3: f32[] = while(%n, %x, %n, %c)
+            condition(%i: f32[], %a: f32[], %d: f32[], %c: f32[]) {
+              %p: bool[] = less(%i, %c)
+              return %p
+            }
+            body(%i: f32[], %a: f32[], %d: f32[], %c: f32[]) {
+              %4: f32[] = add(%i, %c)
+              %5: f32[] = multiply(%a, %d)
+              %7: f32[] = add(%d, %c)
+              return %4, %5, %7
+            }
+          return %1
+        }""",
+        clean=False,
+    )
+
+
+def test_while_keeps_what_an_effect_in_its_body_needs() -> None:
+    text = LOOP.replace("return %4, %5", "print(%6) {message=''}\n      return %4, %5")
+    kept = text.replace(", %c, %n)", ", %c)").replace(", %u: f32[]", "")
+    check(eliminate_dead_code, text, kept, clean=False)
+
+
+def test_unused_loops_go_and_loops_with_effects_stay() -> None:
+    check(
+        eliminate_dead_code,
+        LOOP.replace("return %1\n}", "return %n\n}"),
+        "(%n: f32[], %x: f32[], %c: f32[]) { return %n }",
+        clean=False,
+    )
+    check_unchanged(
+        eliminate_dead_code,
+        """(%p: bool[], %x: f32[]) {
+          cond(%p, %x)
+            then(%a: f32[]) {
+              print(%a) {message=''}
+              return
+            }
+            else(%a: f32[]) { return }
+          return
+        }""",
+    )

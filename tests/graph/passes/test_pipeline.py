@@ -1,0 +1,111 @@
+"""The pipeline as a whole: results stay bit by bit, passes can be switched off and watched."""
+
+import numpy as np
+import pytest
+
+from tests.graph.passes.helpers import graph_of
+from tests.graph.random_graphs import RandomGraph
+from treadle.graph import passes
+from treadle.graph.ir import Graph
+from treadle.graph.passes import PIPELINE, count_nodes, disabled, optimize
+from treadle.graph.rewrite import clone_graph
+from treadle.graph.verifier import GraphError
+from treadle.ops.state import Variable
+from treadle.runtime import interpreter
+
+
+def results(random: RandomGraph, graph: Graph) -> list[bytes]:
+    """Results and final variables as bytes."""
+    args = random.arguments()
+    values = interpreter.run(graph, args)
+    values += [a.numpy() for a in args if isinstance(a, Variable)]
+    return [np.asarray(v).tobytes() for v in values]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_pipeline_keeps_every_bit(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_VERIFY", "1")
+    random = RandomGraph(seed)
+    expected = results(random, random.graph)
+    graph = clone_graph(random.graph)
+    with disabled("powers"):  # the one pass that may change the last bits
+        reports = optimize(graph)
+    assert results(random, graph) == expected
+    assert reports[-1].nodes_after == count_nodes(graph)
+
+
+@pytest.mark.parametrize("item", PIPELINE, ids=lambda p: p.name)
+@pytest.mark.parametrize("seed", range(100, 106))
+def test_each_pass_alone_keeps_every_bit(item: passes.Pass, seed: int) -> None:
+    random = RandomGraph(seed)
+    graph = clone_graph(random.graph)
+    item.run(graph)
+    close = item.name == "powers"
+    before, after = (interpreter.run(g, random.arguments()) for g in (random.graph, graph))
+    for a, b in zip(before, after, strict=True):
+        if close:
+            np.testing.assert_allclose(a, b, rtol=1e-4)
+        else:
+            assert a.tobytes() == b.tobytes()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_keep_an_origin(seed: int) -> None:
+    graph = clone_graph(RandomGraph(seed).graph)
+    optimize(graph)
+    assert all(node.origin is not None for node in graph.walk())
+
+
+def test_a_clone_is_independent() -> None:
+    graph = RandomGraph(3).graph
+    before = str(graph)
+    optimize(clone_graph(graph))
+    assert str(graph) == before
+
+
+TEXT = """(%x: f32[]) {
+  %0: f32[] = const() {value=f32[](1.0)}
+  %1: f32[] = multiply(%x, %0)
+  %2: f32[] = tanh(%1)
+  %3: f32[] = tanh(%x)
+  %4: f32[] = add(%2, %3)
+  return %4
+}"""
+
+
+def test_passes_build_on_each_other_until_nothing_changes() -> None:
+    graph = graph_of(TEXT)
+    dumped: list[str] = []
+    reports = optimize(graph, dump=lambda label, g: dumped.append(label))
+    assert [n.op.name for n in graph.nodes] == ["tanh", "add"]
+    assert dumped == ["algebra (round 1)", "common (round 1)", "dead_code (round 1)"]
+    assert {r.name for r in reports if r.changed} == {"algebra", "common", "dead_code"}
+    assert reports[0].nodes_before == 5
+    assert reports[-1].round == 1
+
+
+def test_switching_passes_off(monkeypatch: pytest.MonkeyPatch) -> None:
+    with disabled("common"), disabled("algebra"):
+        graph = graph_of(TEXT)
+        assert not {"common", "algebra"} & {r.name for r in optimize(graph)}
+        assert count_nodes(graph) == 5
+    monkeypatch.setenv("TREADLE_DISABLE_PASSES", "dead_code, common")
+    graph = graph_of(TEXT)
+    optimize(graph)
+    assert count_nodes(graph) == 5
+    monkeypatch.setenv("TREADLE_DISABLE_PASSES", "all")
+    assert optimize(graph_of(TEXT)) == []
+    with pytest.raises(ValueError, match="no pass is called nonsense; there are"):
+        with disabled("nonsense"):
+            pass
+
+
+def test_verification_names_the_pass_that_broke_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    def breaks(graph: Graph) -> bool:
+        graph.nodes.reverse()
+        return True
+
+    monkeypatch.setenv("TREADLE_VERIFY", "1")
+    broken = passes.Pass("breaks", breaks, "a test")
+    with pytest.raises(GraphError, match="after pass 'breaks'"):
+        optimize(graph_of(TEXT), (broken,))
