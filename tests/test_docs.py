@@ -7,6 +7,7 @@ is what it prints. Under `<!-- figures vary -->` numbers are not compared.
 import contextlib
 import io
 import re
+import runpy
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -87,6 +88,12 @@ def test_figures_that_vary(tmp_path: Path) -> None:
     page.write_text(block.format("", "1,034"))
     with pytest.raises(AssertionError):
         test_examples(page, tmp_path)
+
+
+def test_the_list_of_names_is_up_to_date() -> None:
+    script = runpy.run_path(str(ROOT / "docs" / "make_api.py"))
+    written, now = (ROOT / "docs" / "api.md").read_text(), script["page"]()
+    assert written == now, "run PYTHONPATH=src python docs/make_api.py"
 
 
 def test_the_readme_has_examples_with_output() -> None:
