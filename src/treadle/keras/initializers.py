@@ -1,0 +1,256 @@
+"""Weight initializers. With a seed an initializer gives the same values on every call."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+
+Shape = Sequence[int]
+
+
+class Initializer:
+    """Base: ``initializer(shape, dtype)`` gives a tensor."""
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must implement __call__")
+
+    def get_config(self) -> dict[str, Any]:
+        return {key.lstrip("_"): value for key, value in vars(self).items() if key[0] != "_"}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Initializer:
+        return cls(**config)
+
+
+class Zeros(Initializer):
+    """All zeros."""
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return td.zeros(shape, dtype or td.float32)
+
+
+class Ones(Initializer):
+    """All ones."""
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return td.ones(shape, dtype or td.float32)
+
+
+class Constant(Initializer):
+    """All elements equal `value` (or an array of the right shape)."""
+
+    def __init__(self, value: Any = 0.0) -> None:
+        self.value = value
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return td.constant(self.value, dtype or td.float32, shape=shape)
+
+
+class Identity(Initializer):
+    """The identity matrix times `gain`."""
+
+    def __init__(self, gain: float = 1.0) -> None:
+        self.gain = gain
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        if len(shape) != 2:
+            raise ValueError(f"Identity initializes matrices only, got shape {tuple(shape)}")
+        return td.constant(self.gain * np.eye(*shape), dtype or td.float32)
+
+
+class _Random(Initializer):
+    def __init__(self, seed: int | None) -> None:
+        self.seed = seed
+
+    def _uniform(self, shape: Shape, limit: tuple[float, float], dtype: Any) -> td.Tensor:
+        kind = dtype or td.float32
+        if self.seed is None:
+            return td.random.uniform(shape, *limit, dtype=kind)
+        return td.random.stateless_uniform(shape, [self.seed, 0], *limit, dtype=kind)
+
+    def _normal(self, shape: Shape, mean: float, stddev: float, dtype: Any, cut: bool) -> td.Tensor:
+        kind = dtype or td.float32
+        if self.seed is None:
+            draw = td.random.truncated_normal if cut else td.random.normal
+            return draw(shape, mean, stddev, dtype=kind)
+        keyed = td.random.stateless_truncated_normal if cut else td.random.stateless_normal
+        return keyed(shape, [self.seed, 0], mean, stddev, dtype=kind)
+
+
+class RandomNormal(_Random):
+    """Normally distributed values."""
+
+    def __init__(self, mean: float = 0.0, stddev: float = 0.05, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.mean, self.stddev = mean, stddev
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return self._normal(shape, self.mean, self.stddev, dtype, cut=False)
+
+
+class TruncatedNormal(RandomNormal):
+    """Normally distributed values within two standard deviations."""
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return self._normal(shape, self.mean, self.stddev, dtype, cut=True)
+
+
+class RandomUniform(_Random):
+    """Values uniform in [minval, maxval)."""
+
+    def __init__(
+        self, minval: float = -0.05, maxval: float = 0.05, seed: int | None = None
+    ) -> None:
+        super().__init__(seed)
+        self.minval, self.maxval = minval, maxval
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        return self._uniform(shape, (self.minval, self.maxval), dtype)
+
+
+def fans(shape: Shape) -> tuple[float, float]:
+    """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out)."""
+    if len(shape) < 2:
+        size = float(shape[0]) if shape else 1.0
+        return size, size
+    field = math.prod(shape[:-2])
+    return float(shape[-2] * field), float(shape[-1] * field)
+
+
+# The standard deviation of a normal cut at two standard deviations, relative to the uncut one.
+_CUT_STDDEV = 0.87962566103423978
+
+
+class VarianceScaling(_Random):
+    """Values whose variance is ``scale / n``, n by `mode`: fan_in, fan_out or fan_avg."""
+
+    def __init__(
+        self,
+        scale: float = 1.0,
+        mode: str = "fan_in",
+        distribution: str = "truncated_normal",
+        seed: int | None = None,
+    ) -> None:
+        super().__init__(seed)
+        if mode not in ("fan_in", "fan_out", "fan_avg"):
+            raise ValueError(f"mode must be fan_in, fan_out or fan_avg, got {mode!r}")
+        if distribution not in ("truncated_normal", "untruncated_normal", "uniform"):
+            raise ValueError(f"Unknown distribution {distribution!r}")
+        self.scale, self.mode, self.distribution = scale, mode, distribution
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        fan_in, fan_out = fans(shape)
+        fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
+        variance = self.scale / max(1.0, fan)
+        if self.distribution == "uniform":
+            limit = math.sqrt(3.0 * variance)
+            return self._uniform(shape, (-limit, limit), dtype)
+        cut = self.distribution == "truncated_normal"
+        stddev = math.sqrt(variance) / (_CUT_STDDEV if cut else 1.0)
+        return self._normal(shape, 0.0, stddev, dtype, cut)
+
+
+class _Named(VarianceScaling):
+    """A VarianceScaling with fixed settings."""
+
+    settings: tuple[float, str, str]
+
+    def __init__(self, seed: int | None = None) -> None:
+        super().__init__(*self.settings, seed=seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return {"seed": self.seed}
+
+
+class GlorotUniform(_Named):
+    """Uniform within ``sqrt(6 / (fan_in + fan_out))``."""
+
+    settings = (1.0, "fan_avg", "uniform")
+
+
+class GlorotNormal(_Named):
+    """Truncated normal of variance ``2 / (fan_in + fan_out)``."""
+
+    settings = (1.0, "fan_avg", "truncated_normal")
+
+
+class HeUniform(_Named):
+    """Uniform within ``sqrt(6 / fan_in)``."""
+
+    settings = (2.0, "fan_in", "uniform")
+
+
+class HeNormal(_Named):
+    """Truncated normal of variance ``2 / fan_in``."""
+
+    settings = (2.0, "fan_in", "truncated_normal")
+
+
+class LecunUniform(_Named):
+    """Uniform within ``sqrt(3 / fan_in)``."""
+
+    settings = (1.0, "fan_in", "uniform")
+
+
+class LecunNormal(_Named):
+    """Truncated normal of variance ``1 / fan_in``."""
+
+    settings = (1.0, "fan_in", "truncated_normal")
+
+
+class Orthogonal(_Random):
+    """A matrix with orthonormal rows or columns, times `gain`."""
+
+    def __init__(self, gain: float = 1.0, seed: int | None = None) -> None:
+        super().__init__(seed)
+        self.gain = gain
+
+    def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
+        if len(shape) < 2:
+            raise ValueError(f"Orthogonal needs at least two axes, got shape {tuple(shape)}")
+        rows, columns = math.prod(shape[:-1]), shape[-1]
+        flat = (max(rows, columns), min(rows, columns))
+        a = np.asarray(self._normal(flat, 0.0, 1.0, td.float64, cut=False))
+        q, r = np.linalg.qr(a)
+        q = q * np.sign(np.diag(r))
+        q = q.T if rows < columns else q
+        return td.constant((self.gain * q).reshape(shape), dtype or td.float32)
+
+
+zeros, ones, constant, identity = Zeros, Ones, Constant, Identity
+random_normal, random_uniform = RandomNormal, RandomUniform
+normal, uniform = RandomNormal, RandomUniform
+truncated_normal, variance_scaling = TruncatedNormal, VarianceScaling
+glorot_uniform, glorot_normal = GlorotUniform, GlorotNormal
+he_uniform, he_normal = HeUniform, HeNormal
+lecun_uniform, lecun_normal, orthogonal = LecunUniform, LecunNormal, Orthogonal
+
+_BY_NAME: dict[str, type[Initializer]] = {
+    name: value
+    for name, value in list(globals().items())
+    if isinstance(value, type) and issubclass(value, Initializer) and name[0] != "_"
+}
+
+
+def get(identifier: Any) -> Any:
+    """An initializer from its name, class, config or a function of (shape, dtype)."""
+    if identifier is None or (callable(identifier) and not isinstance(identifier, type)):
+        return identifier
+    if isinstance(identifier, dict):
+        return _BY_NAME[identifier["class_name"]].from_config(identifier.get("config", {}))
+    if isinstance(identifier, type):
+        return identifier()
+    if identifier in _BY_NAME:
+        return _BY_NAME[identifier]()
+    raise ValueError(f"Unknown initializer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+
+
+def serialize(initializer: Any) -> dict[str, Any]:
+    """The config from which `get` makes an equal initializer."""
+    config = initializer.get_config() if hasattr(initializer, "get_config") else {}
+    return {"class_name": type(initializer).__name__, "config": config}

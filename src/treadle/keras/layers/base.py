@@ -1,0 +1,377 @@
+"""Layer: weights made on the first call, found through attributes; `training` passed down."""
+
+from __future__ import annotations
+
+import inspect
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+import treadle as td
+from treadle.keras import initializers, naming, regularizers
+
+
+class InputSpec(NamedTuple):
+    """What a layer accepts: a rank (exact or least) and the sizes of some axes."""
+
+    ndim: int | None = None
+    min_ndim: int | None = None
+    axes: Mapping[int, int] | None = None
+
+    def fault(self, shape: td.TensorShape) -> str | None:
+        """What is expected and what was found, or None when the shape is right."""
+        rank = len(shape)
+        if self.ndim is not None and rank != self.ndim:
+            return f"expected ndim={self.ndim}, found ndim={rank}"
+        if self.min_ndim is not None and rank < self.min_ndim:
+            return f"expected min_ndim={self.min_ndim}, found ndim={rank}"
+        for axis, size in (self.axes or {}).items():
+            if shape[axis] is not None and shape[axis] != size:
+                return f"expected axis {axis} of input shape to have value {size}"
+        return None
+
+
+class _CallState(threading.local):
+    """The `training` value of the layers being called, innermost last."""
+
+    def __init__(self) -> None:
+        self.training: list[Any] = []
+
+
+_calls = _CallState()
+_signatures: dict[Any, tuple[int | None, bool]] = {}
+
+
+def _training_parameter(call: Callable[..., Any]) -> tuple[int | None, bool]:
+    """The position of `training` among call's parameters (None: keyword only or absent), and
+    whether it is there at all."""
+    key = getattr(call, "__func__", call)
+    found = _signatures.get(key)
+    if found is None:
+        parameters = inspect.signature(call).parameters
+        names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        position = names.index("training") if "training" in names else None
+        found = _signatures[key] = position, "training" in parameters
+    return found
+
+
+class Layer(td.Module):
+    """Base class of layers.
+
+    Subclasses make their weights in `build` (or `__init__`) with `add_weight`, and compute in
+    `call`, which may take a `training` argument: without one given, the value of the enclosing
+    layer's call is used, False at the top.
+
+    Args:
+        trainable: whether the layer's weights are among the trainable ones.
+        name: the layer's name; numbered by class when omitted.
+        dtype: of the weights and of the computation; floating inputs are cast to it.
+        input_shape: the shape of one example, for the first layer of a Sequential.
+    """
+
+    input_spec: InputSpec | None = None
+    _ignored_attributes: ClassVar[frozenset[str]] = frozenset({"_added_weights", "_trainable"})
+
+    def __init__(
+        self,
+        *,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+        input_shape: Sequence[int | None] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if kwargs:
+            unknown = ", ".join(sorted(kwargs))
+            raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
+        self._name = name or naming.unique_name(type(self).__name__)
+        self._trainable = trainable
+        self.dtype = td.as_dtype(dtype or "float32").name
+        self.built = False
+        self._added_weights: list[td.Variable] = []
+        self._penalties: list[tuple[Any, td.Variable]] = []
+        self._call_losses: list[Any] = []
+        self._example_shape = None if input_shape is None else tuple(input_shape)
+        self._output_shape: Any = None
+
+    # -- weights ---------------------------------------------------------------------------------
+
+    def add_weight(
+        self,
+        shape: Sequence[int] | None = None,
+        initializer: Any = None,
+        dtype: Any = None,
+        trainable: bool = True,
+        regularizer: Any = None,
+        constraint: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> td.Variable:
+        """A new weight.
+
+        Args:
+            shape: of known ints; a scalar when omitted.
+            initializer: a name or a function of (shape, dtype); Glorot-uniform for floats.
+            dtype: the layer's when omitted.
+            trainable: False for statistics and counters.
+            regularizer: a name or a function whose value is added to `losses`.
+            constraint: a function that optimizers apply to the updated weight.
+            name: the weight's name.
+        """
+        if isinstance(shape, str):  # Keras 2 had the name first
+            raise TypeError("add_weight: pass the name as name=..., the first argument is the shape")
+        dims = tuple(int(d) for d in (() if shape is None else shape))
+        kind = td.as_dtype(dtype or self.dtype)
+        make = initializers.get(initializer)
+        if make is None:
+            make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
+        variable = td.Variable(
+            lambda: make(dims, kind), trainable=trainable, name=f"{self.name}/{name or 'weight'}",
+            constraint=constraint,
+        )  # fmt: skip
+        self._added_weights.append(variable)
+        penalty = regularizers.get(regularizer)
+        if penalty is not None:
+            self._penalties.append((penalty, variable))
+        return variable
+
+    def _attribute_items(self) -> list[tuple[str, Any]]:
+        """Attributes in the order of assignment, as Keras lists weights and layers."""
+        return [(k, v) for k, v in vars(self).items() if k not in self._ignored_attributes]
+
+    def _leaves(self) -> Iterable[Any]:
+        for _, value in self._attribute_items():
+            if isinstance(value, Layer | td.Variable | td.Module):
+                yield value
+            elif isinstance(value, list | tuple | dict) and value:
+                yield from td.nest.flatten(value)
+
+    def _own(self) -> tuple[list[td.Variable], list[td.Module]]:
+        """The variables and modules held directly, each once."""
+        variables: dict[int, td.Variable] = {id(v): v for v in self._added_weights}
+        modules: dict[int, td.Module] = {}
+        for leaf in self._leaves():
+            if isinstance(leaf, td.Variable):
+                variables.setdefault(id(leaf), leaf)
+            elif isinstance(leaf, td.Module):
+                modules.setdefault(id(leaf), leaf)
+        return list(variables.values()), list(modules.values())
+
+    def _collect(self, found: dict[int, tuple[td.Variable, bool]], trainable: bool) -> None:
+        """Every weight once, with whether it is trainable here."""
+        variables, modules = self._own()
+        trainable = trainable and self._trainable
+        ordered = [v for v in variables if v.trainable] + [v for v in variables if not v.trainable]
+        for variable in ordered:
+            found.setdefault(id(variable), (variable, trainable and variable.trainable))
+        for module in modules:
+            if isinstance(module, Layer):
+                module._collect(found, trainable)
+            else:
+                for variable in module.variables:
+                    found.setdefault(id(variable), (variable, trainable and variable.trainable))
+
+    def _all_weights(self) -> list[tuple[td.Variable, bool]]:
+        found: dict[int, tuple[td.Variable, bool]] = {}
+        self._collect(found, True)
+        return list(found.values())
+
+    @property
+    def weights(self) -> list[td.Variable]:
+        """All weights, those of inner layers included."""
+        return [v for v, _ in self._all_weights()]
+
+    @property
+    def trainable_weights(self) -> list[td.Variable]:
+        """The weights that training changes."""
+        return [v for v, trainable in self._all_weights() if trainable]
+
+    @property
+    def non_trainable_weights(self) -> list[td.Variable]:
+        """Frozen weights, statistics and counters."""
+        return [v for v, trainable in self._all_weights() if not trainable]
+
+    @property
+    def variables(self) -> list[td.Variable]:  # type: ignore[override]
+        return self.weights
+
+    @property
+    def trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
+        return self.trainable_weights
+
+    @property
+    def non_trainable_variables(self) -> list[td.Variable]:  # type: ignore[override]
+        return self.non_trainable_weights
+
+    @property
+    def trainable(self) -> bool:
+        """Whether training changes the weights; inner layers follow."""
+        return self._trainable
+
+    @trainable.setter
+    def trainable(self, value: bool) -> None:
+        self._trainable = bool(value)
+        for module in self._own()[1]:
+            if isinstance(module, Layer):
+                module.trainable = value
+
+    def get_weights(self) -> list[Any]:
+        """The weights' values as arrays."""
+        return [np.array(v.numpy()) for v in self.weights]
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Assign arrays, in the order of `weights`.
+
+        Raises:
+            ValueError: another number of arrays, or a shape that differs.
+        """
+        own = self.weights
+        if len(own) != len(weights):
+            raise ValueError(
+                f'Layer "{self.name}" has {len(own)} weights, got {len(weights)} arrays'
+            )
+        for variable, value in zip(own, weights, strict=True):
+            if tuple(variable.shape) != np.shape(value):
+                raise ValueError(
+                    f'Layer "{self.name}": weight {variable.name!r} has shape '
+                    f"{tuple(variable.shape)}, got an array of shape {np.shape(value)}"
+                )
+            variable.assign(value)
+
+    def count_params(self) -> int:
+        """The number of elements in all weights."""
+        return sum(int(np.prod(tuple(v.shape))) for v in self.weights)
+
+    # -- losses ----------------------------------------------------------------------------------
+
+    def add_loss(self, loss: Any) -> None:
+        """Add a scalar to the loss of the current call."""
+        self._call_losses.append(loss)
+
+    @property
+    def losses(self) -> list[td.Tensor]:
+        """Weight penalties and what `add_loss` was given during the last call, inner layers too."""
+        found = [penalty(variable.value()) for penalty, variable in self._penalties]
+        found += self._call_losses
+        for module in self._own()[1]:
+            if isinstance(module, Layer):
+                found += module.losses
+        return found
+
+    def _clear_losses(self) -> None:
+        self._call_losses = []
+        for module in self._own()[1]:
+            if isinstance(module, Layer):
+                module._clear_losses()
+
+    # -- calling ---------------------------------------------------------------------------------
+
+    def build(self, input_shape: Any) -> None:
+        """Make the weights for inputs of this shape. Subclasses override it."""
+
+    def call(self, *args: Any, **kwargs: Any) -> Any:
+        """The layer's computation. Subclasses must define it."""
+        raise NotImplementedError(f'Layer "{self.name}" ({type(self).__name__}) must define call()')
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        """The output's shape for an input shape; the same one unless a layer says otherwise."""
+        return tuple(input_shape)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if args:
+            args = (self._convert(args[0]), *args[1:])
+        if not self.built:
+            self._build(args[0] if args else None)
+        if self.input_spec is not None and args:
+            self._check_input(args[0])
+        args, kwargs, training = self._with_training(args, kwargs)
+        if not _calls.training:
+            self._clear_losses()
+        _calls.training.append(training)
+        try:
+            outputs = self._converted_call()(*args, **kwargs)
+        finally:
+            _calls.training.pop()
+        self._output_shape = td.nest.map_structure(_shape_of, outputs)
+        return outputs
+
+    def _converted_call(self) -> Callable[..., Any]:
+        """`call`, rewritten by AutoGraph while a converted function is traced: what the user
+        wrote in it may branch on tensors. The package's own layers need no rewriting."""
+        if type(self).call.__module__.startswith("treadle."):
+            return self.call
+        return td.autograph.tf_convert(self.call)  # type: ignore[no-any-return]
+
+    def _with_training(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
+        position, takes = _training_parameter(self.call)
+        if position is not None and len(args) > position:
+            return args, kwargs, args[position]
+        training = kwargs.pop("training", None)
+        if training is None:
+            training = _calls.training[-1] if _calls.training else False
+        if takes:
+            kwargs["training"] = training
+        return args, kwargs, training
+
+    def _convert(self, inputs: Any) -> Any:
+        """Arrays as tensors, floats in the layer's dtype."""
+        if isinstance(inputs, td.Tensor):
+            return self._autocast(inputs)
+        if isinstance(inputs, list | tuple) and not any(
+            isinstance(x, td.Tensor | np.ndarray | td.Variable) for x in td.nest.flatten(inputs)
+        ):
+            return self._autocast(td.convert_to_tensor(inputs))
+        return td.nest.map_structure(self._convert_leaf, inputs)
+
+    def _convert_leaf(self, value: Any) -> Any:
+        if isinstance(value, np.ndarray | td.Variable):
+            value = td.convert_to_tensor(value)
+        return self._autocast(value) if isinstance(value, td.Tensor) else value
+
+    def _autocast(self, tensor: td.Tensor) -> td.Tensor:
+        if tensor.dtype.is_floating and tensor.dtype.name != self.dtype:
+            return td.cast(tensor, self.dtype)
+        return tensor
+
+    def _build(self, inputs: Any) -> None:
+        shape = td.nest.map_structure(_shape_of, inputs)
+        if self.input_spec is not None:
+            self._check_input(inputs)
+        self.build(shape)
+        self.built = True
+
+    def _check_input(self, inputs: Any) -> None:
+        assert self.input_spec is not None
+        for i, leaf in enumerate(td.nest.flatten(inputs)):
+            fault = self.input_spec.fault(leaf.shape)
+            if fault:
+                raise ValueError(
+                    f'Input {i} of layer "{self.name}" ({type(self).__name__}) is incompatible '
+                    f"with the layer: {fault}. Full shape received: {leaf.shape}"
+                )
+
+    # -- configuration ---------------------------------------------------------------------------
+
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make an equal layer."""
+        return {"name": self.name, "trainable": self._trainable, "dtype": self.dtype}
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Layer:
+        return cls(**config)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shape of the last call's output (None where it varies)."""
+        return self._output_shape
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} name={self.name}, built={self.built}>"
+
+
+def _shape_of(value: Any) -> Any:
+    return tuple(value.shape) if hasattr(value, "shape") else None

@@ -1,0 +1,321 @@
+"""Dense, Embedding, Activation, Dropout and the layers that only move elements."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import treadle as td
+from treadle.keras import activations, initializers
+from treadle.keras.layers.base import InputSpec, Layer
+
+
+class InputLayer(Layer):
+    """States the shape of the examples; passes its input on."""
+
+    def __init__(
+        self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
+        name: str | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        given = kwargs.pop("input_shape", None) if shape is None else shape
+        super().__init__(name=name, dtype=dtype, input_shape=given, **kwargs)
+        self.batch_shape = (batch_size, *(given or ()))
+        self.built = True
+
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+
+def Input(
+    shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None
+) -> InputLayer:
+    """The first entry of a Sequential: the shape of one example.
+
+    Functional models (``Model(inputs, outputs)``) are not supported: use Sequential or subclass
+    Model.
+    """
+    return InputLayer(shape, batch_size, dtype, name)
+
+
+class Dense(Layer):
+    """``activation(inputs @ kernel + bias)``.
+
+    Args:
+        units: the size of the output's last axis.
+        activation: a name or a function; None is linear.
+        use_bias: whether to add a bias.
+        kernel_initializer, bias_initializer: see `keras.initializers`.
+        kernel_regularizer, bias_regularizer: see `keras.regularizers`.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        use_bias: bool = True,
+        kernel_initializer: Any = "glorot_uniform",
+        bias_initializer: Any = "zeros",
+        kernel_regularizer: Any = None,
+        bias_regularizer: Any = None,
+        kernel_constraint: Any = None,
+        bias_constraint: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(units, int) or units < 1:
+            raise ValueError(f"Dense: units must be a positive int, got {units!r}")
+        self.units = units
+        self.activation = activations.get(activation)
+        self.use_bias = use_bias
+        self.kernel_initializer = initializers.get(kernel_initializer)
+        self.bias_initializer = initializers.get(bias_initializer)
+        self._regularizers = (kernel_regularizer, bias_regularizer)
+        self._constraints = (kernel_constraint, bias_constraint)
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def build(self, input_shape: Any) -> None:
+        size = input_shape[-1]
+        if size is None:
+            raise ValueError(f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}')
+        self.kernel = self.add_weight(
+            (size, self.units), self.kernel_initializer, name="kernel",
+            regularizer=self._regularizers[0], constraint=self._constraints[0],
+        )  # fmt: skip
+        self.bias = None
+        if self.use_bias:
+            self.bias = self.add_weight(
+                (self.units,), self.bias_initializer, name="bias",
+                regularizer=self._regularizers[1], constraint=self._constraints[1],
+            )  # fmt: skip
+        self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if not inputs.dtype.is_floating:
+            inputs = td.cast(inputs, self.dtype)
+        kernel = self.kernel.value()
+        if len(inputs.shape) == 2:
+            outputs = td.matmul(inputs, kernel)
+        else:
+            outputs = td.tensordot(inputs, kernel, [[len(inputs.shape) - 1], [0]])
+        if self.bias is not None:
+            outputs = outputs + self.bias
+        return self.activation(outputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return (*input_shape[:-1], self.units)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "units": self.units,
+            "activation": activations.serialize(self.activation),
+            "use_bias": self.use_bias,
+            "kernel_initializer": initializers.serialize(self.kernel_initializer),
+            "bias_initializer": initializers.serialize(self.bias_initializer),
+        }
+
+
+class Embedding(Layer):
+    """Rows of a table: ints in [0, input_dim) become vectors of output_dim."""
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Any = "uniform",
+        embeddings_regularizer: Any = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.input_dim, self.output_dim = input_dim, output_dim
+        self.embeddings_initializer = initializers.get(embeddings_initializer)
+        self._regularizer = embeddings_regularizer
+
+    def build(self, input_shape: Any) -> None:
+        self.embeddings = self.add_weight(
+            (self.input_dim, self.output_dim), self.embeddings_initializer, name="embeddings",
+            regularizer=self._regularizer,
+        )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if not inputs.dtype.is_integer:
+            inputs = td.cast(inputs, "int32")
+        return td.gather(self.embeddings, inputs)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return (*input_shape, self.output_dim)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "input_dim": self.input_dim,
+            "output_dim": self.output_dim,
+            "embeddings_initializer": initializers.serialize(self.embeddings_initializer),
+        }
+
+
+class Activation(Layer):
+    """Applies an activation function."""
+
+    def __init__(self, activation: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.activation = activations.get(activation)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return self.activation(inputs)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"activation": activations.serialize(self.activation)}
+
+
+class ReLU(Layer):
+    """The rectifier; see `keras.activations.relu`."""
+
+    def __init__(
+        self, max_value: float | None = None, negative_slope: float = 0.0, threshold: float = 0.0,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self.max_value, self.negative_slope, self.threshold = max_value, negative_slope, threshold
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "max_value": self.max_value,
+            "negative_slope": self.negative_slope,
+            "threshold": self.threshold,
+        }
+
+
+class LeakyReLU(Layer):
+    """The leaky rectifier."""
+
+    def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.negative_slope = negative_slope
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return td.nn.leaky_relu(inputs, self.negative_slope)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"negative_slope": self.negative_slope}
+
+
+class Softmax(Layer):
+    """Softmax along `axis`."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return td.nn.softmax(inputs, axis=self.axis)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"axis": self.axis}
+
+
+class Dropout(Layer):
+    """While training, zeroes a fraction `rate` of the inputs and scales the rest up."""
+
+    def __init__(
+        self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= rate <= 1:
+            raise ValueError(f"Dropout: rate must be in [0, 1], got {rate}")
+        self.rate, self.noise_shape, self.seed = rate, noise_shape, seed
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = False) -> td.Tensor:
+        if self.rate == 0:
+            return inputs  # type: ignore[no-any-return]
+        if isinstance(training, td.Tensor):
+            return td.cond(training, lambda: self._dropped(inputs), lambda: td.identity(inputs))
+        return self._dropped(inputs) if training else inputs
+
+    def _dropped(self, inputs: td.Tensor) -> td.Tensor:
+        if self.rate == 1:
+            return td.zeros_like(inputs)
+        return td.nn.dropout(inputs, self.rate, self.noise_shape, self.seed)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "rate": self.rate, "noise_shape": self.noise_shape, "seed": self.seed,
+        }  # fmt: skip
+
+
+class Flatten(Layer):
+    """All axes but the batch's become one."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if len(inputs.shape) == 1:
+            return inputs[:, None]  # type: ignore[no-any-return]
+        size = inputs.shape[1:].num_elements()
+        if size is None:
+            return td.reshape(inputs, [td.shape(inputs)[0], -1])
+        return td.reshape(inputs, [-1, size])
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        rest = input_shape[1:]
+        return input_shape[0], None if None in rest else math.prod(rest)
+
+
+class Reshape(Layer):
+    """Gives each example another shape; one entry may be -1."""
+
+    def __init__(self, target_shape: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.target_shape = tuple(target_shape)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        target = self.compute_output_shape(tuple(inputs.shape))[1:]
+        if None in target:
+            target = self.target_shape
+        return td.reshape(inputs, [td.shape(inputs)[0], *target])
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        target, rest = self.target_shape, input_shape[1:]
+        if None in rest:
+            return (input_shape[0], *(None if d == -1 else d for d in target))
+        size = math.prod(rest)
+        known = math.prod(d for d in target if d != -1)
+        fits = size == known if -1 not in target else bool(known) and size % known == 0
+        if not fits:
+            raise ValueError(
+                f'Layer "{self.name}" (Reshape) cannot give examples of shape {tuple(rest)} the '
+                f"shape {target}: the numbers of elements differ"
+            )
+        return (input_shape[0], *(size // known if d == -1 else d for d in target))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"target_shape": self.target_shape}
+
+
+class Permute(Layer):
+    """Reorders the axes after the batch axis; `dims` counts from 1."""
+
+    def __init__(self, dims: Any, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dims = tuple(dims)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return td.transpose(inputs, [0, *self.dims])
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return (input_shape[0], *(input_shape[d] for d in self.dims))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"dims": self.dims}

@@ -1,0 +1,86 @@
+"""From what fit, evaluate and predict are given to batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+
+
+def unpack(data: Any) -> tuple[Any, Any, Any]:
+    """(x, y, sample_weight) from what a batch holds; missing parts are None."""
+    parts = data if isinstance(data, tuple) else (data,)
+    if len(parts) > 3:
+        raise ValueError(f"A batch is (x, y, sample_weight) or less of it, got {len(parts)} parts")
+    return (*parts, *(None,) * (3 - len(parts)))
+
+
+def is_arrays(x: Any) -> bool:
+    """Whether x holds all examples, as opposed to an iterable of batches."""
+    leaves = td.nest.flatten(x)
+    kinds = np.ndarray | td.Tensor | td.Variable | int | float
+    return bool(leaves) and all(isinstance(leaf, kinds) for leaf in leaves)
+
+
+class Arrays:
+    """Batches of arrays that share their first axis.
+
+    Args:
+        parts: (x,), (x, y) or (x, y, sample_weight), each a nested structure.
+        batch_size: examples a batch; the last may be smaller.
+        shuffle: whether each pass takes the examples in a new order.
+    """
+
+    def __init__(self, parts: tuple[Any, ...], batch_size: int, shuffle: bool) -> None:
+        self.parts = tuple(td.nest.map_structure(np.asarray, _listless(p)) for p in parts)
+        sizes = {len(leaf) for leaf in td.nest.flatten(self.parts)}
+        if len(sizes) != 1:
+            raise ValueError(
+                f"The arrays must have as many examples as each other, got {sorted(sizes)}"
+            )
+        self.size = sizes.pop()
+        self.batch_size, self.shuffle = batch_size, shuffle
+
+    def __len__(self) -> int:
+        return -(-self.size // self.batch_size)
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        order = np.asarray(td.random.shuffle(np.arange(self.size))) if self.shuffle else None
+        for start in range(0, self.size, self.batch_size):
+            chosen: Any = slice(start, start + self.batch_size)
+            if order is not None:
+                chosen = order[chosen]
+            yield tuple(td.nest.map_structure(lambda a, c=chosen: a[c], p) for p in self.parts)
+
+    def split(self, fraction: float) -> tuple[Arrays, Arrays]:
+        """The first examples and, apart, the last `fraction` of them."""
+        at = int(self.size * (1.0 - fraction))
+        if not 0 < at < self.size:
+            raise ValueError(f"validation_split={fraction} leaves no examples on one side")
+        head, tail = (
+            tuple(td.nest.map_structure(lambda a, s=side: a[s], p) for p in self.parts)
+            for side in (slice(None, at), slice(at, None))
+        )
+        return Arrays(head, self.batch_size, self.shuffle), Arrays(tail, self.batch_size, False)
+
+
+def _listless(part: Any) -> Any:
+    """Plain nested lists of numbers as one array."""
+    if isinstance(part, list) and part and not isinstance(part[0], np.ndarray | td.Tensor | dict):
+        return np.asarray(part)
+    return part
+
+
+def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:
+    """An iterable of (x, y, sample_weight) tuples."""
+    if is_arrays(x):
+        parts = tuple(p for p in (x, y, sample_weight) if p is not None)
+        if y is None and sample_weight is not None:
+            raise ValueError("sample_weight needs y")
+        return Arrays(parts, batch_size or 32, shuffle)
+    if y is not None:
+        raise ValueError("y is taken from x when x is an iterable of batches")
+    return x

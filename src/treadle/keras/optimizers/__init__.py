@@ -1,0 +1,26 @@
+"""Optimizers, by Keras's names."""
+
+from typing import Any
+
+from treadle.keras.optimizers import schedules
+from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.optimizers.rules import SGD, Adagrad, Adam, AdamW, RMSprop
+
+_BY_NAME: dict[str, type[Optimizer]] = {
+    "sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop, "adagrad": Adagrad,
+}  # fmt: skip
+
+
+def get(identifier: Any) -> Optimizer:
+    """An optimizer from its name, its class's name or an instance."""
+    if isinstance(identifier, Optimizer):
+        return identifier
+    found = _BY_NAME.get(str(identifier).lower())
+    if found is None:
+        raise ValueError(f"Unknown optimizer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+    return found()
+
+
+__all__ = [
+    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "get", "schedules",
+]  # fmt: skip

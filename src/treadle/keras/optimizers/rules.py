@@ -1,0 +1,166 @@
+"""The update rules, as Keras computes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle as td
+from treadle.keras.optimizers.base import Optimizer
+
+Slots = dict[str, td.Variable]
+Factors = dict[str, Any]
+
+
+class SGD(Optimizer):
+    """``w -= rate * g``, with momentum ``m = momentum * m - rate * g; w += m``."""
+
+    def __init__(
+        self, learning_rate: Any = 0.01, momentum: float = 0.0, nesterov: bool = False,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        if not 0.0 <= momentum <= 1.0:
+            raise ValueError(f"SGD: momentum must be in [0, 1], got {momentum}")
+        self.slots = ("momentum",) if momentum else ()
+        super().__init__(learning_rate, **kwargs)
+        self.momentum, self.nesterov = momentum, nesterov
+
+    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+        step = grad * factors["rate"]
+        if not self.momentum:
+            variable.assign_sub(step)
+            return
+        velocity = slots["momentum"] * self.momentum - step
+        slots["momentum"].assign(velocity)
+        variable.assign_add(velocity * self.momentum - step if self.nesterov else velocity)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"momentum": self.momentum, "nesterov": self.nesterov}
+
+
+class Adam(Optimizer):
+    """Adam, with its bias correction folded into the rate and epsilon outside the root.
+
+    ``m += (g - m) * (1 - beta_1); v += (g*g - v) * (1 - beta_2);``
+    ``w -= rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon)``
+    """
+
+    slots = ("momentum", "velocity")
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        beta_1: float = 0.9,
+        beta_2: float = 0.999,
+        epsilon: float = 1e-7,
+        amsgrad: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        if amsgrad:
+            self.slots = (*type(self).slots, "velocity_hat")
+        super().__init__(learning_rate, **kwargs)
+        self.beta_1, self.beta_2, self.epsilon, self.amsgrad = beta_1, beta_2, epsilon, amsgrad
+
+    def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
+        first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
+        second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
+        return {"rate": rate, "corrected": rate * td.sqrt(second) / first}
+
+    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+        m, v = slots["momentum"].value(), slots["velocity"].value()
+        m = m + (grad - m) * (1.0 - self.beta_1)
+        v = v + (td.square(grad) - v) * (1.0 - self.beta_2)
+        slots["momentum"].assign(m)
+        slots["velocity"].assign(v)
+        if self.amsgrad:
+            v = td.maximum(slots["velocity_hat"].value(), v)
+            slots["velocity_hat"].assign(v)
+        variable.assign_sub(m * factors["corrected"] / (td.sqrt(v) + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "beta_1": self.beta_1,
+            "beta_2": self.beta_2,
+            "epsilon": self.epsilon,
+            "amsgrad": self.amsgrad,
+        }
+
+
+class AdamW(Adam):
+    """Adam with decoupled weight decay."""
+
+    def __init__(self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **kwargs: Any) -> None:
+        super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
+
+
+class RMSprop(Optimizer):
+    """``v = rho * v + (1 - rho) * g*g; w -= rate * g / sqrt(v + epsilon)``.
+
+    `centered` subtracts the squared moving mean of the gradient from v; `momentum` accumulates
+    the steps.
+    """
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        rho: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-7,
+        centered: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        momentum_slot = ("momentum",) if momentum > 0 else ()
+        self.slots = ("velocity", *momentum_slot, *(("average_gradient",) if centered else ()))
+        super().__init__(learning_rate, **kwargs)
+        self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
+
+    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+        velocity = slots["velocity"] * self.rho + td.square(grad) * (1.0 - self.rho)
+        slots["velocity"].assign(velocity)
+        spread = velocity + self.epsilon
+        if self.centered:
+            mean = slots["average_gradient"] * self.rho + grad * (1.0 - self.rho)
+            slots["average_gradient"].assign(mean)
+            spread = spread - td.square(mean)
+        step = factors["rate"] * grad / td.sqrt(spread)
+        if self.momentum > 0:
+            step = slots["momentum"] * self.momentum + step
+            slots["momentum"].assign(step)
+        variable.assign_sub(step)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "rho": self.rho,
+            "momentum": self.momentum,
+            "epsilon": self.epsilon,
+            "centered": self.centered,
+        }
+
+
+class Adagrad(Optimizer):
+    """``a += g*g; w -= rate * g / sqrt(a + epsilon)``."""
+
+    slots = ("accumulator",)
+
+    def __init__(
+        self,
+        learning_rate: Any = 0.001,
+        initial_accumulator_value: float = 0.1,
+        epsilon: float = 1e-7,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(learning_rate, **kwargs)
+        self.initial_accumulator_value, self.epsilon = initial_accumulator_value, epsilon
+
+    def slot_start(self, name: str) -> float:
+        return self.initial_accumulator_value
+
+    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+        total = slots["accumulator"] + td.square(grad)
+        slots["accumulator"].assign(total)
+        variable.assign_sub(factors["rate"] * grad / td.sqrt(total + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "initial_accumulator_value": self.initial_accumulator_value,
+            "epsilon": self.epsilon,
+        }

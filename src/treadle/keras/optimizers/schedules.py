@@ -1,0 +1,69 @@
+"""Learning rates as functions of the iteration."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import treadle as td
+
+
+class LearningRateSchedule:
+    """Base: ``schedule(step)`` gives the rate, a float32 scalar."""
+
+    def __call__(self, step: Any) -> td.Tensor:
+        raise NotImplementedError(f"{type(self).__name__} must define __call__")
+
+    def get_config(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """``initial * decay_rate ** (step / decay_steps)``; whole powers only with `staircase`."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
+        staircase: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase = decay_rate, staircase
+
+    def __call__(self, step: Any) -> td.Tensor:
+        power = td.cast(step, td.float32) / self.decay_steps
+        power = td.floor(power) if self.staircase else power
+        return self.initial_learning_rate * td.pow(td.constant(self.decay_rate, td.float32), power)
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """``values[i]`` for steps above ``boundaries[i - 1]`` up to ``boundaries[i]``."""
+
+    def __init__(
+        self, boundaries: Sequence[float], values: Sequence[float], name: str | None = None
+    ) -> None:
+        if len(values) != len(boundaries) + 1:
+            raise ValueError("PiecewiseConstantDecay needs one more value than boundaries")
+        self.boundaries, self.values = list(boundaries), list(values)
+
+    def __call__(self, step: Any) -> td.Tensor:
+        position = td.cast(step, td.float32)
+        rate = td.constant(self.values[-1], td.float32)
+        for boundary, value in reversed(list(zip(self.boundaries, self.values, strict=False))):
+            rate = td.where(position <= boundary, td.constant(value, td.float32), rate)
+        return rate
+
+
+class CosineDecay(LearningRateSchedule):
+    """Half a cosine wave from the initial rate down to ``alpha`` times it."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, alpha: float = 0.0,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.alpha = alpha
+
+    def __call__(self, step: Any) -> td.Tensor:
+        done = td.minimum(td.cast(step, td.float32) / self.decay_steps, 1.0)
+        wave = 0.5 * (1.0 + td.cos(math.pi * done))
+        return self.initial_learning_rate * ((1.0 - self.alpha) * wave + self.alpha)

@@ -1,0 +1,113 @@
+"""``td.Module``: an object whose variables and submodules are found through its attributes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar, TypeVar
+
+from treadle.core import nest
+from treadle.ops.state import Variable
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def snake_case(name: str) -> str:
+    """``MyDense2D`` as ``my_dense2d``."""
+    split = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()
+
+
+class Module:
+    """Base of objects that hold variables.
+
+    Variables and modules are found in attributes, also inside lists, tuples and dicts: first the
+    module's own in the order of attribute names, then those of its submodules.
+
+    Args:
+        name: a Python identifier; the class name in snake case when omitted.
+    """
+
+    # Attributes that hold what should not be searched.
+    _ignored_attributes: ClassVar[frozenset[str]] = frozenset()
+
+    def __init__(self, name: str | None = None) -> None:
+        if name is not None and not name.isidentifier():
+            raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
+        self._name = name or snake_case(type(self).__name__)
+
+    @property
+    def name(self) -> str:
+        """The module's name."""
+        return getattr(self, "_name", None) or snake_case(type(self).__name__)
+
+    @property
+    def name_scope(self) -> Any:
+        """A context manager; kept for TensorFlow programs, names are not scoped."""
+
+        @contextmanager
+        def scope() -> Iterator[str]:
+            yield f"{self.name}/"
+
+        return scope()
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """All variables of the module and its submodules."""
+        return tuple(_unique(_leaves(self, Variable)))
+
+    @property
+    def trainable_variables(self) -> tuple[Variable, ...]:
+        """The variables that optimizers update."""
+        return tuple(v for v in self.variables if v.trainable)
+
+    @property
+    def non_trainable_variables(self) -> tuple[Variable, ...]:
+        """The variables that optimizers leave alone."""
+        return tuple(v for v in self.variables if not v.trainable)
+
+    @property
+    def submodules(self) -> tuple[Module, ...]:
+        """All modules below this one."""
+        return tuple(m for m in _unique(_leaves(self, Module)) if m is not self)
+
+    @classmethod
+    def with_name_scope(cls, method: F) -> F:
+        """Kept for TensorFlow programs: returns `method`."""
+        return method
+
+    def _attribute_items(self) -> list[tuple[str, Any]]:
+        """The attributes that are searched, in order."""
+        return sorted(
+            (key, value) for key, value in vars(self).items() if key not in self._ignored_attributes
+        )
+
+
+def _leaves(root: Module, kind: type) -> Iterator[Any]:
+    """Objects of `kind` reachable through attributes; a module's own before its submodules'."""
+    seen: set[int] = set()
+
+    def visit(module: Module) -> Iterator[Any]:
+        if id(module) in seen:
+            return
+        seen.add(id(module))
+        below = []
+        for _, value in module._attribute_items():
+            for leaf in nest.flatten(value):
+                if isinstance(leaf, kind):
+                    yield leaf
+                if isinstance(leaf, Module):
+                    below.append(leaf)
+        for child in below:
+            yield from visit(child)
+
+    return visit(root)
+
+
+def _unique(items: Iterator[Any]) -> Iterator[Any]:
+    seen: set[int] = set()
+    for item in items:
+        if id(item) not in seen:
+            seen.add(id(item))
+            yield item
