@@ -28,7 +28,7 @@ class Sequence(TrainingStep):
 
 
 class Lstm(Sequence):
-    """One LSTM layer (gates input, forget, cell, output); the last state goes to the dense layer."""
+    """One LSTM layer, its gates in the order i, f, g, o; the last state goes to the dense layer."""
 
     without = ("torch-compile",)  # torch.lstm is one kernel already
 
