@@ -16,7 +16,9 @@ class Entry:
 
     __slots__ = ("attrs", "inputs", "op", "outputs")
 
-    def __init__(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
+    def __init__(
+        self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]
+    ) -> None:
         self.op = op
         self.inputs = inputs
         self.attrs = attrs
@@ -139,4 +141,3 @@ def _place(call: OpCall) -> str:
 def _origin(call: OpCall) -> Origin | None:
     """Where the forward operation was called, when it was traced."""
     return getattr(call.outputs[0], "origin", None) if call.outputs else None
-

@@ -27,9 +27,7 @@ def jacobian(
     flat = nest.flatten(sources)
     size = _static_size(target.dims, "jacobian")
     with tape.used_once():
-        rows = [
-            tape.vector_jacobian([target], [_unit(target, k)], flat) for k in range(size)
-        ]
+        rows = [tape.vector_jacobian([target], [_unit(target, k)], flat) for k in range(size)]
     results: list[Any] = []
     for number, source in enumerate(flat):
         parts = _column(rows, number, source, unconnected)

@@ -14,8 +14,26 @@ from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.registry import set_gradient
 from treadle.ops.state import READ, Variable
+
+
+def _cond_gradient(call: Any, *output_grads: Any) -> list[Any]:
+    from treadle.autodiff.cond import cond_gradient
+
+    return cond_gradient(call, output_grads)
+
+
+def _while_gradient(call: Any, *output_grads: Any) -> list[Any]:
+    from treadle.autodiff.loop import while_gradient
+
+    return while_gradient(call, output_grads)
+
+
+set_gradient(COND, _cond_gradient)
+set_gradient(WHILE, _while_gradient)
 
 
 class UnconnectedGradients(enum.Enum):
@@ -40,15 +58,16 @@ class GradientTape:
         self._watch_accessed = watch_accessed_variables
         self._recording = False
         self._used = False
-        self._clear()
+        self._variables: dict[int, Variable] = {}
+        self._forget()
 
-    def _clear(self) -> None:
+    def _forget(self) -> None:
+        """Let go of everything recorded; `watched_variables` stays."""
         self._entries: list[Entry] = []
         # Identities of the values that depend on something watched; entries and `_kept` keep
         # those values alive, so that no other object gets their identity.
         self._watched: set[int] = set()
         self._kept: list[Any] = []
-        self._variables: dict[int, Variable] = {}
 
     # -- recording ---------------------------------------------------------------------------
 
@@ -156,7 +175,8 @@ class GradientTape:
     def reset(self) -> None:
         """Forget everything recorded and watched."""
         self._used = False
-        self._clear()
+        self._variables = {}
+        self._forget()
 
     # -- gradients ---------------------------------------------------------------------------
 
@@ -220,10 +240,14 @@ class GradientTape:
         yield
         if not self._persistent:
             self._used = True
-            self._clear()
+            self._forget()
 
     def vector_jacobian(
-        self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], free: bool = False
+        self,
+        targets: Sequence[Any],
+        seeds: Sequence[Any],
+        sources: Sequence[Any],
+        free: bool = False,
     ) -> list[Tensor | None]:
         """One backward pass over what was recorded, for flat lists. Leaves the tape usable
         unless `free`: then what it holds is released on the way."""

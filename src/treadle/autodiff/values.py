@@ -11,7 +11,14 @@ from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.arithmetic import ADD, ADD_N
 from treadle.ops.conversion import constant
 from treadle.ops.creation import FILL
-from treadle.ops.lists import list_add, list_zeros_like
+from treadle.ops.lists import (
+    LIST_NEW,
+    LIST_SET,
+    list_add,
+    list_get,
+    list_set,
+    list_zeros_like,
+)  # fmt: skip
 from treadle.ops.registry import run
 
 
@@ -67,13 +74,29 @@ def total(parts: Sequence[Tensor]) -> Tensor:
     if len(parts) == 1:
         return parts[0]
     if isinstance(parts[0].spec, ListSpec):
-        result = parts[0]
-        for part in parts[1:]:
-            result = list_add(result, part)
+        result = list_add(parts[0], parts[1])
+        for part in parts[2:]:
+            result = accumulate(result, part)
         return result
     if len(parts) == 2:
         return run(ADD, parts[0], parts[1])  # type: ignore[no-any-return]
     return run(ADD_N, *parts)  # type: ignore[no-any-return]
+
+
+def accumulate(before: Tensor, gradient: Tensor) -> Tensor:
+    """``before + gradient``; a gradient of one element of a list changes that element only."""
+    if isinstance(gradient, SymbolicTensor) and isinstance(gradient.spec, ListSpec):
+        node = gradient.value.node
+        if node is not None and node.op is LIST_SET and _is_new(node.inputs[0].node):
+            builder: Any = gradient.recorder
+            index, value = (builder.tensor_of(v) for v in node.inputs[1:])
+            old = list_get(before, index, value.dims)
+            return list_set(before, index, run(ADD, old, value))
+    return total([before, gradient])
+
+
+def _is_new(node: Any) -> bool:
+    return node is not None and node.op is LIST_NEW
 
 
 def mismatch(gradient: Any, x: Any) -> str | None:

@@ -192,7 +192,8 @@ class GraphBuilder:
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
         """The tensor that stands for a value of this region; one object as long as it is used."""
-        return self._tensors.get(value) or self._symbolic(value, user_origin())
+        found = self._tensors.get(value)
+        return self._symbolic(value, user_origin()) if found is None else found
 
     def finish(self, results: Sequence[Tensor]) -> Graph:
         """Set the results and end the trace."""

@@ -71,6 +71,17 @@ def register(op: Op) -> Op:
     return op
 
 
+def set_gradient(op: Op, rule: Gradient) -> None:
+    """Give an op its gradient rule from a layer above: that of ``cond`` and ``while``.
+
+    Raises:
+        ValueError: the op has one.
+    """
+    if op.gradient is not None:
+        raise ValueError(f"{op.name} has a gradient")
+    object.__setattr__(op, "gradient", rule)
+
+
 def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tuple[Spec, ...]:
     """The output specs, with the op, its inputs and the user's line added to any error."""
     try:

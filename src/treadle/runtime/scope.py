@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.core import errors
-from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
+from treadle.core.shapes import ANY, Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import Spec, spec_text
 
 
@@ -49,7 +49,7 @@ class Scope:
     def resolve(self, attr: Any) -> Any:
         """An attribute with its symbolic dims replaced by ints, inside tuples, lists and dicts."""
         if isinstance(attr, SymbolicDim):
-            return attr.evaluate(self.values)
+            return attr if attr == ANY else attr.evaluate(self.values)  # ANY: a list's open dim
         if isinstance(attr, tuple | list) and any(map(_may_hold_dim, attr)):
             return type(attr)([self.resolve(a) for a in attr])
         if isinstance(attr, dict):

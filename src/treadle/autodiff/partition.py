@@ -1,0 +1,228 @@
+"""Splits a traced computation and its gradient into a forward and a backward part.
+
+The nodes that depend on output gradients are the backward part; all others are forward. What the
+backward part reads of the forward part is saved, or computed again where that is cheap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from treadle.core.shapes import product, symbol_name
+from treadle.core.spec import Spec, TensorSpec
+from treadle.graph.ir import Node, Region, Value
+from treadle.graph.rewrite import attr_symbols
+from treadle.ops.lowering import Compute
+
+# Elementwise ops that cost no more than loading their result would.
+CHEAP = {
+    "const", "fill", "dim", "shape", "zeros_like", "ones_like", "list_new", "identity", "cast",
+    "stop_gradient", "conj", "add", "add_n", "subtract", "multiply", "negative", "square", "abs",
+    "sign", "maximum", "minimum", "relu", "where", "less", "less_equal", "greater", "equal",
+    "greater_equal", "not_equal", "logical_and", "logical_or", "logical_not",
+}  # fmt: skip
+_MOST_NODES = 12  # a longer chain is not called cheap
+_UNKNOWN_DIM = 64  # what a symbolic dim counts as when sizes are compared
+
+
+@dataclass
+class Partition:
+    """How a joint region is split.
+
+    Attributes:
+        forward: the nodes that the results, the saved values and effects need.
+        backward: the nodes of the gradient, the ones computed again among them.
+        saved: the values that pass from forward to backward.
+        free: the parameters that the backward part reads and that need no saving.
+    """
+
+    forward: list[Node]
+    backward: list[Node]
+    saved: list[Value]
+    free: list[Value]
+
+
+@dataclass
+class Joint:
+    """A region that computes results and, from gradients of them, gradients of parameters.
+
+    Attributes:
+        region: the nodes; its results are `forward_results` and then the gradients.
+        forward_results: how many of the results belong to the forward part.
+        unknown: the parameters that hold output gradients.
+        free: the parameters that the backward part can read without saving.
+        captured: the parameters that stand for outer tensors, with those.
+        forward_effects: the nodes with effects that belong to the forward part.
+    """
+
+    region: Region
+    forward_results: int
+    unknown: Sequence[Value]
+    free: Sequence[Value]
+    captured: Mapping[Value, Any] = field(default_factory=dict)
+    forward_effects: frozenset[Node] = frozenset()
+
+
+def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
+    """Split a joint region.
+
+    Args:
+        cheap: which forward nodes may be computed again in the backward part.
+    """
+    region = joint.region
+    backward = _backward_nodes(joint)
+    gradients = region.results[joint.forward_results :]
+    backward = _live(backward, gradients)
+    made = {v for node in backward for v in node.outputs} | set(joint.unknown)
+    needed = _unique(
+        v for v in [*(v for n in backward for v in n.inputs), *gradients] if v not in made
+    )
+    saver = _Saver(set(joint.free), cheap)
+    saved, again = saver.choose(needed)
+    inside = set(backward) | set(again)
+    both = [node for node in region.nodes if node in inside]
+    forward = [node for node in region.nodes if node not in set(backward)]
+    saved += _binders(joint, both, forward, saved)
+    forward = _live(forward, [*region.results[: joint.forward_results], *saved])
+    reads = {v for node in both for v in node.inputs} | set(gradients)
+    return Partition(forward, both, saved, [v for v in joint.free if v in reads])
+
+
+def _backward_nodes(joint: Joint) -> list[Node]:
+    """The nodes that depend on an output gradient, and effects that the gradient's code has."""
+    unknown = set(joint.unknown)
+    found = []
+    for node in joint.region.nodes:
+        late = node.has_effect and node not in joint.forward_effects
+        if late or any(v in unknown for v in node.inputs):
+            found.append(node)
+            unknown.update(node.outputs)
+    return found
+
+
+def _live(nodes: Sequence[Node], results: Iterable[Value]) -> list[Node]:
+    """The nodes that the results or effects need, in order."""
+    wanted = set(results)
+    kept = []
+    for node in reversed(nodes):
+        if node.has_effect or any(v in wanted for v in node.outputs):
+            kept.append(node)
+            wanted.update(node.inputs)
+    return kept[::-1]
+
+
+def _binders(
+    joint: Joint, backward: Sequence[Node], forward: Sequence[Node], saved: Sequence[Value]
+) -> list[Value]:
+    """Values to save because the backward part mentions a symbolic dim that only they tell."""
+    wanted = _unknown_symbols(backward, {s for v in saved for s in v.spec.symbols()})
+    if not wanted:
+        return []
+    given = {s for v in [*joint.free, *joint.unknown] for s in v.spec.symbols()}
+    smallest: dict[str, Value] = {}
+    for value in [*joint.region.params, *(v for n in forward for v in n.outputs)]:
+        for dim in value.spec.dims if isinstance(value.spec, TensorSpec) else ():
+            name = symbol_name(dim)
+            if name in wanted - given and (
+                name not in smallest or _size(value) < _size(smallest[name])
+            ):
+                smallest[name] = value
+    return [v for v in _unique(smallest.values()) if v not in saved]
+
+
+def _unknown_symbols(nodes: Sequence[Node], known: set[str]) -> set[str]:
+    """The symbols that attributes mention before any value among `nodes` has them as a dim."""
+    found: set[str] = set()
+    for node in nodes:
+        found |= attr_symbols(node.attrs) - known
+        for region in node.regions:
+            inside = {s for p in region.params for s in p.spec.symbols()}
+            found |= _unknown_symbols(region.nodes, known | inside)
+        known = known | {s for v in node.outputs for s in v.spec.symbols()}
+    return found
+
+
+def _unique(values: Iterable[Value]) -> list[Value]:
+    return list(dict.fromkeys(values))
+
+
+class _Saver:
+    """Decides for each value that the backward part needs: save it, or compute it again."""
+
+    def __init__(self, free: set[Value], cheap: Callable[[Node], bool]) -> None:
+        self.free = free
+        self.cheap = cheap
+        self.saved: dict[Value, None] = {}
+
+    def choose(self, needed: Sequence[Value]) -> tuple[list[Value], list[Node]]:
+        """(the values to save, the nodes to compute again)."""
+        chains: dict[Value, tuple[list[Node], list[Value]]] = {}
+        for value in needed:
+            if value in self.free:
+                continue
+            chain = self._chain(value)
+            if chain is None:
+                self.saved[value] = None
+            else:
+                chains[value] = chain
+        again: dict[Node, None] = {}
+        for value, (nodes, leaves) in chains.items():
+            missing = [v for v in leaves if v not in self.saved]
+            if sum(map(_size, missing)) > _size(value) or (missing and value.node is None):
+                self.saved[value] = None
+                continue
+            if len(missing) == 1 and _size(missing[0]) == _size(value):
+                self.saved[value] = None  # the same memory, and nothing to compute
+                continue
+            self.saved.update(dict.fromkeys(missing))
+            again.update(dict.fromkeys(nodes))
+        kept = [n for n in again if not all(v in self.saved for v in n.outputs)]
+        return list(self.saved), kept
+
+    def _chain(self, value: Value) -> tuple[list[Node], list[Value]] | None:
+        """The cheap nodes that lead to `value` and the values these start from; None where the
+        value itself is no result of a cheap node."""
+        nodes: dict[Node, None] = {}
+        leaves: dict[Value, None] = {}
+        todo = [value]
+        while todo:
+            at = todo.pop()
+            if at in self.free:
+                continue
+            node = at.node
+            if node is None or not (self.cheap(node) or self._reads_free_list(node)):
+                if at is value:
+                    return None
+                leaves[at] = None
+            elif node not in nodes:
+                nodes[node] = None
+                todo.extend(node.inputs)
+                if len(nodes) > _MOST_NODES:
+                    return None
+        return list(nodes), list(leaves)
+
+    def _reads_free_list(self, node: Node) -> bool:
+        return node.op.name in ("list_get", "list_length") and node.inputs[0] in self.free
+
+
+def _size(value: Value) -> int:
+    """The bytes of a value, with a guess for symbolic dims."""
+    spec: Spec = value.spec
+    return int(product([d if isinstance(d, int) else _UNKNOWN_DIM for d in spec.dims])) * (
+        spec.dtype.size
+    )
+
+
+def is_cheap(node: Node) -> bool:
+    """Whether computing a node again costs about as much as loading its result."""
+    if node.regions or node.op.effect is not None:
+        return False
+    lower = node.op.lower
+    return node.op.name in CHEAP or (isinstance(lower, Compute) and lower.kind == "view")
+
+
+def is_recomputable(node: Node) -> bool:
+    """Whether a branch may compute the node again: it is pure and no loop, matmul or the like."""
+    return node.is_pure and not node.regions and isinstance(node.op.lower, Compute | str)
