@@ -2,12 +2,58 @@
 
 from __future__ import annotations
 
-from treadle.graph.ir import Graph
+import time
+
+from treadle.graph.ir import Graph, Value, clone_region
+from treadle.graph.passes import optimize
+from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
+from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
+from treadle.runtime.schedule.build import Builder, Unsupported
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     """See `treadle.runtime.compile`."""
     options = options or Options()
-    return InterpretedExecutable(graph, "no compiler", options.check_numerics)
+    optimized = copy_graph(graph)
+    if options.passes:
+        optimize(optimized)
+    if options.interpret or options.check_numerics:
+        return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
+    try:
+        return _compile(optimized, options)
+    except (Unsupported, NotImplementedError) as unsupported:
+        return InterpretedExecutable(optimized, str(unsupported))
+    except ImportError as error:
+        return InterpretedExecutable(optimized, f"no compiler: {error}")
+
+
+def copy_graph(graph: Graph) -> Graph:
+    """A copy that may be rewritten; captures are shared."""
+    copy = Graph(graph.name)
+    mapping: dict[Value, Value] = {}
+    inner = clone_region(graph, mapping)
+    copy.params, copy.nodes, copy.results = inner.params, inner.nodes, inner.results
+    for node in copy.nodes:
+        node.region = copy
+    for param in copy.params:
+        param.producer = copy
+    copy.captures = list(graph.captures)
+    return copy
+
+
+def _compile(graph: Graph, options: Options) -> Executable:
+    from treadle.runtime.cpu.build_program import build_program
+
+    started = time.perf_counter()
+    work = copy_graph(graph)
+    add_checks(work)
+    builder = Builder(work, options.fuse)
+    block = builder.build()
+    plan = plan_memory(block)
+    planned = time.perf_counter()
+    executable = build_program(graph, work, builder, block, plan)
+    executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
+    executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
+    return executable

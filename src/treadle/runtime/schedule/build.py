@@ -14,10 +14,15 @@ from treadle.runtime.fusion.roles import Role, literal, splat
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import (
     Block, Branch, Callback, Carried, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar,
-    Loop, Operand, Place, Rename, Step,
+    Loop, Operand, Place, Step,
 )  # fmt: skip
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
-from treadle.kernel.ir import Expr, Load, const, postorder
+from treadle.kernel.ir import const
+
+
+def has_routine(node: Node) -> bool:
+    """Whether the library implements the node."""
+    return False
 
 
 class Unsupported(Exception):
@@ -33,8 +38,8 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(self, graph: Graph, has_library: Any, fusing: bool = True) -> None:
-        self.graph, self.has_library, self.fusing = graph, has_library, fusing
+    def __init__(self, graph: Graph, fusing: bool = True) -> None:
+        self.graph, self.fusing = graph, fusing
         self.names = Names()
         self.places: dict[Value, Place] = {}
         self.same: dict[Value, Value] = {}  # a register that is another one
@@ -81,12 +86,31 @@ class Builder:
         if isinstance(spec, ResourceSpec):
             self.variables[param] = number
             return
+        captured = number - len(self.graph.params) + len(self.graph.captures)
+        if captured >= 0:
+            self._bind_capture(param, self.graph.captures[captured], block)
+            return
         place = Place("argument", number, spec.dtype, spec.dims)
         self.arguments.append(place)
         if spec.rank == 0:
             block.steps.append(LoadScalar(param, place, reads=[place]))
         else:
             self.places[param] = place
+
+    def _bind_capture(self, param: Value, capture: Any, block: Block) -> None:
+        """A captured tensor never changes: it is a constant."""
+        if capture.is_symbolic:
+            raise Unsupported(f"the capture {param} is symbolic")
+        place = self.constant_place(capture._array, param.spec)
+        if param.spec.rank == 0:
+            block.steps.append(LoadScalar(param, place, reads=[place]))
+        else:
+            self.places[param] = place
+
+    def constant_place(self, array: Any, spec: Spec) -> Place:
+        place = Place("constant", len(self.constants), spec.dtype, spec.dims)
+        self.constants.append(array)
+        return place
 
     def _require_known(self, values: Sequence[Value], what: str) -> None:
         missing = unknown_symbols([v for v in values if not isinstance(v.spec, ListSpec)], self.known)
@@ -183,8 +207,7 @@ class _RegionBuilder:
         if value.spec.rank == 0 and number is not None:
             self.emit(Evaluate(value, const(number, value.spec.dtype), {}))
             return
-        place = Place("constant", len(self.program.constants), value.spec.dtype, value.spec.dims)
-        self.program.constants.append(literal(value))
+        place = self.program.constant_place(literal(value), value.spec)
         if value.spec.rank == 0:
             self.emit(LoadScalar(value, place, reads=[place]))
         else:
@@ -249,7 +272,7 @@ class _RegionBuilder:
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
-        if not self.program.has_library(node):
+        if not has_routine(node):
             return self.call(unit, "the library has no such routine")
         self.known(node)
         inputs = [self.program.operand(v) for v in node.inputs]
@@ -284,8 +307,11 @@ class _RegionBuilder:
         callback = Callback(
             node, inputs, outputs, reason, reads=_places(inputs), writes=_places(outputs)
         )
-        if node.op.name == "assert":
-            self.emit(Check(callback, reads=callback.reads))
+        if node.op.name == "check":  # its first input is the verdict on the others
+            inner = Callback(node.attrs["of"], inputs[1:], [], reads=callback.reads)
+            self.emit(Check(inputs[0], inner, reads=callback.reads))
+        elif node.op.name == "assert":
+            self.emit(Check(inputs[0], callback, reads=callback.reads))
         else:
             self.emit(callback)
 
@@ -432,5 +458,3 @@ _HANDLERS: dict[Role, Any] = {
     Role.CALL: _RegionBuilder.call,
     Role.LIST: _RegionBuilder.call,
 }
-
-__all__ = ["Builder", "Load", "Rename", "Unsupported", "Expr", "postorder"]

@@ -135,7 +135,8 @@ class _Orderer:
         """A kernel whose rows are read again after they were written must not write in place."""
         group = writer.group
         assert group is not None
-        return not group.reduced or group.rowwise
+        alone = len(self.fusion.stores[writer]) == 1
+        return not group.reduced or (group.rowwise and alone)
 
     def _precede(self, readers: Sequence[Unit], writer: Unit) -> bool:
         """Make `readers` run before `writer`; False (and no change) where that is impossible."""

@@ -92,6 +92,7 @@ class Callback(Step):
 class Check(Step):
     """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
 
+    holds: Operand
     callback: Callback
 
 

@@ -1,0 +1,137 @@
+"""Run-time checks of what NumPy implementations refuse: added to a graph before it is compiled.
+
+A kernel gives something for x // 0 or an index out of range. The checks added here call the op's
+own NumPy implementation in that case, which raises the error that eager execution raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Node, Region, Value
+from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
+from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule
+from treadle.ops.registry import Op
+from treadle.runtime.fusion.roles import Role, literal, role_of
+
+BOOL = dtypes.bool
+
+
+def _is_bad(call: LowerCall, x: Expr, *more: Expr) -> Expr:
+    zero = const(0, x.dtype)
+    match call.attrs["kind"]:
+        case "zero":
+            return apply("eq", x, zero)
+        case "negative":
+            return apply("lt", x, zero)
+        case "empty":
+            return apply("ge", x, more[0])
+    wide = cast(x, dtypes.int64)
+    above = apply("ge", wide, dim_expr(call.attrs["size"]))
+    return apply("or", apply("lt", wide, const(0, dtypes.int64)), above)
+
+
+def _any(call: LowerCall, index: Sequence[Index]) -> Expr:
+    axes = tuple(call.axis(d) for d in call.specs[0].dims)
+    return Reduce("any", axes, call.inputs[0]([as_index(a) for a in axes]))
+
+
+def _not(call: LowerCall, x: Expr) -> Expr:
+    return apply("not", x)
+
+
+BAD = Op("is_bad", lambda x, *_, **__: TensorSpec(x.dims, BOOL), lower=elementwise_rule(_is_bad))
+ANY = Op("any_bad", lambda x: TensorSpec((), BOOL), lower=Compute(_any, "reduce"))
+GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), lower=elementwise_rule(_not))
+CHECK = Op("check", lambda *_, **__: (), effect="io")  # inputs: (good, those of attrs["of"])
+
+Kind = tuple[str, int, Dim | None]  # what to look for, in which input, with which size
+
+
+def add_checks(region: Region) -> None:
+    """Put a check before every node, also in inner regions, that needs one."""
+    nodes, region.nodes = region.nodes, []
+    for node in nodes:
+        for inner in node.regions:
+            add_checks(inner)
+        kind = _wanted(node)
+        if kind is not None:
+            _insert(region, node, kind)
+        region.append(node)
+
+
+def _wanted(node: Node) -> Kind | None:
+    if role_of(node) not in (Role.SCALAR, Role.ARRAY, Role.VIEW):
+        return None
+    find = _BY_NAME.get(node.op.name)
+    if find is not None:
+        return find(node)
+    if "checks_bounds" in node.op.tags:
+        return _positions(node)
+    return None
+
+
+def _divisor(node: Node) -> Kind | None:
+    if not node.inputs[1].spec.dtype.is_integer or _never(node.inputs[1], lambda y: y == 0):
+        return None
+    return "zero", 1, None
+
+
+def _exponent(node: Node) -> Kind | None:
+    spec = node.inputs[1].spec
+    if spec.dtype.kind != "i" or _never(node.inputs[1], lambda y: y < 0):
+        return None
+    return "negative", 1, None
+
+
+def _positions(node: Node) -> Kind | None:
+    size = node.inputs[0].spec.dims[node.attrs["axis"]]
+    if isinstance(size, int) and _never(node.inputs[1], lambda i: (i < 0) | (i >= size)):
+        return None
+    return "outside", 1, size
+
+
+def _interval(node: Node) -> Kind | None:
+    return "empty", 1, None
+
+
+def _never(value: Value, bad: Callable[[Any], Any]) -> bool:
+    """Whether a constant has no such element."""
+    array = literal(value)
+    return array is not None and not np.any(bad(array))
+
+
+_BY_NAME: dict[str, Callable[[Node], Kind | None]] = {
+    "floordiv": _divisor,
+    "mod": _divisor,
+    "truncatediv": _divisor,
+    "truncatemod": _divisor,
+    "pow": _exponent,
+    "random_uniform_int": _interval,
+}
+
+
+def _insert(region: Region, node: Node, kind: Kind) -> None:
+    what, position, size = kind
+    operands = [node.inputs[position]]
+    if what == "empty":
+        operands.append(node.inputs[position + 1])
+    attrs = {"kind": what, "size": size}
+    bad = _new(region, node, BAD, operands, attrs)
+    if bad.spec.rank:
+        bad = _new(region, node, ANY, [bad], {})
+    good = _new(region, node, GOOD, [bad], {})
+    region.append(Node(CHECK, [good, *node.inputs], {"of": node}, (), (), node.origin))
+
+
+def _new(
+    region: Region, near: Node, op: Op, inputs: Sequence[Value], attrs: dict[str, Any]
+) -> Value:
+    spec = op.infer(*(v.spec for v in inputs), **attrs)
+    return region.append(Node(op, inputs, attrs, [spec], (), near.origin)).outputs[0]  # type: ignore[list-item]

@@ -1,0 +1,144 @@
+"""From a schedule to a NativeExecutable: emits, compiles, and binds everything with an address."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+from treadle.core.shapes import Dim, product
+from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.graph.ir import Graph, Region
+from treadle.ops.state import Variable
+from treadle.runtime.abi import c_function, layout
+from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.program import Emitter, Signature
+from treadle.runtime.cpu.program_steps import emit_block
+from treadle.runtime.cpu.target import host
+from treadle.runtime.memory.plan import Plan
+from treadle.runtime.native import NativeExecutable, Program
+from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
+from treadle.runtime.schedule.state import handles_touched
+from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop
+from treadle.runtime.symbols import broadcast_guards, symbol_sources
+
+SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
+
+
+def build_program(
+    graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
+) -> NativeExecutable:
+    """Compile a schedule.
+
+    Args:
+        graph: the optimized graph, which is interpreted where shapes broadcast unexpectedly.
+        work: the copy of it that `block` is the schedule of.
+    """
+    signature = _signature(work, builder)
+    written = sorted(_written(work, builder))
+    releases = _is_long(block)
+    emitter = Emitter(
+        host(), block, plan, signature, list(broadcast_guards(work)), written, releases
+    )
+    text = emitter.emit(emit_block, layout())
+    loaded = jit().load(text)
+    callbacks = None
+    if emitter.callbacks:
+        callbacks = Callbacks(
+            emitter.callbacks, [s.name for s in signature.symbols],  # type: ignore[arg-type]
+            signature.words - len(signature.symbols),
+            lambda handle: _variable(graph, builder.variables[handle]),
+            lambda: [_variable(graph, n) for n in written],
+        )  # fmt: skip
+    program = Program(
+        signature, emitter.table, loaded.address("entry") if layout() else 0,
+        loaded.address("run"), _Words(graph, builder, callbacks), callbacks, written, releases,
+        _uses_lists(work),
+        {
+            "schedule": lambda: schedule_text(block, plan),
+            "kernels": lambda: kernels_text(block),
+            "llvm": lambda: text,
+            "assembly": lambda: jit().assembly(text),
+        },
+        {
+            "kernels": sum(isinstance(s, Launch) for s in all_steps(block)),
+            "workspace_bytes": plan.static_bytes,
+            "callbacks": len(emitter.callbacks),
+        },
+        [loaded, callbacks],
+    )  # fmt: skip
+    return NativeExecutable(graph, program)
+
+
+def _signature(work: Graph, builder: Builder) -> Signature:
+    first_capture = len(work.params) - len(work.captures)
+    arrays = [p.number for p in builder.arguments]
+    cells = [
+        i for i, p in enumerate(work.params[:first_capture]) if isinstance(p.spec, ResourceSpec)
+    ]
+    return Signature(arrays, cells, len(work.results), symbol_sources(work.params))
+
+
+def _variable(graph: Graph, number: int) -> Variable:
+    capture = graph.captures[number - len(graph.params) + len(graph.captures)]
+    assert isinstance(capture, Variable)
+    return capture
+
+
+def _written(region: Region, builder: Builder) -> set[int]:
+    """Numbers of the variables that the program itself assigns."""
+    found = set()
+    for node in region.walk():
+        if node.op.name == "assign_variable":
+            found.update(builder.variables[h] for h, w in handles_touched(node) if w and h in builder.variables)
+    return found
+
+
+def _is_long(block: Block) -> bool:
+    """Whether the GIL is worth releasing: loops, unknown sizes, or much work."""
+    total = 0
+    for step in all_steps(block):
+        if isinstance(step, Loop):
+            return True
+        work = _work(step)
+        if not isinstance(work, int):
+            return True
+        total += work
+    return total > SHORT_WORK
+
+
+def _work(step: object) -> Dim:
+    if isinstance(step, Launch):
+        if step.extent is not None:
+            return step.extent
+        return product(a.extent for a in step.kernel.axes)
+    if isinstance(step, LibraryCall):
+        return product(product(o.value.spec.dims) for o in step.inputs) 
+    return 0
+
+
+def _uses_lists(work: Graph) -> bool:
+    return any(isinstance(v.spec, ListSpec) for node in work.walk() for v in node.outputs)
+
+
+class _Words:
+    """The words of the state table."""
+
+    def __init__(self, graph: Graph, builder: Builder, callbacks: Callbacks | None) -> None:
+        self.graph, self.builder, self.callbacks = graph, builder, callbacks
+
+    def __call__(self, kind: str, key: Any) -> int:
+        if kind == "fixed":
+            return self._fixed(key)
+        if kind == "constant":
+            return int(self.builder.constants[key].ctypes.data)
+        assert kind == "cell"
+        return ctypes.addressof(_variable(self.graph, key).cell())
+
+    def _fixed(self, name: str) -> int:
+        if name == "callback":
+            return 0 if self.callbacks is None else self.callbacks.address
+        if name == "parallel":
+            return 0
+        return c_function(name)

@@ -1,0 +1,338 @@
+"""A whole schedule as one native function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Value
+from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
+from treadle.runtime.cpu.program_state import StateTable, fixed
+from treadle.runtime.cpu.target import Target
+from treadle.runtime.memory.plan import ALIGNMENT, Plan
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
+from treadle.runtime.symbols import SymbolSource
+
+# What `run` returns. Positive: the number of a failure.
+DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE, NO_MEMORY = 0, -1, -2, -3, -4
+
+STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
+
+STORED = {
+    dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half",
+    dtypes.bfloat16: "bfloat", dtypes.int8: "i8", dtypes.int16: "i16", dtypes.int32: "i32",
+    dtypes.int64: "i64", dtypes.uint8: "i8", dtypes.uint16: "i16", dtypes.uint32: "i32",
+    dtypes.uint64: "i64", dtypes.bool: "i8",
+}  # fmt: skip
+
+
+def register_type(dtype: DType) -> str:
+    """The LLVM type of a rank-0 value in a register; in memory a bool is a byte."""
+    return "i1" if dtype is dtypes.bool else STORED[dtype]
+
+
+@dataclass
+class Signature:
+    """How a program is called.
+
+    Attributes:
+        arguments: numbers of the array parameters, in frame order.
+        cells: numbers of the variables that are passed at the call.
+        outputs: how many result arrays.
+        symbols: where the symbolic dims come from.
+    """
+
+    arguments: list[int]
+    cells: list[int]
+    outputs: int
+    symbols: list[SymbolSource] = field(default_factory=list)
+
+    @property
+    def words(self) -> int:
+        """Words of a frame: addresses of arguments, cells and outputs, then the symbols."""
+        return len(self.arguments) + len(self.cells) + self.outputs + len(self.symbols)
+
+
+class Emitter:
+    """Emits ``i64 @run(ptr %state, ptr %frame)``; `program_*` modules add the kinds of steps."""
+
+    def __init__(
+        self, target: Target, block: Block, plan: Plan, signature: Signature,
+        guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool,
+    ) -> None:  # fmt: skip
+        self.module = Module(target)
+        self.fn = Function(self.module)
+        self.table = StateTable()
+        self.block, self.plan, self.signature = block, plan, signature
+        self.guards, self.written = guards, written
+        self.releases = releases
+        self.registers: dict[Value, str] = {}
+        self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
+        self.symbols: dict[str, str] = {}
+        self.slots: dict[Value, str] = {}
+        self.slot_words: list[Word] = []
+        self.workspace = ""
+        self.size: Word = 0
+        self.callbacks: list[Step] = []
+        self.scratch_words = 0
+
+    # ---- the function as a whole
+    def emit(self, steps: Callable[[Emitter, Block], None], layout: Layout | None) -> str:
+        """The text of the program's module."""
+        fn = self.fn
+        self.status = fn.alloca("i64, align 8")
+        self.record = fn.alloca(f"[{RECORD_WORDS} x i64], align 8")
+        fn.emit(f"store i64 {DONE}, ptr {self.status}")
+        self._read_frame()
+        self._check_shapes()
+        self._check_writable()
+        self._take_workspace()
+        if self.releases:
+            self._release_gil()
+        steps(self, self.block)
+        fn.branch("exit")
+        fn.label("exit")
+        if self.releases:
+            self._take_gil()
+        self._give_workspace()
+        fn.emit(f"ret i64 {fn.value(f'load i64, ptr {self.status}')}")
+        fn.define("run", "i64 @{}(ptr %state, ptr %frame)")
+        if any(isinstance(s, Loop) for s in all_steps(self.block)):
+            add_poll(self.module)
+        if layout is not None:
+            self._entry(layout)
+        return self.module.text()
+
+    def fail_if(self, condition: str, status: int | str) -> None:
+        """Leave the program with a status where an i1 holds."""
+        fn = self.fn
+        k = fn.unique()
+        fn.emit(f"br i1 {condition}, label %fail{k}, label %go{k}, !prof !1")
+        fn.label(f"fail{k}")
+        fn.emit(f"store i64 {status}, ptr {self.status}")
+        fn.branch("exit")
+        fn.label(f"go{k}")
+
+    # ---- the state table
+    def state_word(self, kind: str, key: object) -> str:
+        position = self.table.position(kind, key)  # type: ignore[arg-type]
+        return self._table_load(position)
+
+    def fixed_word(self, name: str) -> str:
+        return self._table_load(fixed(name))
+
+    def _table_load(self, position: int) -> str:
+        return self.fn.value(f"load ptr, ptr {self.fn.offset('%state', position, 'ptr')}")
+
+    # ---- prologue and epilogue
+    def _read_frame(self) -> None:
+        signature, fn = self.signature, self.fn
+        position = 0
+        for kind, numbers in (
+            ("argument", signature.arguments), ("cell", signature.cells),
+            ("output", range(signature.outputs)),
+        ):  # fmt: skip
+            for number in numbers:
+                self.frame_words[kind, number] = fn.load_word("%frame", position, "ptr")
+                position += 1
+        for source in signature.symbols:
+            self.symbols[source.name] = fn.load_word("%frame", position)
+            position += 1
+
+    @property
+    def frame_words(self) -> dict[tuple[str, int], str]:
+        return self.__dict__.setdefault("_frame_words", {})
+
+    def dim(self, dim: Dim) -> Word:
+        return self.fn.dim(dim, self.symbols.__getitem__)
+
+    def _check_shapes(self) -> None:
+        for a, b in self.guards:
+            differs = self.fn.compare("ne", self.dim(a), self.dim(b))
+            if isinstance(differs, str):
+                self._return_if(differs, WRONG_SHAPE)
+
+    def _check_writable(self) -> None:
+        for number in self.written:
+            cell = self.cell(number)
+            shared = self.fn.value(f"load i64, ptr {self.fn.offset(cell, 1, 'i64')}")
+            self._return_if(self.fn.value(f"icmp ne i64 {shared}, 0"), NOT_WRITABLE)
+
+    def _return_if(self, condition: str, status: int) -> None:
+        """Return before anything was taken."""
+        fn = self.fn
+        k = fn.unique()
+        fn.emit(f"br i1 {condition}, label %leave{k}, label %stay{k}, !prof !1")
+        fn.label(f"leave{k}")
+        fn.emit(f"ret i64 {status}")
+        fn.label(f"stay{k}")
+
+    def _take_workspace(self) -> None:
+        fn, plan = self.fn, self.plan
+        size: Word = plan.static_bytes
+        self.slot_offsets: list[Word] = []
+        for dim in plan.slot_sizes:
+            self.slot_offsets.append(size)
+            padded = fn.add(self.dim(dim), ALIGNMENT - 1)
+            aligned = fn.value(f"and i64 {padded}, {-ALIGNMENT}")
+            size = fn.add(size, aligned)
+        self.size = size
+        self.on_stack = isinstance(size, int) and size <= STACK_BYTES
+        if size == 0:
+            self.workspace = "null"
+        elif self.on_stack:
+            self.workspace = fn.alloca(f"[{size} x i8], align {ALIGNMENT}")
+        else:
+            self._define_workspace()
+            self.workspace = fn.value(f"call ptr @take_workspace(ptr %state, i64 {size})")
+            self._return_if(fn.value(f"icmp eq ptr {self.workspace}, null"), NO_MEMORY)
+
+    def _give_workspace(self) -> None:
+        if self.size != 0 and not self.on_stack:
+            self.fn.emit(f"call void @give_workspace(ptr %state, ptr {self.workspace})")
+
+    def _define_workspace(self) -> None:
+        self.module.define("workspace", _WORKSPACE)
+
+    def _release_gil(self) -> None:
+        fn = self.fn
+        save = self.fixed_word("PyEval_SaveThread")
+        thread = fn.value(f"call ptr {save}()")
+        fn.emit(f"store ptr {thread}, ptr {self.record}")
+        last, period = (fn.offset(self.record, i, "i64") for i in (1, 2))
+        if any(isinstance(s, Loop) for s in all_steps(self.block)):
+            fn.emit(f"store i64 {fn.value('call i64 @clock_ns(ptr %state)')}, ptr {last}")
+        fn.emit(f"store i64 {PERIOD_NS}, ptr {period}")
+
+    def _take_gil(self) -> None:
+        restore = self.fixed_word("PyEval_RestoreThread")
+        thread = self.fn.value(f"load ptr, ptr {self.record}")
+        self.fn.emit(f"call void {restore}(ptr {thread})")
+
+    def _entry(self, layout: Layout) -> None:
+        """``i64 @entry(state, arguments and outputs as ndarray objects)``."""
+        signature = self.signature
+        if signature.cells:
+            return
+        fn = Function(self.module)
+        count = len(signature.arguments) + signature.outputs
+        frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
+        for i in range(count):
+            data = fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr %o{i}, i64 {layout.data}')}")
+            fn.emit(f"store ptr {data}, ptr {fn.offset(frame, i, 'ptr')}")
+        order = {number: i for i, number in enumerate(signature.arguments)}
+        for i, source in enumerate(signature.symbols):
+            array = f"%o{order[source.argument]}"
+            dims = fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr {array}, i64 {layout.dims}')}")
+            size = fn.value(f"load i64, ptr {fn.offset(dims, source.axis, 'i64')}")
+            fn.emit(f"store i64 {size}, ptr {fn.offset(frame, count + i, 'i64')}")
+        fn.emit(f"ret i64 {fn.value(f'call i64 @run(ptr %state, ptr {frame})')}")
+        objects = "".join(f", ptr %o{i}" for i in range(count))
+        fn.define("entry", "i64 @{}(ptr %state" + objects + ")")
+
+    # ---- where things are
+    def cell(self, number: int) -> str:
+        """The address of a variable's cell."""
+        passed = self.frame_words.get(("cell", number))
+        return passed if passed is not None else self.state_word("cell", number)
+
+    def pointer(self, place: Place) -> str:
+        """The address of a place."""
+        known = self.pointers.get(place)
+        if known is not None:
+            return known
+        if place.kind in ("argument", "output"):
+            return self.frame_words[place.kind, place.number]
+        if place.kind == "constant":
+            return self.state_word("constant", place.number)
+        if place.kind == "variable":
+            return self.fn.value(f"load ptr, ptr {self.cell(place.number)}")
+        offset: Word = (
+            self.plan.offsets[place]
+            if place in self.plan.offsets
+            else self.slot_offsets[self.plan.slots[place]]
+        )
+        return self.fn.offset(self.workspace, offset, "i8")
+
+    def slot(self, value: Value) -> str:
+        """Memory for a rank-0 value."""
+        if value not in self.slots:
+            self.slots[value] = self.fn.alloca("i64, align 8")
+        return self.slots[value]
+
+    def operand_pointer(self, operand: Operand) -> str:
+        """The address of an operand; a register is stored first."""
+        if operand.place is not None:
+            return self.pointer(operand.place)
+        slot = self.slot(operand.value)
+        self.store_scalar(self.registers[operand.value], operand.value.spec.dtype, slot)
+        return slot
+
+    # ---- rank-0 values in memory
+    def load_scalar(self, pointer: str, dtype: DType) -> str:
+        loaded = self.fn.value(f"load {STORED[dtype]}, ptr {pointer}")
+        return self.fn.value(f"icmp ne i8 {loaded}, 0") if dtype is dtypes.bool else loaded
+
+    def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
+        if dtype is dtypes.bool:
+            register = self.fn.value(f"zext i1 {register} to i8")
+        self.fn.emit(f"store {STORED[dtype]} {register}, ptr {pointer}")
+
+
+_WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{
+entry:
+  %word = atomicrmw xchg ptr %state, i64 0 acquire
+  %none = icmp eq i64 %word, 0
+  br i1 %none, label %new, label %old
+old:
+  %base = inttoptr i64 %word to ptr
+  %has = load i64, ptr %base
+  %fits = icmp uge i64 %has, %size
+  br i1 %fits, label %take, label %drop
+take:
+  %p = getelementptr i8, ptr %base, i64 {ALIGNMENT}
+  ret ptr %p
+drop:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %base)
+  br label %new
+new:
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %padded = add i64 %size, {2 * ALIGNMENT - 1}
+  %total = and i64 %padded, {-ALIGNMENT}
+  %fresh = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %out, label %good
+out:
+  ret ptr null
+good:
+  store i64 %size, ptr %fresh
+  %q = getelementptr i8, ptr %fresh, i64 {ALIGNMENT}
+  ret ptr %q
+}}
+
+define internal void @give_workspace(ptr %state, ptr %p) noinline #0 {{
+entry:
+  %base = getelementptr i8, ptr %p, i64 {-ALIGNMENT}
+  %word = ptrtoint ptr %base to i64
+  %before = atomicrmw xchg ptr %state, i64 %word release
+  %none = icmp eq i64 %before, 0
+  br i1 %none, label %done, label %drop
+drop:
+  %other = inttoptr i64 %before to ptr
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %other)
+  br label %done
+done:
+  ret void
+}}
+"""

@@ -1,0 +1,129 @@
+"""Branches and loops of a program: native control flow, rank-0 values as phis."""
+
+from __future__ import annotations
+
+from treadle.core.spec import ListSpec
+from treadle.graph.ir import Value
+from treadle.runtime.cpu.program import RAISED, Emitter, register_type
+from treadle.runtime.cpu.program_steps import copy_array, emit_block
+from treadle.runtime.schedule.steps import Branch, Carried, Loop, Operand
+
+
+def value_type(value: Value) -> str:
+    """The LLVM type of a register: lists are handles."""
+    return "i64" if isinstance(value.spec, ListSpec) else register_type(value.spec.dtype)
+
+
+def emit_branch(emitter: Emitter, step: Branch) -> None:
+    """``if`` with a phi for every rank-0 result; arrays were written by the branches."""
+    fn = emitter.fn
+    k = fn.unique()
+    predicate = emitter.registers[step.predicate.value]
+    fn.emit(f"br i1 {predicate}, label %then{k}, label %else{k}")
+    ends: list[tuple[list[str], str]] = []
+    for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
+        fn.label(label)
+        emit_block(emitter, block)
+        values = [
+            emitter.registers[o.value] if out.place is None else ""
+            for o, out in zip(block.results, step.results, strict=True)
+        ]
+        ends.append((values, fn.block))
+        fn.branch(f"join{k}")
+    fn.label(f"join{k}")
+    for i, out in enumerate(step.results):
+        if out.place is None:
+            pairs = ", ".join(f"[{values[i]}, %{block}]" for values, block in ends)
+            kind = value_type(out.value)
+            emitter.registers[out.value] = fn.value(f"phi {kind} {pairs}")
+
+
+def emit_loop(emitter: Emitter, step: Loop) -> None:
+    """A loop: the condition in its header, a poll for signals on the way back."""
+    fn = emitter.fn
+    k = fn.unique()
+    counter = fn.alloca("i64, align 8")
+    fn.entry.append(f"  store i64 1, ptr {counter}")
+    starts = [_start(emitter, c) for c in step.carried]
+    first = fn.value(f"load i64, ptr {counter}")
+    fn.branch(f"pre{k}")
+    fn.label(f"pre{k}")
+    fn.branch(f"head{k}")
+    fn.label(f"head{k}")
+    mark = len(fn.lines)
+    names = _declare(emitter, step, k)
+    emit_block(emitter, step.condition)
+    (test,) = step.condition.results
+    fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
+    fn.label(f"body{k}")
+    emit_block(emitter, step.body)
+    ends = [_end(emitter, c, o, n) for c, o, n in
+            zip(step.carried, step.body.results, names, strict=True)]
+    _poll(emitter, counter, k)
+    fn.emit(f"br label %head{k}")
+    phis = [f"  %count{k} = phi i64 [{first}, %pre{k}], [%next{k}, %latch{k}]"]
+    for begin, end, group in zip(starts, ends, names, strict=True):
+        for (kind, name), a, b in zip(group, begin, end, strict=True):
+            phis.append(f"  {name} = phi {kind} [{a}, %pre{k}], [{b}, %latch{k}]")
+    fn.lines[mark:mark] = phis
+    fn.label(f"exit{k}")
+
+
+def _register(emitter: Emitter, operand: Operand) -> str:
+    return emitter.registers[operand.value]
+
+
+def _start(emitter: Emitter, carried: Carried) -> list[str]:
+    """The values on entry: a register; nothing for an array updated in place; two buffers."""
+    if carried.place is None:
+        return [emitter.registers[carried.start.value]]
+    if carried.other is None:
+        copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
+        return []
+    a, b = (emitter.pointer(p) for p in carried.place.parts)
+    copy_array(emitter, carried.start, a, carried.place)
+    return [a, b]
+
+
+def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
+    """Names for the phis, as (type, name) pairs, and the bindings inside the loop."""
+    names = []
+    for i, carried in enumerate(step.carried):
+        if carried.place is None:
+            name = f"%x{k}.{i}"
+            emitter.registers[carried.param] = name
+            names.append([(value_type(carried.param), name)])
+        elif carried.other is None:
+            names.append([])
+        else:
+            pair = [("ptr", f"%now{k}.{i}"), ("ptr", f"%new{k}.{i}")]
+            emitter.pointers[carried.place] = pair[0][1]
+            emitter.pointers[carried.other] = pair[1][1]
+            names.append(pair)
+    return names
+
+
+def _end(
+    emitter: Emitter, carried: Carried, result: Operand, names: list[tuple[str, str]]
+) -> list[str]:
+    """The values for the next iteration; the halves of a pair change roles."""
+    if carried.place is None:
+        return [emitter.registers[result.value]]
+    return [names[1][1], names[0][1]] if names else []
+
+
+def _poll(emitter: Emitter, counter: str, k: int) -> None:
+    """Count down; at zero ask whether a signal came."""
+    fn = emitter.fn
+    fn.emit(f"%left{k} = sub i64 %count{k}, 1")
+    fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
+    before = fn.block
+    fn.emit(f"br i1 %zero{k}, label %poll{k}, label %latch{k}, !prof !1")
+    fn.label(f"poll{k}")
+    polled = fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {counter})")
+    bad = fn.value(f"icmp slt i64 {polled}, 0")
+    emitter.fail_if(bad, RAISED)
+    after = fn.block
+    fn.branch(f"latch{k}")
+    fn.label(f"latch{k}")
+    fn.emit(f"%next{k} = phi i64 [%left{k}, %{before}], [{polled}, %{after}]")

@@ -1,0 +1,220 @@
+"""NativeExecutable: a compiled program and the Python function that calls it."""
+
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from treadle.core.shapes import Dim, SymbolicDim
+from treadle.core.spec import ResourceSpec, Spec
+from treadle.graph.ir import Graph
+from treadle.ops.state import Variable
+from treadle.runtime.abi import c_function, layout
+from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.cpu.program import (
+    DONE, NO_MEMORY, NOT_WRITABLE, RAISED, WRONG_SHAPE, Signature,
+)  # fmt: skip
+from treadle.runtime.cpu.program_state import StateTable
+from treadle.runtime.executable import Executable
+
+_ATTEMPTS = 100
+
+
+@dataclass
+class Program:
+    """What the compiler hands over.
+
+    Attributes:
+        entry: address of ``entry(state, objects...)``, 0 where arrays are passed by address.
+        run: address of ``run(state, frame)``.
+        words: fills the state table: (kind, key) -> address.
+        written: numbers of the parameters that are variables written in place.
+        keep: objects that own what the table points to.
+    """
+
+    signature: Signature
+    table: StateTable
+    entry: int
+    run: int
+    words: Callable[[str, Any], int]
+    callbacks: Callbacks | None
+    written: list[int]
+    releases_gil: bool
+    uses_lists: bool
+    texts: dict[str, Callable[[], str]]
+    counters: dict[str, int]
+    keep: list[Any] = field(default_factory=list)
+
+
+class NativeExecutable(Executable):
+    """Runs a compiled program.
+
+    Attributes:
+        output_specs: the specs of the results.
+        run: takes a value for every parameter; see `Executable.run`.
+    """
+
+    mode = "native"
+
+    def __init__(self, graph: Graph, program: Program) -> None:
+        super().__init__(graph)
+        self.program = program
+        self.counters = program.counters
+        self.output_specs: list[Spec] = [v.spec for v in graph.results]
+        self._state = self._fill_state()
+        weakref.finalize(self, _free_workspace, self._state)
+        self._slots = [i for i, p in enumerate(graph.params) if isinstance(p.spec, ResourceSpec)]
+        self.call = self._entry()
+        self.run = self._write_run()  # type: ignore[method-assign]
+
+    @property
+    def stages(self) -> dict[str, str]:
+        return {"graph": str(self.graph)} | {n: text() for n, text in self.program.texts.items()}
+
+    # -- what native code needs --------------------------------------------------------------
+
+    def _fill_state(self) -> Any:
+        table = self.program.table
+        state = (ctypes.c_int64 * len(table.keys))()
+        for (kind, key), position in table.keys.items():
+            state[position] = 0 if position == 0 else self.program.words(kind, key)
+        return state
+
+    def _entry(self) -> Any:
+        """``call(state, *arrays and outputs)``: the native entry, or its portable stand-in."""
+        signature = self.program.signature
+        count = len(signature.arguments) + signature.outputs
+        if self.program.entry and layout() is not None and count <= 500:
+            objects = [ctypes.py_object] * count
+            kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *objects)
+            return kind(self.program.entry)
+        return self._by_address
+
+    def _by_address(self, state: Any, *values: Any) -> int:
+        """Run with a frame of addresses (variables that are arguments come after the arrays)."""
+        signature = self.program.signature
+        frame = (ctypes.c_int64 * max(signature.words, 1))()
+        for i, value in enumerate(values):
+            frame[i] = (
+                ctypes.addressof(value.cell())
+                if isinstance(value, Variable)
+                else value.ctypes.data
+            )
+        order = {number: i for i, number in enumerate(signature.arguments)}
+        for i, source in enumerate(signature.symbols):
+            frame[len(values) + i] = values[order[source.argument]].shape[source.axis]
+        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
+        return int(kind(self.program.run)(state, ctypes.addressof(frame)))
+
+    # -- the Python side of a call -----------------------------------------------------------
+
+    def _write_run(self) -> Callable[[Sequence[Any]], list[Any]]:
+        """A function written for this program: makes the results, calls, looks at the status."""
+        signature = self.program.signature
+        names = [f"a{i}" for i in range(len(self.graph.params))]
+        outputs = [f"o{i}" for i in range(signature.outputs)]
+        scope: dict[str, Any] = {
+            "empty": np.empty, "call": self.call, "failed": self._failed,
+            "state": ctypes.c_void_p(ctypes.addressof(self._state)),
+        }  # fmt: skip
+        body = [f"{', '.join(names)}, = arrays"] if names else []
+        body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
+        for name, spec in zip(outputs, self.output_specs, strict=True):
+            scope[f"d_{name}"] = spec.dtype.np_dtype
+            body.append(f"{name} = empty({_shape_source(spec)}, d_{name})")
+        passed = [f"a{i}" for i in (*signature.arguments, *signature.cells)] + outputs
+        call = f"status = call({', '.join(['state', *passed])})"
+        body += self._around(call, scope, names)
+        body.append("if status:")
+        body.append(f"    return failed(status, arrays, [{', '.join(passed)}], {len(outputs)})")
+        body.append(f"return [{', '.join(outputs)}]")
+        source = "def run(arrays):\n" + "\n".join(f"    {line}" for line in body)
+        exec(compile(source, f"<treadle run of {self.graph.name}>", "exec"), scope)
+        run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
+        return run
+
+    def _used_symbols(self) -> list[Any]:
+        used = set().union(*(s.symbols() for s in self.output_specs))
+        return [s for s in self.program.signature.symbols if s.name in used]
+
+    def _around(self, call: str, scope: dict[str, Any], names: list[str]) -> list[str]:
+        """The call, with variables' buffers held while the GIL is released, and lists."""
+        lines = []
+        if self.program.releases_gil and self._slots:
+            held = ", ".join(f"a{i}._array" for i in self._slots)
+            lines.append(f"held = ({held},)  # another thread may replace them meanwhile")
+        if not self.program.uses_lists:
+            return [*lines, call]
+        assert self.program.callbacks is not None
+        scope["enter"], scope["leave"] = self.program.callbacks.enter, self.program.callbacks.leave
+        return [*lines, "enter()", "try:", f"    {call}", "finally:", "    leave()"]
+
+    def _failed(
+        self, status: int, arrays: Sequence[Any], passed: list[Any], outputs: int
+    ) -> list[Any]:
+        """What to do about a status other than success."""
+        for _ in range(_ATTEMPTS):
+            if status != NOT_WRITABLE:
+                break
+            for number in self.program.written:
+                arrays[number].make_writable()
+            status = self._again(passed)
+        if status == DONE:
+            return passed[len(passed) - outputs :]
+        if status == WRONG_SHAPE:
+            from treadle.runtime import interpreter
+
+            return interpreter.run(self.graph, arrays)
+        if status == RAISED and self.program.callbacks is not None:
+            raise self.program.callbacks.take_failure()
+        if status == NO_MEMORY:
+            raise MemoryError(f"{self.graph.name}: no memory for the workspace")
+        raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
+
+    def _again(self, passed: list[Any]) -> int:
+        state = ctypes.c_void_p(ctypes.addressof(self._state))
+        callbacks = self.program.callbacks
+        if not self.program.uses_lists or callbacks is None:
+            return int(self.call(state, *passed))
+        callbacks.enter()
+        try:
+            return int(self.call(state, *passed))
+        finally:
+            callbacks.leave()
+
+
+def _shape_source(spec: Spec) -> str:
+    dims = [_dim_source(d) for d in spec.dims]
+    return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
+
+
+def _dim_source(dim: Dim) -> str:
+    """A dim as a Python expression over its symbols."""
+    if not isinstance(dim, SymbolicDim):
+        return str(dim)
+    return " + ".join(
+        "*".join([str(c), *(_atom_source(a) for a in monomial)]) for monomial, c in dim.terms
+    )
+
+
+def _atom_source(atom: Any) -> str:
+    if isinstance(atom, str):
+        return atom
+    operation, a, b = atom
+    left, right = f"({_dim_source(a)})", f"({_dim_source(b)})"
+    if operation in ("max", "min"):
+        return f"{operation}({left}, {right})"
+    return f"({left} {'//' if operation == 'floordiv' else '%'} {right})"
+
+
+def _free_workspace(state: Any) -> None:
+    """Give the idle workspace back when the program goes."""
+    address, state[0] = state[0], 0
+    if address:
+        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(c_function("free"))
+        free(address)

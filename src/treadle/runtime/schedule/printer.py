@@ -1,0 +1,119 @@
+"""The schedule and its memory plan as readable text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.core.shapes import Dim
+from treadle.core.spec import spec_text
+from treadle.kernel.printer import kernel_hash, kernel_text
+from treadle.runtime.memory.plan import Plan
+from treadle.runtime.schedule.steps import (
+    Block, Branch, Callback, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar, Loop, Operand,
+    Place, Step,
+)  # fmt: skip
+
+
+def schedule_text(block: Block, plan: Plan) -> str:
+    """One line a step, indented inside branches and loops; then where the temporaries are."""
+    lines = [*_Printer().block(block, 0), "", *_memory(plan)]
+    return "\n".join(lines)
+
+
+def kernels_text(block: Block) -> str:
+    """Every kernel of the schedule, each once."""
+    texts: dict[str, str] = {}
+    for step in all_steps(block):
+        if isinstance(step, Launch):
+            texts.setdefault(kernel_hash(step.kernel), kernel_text(step.kernel))
+    return "\n\n".join(f"; {name}\n{text}" for name, text in texts.items())
+
+
+def all_steps(block: Block) -> Iterator[Step]:
+    """The steps of a block and of the blocks inside it, in order."""
+    for step in block.steps:
+        yield step
+        if isinstance(step, Branch):
+            yield from all_steps(step.then)
+            yield from all_steps(step.otherwise)
+        elif isinstance(step, Loop):
+            yield from all_steps(step.condition)
+            yield from all_steps(step.body)
+
+
+def operand_text(operand: Operand) -> str:
+    name = f"%{operand.value.name}"
+    return name if operand.place is None else f"{name}@{operand.place}"
+
+
+def _listed(operands: list[Operand]) -> str:
+    return ", ".join(map(operand_text, operands))
+
+
+class _Printer:
+    def block(self, block: Block, depth: int) -> list[str]:
+        return [line for step in block.steps for line in self.step(step, depth)]
+
+    def step(self, step: Step, depth: int) -> list[str]:
+        pad = "  " * depth
+        if isinstance(step, Branch):
+            return [
+                f"{pad}if {operand_text(step.predicate)} -> {_listed(step.results)}",
+                *self.block(step.then, depth + 1),
+                f"{pad}  gives {_listed(step.then.results)}",
+                f"{pad}else",
+                *self.block(step.otherwise, depth + 1),
+                f"{pad}  gives {_listed(step.otherwise.results)}",
+            ]
+        if isinstance(step, Loop):
+            carried = ", ".join(
+                f"%{c.param.name}{'' if c.place is None else f'@{c.place}'} = "
+                f"{operand_text(c.start)}"
+                for c in step.carried
+            )
+            return [
+                f"{pad}loop {carried}",
+                *self.block(step.condition, depth + 1),
+                f"{pad}while {_listed(step.condition.results)}",
+                *self.block(step.body, depth + 1),
+                f"{pad}  next {_listed(step.body.results)}",
+            ]
+        return [pad + _line(step)]
+
+
+def _line(step: Step) -> str:
+    match step:
+        case Launch():
+            size = "" if step.extent is None else f" n={step.extent}"
+            return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
+        case Evaluate():
+            return f"%{step.value.name} = {step.expr}"
+        case LibraryCall():
+            return f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
+        case Callback():
+            why = f"  ; {step.reason}" if step.reason else ""
+            call = f"python {step.node.op.name}({_listed(step.inputs)})"
+            return f"{_listed(step.outputs)} = {call}{why}" if step.outputs else call + why
+        case Check():
+            return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
+        case Copy():
+            return f"copy {operand_text(step.source)} -> {step.target}"
+        case LoadScalar():
+            return f"%{step.value.name} = load {step.source}"
+    return type(step).__name__.lower()
+
+
+def _memory(plan: Plan) -> list[str]:
+    lines = [f"workspace: {plan.static_bytes} bytes" + _sizes(plan.slot_sizes)]
+    for place, interval in plan.live.items():
+        where = f"+{plan.offsets[place]}" if place in plan.offsets else f"slot {plan.slots[place]}"
+        spec = f"{place.dtype.short}[{', '.join(map(str, place.dims))}]"
+        lines.append(f"  {place}: {spec} at {where}, steps {interval.first}-{interval.last}")
+    return lines
+
+
+def _sizes(sizes: list[Dim]) -> str:
+    return "".join(f" + {s}" for s in sizes)
+
+
+__all__ = ["all_steps", "kernels_text", "operand_text", "schedule_text", "spec_text", "Place"]
