@@ -223,6 +223,16 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
             from_logits=from_logits, ignore_class=ignore_class, axis=axis,
         )  # fmt: skip
 
+    def __call__(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> td.Tensor:
+        ignored = self._settings["ignore_class"]
+        if ignored is None or self.reduction != "sum_over_batch_size":
+            return super().__call__(y_true, y_pred, sample_weight)
+        # The mean is over the examples that count.
+        losses = td.convert_to_tensor(self.call(y_true, y_pred))
+        total = reduce_weighted(losses, sample_weight, "sum")
+        labels = td.reshape(td.convert_to_tensor(y_true), td.shape(losses))
+        return td.math.divide_no_nan(total, td.reduce_sum(td.cast(labels != ignored, losses.dtype)))
+
 
 class CategoricalCrossentropy(LossFunctionWrapper):
     """Cross-entropy against distributions."""
