@@ -18,6 +18,7 @@ from treadle.ops.families import require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.selection import where
+from treadle.ops.softmax import wide
 
 _SELU_ALPHA = 1.6732632423543772
 _SELU_SCALE = 1.0507009873554805
@@ -45,8 +46,8 @@ def _activation(
         return x
 
     def in_dtype(x: NDArray, **attrs: Any) -> NDArray:
-        wide = x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x
-        return np.asarray(eager(wide, **attrs)).astype(x.dtype, copy=False)
+        values = x if "i" in kinds and x.dtype.kind in "iu" else wide(x)
+        return np.asarray(eager(values, **attrs)).astype(x.dtype, copy=False)
 
     def gradient(call: OpCall, dy: Tensor) -> list[Tensor]:
         return [slope(call.inputs[0], call.outputs[0], dy, call.attrs)]

@@ -123,7 +123,7 @@ def _eager(
 ) -> NDArray:
     groups = x.shape[3] // filters.shape[2]
     rows, columns = spans(x.shape[1:3], filters.shape[:2], strides, padding, dilations)
-    patches = _grouped_patches(window_view(wide(x), rows, columns), groups)
+    patches = _grouped_patches(window_view(wide(x, filters), rows, columns), groups)
     y = patches @ _grouped_filters(wide(filters), groups)
     shape: Any = (x.shape[0], rows.count, columns.count, filters.shape[3])
     return y.transpose(1, 0, 2).reshape(shape).astype(x.dtype, copy=False)
@@ -141,7 +141,7 @@ def _eager_input(
     kh, kw, inner, _ = filters.shape
     groups = image[2] // inner
     rows, columns = spans(image[:2], (kh, kw), strides, padding, dilations)
-    parts = _grouped_outputs(wide(dy), groups) @ _grouped_filters(
+    parts = _grouped_outputs(wide(dy, filters), groups) @ _grouped_filters(
         wide(filters), groups
     ).transpose(0, 2, 1)
     taps = parts.reshape(groups, -1, kh * kw, inner).transpose(1, 2, 0, 3)
@@ -160,7 +160,7 @@ def _eager_filter(
 ) -> NDArray:
     groups = x.shape[3] // filters[2]
     rows, columns = spans(x.shape[1:3], filters[:2], strides, padding, dilations)
-    patches = _grouped_patches(window_view(wide(x), rows, columns), groups)
+    patches = _grouped_patches(window_view(wide(x, dy), rows, columns), groups)
     slope = patches.transpose(0, 2, 1) @ _grouped_outputs(wide(dy), groups)
     return slope.transpose(1, 0, 2).reshape(filters).astype(x.dtype, copy=False)
 

@@ -43,6 +43,8 @@ def _infer_sparse_grad(logits: TensorSpec, labels: TensorSpec, dloss: TensorSpec
 
 
 def _check_labels(labels: NDArray, classes: int) -> None:
+    if labels.dtype.kind not in "iu":
+        raise TypeError("labels must be integers")
     bad = labels[(labels < 0) | (labels >= classes)]
     if bad.size:
         raise errors.InvalidArgumentError(
@@ -179,7 +181,7 @@ def _infer_dense_grad(logits: TensorSpec, labels: TensorSpec, dloss: TensorSpec)
 
 def _eager_dense(logits: NDArray, labels: NDArray) -> NDArray:
     shifted, _, total = shifted_exp(wide(logits), -1)
-    loss: NDArray = np.sum(wide(labels) * (np.log(total) - shifted), axis=-1)
+    loss: NDArray = np.sum(wide(labels, logits) * (np.log(total) - shifted), axis=-1)
     return loss.astype(logits.dtype, copy=False)
 
 
@@ -244,7 +246,7 @@ def softmax_cross_entropy_with_logits(
     """
     x = convert_to_tensor(logits)
     y = convert_to_tensor(labels, dtype_hint=x.dtype)
-    if y.dims != x.dims and y.ndim == x.ndim:
+    if y.ndim == x.ndim and all(d in (1, n) for d, n in zip(y.dims, x.dims, strict=True)):
         y = broadcast_dims(y, x.dims)
     place = normal_axis(axis, x.ndim)
     if place != x.ndim - 1:
@@ -271,7 +273,7 @@ def _infer_sigmoid(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
 
 
 def _eager_sigmoid(logits: NDArray, labels: NDArray) -> NDArray:
-    x = wide(logits)
+    x = wide(logits, labels)
     loss = np.maximum(x, 0) - x * wide(labels) + np.log1p(np.exp(-np.abs(x)))
     return loss.astype(logits.dtype, copy=False)
 

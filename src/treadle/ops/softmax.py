@@ -66,8 +66,14 @@ def _infer(x: TensorSpec, *, axis: int) -> TensorSpec:
     return x
 
 
-def wide(x: NDArray) -> NDArray:
-    """16-bit floats as float32, in which they are computed."""
+def wide(x: NDArray, *others: NDArray) -> NDArray:
+    """16-bit floats as float32, in which they are computed.
+
+    Raises TypeError, which the shape rule then explains, where `x` is not floating or another
+    operand has another dtype: NumPy would compute in a dtype of its own choice.
+    """
+    if x.dtype.kind in "iubc" or any(y.dtype != x.dtype for y in others):
+        raise TypeError("operands must have one floating dtype")
     return x.astype(np.float32) if x.dtype.itemsize == 2 else x
 
 
