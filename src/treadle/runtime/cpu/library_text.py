@@ -1,0 +1,274 @@
+"""What the library's routines have in common, as LLVM text.
+
+A routine is ``void @routine(ptr table, ptr operands, ptr numbers, ptr workspace)``. It divides its
+work into tasks, whose number depends on the dims alone, and gives every thread a run of
+consecutive tasks: results do not depend on the number of threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+
+# Words of the table that every routine gets. `users`, `saved` and `lock` belong to enter/leave.
+TABLE = (
+    "parallel", "float_gemm", "double_gemm", "get_threads", "set_threads", "users", "saved", "lock",
+)  # fmt: skip
+
+Words = dict[str, Word]
+
+FLOATS = {"float": 4, "double": 8}
+
+
+class Record:
+    """Names for the words of the record through which a routine's entry speaks to its tasks."""
+
+    def __init__(self, fn: Function, pointer: str, names: Sequence[str]) -> None:
+        self.fn, self.pointer = fn, pointer
+        self.places = {name: i for i, name in enumerate(names)}
+        self.loaded: dict[str, str] = {}
+
+    def load_all(self, kinds: dict[str, str]) -> Words:
+        """Every word, loaded at once so that it is defined on all paths."""
+        return {
+            name: self.fn.load_word(self.pointer, i, kinds.get(name, "i64"))
+            for name, i in self.places.items()
+        }
+
+    def store(self, name: str, word: Word, kind: str = "i64") -> None:
+        target = self.fn.offset(self.pointer, self.places[name], "i64")
+        self.fn.emit(f"store {kind} {word}, ptr {target}, align 8")
+
+
+def table_word(fn: Function, table: Word, name: str, kind: str = "ptr") -> str:
+    return fn.load_word(str(table), TABLE.index(name), kind)
+
+
+def define_routine(
+    module: Module,
+    name: str,
+    operands: Sequence[str],
+    numbers: Sequence[str],
+    plan: Callable[[Function, Words], Words],
+    phases: Sequence[Callable[[Function, Words, str], None]],
+) -> None:
+    """Add a routine to the module.
+
+    Args:
+        operands: names of the arrays, inputs first.
+        numbers: names of the dims that the caller gives.
+        plan: computes further words on entry; ``tasks0``, ``tasks1``... are the numbers of tasks
+            of the phases.
+        phases: ``phase(fn, words, task)`` emits one task; a phase starts when the one before is
+            complete. Words hold `worker`, the number of the thread, and `workspace`.
+    """
+    fn = Function(module)
+    words: Words = {"table": "%table", "workspace": "%workspace"}
+    words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(operands)}
+    words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(numbers)}
+    words |= plan(fn, words)
+    kinds = dict.fromkeys((*operands, "table", "workspace"), "ptr")
+    record = Record(fn, fn.alloca(f"[{len(words)} x i64], align 8"), list(words))
+    for key, word in words.items():
+        record.store(key, word, kinds.get(key, "i64"))
+    add_thread_control(module)
+    fn.emit("call void @enter(ptr %table)")
+    for number, phase in enumerate(phases):
+        body = f"{name}.phase{number}"
+        _define_phase(module, body, list(words), kinds, number, phase)
+        tasks = words[f"tasks{number}"]
+        fn.emit(f"call void @share(ptr %table, ptr @{body}, ptr {record.pointer}, i64 {tasks})")
+    fn.emit("call void @leave(ptr %table)")
+    fn.emit("ret void")
+    fn.define(name, "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace)")
+
+
+def _define_phase(
+    module: Module, name: str, names: Sequence[str], kinds: dict[str, str], number: int,
+    phase: Callable[[Function, Words, str], None],
+) -> None:  # fmt: skip
+    """``void phase(ptr record, i64 worker, i64 workers)``: one thread's share of the tasks."""
+    fn = Function(module)
+    words = Record(fn, "%record", names).load_all(kinds)
+    words["worker"] = "%worker"
+    tasks = words[f"tasks{number}"]
+    first = fn.divide(fn.mul(tasks, "%worker"), "%workers")
+    last = fn.divide(fn.mul(tasks, fn.add("%worker", 1)), "%workers")
+    with fn.loop(first, last) as task:
+        phase(fn, words, str(task))
+    fn.emit("ret void")
+    fn.define(name, "void @{}(ptr %record, i64 %worker, i64 %workers)", "internal")
+
+
+def ceil_divide(fn: Function, a: Word, b: Word) -> Word:
+    return fn.divide(fn.add(a, fn.sub(b, 1)), b)
+
+
+def clamp(fn: Function, value: Word, low: Word, high: Word) -> Word:
+    return fn.max(low, fn.min(value, high))
+
+
+def add_gemm(module: Module, element: str, wide: bool) -> str:
+    """``void @gemm(table, ta, tb, m, n, k, A, lda, B, ldb, beta, C, ldc)`` in row-major order.
+
+    C = op(A) op(B) + beta C on one thread; ta and tb are 0 or 1.
+    """
+    name = f"gemm_{element}"
+    fn = Function(module)
+    gemm = table_word(fn, "%table", f"{element}_gemm")
+
+    def integer(text: str) -> str:
+        return f"i64 {text}" if wide else f"i32 {fn.value(f'trunc i64 {text} to i32')}"
+
+    flags = [fn.value(f"trunc i64 {fn.add(111, flag)} to i32") for flag in ("%ta", "%tb")]
+    numbers = [integer(t) for t in ("%m", "%n", "%k")]
+    lda, ldb, ldc = (integer(t) for t in ("%lda", "%ldb", "%ldc"))
+    fn.emit(
+        f"call void {gemm}(i32 101, i32 {flags[0]}, i32 {flags[1]}, {', '.join(numbers)}, "
+        f"{element} 1.0, ptr %a, {lda}, ptr %b, {ldb}, {element} %beta, ptr %c, {ldc})"
+    )
+    fn.emit("ret void")
+    fn.define(
+        name,
+        "void @{}(ptr %table, i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda, "
+        f"ptr %b, i64 %ldb, {element} %beta, ptr %c, i64 %ldc)",
+        "internal",
+    )
+    return name
+
+
+def call_gemm(
+    fn: Function, element: str, table: Word, flags: tuple[Word, Word],
+    sizes: tuple[Word, Word, Word], a: str, b: str, c: str, strides: tuple[Word, Word, Word],
+    beta: str = "0.0",
+) -> None:  # fmt: skip
+    """C[m, n] = op(A) op(B) + beta C."""
+    m, n, k = sizes
+    lda, ldb, ldc = (fn.max(s, 1) for s in strides)
+    fn.emit(
+        f"call void @gemm_{element}(ptr {table}, i64 {flags[0]}, i64 {flags[1]}, i64 {m}, i64 {n}, "
+        f"i64 {k}, ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, {element} {beta}, ptr {c}, i64 {ldc})"
+    )
+
+
+def add_thread_control(module: Module) -> None:
+    """``@share`` runs a phase on the pool; ``@enter`` and ``@leave`` keep BLAS to one thread."""
+    words = {name: i * 8 for i, name in enumerate(TABLE)}
+    module.define("thread_control", _THREAD_CONTROL.format(**words))
+
+
+_THREAD_CONTROL = """define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {{
+entry:
+  %several = icmp sgt i64 %tasks, 1
+  %parallel = load ptr, ptr %table
+  %pooled = icmp ne ptr %parallel, null
+  %both = and i1 %several, %pooled
+  br i1 %both, label %many, label %one
+many:
+  call void %parallel(ptr %phase, ptr %record)
+  ret void
+one:
+  call void %phase(ptr %record, i64 0, i64 1)
+  ret void
+}}
+
+define internal void @take_lock(ptr %table) noinline #0 {{
+entry:
+  %lock = getelementptr i8, ptr %table, i64 {lock}
+  br label %try
+try:
+  %before = atomicrmw xchg ptr %lock, i64 1 acquire
+  %taken = icmp ne i64 %before, 0
+  br i1 %taken, label %try, label %got
+got:
+  ret void
+}}
+
+define internal void @enter(ptr %table) noinline #0 {{
+entry:
+  %setp = getelementptr i8, ptr %table, i64 {set_threads}
+  %set = load ptr, ptr %setp
+  %settable = icmp ne ptr %set, null
+  br i1 %settable, label %count, label %done
+count:
+  call void @take_lock(ptr %table)
+  %usersp = getelementptr i8, ptr %table, i64 {users}
+  %users = load i64, ptr %usersp
+  %more = add i64 %users, 1
+  store i64 %more, ptr %usersp
+  %first = icmp eq i64 %users, 0
+  br i1 %first, label %limit, label %unlock
+limit:
+  %getp = getelementptr i8, ptr %table, i64 {get_threads}
+  %get = load ptr, ptr %getp
+  %now = call i32 %get()
+  %wide = sext i32 %now to i64
+  %savedp = getelementptr i8, ptr %table, i64 {saved}
+  store i64 %wide, ptr %savedp
+  call void %set(i32 1)
+  br label %unlock
+unlock:
+  %lock = getelementptr i8, ptr %table, i64 {lock}
+  store atomic i64 0, ptr %lock release, align 8
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @leave(ptr %table) noinline #0 {{
+entry:
+  %setp = getelementptr i8, ptr %table, i64 {set_threads}
+  %set = load ptr, ptr %setp
+  %settable = icmp ne ptr %set, null
+  br i1 %settable, label %count, label %done
+count:
+  call void @take_lock(ptr %table)
+  %usersp = getelementptr i8, ptr %table, i64 {users}
+  %users = load i64, ptr %usersp
+  %less = sub i64 %users, 1
+  store i64 %less, ptr %usersp
+  %last = icmp eq i64 %less, 0
+  br i1 %last, label %restore, label %unlock
+restore:
+  %savedp = getelementptr i8, ptr %table, i64 {saved}
+  %saved = load i64, ptr %savedp
+  %threads = trunc i64 %saved to i32
+  call void %set(i32 %threads)
+  br label %unlock
+unlock:
+  %lock = getelementptr i8, ptr %table, i64 {lock}
+  store atomic i64 0, ptr %lock release, align 8
+  br label %done
+done:
+  ret void
+}}
+"""
+
+
+def add_vector_loops(module: Module, element: str) -> None:
+    """``@copy_float(target, source, count)``, ``@add_float`` (target += source), ``@zero_float``."""
+    lanes = module.target.vector_bits // (8 * FLOATS[element])
+    for kind in ("copy", "add", "zero"):
+        _define_vector_loop(module, kind, element, lanes)
+
+
+def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> None:
+    fn = Function(module)
+    whole = fn.mul(fn.divide("%count", lanes), lanes)
+    for start, stop, width in ((0, whole, lanes), (whole, "%count", 1)):
+        type_ = f"<{width} x {element}>" if width > 1 else element
+        with fn.loop(start, stop, width) as i:
+            target = fn.offset("%target", i, element)
+            value = "zeroinitializer" if width > 1 else "0.0"
+            size = FLOATS[element]
+            if kind != "zero":
+                source = fn.offset("%source", i, element)
+                value = fn.value(f"load {type_}, ptr {source}, align {size}")
+            if kind == "add":
+                before = fn.value(f"load {type_}, ptr {target}, align {size}")
+                value = fn.value(f"fadd {type_} {before}, {value}")
+            fn.emit(f"store {type_} {value}, ptr {target}, align {size}")
+    fn.emit("ret void")
+    source = "" if kind == "zero" else "ptr %source, "
+    fn.define(f"{kind}_{element}", f"void @{{}}(ptr %target, {source}i64 %count)", "internal")

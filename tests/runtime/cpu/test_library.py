@@ -1,0 +1,210 @@
+"""The library's routines against the ops' NumPy implementations."""
+
+import ctypes
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import treadle  # noqa: F401  (registers the ops)
+from treadle.core.shapes import SymbolicDim
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Graph, Node
+from treadle.ops.registry import OPS, infer_outputs
+from treadle.runtime.cpu import library
+from treadle.runtime.cpu.blas import find_blas
+from treadle.runtime.cpu.library_text import TABLE
+
+pytestmark = pytest.mark.skipif(find_blas() is None, reason="this NumPy brings no BLAS")
+
+PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
+ROUTINE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
+GUARD = 64  # bytes before and after what a routine may write
+
+
+def node_of(op_name: str, specs: list[TensorSpec], attrs: dict[str, object]) -> Node:
+    op, graph = OPS[op_name], Graph("f")
+    inputs = [graph.add_param(s) for s in specs]
+    return graph.append(Node(op, inputs, attrs, infer_outputs(op, specs, attrs)))
+
+
+def pool_of(workers: int) -> Callable[..., None]:
+    """A stand-in for the pool that runs the threads' shares one after another, last first."""
+
+    def parallel(phase: int, record: int) -> None:
+        for worker in reversed(range(workers)):
+            PHASE(phase)(record, worker, workers)
+
+    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(parallel)
+
+
+def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Aligned memory of `size` bytes full of NaNs, and the guards around it."""
+    whole = np.full(size + 2 * GUARD + 64, 0xFF, np.uint8)
+    start = -whole.ctypes.data % 64 + GUARD
+    return whole[start : start + size], np.delete(whole, np.s_[start : start + size])
+
+
+def call(node: Node, inputs: list[np.ndarray], workers: int = 1, env: dict = {}) -> np.ndarray:
+    routine = library.routine_for(node)
+    assert routine is not None
+    known = lambda d: d if isinstance(d, int) else d.evaluate(env)  # noqa: E731
+    spec = node.outputs[0].spec
+    shape = tuple(known(d) for d in spec.dims)
+    dtype = spec.dtype.np_dtype
+    out, out_guards = guarded(int(np.prod(shape)) * dtype.itemsize)
+    space, space_guards = guarded(known(routine.workspace(workers)))
+    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library._table())
+    parallel = pool_of(workers)
+    table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
+    pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data]
+    operands = (ctypes.c_void_p * len(pointers))(*pointers)
+    numbers = (ctypes.c_int64 * len(routine.numbers))(*map(known, routine.numbers))
+    ROUTINE(library.routine_address(routine.symbol))(
+        ctypes.addressof(table), ctypes.addressof(operands), ctypes.addressof(numbers),
+        space.ctypes.data,
+    )  # fmt: skip
+    assert (out_guards == 0xFF).all(), "wrote outside the result"
+    assert (space_guards == 0xFF).all(), "wrote outside the workspace"
+    return out.view(dtype).reshape(shape).copy()
+
+
+def check(node: Node, shapes: list[tuple[int, ...]], env: dict = {}) -> None:
+    """The routine agrees with NumPy, and bit by bit with itself for any number of threads."""
+    rng = np.random.default_rng(0)
+    dtype = node.outputs[0].spec.dtype.np_dtype
+    inputs = [rng.standard_normal(s).astype(dtype) for s in shapes]
+    attrs = dict(node.attrs)
+    expected = node.op.eager(*inputs, **attrs)
+    result = call(node, inputs, 1, env)
+    scale = np.abs(expected).max(initial=1)
+    tolerance = (1e-5 if dtype == np.float32 else 1e-13) * scale
+    np.testing.assert_allclose(result, expected, rtol=0, atol=tolerance)
+    for workers in (2, 3, 7):
+        assert call(node, inputs, workers, env).tobytes() == result.tobytes()
+
+
+def matmul_node(a: tuple, b: tuple, ta: bool, tb: bool, dtype: str = "float32") -> Node:
+    attrs = {"transpose_a": ta, "transpose_b": tb}
+    return node_of("matmul", [TensorSpec(a, dtype), TensorSpec(b, dtype)], attrs)
+
+
+@pytest.mark.parametrize("ta", [False, True])
+@pytest.mark.parametrize("tb", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(
+    ("m", "n", "k"),
+    [(50, 100, 784), (784, 100, 50), (1, 1, 1), (3, 5, 0), (0, 4, 3), (4, 0, 3), (1, 700, 900),
+     (700, 1, 900), (333, 127, 65), (17, 1000, 200)],
+)  # fmt: skip
+def test_matmul(m: int, n: int, k: int, ta: bool, tb: bool, dtype: str) -> None:
+    a, b = (k, m) if ta else (m, k), (n, k) if tb else (k, n)
+    check(matmul_node(a, b, ta, tb, dtype), [a, b])
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "ta", "tb"),
+    [
+        ((3, 4, 20, 30), (3, 4, 30, 10), False, False),
+        ((2, 20, 30), (2, 10, 30), False, True),
+        ((20, 70, 60), (60, 50), False, False),
+        ((20, 70, 60), (1, 60, 50), False, False),
+        ((20, 60, 70), (60, 50), True, False),
+        ((1, 70, 60), (5, 60, 50), False, False),
+        ((300, 9, 7), (300, 7, 11), False, False),
+        ((40, 90, 90), (40, 90, 90), True, True),
+        ((0, 3, 4), (0, 4, 5), False, False),
+    ],
+)
+def test_matmul_of_batches(a: tuple, b: tuple, ta: bool, tb: bool) -> None:
+    check(matmul_node(a, b, ta, tb), [a, b])
+
+
+def test_matmul_of_symbolic_sizes() -> None:
+    n = SymbolicDim.symbol("B")
+    node = matmul_node((n, 64), (64, 10), False, False)
+    for rows in (0, 1, 7, 300):
+        check(node, [(rows, 64), (64, 10)], {"B": rows})
+
+
+@pytest.mark.parametrize(
+    "node",
+    [
+        matmul_node((2, 2), (2, 2), False, False, "int32"),
+        matmul_node((2, 2), (2, 2), False, False, "float16"),
+        matmul_node((2, 2), (2, 2), False, False, "complex64"),
+        matmul_node((2, 1, 3, 4), (1, 5, 4, 3), False, False),
+    ],
+)
+def test_what_no_routine_computes(node: Node) -> None:
+    assert library.routine_for(node) is None
+
+
+CASES = [
+    # image (n, h, w, c), filter (kh, kw, o), strides, padding, dilations
+    ((3, 8, 8, 1), (3, 3, 8), (1, 1), "SAME", (1, 1)),
+    ((2, 28, 28, 1), (5, 5, 32), (1, 1), "SAME", (1, 1)),
+    ((3, 14, 14, 32), (5, 5, 64), (1, 1), "SAME", (1, 1)),
+    ((2, 9, 7, 3), (3, 2, 4), (2, 1), "SAME", (1, 1)),
+    ((2, 9, 7, 3), (3, 2, 4), (1, 3), "VALID", (1, 1)),
+    ((2, 11, 12, 3), (3, 3, 5), (1, 1), "SAME", (2, 3)),
+    ((2, 11, 12, 3), (3, 3, 5), (1, 1), "VALID", (4, 2)),
+    ((2, 6, 5, 4), (4, 4, 3), (2, 2), ((3, 1), (0, 5)), (1, 1)),
+    ((2, 6, 5, 7), (1, 1, 9), (1, 1), "SAME", (1, 1)),
+    ((2, 6, 5, 7), (1, 1, 9), (2, 2), "VALID", (1, 1)),
+    ((1, 3, 3, 2), (3, 3, 2), (1, 1), "VALID", (1, 1)),
+    ((0, 5, 5, 2), (3, 3, 2), (1, 1), "SAME", (1, 1)),
+    ((1, 120, 130, 16), (3, 3, 8), (1, 1), "SAME", (1, 1)),
+]
+
+
+def convolution_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int, ...]]]]:
+    """The three convolution ops on one geometry."""
+    image, (kh, kw, o), strides, padding, dilations = case
+    filters = (kh, kw, image[3], o)
+    attrs = {"strides": strides, "padding": padding, "dilations": dilations}
+    x, f = TensorSpec(image, dtype), TensorSpec(filters, dtype)
+    forward = node_of("conv2d", [x, f], attrs)
+    y = forward.outputs[0].spec
+    to_input = node_of("conv2d_backprop_input", [f, y], {"image": image[1:], **attrs})
+    to_filter = node_of("conv2d_backprop_filter", [x, y], {"filters": filters, **attrs})
+    return [
+        (forward, [image, filters]),
+        (to_input, [filters, y.dims]),
+        (to_filter, [image, y.dims]),
+    ]
+
+
+@pytest.mark.parametrize("which", range(3), ids=["forward", "input", "filter"])
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_convolution(case: tuple, which: int) -> None:
+    check(*convolution_nodes(case, "float32")[which])
+
+
+@pytest.mark.parametrize("which", range(3), ids=["forward", "input", "filter"])
+def test_convolution_in_float64(which: int) -> None:
+    check(*convolution_nodes(CASES[3], "float64")[which])
+
+
+@pytest.mark.parametrize("batch", [0, 1, 5])
+def test_convolution_of_a_symbolic_batch(batch: int) -> None:
+    n = SymbolicDim.symbol("B")
+    for node, shapes in convolution_nodes(
+        ((n, 8, 8, 3), (3, 3, 4), (1, 1), "SAME", (1, 1)), "float32"
+    ):
+        known = [tuple(batch if d == n else d for d in s) for s in shapes]
+        check(node, known, {"B": batch})
+
+
+def test_grouped_convolutions_have_no_routine() -> None:
+    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
+    node = node_of("conv2d", [TensorSpec((1, 4, 4, 6)), TensorSpec((3, 3, 2, 9))], attrs)
+    assert library.routine_for(node) is None
+
+
+def test_blas_gets_its_threads_back() -> None:
+    get = ctypes.CFUNCTYPE(ctypes.c_int)(find_blas().get_threads)
+    before = get()
+    a = np.ones((64, 64), np.float32)
+    call(matmul_node((64, 64), (64, 64), False, False), [a, a], 2)
+    assert get() == before
