@@ -18,11 +18,14 @@ from treadle.ops.registry import Op, register, run
 
 # Types that convert themselves: type -> fn(value, dtype) -> Tensor. Variables add theirs.
 _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
+_typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
 
 
 def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> None:
     """`convert_to_tensor` calls ``fn(value, dtype)`` for instances of `kind`."""
+    global _typed
     _converters.append((kind, fn))
+    _typed = (*_typed, kind)
 
 
 def _const_infer(*, value: NDArray) -> TensorSpec:
@@ -91,6 +94,10 @@ def convert_to_tensor(
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         return _checked(value, wanted)
+    if type(value) in _SCALAR_KINDS:
+        array = _scalar(value, wanted or (dtype_hint and dtypes.as_dtype(dtype_hint)))
+        if array is not None:
+            return _emit(array)
     for kind, convert in _converters:
         if isinstance(value, kind):
             return _checked(convert(value, wanted), wanted)
@@ -102,6 +109,22 @@ def convert_to_tensor(
         except (TypeError, ValueError):
             pass
     return _emit(_owned(value, to_array(value, wanted)))
+
+
+# The dtype kinds that a Python number converts to without further questions.
+_SCALAR_KINDS = {float: "fc", int: "iufc"}
+_SCALAR_DEFAULTS = {float: dtypes.float32, int: dtypes.int32}
+
+
+def _scalar(value: float | int, dtype: DType | None) -> NDArray | None:
+    """A Python number as a rank-0 array; None where the general path must judge."""
+    dtype = dtype or _SCALAR_DEFAULTS[type(value)]
+    if dtype.kind not in _SCALAR_KINDS[type(value)]:
+        return None
+    try:
+        return np.array(value, dtype.np_dtype)
+    except OverflowError:
+        return None
 
 
 def _owned(value: Any, array: NDArray) -> NDArray:
@@ -122,7 +145,7 @@ def _checked(tensor: Any, wanted: DType | None) -> Tensor:
 def _holds_tensor(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(v) for v in value)
-    return isinstance(value, Tensor) or any(isinstance(value, k) for k, _ in _converters)
+    return isinstance(value, _typed)
 
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
@@ -261,7 +284,7 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 def has_dtype(value: Any) -> bool:
     """True for values with a dtype of their own that arithmetic must respect."""
-    return isinstance(value, Tensor) or any(isinstance(value, k) for k, _ in _converters)
+    return isinstance(value, _typed)
 
 
 def is_symbolic(value: Any) -> bool:

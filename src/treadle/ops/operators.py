@@ -23,16 +23,29 @@ Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
 
 
+# NumPy dtypes with which a Python number of a type computes in that dtype, as TensorFlow does.
+_WEAK = {
+    float: frozenset({np.dtype("f4"), np.dtype("f8")}),
+    int: frozenset({np.dtype("f4"), np.dtype("f8"), np.dtype("i4"), np.dtype("i8")}),
+}
+_NONE: frozenset[Any] = frozenset()
+
+
 def _fast(ufunc: Any, function: Operator) -> Operator:
-    """`function`, with a shortcut for two eager tensors of one NumPy dtype and no tape."""
+    """`function`, with a shortcut for eager tensors of one dtype, or a tensor and a number."""
 
     def operator(self: Any, other: Any) -> Any:
-        if type(other) is Tensor and type(self) is Tensor:
-            a, b = self._array, other._array
-            if a.dtype is b.dtype and context.recorder is None and not context.tapes:
+        if type(self) is Tensor and context.recorder is None and not context.tapes:
+            a = self._array
+            if type(other) is Tensor:
+                b = other._array
+                same = a.dtype is b.dtype
+            else:
+                b, same = other, a.dtype in _WEAK.get(type(other), _NONE)
+            if same:
                 try:
                     result = quiet.run(ufunc, a, b)
-                except (TypeError, ValueError):
+                except (TypeError, ValueError, OverflowError):
                     return function(self, other)  # raises with the user's line
                 return from_array(result if type(result) is _ndarray else np.asarray(result))
         return function(self, other)

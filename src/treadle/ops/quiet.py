@@ -20,7 +20,19 @@ class _Quiet(threading.local):
     def __init__(self) -> None:
         self.context = contextvars.Context()
         self.context.run(np.seterr, all="ignore")
+        # For calls that cannot come back here, such as one ufunc.
         self.run: Callable[..., Any] = self.context.run
+        self.busy = False
+
+    def call(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """``fn(*args, **kwargs)`` without warnings, also from within another such call."""
+        if self.busy:
+            return fn(*args, **kwargs)
+        self.busy = True
+        try:
+            return self.run(fn, *args, **kwargs)
+        finally:
+            self.busy = False
 
 
 quiet = _Quiet()

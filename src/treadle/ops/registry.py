@@ -14,6 +14,7 @@ from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, spec_text
 from treadle.core.tensor import Tensor, from_array, from_owned
+from treadle.ops.quiet import quiet
 
 Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
@@ -127,8 +128,11 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
         raise errors.UnimplementedError(None, op, f"{op.name} runs only inside a function")
     try:
         arrays = [t._array for t in inputs]
-        with np.errstate(all="ignore"):
-            result = op.eager(*arrays, **attrs)
+        if op.effect is None:
+            result = quiet.call(op.eager, *arrays, **attrs)
+        else:  # may run the user's Python, which must see its own context
+            with np.errstate(all="ignore"):
+                result = op.eager(*arrays, **attrs)
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
     if type(result) is tuple:
