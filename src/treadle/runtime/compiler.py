@@ -44,12 +44,12 @@ def copy_graph(graph: Graph) -> Graph:
 
 
 def _compile(graph: Graph, options: Options) -> Executable:
-    from treadle.runtime.cpu.build_program import build_program
+    from treadle.runtime.cpu.build_program import build_program, routine_bytes
 
     started = time.perf_counter()
     work = copy_graph(graph)
     add_checks(work)
-    builder = Builder(work, options.fuse)
+    builder = Builder(work, routine_bytes, options.fuse)
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

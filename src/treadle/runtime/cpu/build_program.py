@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from typing import Any
 
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec
-from treadle.graph.ir import Graph, Region
+from treadle.graph.ir import Graph, Node, Region
 from treadle.ops.state import Variable
 from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks
@@ -43,6 +44,7 @@ def build_program(
     )
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text)
+    has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
     callbacks = None
     if emitter.callbacks:
         callbacks = Callbacks(
@@ -53,7 +55,7 @@ def build_program(
         )  # fmt: skip
     program = Program(
         signature, emitter.table, loaded.address("entry") if layout() else 0,
-        loaded.address("run"), _Words(graph, builder, callbacks), callbacks, written, releases,
+        loaded.address("run"), _Words(graph, builder, callbacks, has_library), callbacks, written, releases,
         _uses_lists(work),
         {
             "schedule": lambda: schedule_text(block, plan),
@@ -69,6 +71,19 @@ def build_program(
         [loaded, callbacks],
     )  # fmt: skip
     return NativeExecutable(graph, program)
+
+
+def routine_bytes(node: Node) -> Dim | None:
+    """Bytes of workspace of a node's library routine, or None where there is no routine."""
+    from treadle.runtime.cpu.library import routine_for
+
+    routine = routine_for(node)
+    return None if routine is None else routine.workspace(workers())
+
+
+def workers() -> int:
+    """The most threads that a routine may run on."""
+    return os.cpu_count() or 1
 
 
 def _signature(work: Graph, builder: Builder) -> Signature:
@@ -125,14 +140,21 @@ def _uses_lists(work: Graph) -> bool:
 class _Words:
     """The words of the state table."""
 
-    def __init__(self, graph: Graph, builder: Builder, callbacks: Callbacks | None) -> None:
+    def __init__(
+        self, graph: Graph, builder: Builder, callbacks: Callbacks | None, has_library: bool
+    ) -> None:
         self.graph, self.builder, self.callbacks = graph, builder, callbacks
+        self.has_library = has_library
 
     def __call__(self, kind: str, key: Any) -> int:
         if kind == "fixed":
             return self._fixed(key)
         if kind == "constant":
             return int(self.builder.constants[key].ctypes.data)
+        if kind == "routine":
+            from treadle.runtime.cpu.library import routine_address
+
+            return routine_address(key)
         assert kind == "cell"
         return ctypes.addressof(_variable(self.graph, key).cell())
 
@@ -141,4 +163,11 @@ class _Words:
             return 0 if self.callbacks is None else self.callbacks.address
         if name == "parallel":
             return 0
+        if name == "library":
+            return self._library()
         return c_function(name)
+
+    def _library(self) -> int:
+        from treadle.runtime.cpu.library import table_address
+
+        return table_address() if self.has_library else 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Value
 from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
@@ -23,19 +23,6 @@ from treadle.runtime.symbols import SymbolSource
 DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE, NO_MEMORY = 0, -1, -2, -3, -4
 
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
-
-STORED = {
-    dtypes.float32: "float", dtypes.float64: "double", dtypes.float16: "half",
-    dtypes.bfloat16: "bfloat", dtypes.int8: "i8", dtypes.int16: "i16", dtypes.int32: "i32",
-    dtypes.int64: "i64", dtypes.uint8: "i8", dtypes.uint16: "i16", dtypes.uint32: "i32",
-    dtypes.uint64: "i64", dtypes.bool: "i8",
-}  # fmt: skip
-
-
-def register_type(dtype: DType) -> str:
-    """The LLVM type of a rank-0 value in a register; in memory a bool is a byte."""
-    return "i1" if dtype is dtypes.bool else STORED[dtype]
-
 
 @dataclass
 class Signature:
@@ -68,6 +55,7 @@ class Emitter:
     ) -> None:  # fmt: skip
         self.module = Module(target)
         self.fn = Function(self.module)
+        self.elements = Elements(self.fn, 0)
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards, self.written = guards, written
@@ -276,13 +264,12 @@ class Emitter:
 
     # ---- rank-0 values in memory
     def load_scalar(self, pointer: str, dtype: DType) -> str:
-        loaded = self.fn.value(f"load {STORED[dtype]}, ptr {pointer}")
-        return self.fn.value(f"icmp ne i8 {loaded}, 0") if dtype is dtypes.bool else loaded
+        loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}")
+        return self.elements.from_memory(loaded, dtype)
 
     def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
-        if dtype is dtypes.bool:
-            register = self.fn.value(f"zext i1 {register} to i8")
-        self.fn.emit(f"store {STORED[dtype]} {register}, ptr {pointer}")
+        stored = self.elements.to_memory(register, dtype)
+        self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}")
 
 
 _WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
-from treadle.runtime.cpu.program import RAISED, Emitter, register_type
+from treadle.runtime.cpu.elements import compute_type
+from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
 from treadle.runtime.schedule.steps import Branch, Carried, Loop, Operand
 
 
 def value_type(value: Value) -> str:
     """The LLVM type of a register: lists are handles."""
-    return "i64" if isinstance(value.spec, ListSpec) else register_type(value.spec.dtype)
+    return "i64" if isinstance(value.spec, ListSpec) else compute_type(value.spec.dtype)
 
 
 def emit_branch(emitter: Emitter, step: Branch) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from treadle.kernel.ir import Apply, Const, Expr, Extent, Load, postorder
+from treadle.core import dtypes
+from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
+from treadle.runtime.cpu.elements import stored_type
+from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand
-
-_F = {"add": "fadd", "sub": "fsub", "mul": "fmul", "div": "fdiv"}
-_I = {"add": "add", "sub": "sub", "mul": "mul", "and": "and", "or": "or", "xor": "xor"}
-_C = {"eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne"), "lt": ("olt", "slt", "ult"),
-      "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge")}
 
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
@@ -38,40 +36,50 @@ def emit_reference(emitter: Emitter, step: object, operands: list[Operand], outp
 
 
 def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
+    """A rank-0 value in a register; 16-bit floats are rounded as if they had been stored."""
     values: dict[Expr, str] = {}
-    for e in postorder([step.expr]):
-        values[e] = _one(emitter, step, e, values)
-    emitter.registers[step.value] = values[step.expr]
+    for expr in postorder([step.expr]):
+        values[expr] = _evaluate(emitter, step, expr, values)
+    register, dtype = values[step.expr], step.value.spec.dtype
+    if dtype.is_floating and dtype.size == 2:
+        elements = emitter.elements
+        register = elements.from_memory(elements.to_memory(register, dtype), dtype)
+    emitter.registers[step.value] = register
 
 
-def _one(emitter: Emitter, step: Evaluate, e: Expr, values: dict[Expr, str]) -> str:
-    from treadle.runtime.cpu.llvm_text import float_text
-    from treadle.runtime.cpu.program import register_type
+def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, str]) -> str:
+    match expr:
+        case Const():
+            return emitter.elements.constant(expr.value, expr.dtype)
+        case Extent():
+            size = emitter.dim(expr.dim)
+            if isinstance(size, int):
+                return emitter.elements.constant(size, expr.dtype)
+            return emitter.elements.apply("cast", [size], [dtypes.int64], expr.dtype)
+        case Load():
+            operand = step.inputs[expr.buffer.name]
+            if operand.place is None:
+                return emitter.registers[operand.value]
+            return _element(emitter, expr, operand, values)
+        case Apply():
+            operands = [a.dtype for a in expr.args]
+            args = [values[a] for a in expr.args]
+            return emitter.elements.apply(expr.fn, args, operands, expr.dtype)
+    raise AssertionError(f"no scalar form of {expr}")
 
+
+def _element(emitter: Emitter, load: Load, operand: Operand, values: dict[Expr, str]) -> str:
+    """One element of an array; a position that is computed is kept inside it."""
     fn = emitter.fn
-    t = register_type(e.dtype)
-    if isinstance(e, Const):
-        if e.dtype.is_floating:
-            return float_text(float(e.value), e.dtype.size * 8)
-        return str(int(e.value))
-    if isinstance(e, Load):
-        operand = step.inputs[e.buffer.name]
-        return emitter.registers[operand.value]
-    if isinstance(e, Apply):
-        a = [values[x] for x in e.args]
-        k = e.args[0].dtype
-        kt = register_type(k)
-        if e.fn in _F and k.is_floating:
-            return fn.value(f"{_F[e.fn]} {kt} {a[0]}, {a[1]}")
-        if e.fn in _I:
-            return fn.value(f"{_I[e.fn]} {kt} {a[0]}, {a[1]}")
-        if e.fn in _C:
-            i = 0 if k.is_floating else 1 if k.kind == "i" else 2
-            return fn.value(f"{'fcmp' if i == 0 else 'icmp'} {_C[e.fn][i]} {kt} {a[0]}, {a[1]}")
-        if e.fn == "not":
-            return fn.value(f"xor {kt} {a[0]}, -1")
-        if e.fn == "neg":
-            return fn.value(f"fneg {kt} {a[0]}" if k.is_floating else f"sub {kt} 0, {a[0]}")
-        if e.fn == "select":
-            return fn.value(f"select i1 {a[0]}, {t} {a[1]}, {t} {a[2]}")
-    raise NotImplementedError(str(e))
+    offset: Word = 0
+    for index, extent in zip(load.index, load.buffer.shape, strict=True):
+        size = emitter.dim(extent)
+        if isinstance(index, Affine):
+            place: Word = emitter.dim(index.offset)
+        else:
+            wide = emitter.elements.apply("cast", [values[index]], [index.dtype], dtypes.int64)
+            place = fn.max(fn.min(wide, fn.sub(size, 1)), 0)
+        offset = fn.add(fn.mul(offset, size), place)
+    pointer = fn.offset(emitter.pointer(operand.place), offset, stored_type(load.dtype))
+    return emitter.load_scalar(pointer, load.dtype)
+

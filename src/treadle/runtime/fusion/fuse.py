@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Node, Region, Value
+from treadle.kernel.ir import Buffer, Expr, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, place_in, placement_of
-from treadle.kernel.ir import Expr, Load, postorder
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
@@ -41,12 +41,14 @@ class Fusion:
         units: in program order of their last nodes; only those that are needed.
         stores: for every array unit the values that it writes to memory.
         loads: for every unit the values that it reads from memory or registers.
+        scalars: the expression of every rank-0 value, and what its buffers stand for.
     """
 
     region: Region
     units: list[Unit] = field(default_factory=list)
     stores: dict[Unit, list[Value]] = field(default_factory=dict)
     loads: dict[Unit, list[Value]] = field(default_factory=dict)
+    scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
 
 
 def fuse(region: Region, names: Names, enabled: bool = True) -> Fusion:
@@ -266,12 +268,17 @@ class _Fuser:
         for unit in order:
             if not self._is_live(unit, needed):
                 continue
+            if unit.role is Role.SCALAR and not self._scalar(unit, fusion):
+                self._materialise(unit)
             if unit.role is Role.VIEW:
                 self._materialise(unit)
             if unit.group is not None:
                 stores = [v for n in unit.nodes for v in n.outputs if v in needed]
                 loads = _loaded(unit.group, stores)
                 fusion.stores[unit] = stores
+            elif unit.role is Role.SCALAR:
+                found = [fusion.scalars[v][1].values() for v in unit.nodes[0].outputs]
+                loads = list(dict.fromkeys(v for values in found for v in values))
             else:
                 loads = list(dict.fromkeys(unit.nodes[0].inputs))
             fusion.loads[unit] = loads
@@ -279,6 +286,28 @@ class _Fuser:
             fusion.units.append(unit)
         fusion.units.reverse()
         return fusion
+
+    def _scalar(self, unit: Unit, fusion: Fusion) -> bool:
+        """Build the expressions of rank-0 outputs, single elements of arrays included; False
+        where that needs a kernel."""
+        for value in unit.nodes[0].outputs:
+            build = Expressions(
+                lambda v, _, own=value: v is own or self._is_view(v), lambda _: (), self.names
+            )
+            expr = build.element(value, ())
+            order = postorder([expr])
+            if expr.axes or len(order) > MAX_MOVED or any(
+                isinstance(e, Reduce) or (isinstance(e, Load) and e.valid is not None)
+                for e in order
+            ):
+                return False
+            used = {e.buffer for e in order if isinstance(e, Load)}
+            fusion.scalars[value] = expr, {b: v for b, v in build.buffers.items() if b in used}
+        return True
+
+    def _is_view(self, value: Value) -> bool:
+        node = value.node
+        return node is not None and self.roles.get(node) is Role.VIEW
 
     def _is_live(self, unit: Unit, needed: set[Value]) -> bool:
         return any(

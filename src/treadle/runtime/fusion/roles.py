@@ -47,7 +47,8 @@ def role_of(node: Node) -> Role:
     ):
         return Role.LIST
     if is_alias(node):
-        return Role.ALIAS
+        element = node.outputs[0].spec.rank == 0 and node.inputs[0].spec.rank > 0
+        return Role.SCALAR if element else Role.ALIAS
     if isinstance(lower, Library):
         return Role.LIBRARY
     if isinstance(lower, Compute) and node.op.effect is None and _has_kernel_form(node):
@@ -103,7 +104,10 @@ def _has_kernel_form(node: Node) -> bool:
 
 
 def _is_scalar(node: Node) -> bool:
-    return all(v.spec.rank == 0 for v in (*node.inputs, *node.outputs))
+    """Whether the outputs are numbers that no reduction is needed for."""
+    if any(v.spec.rank for v in node.outputs):
+        return False
+    return kind_of(node) != "reduce" or not any(v.spec.rank for v in node.inputs)
 
 
 def kind_of(node: Node) -> str:

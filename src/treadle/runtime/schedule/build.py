@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from treadle.core import dtypes
+from treadle.core.shapes import Dim
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, Unit, fuse
 from treadle.runtime.fusion.kernels import build_kernel
 from treadle.runtime.fusion.roles import Role, literal, splat
@@ -20,9 +22,8 @@ from treadle.runtime.symbols import symbol_sources, unknown_symbols
 from treadle.kernel.ir import const
 
 
-def has_routine(node: Node) -> bool:
-    """Whether the library implements the node."""
-    return False
+# Bytes of workspace that a node's library routine needs, or None where there is no routine.
+RoutineBytes = Callable[[Node], "Dim | None"]
 
 
 class Unsupported(Exception):
@@ -38,8 +39,8 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(self, graph: Graph, fusing: bool = True) -> None:
-        self.graph, self.fusing = graph, fusing
+    def __init__(self, graph: Graph, routine_bytes: RoutineBytes, fusing: bool = True) -> None:
+        self.graph, self.routine_bytes, self.fusing = graph, routine_bytes, fusing
         self.names = Names()
         self.places: dict[Value, Place] = {}
         self.same: dict[Value, Value] = {}  # a register that is another one
@@ -125,6 +126,12 @@ class Builder:
 
     def temporary(self, spec: Spec) -> Place:
         place = Place("temporary", len(self.temporaries), spec.dtype, spec.dims)
+        self.temporaries.append(place)
+        return place
+
+    def scratch(self, size: Dim) -> Place:
+        """Bytes that one step uses."""
+        place = Place("temporary", len(self.temporaries), dtypes.uint8, (size,))
         self.temporaries.append(place)
         return place
 
@@ -228,11 +235,9 @@ class _RegionBuilder:
 
     def scalar(self, unit: Unit) -> None:
         for value in unit.nodes[0].outputs:
-            build = Expressions(lambda v, _, own=value: v is own, lambda _: (), self.program.names)
-            expr = build.element(value, ())
-            inputs = {b.name: self.program.operand(v) for b, v in build.buffers.items()}
-            places = [o.place for o in inputs.values() if o.place is not None]
-            self.emit(Evaluate(value, expr, inputs, reads=places))
+            expr, buffers = self.fusion.scalars[value]
+            inputs = {b.name: self.program.operand(v) for b, v in buffers.items()}
+            self.emit(Evaluate(value, expr, inputs, reads=_places(list(inputs.values()))))
 
     def array(self, unit: Unit) -> None:
         group, stores = unit.group, self.fusion.stores[unit]
@@ -272,13 +277,18 @@ class _RegionBuilder:
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
-        if not has_routine(node):
-            return self.call(unit, "the library has no such routine")
+        size = self.program.routine_bytes(node)
+        if size is None:
+            self.call(unit, "the library has no such routine")
+            return
         self.known(node)
         inputs = [self.program.operand(v) for v in node.inputs]
         outputs = [self.output(v) for v in node.outputs]
-        self.emit(LibraryCall(node, inputs, outputs, reads=_places(inputs), writes=_places(outputs)))
-        return None
+        scratch = None if size == 0 else self.program.scratch(size)
+        written = [*_places(outputs), *([] if scratch is None else [scratch])]
+        self.emit(
+            LibraryCall(node, inputs, outputs, scratch, reads=_places(inputs), writes=written)
+        )
 
     def read(self, unit: Unit) -> None:
         node = unit.nodes[0]

@@ -62,7 +62,7 @@ class Launch(Step):
 
 @dataclass(eq=False)
 class Evaluate(Step):
-    """Compute a rank-0 value in registers; `expr` loads the rank-0 values in `inputs`."""
+    """Compute a rank-0 value in registers; `expr` loads rank-0 values and elements of arrays."""
 
     value: Value
     expr: Expr
@@ -71,11 +71,12 @@ class Evaluate(Step):
 
 @dataclass(eq=False)
 class LibraryCall(Step):
-    """Run a routine of the runtime's library."""
+    """Run a routine of the runtime's library; `scratch` is its workspace."""
 
     node: Node
     inputs: list[Operand]
     outputs: list[Operand]
+    scratch: Place | None = None
 
 
 @dataclass(eq=False)
