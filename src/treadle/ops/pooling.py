@@ -25,6 +25,7 @@ from treadle.ops.lowering import (
     sum_index,
 )  # fmt: skip
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.softmax import wide
 from treadle.ops.windows import (
     Padding, Pair, Span, check_format, check_images, check_windows, cropped, from_nhwc, pair,
     padded, padding_attr, spans, tap, to_nhwc,
@@ -321,13 +322,9 @@ def _shares(rows: Span, columns: Span) -> NDArray:
     return (_covered(rows)[:, None] * _covered(columns))[None, :, :, None]
 
 
-def _wide(x: NDArray) -> NDArray:
-    return x.astype(np.float32) if x.dtype.itemsize == 2 else x
-
-
 def _eager_avg(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) -> NDArray:
     rows, columns = _spans(x.shape[1:3], window, strides, padding)
-    taps = _taps(padded(_wide(x), rows, columns), rows, columns)
+    taps = _taps(padded(wide(x), rows, columns), rows, columns)
     total = next(taps).copy()
     for values in taps:
         total += values
@@ -339,9 +336,9 @@ def _eager_avg_grad(
     dy: NDArray, *, image: Pair, window: Pair, strides: Pair, padding: Padding
 ) -> NDArray:
     rows, columns = _spans(image, window, strides, padding)
-    wide = _wide(dy)
-    shares = wide / _shares(rows, columns).astype(wide.dtype)
-    framed = padded(np.zeros((dy.shape[0], *image, dy.shape[3]), wide.dtype), rows, columns)
+    values = wide(dy)
+    shares = values / _shares(rows, columns).astype(values.dtype)
+    framed = padded(np.zeros((dy.shape[0], *image, dy.shape[3]), values.dtype), rows, columns)
     for place in _places(rows, columns):
         framed[place] += shares
     return cropped(framed, rows, columns).astype(dy.dtype, copy=False)

@@ -121,6 +121,8 @@ def _truncated_normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> 
 
 
 def _uniform_int(state: NDArray, low: NDArray, high: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    if low.dtype.itemsize < 4 or low.dtype != high.dtype or low.ndim or high.ndim:
+        raise TypeError("the limits must be two scalars of one dtype")
     unsigned = np.dtype(f"u{low.dtype.name}" if low.dtype.kind == "i" else low.dtype.name)
     span = high.astype(unsigned) - low.astype(unsigned)
     if int(high) <= int(low):
@@ -278,7 +280,10 @@ def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...
     if low.dtype is not high.dtype or low.dtype not in (
         dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64,
     ):  # fmt: skip
-        raise TypeError("minval and maxval must both be int32, int64, uint32 or uint64")
+        raise TypeError(
+            "minval and maxval must both be int32, int64, uint32 or uint64, got "
+            f"{low.dtype.name} and {high.dtype.name}"
+        )
     if low.rank or high.rank:
         raise ValueError(f"minval and maxval must be scalars, got shapes {low.shape}, {high.shape}")
     return TensorSpec(shape, low.dtype)
@@ -326,6 +331,8 @@ def _infer_scramble(seed: Any) -> TensorSpec:
 
 
 def _scramble(seed: NDArray) -> NDArray:
+    if seed.shape != (2,) or seed.dtype.kind != "i":
+        raise TypeError("a stateless seed is two integers")
     words = [int(s) & 0xFFFFFFFFFFFFFFFF for s in seed.astype(np.int64)]
     counter = [np.array([w], np.uint64) for s in words for w in (s & 0xFFFFFFFF, s >> 32)]
     w0, w1, w2, w3 = philox((counter[0], counter[1], counter[2], counter[3]), _SEED_KEY)

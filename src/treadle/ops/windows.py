@@ -58,7 +58,12 @@ def spans(
 
 
 def padded(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
-    """NHWC `x` with its frame of padding."""
+    """NHWC `x` with its frame of padding.
+
+    Raises ValueError, which the ops' shape rules explain, where there are no windows to take.
+    """
+    if x.ndim != 4 or min(int(rows.count), int(columns.count)) < 1:
+        raise ValueError("no windows in these images")
     frame: Any = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
     if not any(any(p) for p in frame):
         return x

@@ -1,0 +1,127 @@
+"""Max and average pooling: definition, first maximum, gradients and lowering."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.ops.gradcheck import check_gradients
+from tests.ops.lowered import check_lowering
+
+RNG = np.random.default_rng(4)
+IMAGES = RNG.permutation(2 * 7 * 8 * 3).reshape(2, 7, 8, 3).astype(np.float32)  # no ties
+
+# window, strides, padding
+CASES = [
+    ((2, 2), (2, 2), "VALID"),
+    ((2, 2), (2, 2), "SAME"),
+    ((3, 3), (2, 2), "SAME"),
+    ((3, 2), (1, 1), "SAME"),
+    ((3, 3), (2, 1), "VALID"),
+    ((2, 2), (3, 3), "VALID"),
+    ((2, 2), (2, 2), ((1, 0), (0, 1))),
+    ((6, 5), (2, 2), "SAME"),
+]
+
+
+def windows(x, window, strides, padding):
+    """Each window's elements, padding left out, with the output position."""
+    size = x.shape[1:3]
+    if padding == "SAME":
+        count = [-(-size[i] // strides[i]) for i in (0, 1)]
+        pads = [max((count[i] - 1) * strides[i] + window[i] - size[i], 0) // 2 for i in (0, 1)]
+    else:
+        frame = ((0, 0), (0, 0)) if padding == "VALID" else padding
+        pads = [frame[0][0], frame[1][0]]
+        count = [(size[i] + sum(frame[i]) - window[i]) // strides[i] + 1 for i in (0, 1)]
+    for h, w in np.ndindex(*count):
+        starts = [h * strides[0] - pads[0], w * strides[1] - pads[1]]
+        part = [slice(max(s, 0), s + window[i]) for i, s in enumerate(starts)]
+        yield h, w, x[:, part[0], part[1]]
+
+
+def pooled(x, case, reduce):
+    parts = [(h, w, reduce(p)) for h, w, p in windows(x, *case)]
+    height, width = parts[-1][0] + 1, parts[-1][1] + 1
+    y = np.zeros((x.shape[0], height, width, x.shape[3]))
+    for h, w, value in parts:
+        y[:, h, w] = value
+    return y
+
+
+def explicit(padding):
+    return padding if isinstance(padding, str) else [[0, 0], *padding, [0, 0]]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_definition(case):
+    window, strides, padding = case[0], case[1], explicit(case[2])
+    y = td.nn.max_pool2d(IMAGES, window, strides, padding)
+    np.testing.assert_array_equal(y, pooled(IMAGES, case, lambda p: p.max((1, 2))))
+    z = td.nn.avg_pool2d(IMAGES, window, strides, padding)
+    np.testing.assert_allclose(z, pooled(IMAGES, case, lambda p: p.mean((1, 2))), rtol=1e-6)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_lowering(case):
+    attrs = dict(zip(("window", "strides", "padding"), case, strict=True))
+    image = IMAGES.shape[1:3]
+    tied = np.round(IMAGES / 40)
+    y = check_lowering("max_pool", tied, **attrs)
+    winner = check_lowering("max_pool_index", tied, **attrs)
+    check_lowering("max_pool_gather", tied, winner, **attrs)
+    check_lowering("max_pool_scatter", y, winner, image=image, **attrs)
+    check_lowering("avg_pool", IMAGES, **attrs)
+    check_lowering("avg_pool_grad", y, image=image, **attrs)
+
+
+def test_exact_tiling_needs_no_masks():
+    tiled = IMAGES[:, :6]
+    attrs = {"window": (2, 2), "strides": (2, 2), "padding": "VALID"}
+    y = check_lowering("max_pool", tiled, **attrs)
+    winner = check_lowering("max_pool_index", tiled, **attrs)
+    check_lowering("max_pool_scatter", y, winner, image=(6, 8), **attrs)
+    check_lowering("avg_pool_grad", y, image=(6, 8), **attrs)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_gradients(case):
+    x = IMAGES[:1, :, :, :1].astype(np.float64) / 10
+    args = (case[0], case[1], explicit(case[2]))
+    check_gradients(lambda t: td.nn.max_pool2d(t, *args), x, second=case is CASES[2])
+    check_gradients(lambda t: td.nn.avg_pool2d(t, *args), x, second=case is CASES[2])
+
+
+def test_ties_go_to_the_first():
+    x = td.ones((1, 2, 4, 1))
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.nn.max_pool2d(x, 2, 2, "VALID")
+    np.testing.assert_array_equal(
+        tape.gradient(y, x).numpy()[0, :, :, 0], [[1, 0, 1, 0], [0, 0, 0, 0]]
+    )
+
+
+def test_integers_and_nan():
+    x = np.array([-5, -3, -7, -9], np.int32).reshape(1, 2, 2, 1)
+    assert td.nn.max_pool2d(x, 3, 1, "SAME").numpy().max() == -3
+    y = td.nn.max_pool2d(np.array([1, np.nan, 2, 3], "f").reshape(1, 2, 2, 1), 2, 2, "VALID")
+    assert np.isnan(y.numpy()).all()
+
+
+def test_channels_first_and_default_strides():
+    y = td.nn.max_pool2d(IMAGES, 2, None, "VALID")
+    moved = td.nn.max_pool2d(
+        IMAGES.transpose(0, 3, 1, 2), [1, 1, 2, 2], [1, 1, 2, 2], "VALID", "NCHW"
+    )
+    np.testing.assert_array_equal(moved.numpy().transpose(0, 2, 3, 1), y)
+
+
+def test_wrong_arguments():
+    with pytest.raises(td.errors.InvalidArgumentError, match=r"(?s)max_pool.*4 axes.*test_pooling.py"):
+        td.nn.max_pool2d(np.zeros((3, 4, 1), "f"), 2, 2, "VALID")
+    with pytest.raises(td.errors.InvalidArgumentError, match="window of 9 does not fit"):
+        td.nn.max_pool2d(IMAGES, 9, 1, "VALID")
+    with pytest.raises(ValueError, match="ksize"):
+        td.nn.max_pool2d(IMAGES, 0, 1, "VALID")
+    with pytest.raises(TypeError, match="int32"):
+        td.nn.avg_pool2d(IMAGES.astype(np.int32), 2, 2, "VALID")
