@@ -11,8 +11,20 @@ from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.printer import print_graph
 from treadle.graph.verifier import verify
 from treadle.ops import (  # noqa: F401  (registers the ops that the texts name)
-    casting, complex_numbers, creation, elementwise, gather, io, joining, linalg, lists, logic,
-    reduction, selection, slicing, state,
+    casting,
+    complex_numbers,
+    creation,
+    elementwise,
+    gather,
+    io,
+    joining,
+    linalg,
+    lists,
+    logic,
+    reduction,
+    selection,
+    slicing,
+    state,
 )  # fmt: skip
 
 Run = Callable[[Graph], bool]

@@ -1,11 +1,10 @@
 """Common subexpressions."""
 
+import numpy as np
 import pytest
 
 from tests.graph.passes.helpers import check, check_unchanged
 from treadle.graph.passes.common import attrs_key, merge_common_subexpressions
-
-import numpy as np
 
 
 def test_equal_nodes_of_one_region_are_merged() -> None:

@@ -48,7 +48,7 @@ def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:
 def call(node: Node, inputs: list[np.ndarray], workers: int = 1, env: dict = {}) -> np.ndarray:
     routine = library.routine_for(node)
     assert routine is not None
-    known = lambda d: d if isinstance(d, int) else d.evaluate(env)  # noqa: E731
+    known = lambda d: d if isinstance(d, int) else d.evaluate(env)
     spec = node.outputs[0].spec
     shape = tuple(known(d) for d in spec.dims)
     dtype = spec.dtype.np_dtype

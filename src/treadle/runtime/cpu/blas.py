@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import glob
+import importlib
 import os
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -52,12 +53,11 @@ def find_blas() -> Blas | None:
 
 def _libraries() -> Iterator[ctypes.CDLL]:
     """NumPy's core extension, whose dependencies are searched too, then its bundled libraries."""
-    from numpy._core import _multiarray_umath
-
+    core = importlib.import_module("numpy._core._multiarray_umath")
     folder = os.path.dirname(np.__file__)
     bundled = glob.glob(os.path.join(folder, "..", "numpy.libs", "*openblas*"))
     bundled += glob.glob(os.path.join(folder, ".dylibs", "*openblas*"))
-    for path in [_multiarray_umath.__file__, *sorted(bundled)]:
+    for path in [str(core.__file__), *sorted(bundled)]:
         try:
             yield ctypes.CDLL(path)
         except OSError:

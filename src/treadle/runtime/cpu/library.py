@@ -119,9 +119,8 @@ def _convolution(
     """The routine for images x, filters and outputs y, whichever of them is computed."""
     if x[3] != filters[2] or not all(isinstance(d, int) for d in filters):
         return None  # grouped convolutions have no routine
-    rows, columns = spans(
-        x[1:3], filters[:2], attrs["strides"], attrs["padding"], attrs["dilations"]
-    )  # type: ignore[arg-type]
+    window: Any = filters[:2]
+    rows, columns = spans(x[1:3], window, attrs["strides"], attrs["padding"], attrs["dilations"])
     if (rows.count, columns.count) != tuple(y[1:3]):
         return None
     if _is_pointwise(rows, columns):

@@ -9,7 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.runtime.cpu.library_text import (
-    FLOATS, Words, add_gemm, add_vector_loops, call_gemm, ceil_divide, define_routine,
+    FLOATS,
+    Words,
+    add_gemm,
+    add_vector_loops,
+    call_gemm,
+    ceil_divide,
+    define_routine,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 

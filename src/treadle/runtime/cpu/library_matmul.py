@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.library_text import (
-    Words, add_gemm, call_gemm, ceil_divide, clamp, define_routine,
+    Words,
+    add_gemm,
+    call_gemm,
+    ceil_divide,
+    clamp,
+    define_routine,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 

@@ -158,7 +158,8 @@ def add_thread_control(module: Module) -> None:
     module.define("thread_control", _THREAD_CONTROL.format(**words))
 
 
-_THREAD_CONTROL = """define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {{
+_THREAD_CONTROL = """
+define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {{
 entry:
   %several = icmp sgt i64 %tasks, 1
   %parallel = load ptr, ptr %table
@@ -247,7 +248,7 @@ done:
 
 
 def add_vector_loops(module: Module, element: str) -> None:
-    """``@copy_float(target, source, count)``, ``@add_float`` (target += source), ``@zero_float``."""
+    """``@copy_float(target, source, count)``, ``@add_float`` (adds to target), ``@zero_float``."""
     lanes = module.target.vector_bits // (8 * FLOATS[element])
     for kind in ("copy", "add", "zero"):
         _define_vector_loop(module, kind, element, lanes)
