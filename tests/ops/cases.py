@@ -113,8 +113,15 @@ UNARY = [
     Case("identity", td.identity, lambda x: x, dtypes=(*NUMBERS, *BOOL)),
     Case("logical_not", td.logical_not, np.logical_not, dtypes=BOOL, differentiable=False),
     Case("invert", td.bitwise.invert, np.invert, dtypes=INTS, differentiable=False),
-    Case("clip", lambda x: td.clip_by_value(x, -1, 2), lambda x: np.clip(x, -1, 2), dtypes=(*FLOATS, "int32")),
-    Case("zeros_like", td.zeros_like, np.zeros_like, dtypes=(*NUMBERS, *BOOL), differentiable=False),
+    Case(
+        "clip",
+        lambda x: td.clip_by_value(x, -1, 2),
+        lambda x: np.clip(x, -1, 2),
+        dtypes=(*FLOATS, "int32"),
+    ),
+    Case(
+        "zeros_like", td.zeros_like, np.zeros_like, dtypes=(*NUMBERS, *BOOL), differentiable=False
+    ),
     Case("ones_like", td.ones_like, np.ones_like, dtypes=(*NUMBERS, *BOOL), differentiable=False),
     Case("real", td.math.real, np.real, dtypes=COMPLEX, differentiable=False, kernels=False),
     Case("imag", td.math.imag, np.imag, dtypes=COMPLEX, differentiable=False, kernels=False),
@@ -177,7 +184,7 @@ REDUCTIONS = [
     Case(f"{name}_{kind}", fn, ref, MATRICES, dtypes, low, 2.0, differentiable)
     for name, public, numpy, dtypes, low, differentiable in [
         ("sum", td.reduce_sum, np.sum, NUMBERS, -2.0, True),
-        ("mean", td.reduce_mean, np.mean, ("float32", "float64", "float16", "bfloat16"), -2.0, True),
+        ("mean", td.reduce_mean, np.mean, FLOATS, -2.0, True),
         ("prod", td.reduce_prod, np.prod, ("float32", "float64", "int32"), -2.0, True),
         ("any", td.reduce_any, np.any, BOOL, 0, False),
         ("all", td.reduce_all, np.all, BOOL, 0, False),
@@ -219,7 +226,9 @@ SCANS = [
         lambda x, f=ref, e=exclusive, r=reverse: _running(f, x, -1, e, r),
         (((3, 4),), ((1,),)), ("float32", "float64", "int32", "bfloat16"), 0.5, 2.0, kernels=False,
     )
-    for name, fn, ref in [("cumsum", td.cumsum, np.cumsum), ("cumprod", td.math.cumprod, np.cumprod)]
+    for name, fn, ref in [
+        ("cumsum", td.cumsum, np.cumsum), ("cumprod", td.math.cumprod, np.cumprod),
+    ]
     for exclusive in (False, True)
     for reverse in (False, True)
 ]  # fmt: skip

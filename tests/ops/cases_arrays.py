@@ -167,7 +167,8 @@ INDEXING = [
 ]  # fmt: skip
 INDICES = np.array([[2, 0], [1, 2]], np.int32)
 GATHERS = [
-    moves("gather", lambda x: td.gather(x, [2, 0, 2]), lambda x: x[[2, 0, 2]], (((3, 2),), ((4,),))),
+    moves("gather", lambda x: td.gather(x, [2, 0, 2]), lambda x: x[[2, 0, 2]],
+          (((3, 2),), ((4,),))),
     moves("gather_scalar", lambda x: td.gather(x, 1), lambda x: x[1], (((3, 2),),)),
     moves("gather_axis", lambda x: td.gather(x, INDICES, axis=1), lambda x: x[:, INDICES],
           (((2, 3, 2),), ((2, 3),))),

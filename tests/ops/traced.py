@@ -81,7 +81,9 @@ def _complex(node: Node) -> bool:
 
 
 def _wide(array: Any) -> Any:
-    return np.float64 if array.dtype.kind not in "iubfc" or array.dtype.itemsize == 2 else array.dtype
+    return (
+        np.float64 if array.dtype.kind not in "iubfc" or array.dtype.itemsize == 2 else array.dtype
+    )
 
 
 def _eager(node: Node, inputs: list[Any], scope: Scope) -> list[Any]:

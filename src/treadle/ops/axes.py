@@ -37,9 +37,7 @@ def _rank_of(value: Any) -> int:
     return int(getattr(value, "ndim", 1))
 
 
-def reduced_dims(
-    dims: Sequence[Dim], axes: Sequence[int], keepdims: bool
-) -> tuple[Dim, ...]:
+def reduced_dims(dims: Sequence[Dim], axes: Sequence[int], keepdims: bool) -> tuple[Dim, ...]:
     """The dims that are left when `axes` are reduced."""
     if keepdims:
         return tuple(1 if i in axes else d for i, d in enumerate(dims))

@@ -10,7 +10,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import binary, binary_op, unary_op
+from treadle.ops.families import Public, binary, binary_op, unary_op
 from treadle.ops.families import real as real_result
 from treadle.ops.registry import run
 
@@ -38,7 +38,7 @@ CONJ = unary_op("conj", np.conj, "c", None, lambda x, y, dy: conj(dy))
 # The angle of a real number is 0 or pi, which has no slope.
 ANGLE = unary_op("angle", np.angle, "fc", None, None, real_result)
 
-complex = binary(COMPLEX, "real + imag * 1j, from two float32 or float64 tensors.")
+complex: Public = binary(COMPLEX, "real + imag * 1j, from two float32 or float64 tensors.")
 
 
 def real(input: Any, name: str | None = None) -> Tensor:

@@ -75,7 +75,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     if context.recorder is None:
         dims = partial_dims(shape)
-        return from_array(np.full(dims, number, dtype.np_dtype))  # type: ignore[arg-type]
+        return from_array(np.full(dims, number, dtype.np_dtype))
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
 
@@ -106,7 +106,8 @@ def ones_like(input: Any, dtype: Any = None, name: str | None = None) -> Tensor:
 
 def _eager_range(*, start: Any, delta: Any, size: int, dtype: DType) -> NDArray:
     steps = np.arange(size, dtype=np.float64 if dtype.is_floating else np.int64)
-    return (start + steps * delta).astype(dtype.np_dtype)
+    numbers: NDArray = start + steps * delta
+    return numbers.astype(dtype.np_dtype)
 
 
 def _number(value: Any, dtype: DType) -> Expr:
@@ -150,7 +151,7 @@ RANGE_DYNAMIC = register(
 
 
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
-    return max(0, math.ceil((limit - start) / delta))
+    return max(0, int(math.ceil((limit - start) / delta)))
 
 
 def range(
@@ -195,7 +196,9 @@ def _is_symbol(dim: Any) -> bool:
 
 
 def _range_dtype(*values: Any) -> DType:
-    order = [dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64]
+    order = [
+        dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
+    ]  # fmt: skip
     found = [v.dtype if has_dtype(v) else convert_to_tensor_dtype(v) for v in values]
     return max(found, key=lambda d: order.index(d) if d in order else -1)
 
@@ -357,7 +360,9 @@ def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[
     from treadle.ops.shaping import reshape_to, transpose
 
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}{at(user_origin())}")
+        raise ValueError(
+            f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}{at(user_origin())}"
+        )
     vectors = [reshape_to(v, (v.dims or (1,))) for v in map(convert_to_tensor, args)]
     dims = tuple(v.dims[0] for v in vectors)
     grids = []

@@ -169,8 +169,9 @@ def _move(name: str) -> Callable[..., Any]:
     def rule(*inputs: Any, **attrs: Any) -> Any:
         from treadle.ops.registry import OPS
 
-        assert OPS[name].eager is not None
-        return OPS[name].eager(*inputs, **attrs)
+        eager = OPS[name].eager
+        assert eager is not None
+        return eager(*inputs, **attrs)
 
     return rule
 

@@ -12,7 +12,7 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.arithmetic import conj, maximum, minimum
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import ANY_KIND, boolean, real, unary, unary_op
+from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.lowering import Compute, elementwise_rule
 from treadle.ops.registry import Op, run
 
@@ -42,7 +42,7 @@ def _one(x: Expr) -> Expr:
 def _sigmoid(x: NDArray) -> NDArray:
     if x.dtype.kind == "c":
         return 1 / (1 + np.exp(-x))
-    return FUNCTIONS["sigmoid"].reference(x)
+    return FUNCTIONS["sigmoid"].reference(x)  # type: ignore[no-any-return]
 
 
 def _two_over_root_pi(x: Tensor) -> Any:
@@ -135,15 +135,31 @@ _OPS = {
     for name, (eager, kinds, lower, gradient, doc) in _TABLE.items()
 }
 
-negative, sign, square = unary(*_OPS["negative"]), unary(*_OPS["sign"]), unary(*_OPS["square"])
-sqrt, rsqrt, reciprocal = unary(*_OPS["sqrt"]), unary(*_OPS["rsqrt"]), unary(*_OPS["reciprocal"])
-exp, expm1 = unary(*_OPS["exp"]), unary(*_OPS["expm1"])
-log, log1p = unary(*_OPS["log"]), unary(*_OPS["log1p"])
-sin, cos, tan = unary(*_OPS["sin"]), unary(*_OPS["cos"]), unary(*_OPS["tan"])
-asin, acos, atan = unary(*_OPS["asin"]), unary(*_OPS["acos"]), unary(*_OPS["atan"])
-sinh, cosh, tanh = unary(*_OPS["sinh"]), unary(*_OPS["cosh"]), unary(*_OPS["tanh"])
-asinh, acosh, atanh = unary(*_OPS["asinh"]), unary(*_OPS["acosh"]), unary(*_OPS["atanh"])
-sigmoid, erf, erfc = unary(*_OPS["sigmoid"]), unary(*_OPS["erf"]), unary(*_OPS["erfc"])
+negative: Public = unary(*_OPS["negative"])
+sign: Public = unary(*_OPS["sign"])
+square: Public = unary(*_OPS["square"])
+sqrt: Public = unary(*_OPS["sqrt"])
+rsqrt: Public = unary(*_OPS["rsqrt"])
+reciprocal: Public = unary(*_OPS["reciprocal"])
+exp: Public = unary(*_OPS["exp"])
+expm1: Public = unary(*_OPS["expm1"])
+log: Public = unary(*_OPS["log"])
+log1p: Public = unary(*_OPS["log1p"])
+sin: Public = unary(*_OPS["sin"])
+cos: Public = unary(*_OPS["cos"])
+tan: Public = unary(*_OPS["tan"])
+asin: Public = unary(*_OPS["asin"])
+acos: Public = unary(*_OPS["acos"])
+atan: Public = unary(*_OPS["atan"])
+sinh: Public = unary(*_OPS["sinh"])
+cosh: Public = unary(*_OPS["cosh"])
+tanh: Public = unary(*_OPS["tanh"])
+asinh: Public = unary(*_OPS["asinh"])
+acosh: Public = unary(*_OPS["acosh"])
+atanh: Public = unary(*_OPS["atanh"])
+sigmoid: Public = unary(*_OPS["sigmoid"])
+erf: Public = unary(*_OPS["erf"])
+erfc: Public = unary(*_OPS["erfc"])
 
 
 def _grad_abs(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
@@ -162,7 +178,7 @@ def _rounding(name: str, fn: Any, kernel: str, kinds: str) -> Op:
     """Rounding ops have zero slope; integers, where allowed, stay as they are."""
 
     def eager(x: NDArray) -> NDArray:
-        return x if x.dtype.kind in "iu" else fn(x)  # type: ignore[no-any-return]
+        return x if x.dtype.kind in "iu" else fn(x)
 
     rule = _lower(lambda x: x if x.dtype.is_integer else apply(kernel, x))
     return unary_op(name, eager, kinds, rule, lambda x, y, dy: None)

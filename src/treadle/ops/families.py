@@ -19,7 +19,9 @@ Public: TypeAlias = Callable[..., Tensor]
 Result: TypeAlias = Callable[[DType], DType]
 Lower: TypeAlias = "str | Compute | None"
 
-_KINDS = {"f": "floating", "i": "signed integer", "u": "unsigned integer", "b": "bool", "c": "complex"}
+_KINDS = {
+    "f": "floating", "i": "signed integer", "u": "unsigned integer", "b": "bool", "c": "complex",
+}  # fmt: skip
 ANY_KIND = "fiubc"
 
 
@@ -94,10 +96,11 @@ def binary_op(
 
     def grad(call: OpCall, dz: Tensor) -> list[Any]:
         assert gradient is not None
-        parts = gradient(*call.inputs, call.outputs[0], dz)
+        x, y = call.inputs
+        parts = gradient(x, y, call.outputs[0], dz)
         return [
-            unbroadcast(part(), x) if part is not None and needs(call, i) else None
-            for i, (part, x) in enumerate(zip(parts, call.inputs, strict=True))
+            unbroadcast(part(), operand) if part is not None and needs(call, i) else None
+            for i, (part, operand) in enumerate(zip(parts, call.inputs, strict=True))
         ]
 
     rule: Gradient | None = grad if gradient is not None else None

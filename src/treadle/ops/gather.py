@@ -61,7 +61,8 @@ def _eager_gather(params: NDArray, indices: NDArray, *, axis: int, batch_dims: i
     middle = order[batch_dims : indices.ndim]
     outer = order[indices.ndim : indices.ndim + axis - batch_dims]
     tail = order[indices.ndim + axis - batch_dims :]
-    return taken.transpose(order[:batch_dims] + outer + middle + tail)
+    result: NDArray = taken.transpose(order[:batch_dims] + outer + middle + tail)
+    return result
 
 
 def _lower_gather(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -81,15 +82,17 @@ def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     axis, batch = call.attrs["axis"], call.attrs["batch_dims"]
     count = indices.ndim - batch
     size = params.dims[axis]
-    order = [*range(batch), *range(axis, axis + count), *range(batch, axis), *range(axis + count, dy.ndim)]
-    moved = transpose(dy, order)  # batch, indices, then what each index names
+    outer, inner = range(batch, axis), range(axis + count, dy.ndim)
+    # Batch axes, the axes of the indices, then those of what each index names.
+    moved = transpose(dy, [*range(batch), *range(axis, axis + count), *outer, *inner])
     rest = moved.dims[indices.ndim :]
     rows = product(params.dims[:batch])
     flat_index = reshape_to(indices, (rows, product(indices.dims[batch:])))
     if batch:
         flat_index = flat_index + _row_offsets(rows, size, indices.dtype)
     flat = reshape_to(flat_index, (product(indices.dims),))
-    total = unsorted_segment_sum(reshape_to(moved, (product(indices.dims), *rest)), flat, rows * size)
+    updates = reshape_to(moved, (product(indices.dims), *rest))
+    total = unsorted_segment_sum(updates, flat, rows * size)
     total = reshape_to(total, (*params.dims[:batch], size, *rest))
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, params.ndim)]
     return [transpose(total, back) if params.ndim else zeros_like(params), None]
@@ -166,8 +169,11 @@ def _grad_index(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 INDEX = register(
-    Op("index", _infer_index, _eager_index, _grad_index, Compute(_lower_index, "gather"), tags=BOUNDS)
-)
+    Op(
+        "index", _infer_index, _eager_index, _grad_index, Compute(_lower_index, "gather"),
+        tags=BOUNDS,
+    )
+)  # fmt: skip
 
 
 def _eager_index_grad(dy: NDArray, i: NDArray, *, axis: int, size: int) -> NDArray:
@@ -366,7 +372,9 @@ def tensor_scatter_nd_add(
 # -- masks ---------------------------------------------------------------------------------------
 
 
-def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | None = None) -> Tensor:
+def boolean_mask(
+    tensor: Any, mask: Any, axis: int | None = None, name: str | None = None
+) -> Tensor:
     """The parts of `tensor` where `mask` (over some of its axes, from `axis`) is true."""
     from treadle.ops.selection import where
     from treadle.ops.shaping import reshape_to
@@ -376,8 +384,8 @@ def boolean_mask(tensor: Any, mask: Any, axis: int | None = None, name: str | No
     end = start + chosen.ndim
     if not chosen.dtype.is_bool or chosen.ndim == 0:
         raise TypeError(
-            f"boolean_mask: the mask must be a bool tensor with at least one axis, got {chosen.dtype.name} of "
-            f"shape {chosen.shape}{at(user_origin())}"
+            f"boolean_mask: the mask must be a bool tensor with at least one axis, got "
+            f"{chosen.dtype.name} of shape {chosen.shape}{at(user_origin())}"
         )
     if not chosen.shape.is_compatible_with(x.shape[start:end]):
         raise ValueError(

@@ -159,7 +159,11 @@ def _static_slice(item: slice, dim: Dim) -> _Cut | None:
     if step == 0:
         raise ValueError(f"a slice's step cannot be 0{at(user_origin())}")
     start, stop = bounds
-    if isinstance(dim, int) and not isinstance(start, SymbolicDim) and not isinstance(stop, SymbolicDim):
+    if (
+        isinstance(dim, int)
+        and not isinstance(start, SymbolicDim)
+        and not isinstance(stop, SymbolicDim)
+    ):
         found = range(*slice(start, stop, step).indices(dim))
         return _Cut(found.start if len(found) else 0, len(found), step)
     return _symbolic_slice(start, stop, step, dim)
@@ -227,7 +231,9 @@ def _finish(y: Tensor, later: list[tuple[Any, ...]]) -> Tensor:
 # -- slices whose bounds are tensors -------------------------------------------------------------
 
 
-def _infer_dynamic(x: TensorSpec, bounds: TensorSpec, *, axis: int, given: tuple[bool, ...]) -> TensorSpec:
+def _infer_dynamic(
+    x: TensorSpec, bounds: TensorSpec, *, axis: int, given: tuple[bool, ...]
+) -> TensorSpec:
     return TensorSpec((*x.dims[:axis], fresh_symbol("slice"), *x.dims[axis + 1 :]), x.dtype)
 
 
@@ -239,7 +245,9 @@ def _bounds(bounds: NDArray, axis: int, given: tuple[bool, ...]) -> tuple[Any, .
 def _grad_dynamic(call: OpCall, dy: Tensor) -> list[Any]:
     x, bounds = call.inputs
     axis = call.attrs["axis"]
-    grad = run(DYNAMIC_SLICE_GRAD, dy, bounds, axis=axis, given=call.attrs["given"], size=x.dims[axis])
+    grad = run(
+        DYNAMIC_SLICE_GRAD, dy, bounds, axis=axis, given=call.attrs["given"], size=x.dims[axis]
+    )
     return [grad, None]
 
 
@@ -270,7 +278,13 @@ DYNAMIC_SLICE_GRAD = register(
         ),
         _eager_dynamic_grad,
         lambda call, dz: [
-            run(DYNAMIC_SLICE, dz, call.inputs[1], axis=call.attrs["axis"], given=call.attrs["given"]),
+            run(
+                DYNAMIC_SLICE,
+                dz,
+                call.inputs[1],
+                axis=call.attrs["axis"],
+                given=call.attrs["given"],
+            ),
             None,
         ],
     )
@@ -302,18 +316,20 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
             f"slice: begin and size must have {x.ndim} entries for shape {x.shape}"
             f"{at(user_origin())}",
         )  # fmt: skip
-    if any(s is None for s in (*starts, *sizes)):
+    begins, counts = [b for b in starts if b is not None], [s for s in sizes if s is not None]
+    if len(begins) < x.ndim or len(counts) < x.ndim:
         return _open_slice(x, begin, starts, sizes)
-    dims = tuple(d - b if s == -1 else s for d, b, s in zip(x.dims, starts, sizes, strict=True))  # type: ignore[operator]
-    for axis, (b, s, d) in enumerate(zip(starts, dims, x.dims, strict=True)):
-        known = isinstance(b, int) and isinstance(s, int) and isinstance(d, int)
-        if known and not (b >= 0 and s >= 0 and b + s <= d):  # type: ignore[operator]
+    dims = [d - b if s == -1 else s for d, b, s in zip(x.dims, begins, counts, strict=True)]
+    for axis, (b, s, d) in enumerate(zip(begins, dims, x.dims, strict=True)):
+        if not (isinstance(b, int) and isinstance(s, int) and isinstance(d, int)):
+            continue
+        if not (b >= 0 and s >= 0 and b + s <= d):
             raise errors.InvalidArgumentError(
                 None, None,
-                f"slice: [{b}, {b + s}) is not inside axis {axis} of shape {x.shape}"  # type: ignore[operator]
+                f"slice: [{b}, {b + s}) is not inside axis {axis} of shape {x.shape}"
                 f"{at(user_origin())}",
             )  # fmt: skip
-    return slice_known(x, starts, dims)  # type: ignore[arg-type]
+    return slice_known(x, begins, dims)
 
 
 def _open_slice(x: Tensor, begin: Any, starts: Any, sizes: Any) -> Tensor:

@@ -63,10 +63,10 @@ def _infer_concat(*specs: TensorSpec, axis: int) -> TensorSpec:
 
 def _lower_concat(call: LowerCall, index: Sequence[Index]) -> Expr:
     axis = call.attrs["axis"]
-    position, ends, end = index_expr(index[axis]), [], 0
+    position = index_expr(index[axis])
+    ends: list[Dim] = []
     for spec in call.specs:
-        end = end + spec.dims[axis]  # type: ignore[assignment]
-        ends.append(end)
+        ends.append((ends[-1] if ends else 0) + spec.dims[axis])
     result: Expr | None = None
     for number in range(len(ends) - 1, -1, -1):
         start = 0 if number == 0 else ends[number - 1]
@@ -155,7 +155,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
 
-def unstack(value: Any, num: int | None = None, axis: int = 0, name: str | None = None) -> list[Tensor]:
+def unstack(
+    value: Any, num: int | None = None, axis: int = 0, name: str | None = None
+) -> list[Tensor]:
     """The parts of `value` along an axis of known size, without that axis."""
     x = convert_to_tensor(value)
     position = normalize_axis(axis, x.ndim)
@@ -254,5 +256,7 @@ def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
         first = int(amount) % dim if dim != 0 else 0
         if first == 0:
             continue
-        x = concat([_part(x, position, dim - first, first), _part(x, position, 0, dim - first)], position)
+        x = concat(
+            [_part(x, position, dim - first, first), _part(x, position, 0, dim - first)], position
+        )
     return x

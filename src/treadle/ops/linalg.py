@@ -47,7 +47,8 @@ def _eager_matmul(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: boo
     x = a.swapaxes(-1, -2) if transpose_a else a
     y = b.swapaxes(-1, -2) if transpose_b else b
     if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":  # accumulate 16-bit floats in float32
-        return np.matmul(x.astype(np.float32), y.astype(np.float32)).astype(a.dtype)
+        wide: NDArray = np.matmul(x.astype(np.float32), y.astype(np.float32))
+        return wide.astype(a.dtype)
     return np.matmul(x, y)  # type: ignore[no-any-return]
 
 
@@ -189,7 +190,9 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(diagonal)
     n = x.dims[-1]
     mask = run(EYE, shape=(n, n), dtype=_bool())
-    return where(mask, reshape_to(x, (*x.dims, 1)), convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
+    return where(
+        mask, reshape_to(x, (*x.dims, 1)), convert_to_tensor(np.zeros((), x.dtype.np_dtype))
+    )
 
 
 def _bool() -> Any:

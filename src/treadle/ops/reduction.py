@@ -247,7 +247,9 @@ def reduce_variance(
 
     x = convert_to_tensor(input_tensor)
     if x.dtype.is_integer:
-        raise TypeError(f"reduce_variance: the input must be floating, not {x.dtype.name}{at(user_origin())}")
+        raise TypeError(
+            f"reduce_variance: the input must be floating, not {x.dtype.name}{at(user_origin())}"
+        )
     deviation = squared_difference(x, reduce_mean(x, axis, keepdims=True))
     return reduce_mean(real(deviation), axis, keepdims)
 
@@ -346,5 +348,3 @@ def norm(
     if isinstance(ord, int | float) and ord > 0:
         return reduce_sum(x**ord, axis, keepdims) ** (1.0 / ord)
     raise ValueError(f"norm: ord {ord!r} is not supported{at(user_origin())}")
-
-

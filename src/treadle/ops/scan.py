@@ -30,7 +30,8 @@ def _scan(fn: Callable[..., Any], start: int) -> Callable[..., NDArray]:
             first = np.full_like(np.take(total, [0] if x.shape[axis] else [], axis), start)
             kept = np.take(total, range(max(x.shape[axis] - 1, 0)), axis)
             total = np.concatenate([first, kept], axis)
-        return (np.flip(total, axis) if reverse else total).astype(x.dtype, copy=False)
+        result: NDArray = np.flip(total, axis) if reverse else total
+        return result.astype(x.dtype, copy=False)
 
     return eager
 
@@ -42,9 +43,7 @@ def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
 
 def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
     attrs = call.attrs
-    total = cumsum(
-        call.outputs[0] * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"]
-    )
+    total = cumsum(call.outputs[0] * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
     return [total / call.inputs[0]]
 
 

@@ -30,7 +30,11 @@ def _eager(data: NDArray, ids: NDArray, *, num_segments: int) -> NDArray:
     if flat.size and flat.min() < 0:
         rows, flat = rows[flat >= 0], flat[flat >= 0]
     check_positions(flat, num_segments, what="segment id")
-    wide = rows.astype(np.float32) if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu" else rows
+    wide = (
+        rows.astype(np.float32)
+        if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu"
+        else rows
+    )
     total = np.zeros((num_segments, *rest), wide.dtype)
     np.add.at(total, flat, wide)
     return total.astype(data.dtype, copy=False)

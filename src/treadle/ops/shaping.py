@@ -135,7 +135,9 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     x = convert_to_tensor(input)
     if axis is None or (isinstance(axis, list | tuple) and not axis):
         return reshape_to(x, tuple(d for d in x.dims if d != 1))
-    chosen = {normalize_axis(a, x.ndim) for a in (axis if isinstance(axis, list | tuple) else [axis])}
+    chosen = {
+        normalize_axis(a, x.ndim) for a in (axis if isinstance(axis, list | tuple) else [axis])
+    }
     for position in sorted(chosen):
         if x.dims[position] != 1 and isinstance(x.dims[position], int):
             raise errors.InvalidArgumentError(
@@ -172,9 +174,7 @@ TRANSPOSE = register(
 )
 
 
-def transpose(
-    a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None
-) -> Tensor:
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """`a` with its axes in the order `perm` (default: reversed)."""
     x = convert_to_tensor(a)
     order = _permutation(perm, x)
@@ -215,7 +215,10 @@ def _lower_reverse(call: LowerCall, index: Sequence[Index]) -> Expr:
 
     dims, axes = call.specs[0].dims, call.attrs["axis"]
     return call.inputs[0](
-        [add_index(scale_index(i, -1), dims[n] - 1) if n in axes else i for n, i in enumerate(index)]
+        [
+            add_index(scale_index(i, -1), dims[n] - 1) if n in axes else i
+            for n, i in enumerate(index)
+        ]
     )
 
 

@@ -166,7 +166,7 @@ def _lower_pad(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _mirrored(place: Index, dim: Dim, repeat: int) -> Index:
-    """Positions outside [0, dim) reflected at the edges; `repeat`: the edge itself appears twice."""
+    """Positions outside [0, dim) reflected at the edges; with `repeat` an edge appears twice."""
     at_place = index_expr(place)
     low = apply("max", at_place, apply("sub", const(-repeat, dtypes.int64), at_place))
     high = apply("sub", dim_expr(dim * 2 - 2 + repeat), low)
@@ -226,8 +226,8 @@ def pad(
     from treadle.ops.dims import as_dims
 
     x = convert_to_tensor(tensor)
-    widths = paddings.numpy().tolist() if isinstance(paddings, Tensor) and not paddings.is_symbolic \
-        else paddings  # fmt: skip
+    known = isinstance(paddings, Tensor) and not paddings.is_symbolic
+    widths = paddings.numpy().tolist() if known else paddings
     pairs = [as_dims(list(pair)) for pair in widths]
     kind = mode.lower()
     if kind not in _MODES:
