@@ -1,0 +1,142 @@
+"""The gradient of a whole traced function: a forward graph that also gives what the backward graph
+reads, and the backward graph.
+
+Effects happen in the forward graph only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.autodiff.joint import copy_into, dependent, influencing, trace_gradient
+from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
+from treadle.core.context import recording, taping
+from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.core.tensor import SymbolicTensor
+from treadle.graph.builder import GraphBuilder
+from treadle.graph.ir import Graph, Value
+from treadle.ops.lists import list_stack, list_unstack
+from treadle.ops.state import Variable
+
+
+@dataclass(frozen=True)
+class ForwardBackward:
+    """A function split for differentiation.
+
+    Attributes:
+        forward: takes the function's parameters (then its own captures); gives the function's
+            results and then the saved values.
+        backward: takes the forward parameters numbered by `kept`, the saved values, a gradient
+            for each result in `targets` (then its own captures); gives a gradient for each
+            parameter in `sources`.
+        results: how many results the function itself has.
+        kept, targets, sources: see above; numbers in increasing order.
+    """
+
+    forward: Graph
+    backward: Graph
+    results: int
+    kept: tuple[int, ...]
+    targets: tuple[int, ...]
+    sources: tuple[int, ...]
+
+
+def build_gradient(graph: Graph, needs: Sequence[bool]) -> ForwardBackward | None:
+    """Split `graph` into a forward and a backward graph.
+
+    Args:
+        needs: for each parameter whether its gradient is wanted. Variables' handles count as
+            parameters with the gradient of the variable's value.
+
+    Returns:
+        None where no result depends differentiably on a wanted parameter.
+    """
+    results = {i for i, v in enumerate(graph.results) if v.spec.dtype.is_differentiable}
+    wanted = {i for i, n in enumerate(needs) if n and graph.params[i].spec.dtype.is_differentiable}
+    sources = tuple(sorted(wanted & influencing(graph, results)))
+    targets = tuple(sorted(results & dependent(graph, set(sources))))
+    if not sources or not targets:
+        return None
+    joint = _trace_joint(graph, targets, sources)
+    parts = partition(joint, is_cheap)
+    params = joint.region.params[: len(graph.params)]
+    kept = [v for v in params if v in set(parts.saved) | set(parts.free)]
+    saved = [v for v in parts.saved if v not in set(kept)]
+    return ForwardBackward(
+        _forward_graph(graph, joint, parts, params, saved),
+        _backward_graph(graph, joint, parts, kept, saved),
+        len(graph.results),
+        tuple(v.index for v in kept),
+        targets,
+        sources,
+    )
+
+
+def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -> Joint:
+    """The function and its gradient in one graph, whose parameters are the function's and a
+    gradient for each target."""
+    builder = GraphBuilder(graph.name)
+    params = [builder.parameter(p.spec, p.name) for p in graph.params]
+    for param, capture in zip(params[len(graph.arguments) :], graph.captures, strict=True):
+        if isinstance(capture, Variable):
+            param.source = capture
+    seeds = [builder.parameter(graph.results[i].spec) for i in targets]
+    with recording(builder), taping(()):
+        outputs, gradients, effects = trace_gradient(graph, params, targets, seeds, sources)
+        region = builder.finish([*outputs, *gradients])
+    handles = [p.value for p in params if isinstance(p.spec, ResourceSpec)]
+    captured = {inner.value: outer for outer, inner in builder.captured.values()}
+    return Joint(
+        region,
+        len(graph.results),
+        [s.value for s in seeds],
+        [*handles, *captured],
+        captured,
+        effects,
+    )
+
+
+def _forward_graph(
+    graph: Graph, joint: Joint, parts: Partition, params: Sequence[Value], saved: Sequence[Value]
+) -> Graph:
+    builder = GraphBuilder(f"{graph.name}_forward")
+    mapping = {p: builder.parameter(p.spec, p.name).value for p in params}
+    with recording(builder), taping(()):
+        wanted = [*joint.region.results[: joint.forward_results], *saved]
+        results: list[Any] = list(copy_into(builder, joint, parts.forward, wanted, mapping))
+        for number, value in enumerate(saved, joint.forward_results):
+            if isinstance(value.spec, ListSpec):
+                results[number] = list_stack(results[number])
+        return builder.finish(results)
+
+
+def _backward_graph(
+    graph: Graph, joint: Joint, parts: Partition, kept: Sequence[Value], saved: Sequence[Value]
+) -> Graph:
+    builder = GraphBuilder(f"{graph.name}_backward")
+    mapping = {v: builder.parameter(v.spec, v.name).value for v in kept}
+    stacked = {v: _saved_parameter(builder, v) for v in saved}
+    mapping |= {v: builder.parameter(v.spec).value for v in joint.unknown}
+    with recording(builder), taping(()):
+        for value, param in stacked.items():
+            if isinstance(value.spec, ListSpec):
+                unstacked: Any = list_unstack(param)
+                unstacked.value.spec = value.spec
+                mapping[value] = unstacked.value
+            else:
+                mapping[value] = param.value
+        gradients = joint.region.results[joint.forward_results :]
+        return builder.finish(copy_into(builder, joint, parts.backward, gradients, mapping))
+
+
+def _saved_parameter(builder: GraphBuilder, value: Value) -> SymbolicTensor:
+    """The parameter for a saved value; a list comes as one tensor of all its elements."""
+    if not isinstance(value.spec, ListSpec):
+        return builder.parameter(value.spec, value.name)
+    from treadle.core.shapes import fresh_symbol
+    from treadle.core.spec import TensorSpec
+
+    dims = (fresh_symbol("n"), *value.spec.dims)
+    return builder.parameter(TensorSpec(dims, value.spec.dtype).with_fresh_symbols(), value.name)
