@@ -36,7 +36,7 @@ STRAIGHT = {
     "rows of a square matrix": (lambda x: x + td.reduce_max(x, 1, keepdims=True), [(9, 9)]),
     "middle axis": (lambda x: x - td.reduce_max(x, 1, keepdims=True), [(4, 5, 6)]),
     "transposed": (lambda x: td.transpose(td.exp(x)) + 1.0, [(4, 7)]),
-    "reshaped": (lambda x: td.exp(td.reshape(td.tanh(x), [-1, 6])), [(4, 9)]),
+    "reshaped": (lambda x: td.exp(td.reshape(td.tanh(x), [-1, 3])), [(4, 9)]),
     "slices": (lambda x: x[1:, ::2] * x[:-1, 1::2], [(6, 8)]),
     "concatenated": (lambda x, y: td.concat([x * 2.0, td.exp(y)], 1), [(3, 4), (3, 2)]),
     "matmul": (lambda x, w: td.nn.relu(td.matmul(x, w) + 1.0), [(5, 6), (6, 7)]),

@@ -18,8 +18,9 @@ _WORD = ctypes.sizeof(ctypes.c_void_p)
 
 
 class Layout(NamedTuple):
-    """Byte offsets in an ndarray object: of the data pointer and of the pointer to its dims."""
+    """Byte offsets in an object: of its type, an ndarray's data pointer and pointer to dims."""
 
+    type: int
     data: int
     dims: int
 
@@ -35,7 +36,7 @@ def layout() -> Layout | None:
     data = _common(arrays, lambda a: a.__array_interface__["data"][0])
     if data is None:
         return None
-    found = Layout(data, data + 2 * _WORD)  # data, int nd, dimensions
+    found = Layout(object.__basicsize__ - _WORD, data, data + 2 * _WORD)  # data, int nd, dimensions
     return found if all(_holds(found, a) for a in arrays) else None
 
 
@@ -56,6 +57,8 @@ def _common(arrays: list[Any], value: Any) -> int | None:
 
 
 def _holds(found: Layout, array: Any) -> bool:
+    if _word(id(array) + found.type) != id(np.ndarray):
+        return False
     rank = ctypes.c_int.from_address(id(array) + found.data + _WORD).value
     if rank != array.ndim:
         return False

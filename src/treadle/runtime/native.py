@@ -17,7 +17,7 @@ from treadle.ops.state import Variable
 from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.program import (
-    DONE, NO_MEMORY, NOT_WRITABLE, RAISED, WRONG_SHAPE, Signature,
+    DONE, NO_ARRAY, NO_MEMORY, NOT_WRITABLE, RAISED, WRONG_SHAPE, Signature,
 )  # fmt: skip
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.executable import Executable
@@ -66,8 +66,9 @@ class NativeExecutable(Executable):
         self.program = program
         self.counters = program.counters
         self.output_specs: list[Spec] = [v.spec for v in graph.results]
+        self._keep: list[Any] = []
         self._state = self._fill_state()
-        weakref.finalize(self, _free_workspace, self._state)
+        weakref.finalize(self, _free_workspace, self._state).atexit = False
         self._slots = [i for i, p in enumerate(graph.params) if isinstance(p.spec, ResourceSpec)]
         self.call = self._entry()
         self.run = self._write_run()  # type: ignore[method-assign]
@@ -80,36 +81,32 @@ class NativeExecutable(Executable):
 
     def _fill_state(self) -> Any:
         table = self.program.table
-        state = (ctypes.c_int64 * len(table.keys))()
+        state = np.zeros(len(table.keys), np.int64)
         for (kind, key), position in table.keys.items():
             state[position] = 0 if position == 0 else self.program.words(kind, key)
         return state
 
     def _entry(self) -> Any:
-        """``call(state, *arrays and outputs)``: the native entry, or its portable stand-in."""
-        signature = self.program.signature
-        count = len(signature.arguments) + signature.outputs
-        if self.program.entry and layout() is not None and count <= 500:
-            objects = [ctypes.py_object] * count
-            kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, *objects)
-            return kind(self.program.entry)
+        """``call(*arrays and outputs)`` gives None or a status."""
+        if self.program.entry and layout() is not None:
+            return builtin(self.program.entry, self._state, self._keep)
         return self._by_address
 
-    def _by_address(self, state: Any, *values: Any) -> int:
-        """Run with a frame of addresses (variables that are arguments come after the arrays)."""
+    def _by_address(self, *values: Any) -> int | None:
+        """The portable call: a frame of addresses (variables that are arguments come last)."""
         signature = self.program.signature
         frame = (ctypes.c_int64 * max(signature.words, 1))()
-        for i, value in enumerate(values):
-            frame[i] = (
-                ctypes.addressof(value.cell())
-                if isinstance(value, Variable)
-                else value.ctypes.data
-            )
+        cells = len(signature.arguments)
+        ordered = list(values)
+        for i, value in enumerate(ordered):
+            is_cell = cells <= i < cells + len(signature.cells)
+            frame[i] = ctypes.addressof(value.cell()) if is_cell else value.ctypes.data
         order = {number: i for i, number in enumerate(signature.arguments)}
         for i, source in enumerate(signature.symbols):
             frame[len(values) + i] = values[order[source.argument]].shape[source.axis]
         kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-        return int(kind(self.program.run)(state, ctypes.addressof(frame)))
+        status = kind(self.program.run)(self._state.ctypes.data, ctypes.addressof(frame))
+        return None if status == DONE else int(status)
 
     # -- the Python side of a call -----------------------------------------------------------
 
@@ -120,7 +117,6 @@ class NativeExecutable(Executable):
         outputs = [f"o{i}" for i in range(signature.outputs)]
         scope: dict[str, Any] = {
             "empty": np.empty, "call": self.call, "failed": self._failed,
-            "state": ctypes.c_void_p(ctypes.addressof(self._state)),
         }  # fmt: skip
         body = [f"{', '.join(names)}, = arrays"] if names else []
         body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
@@ -128,9 +124,9 @@ class NativeExecutable(Executable):
             scope[f"d_{name}"] = spec.dtype.np_dtype
             body.append(f"{name} = empty({_shape_source(spec)}, d_{name})")
         passed = [f"a{i}" for i in (*signature.arguments, *signature.cells)] + outputs
-        call = f"status = call({', '.join(['state', *passed])})"
+        call = f"status = call({', '.join(passed)})"
         body += self._around(call, scope, names)
-        body.append("if status:")
+        body.append("if status is not None:")
         body.append(f"    return failed(status, arrays, [{', '.join(passed)}], {len(outputs)})")
         body.append(f"return [{', '.join(outputs)}]")
         source = "def run(arrays):\n" + "\n".join(f"    {line}" for line in body)
@@ -155,7 +151,7 @@ class NativeExecutable(Executable):
         return [*lines, "enter()", "try:", f"    {call}", "finally:", "    leave()"]
 
     def _failed(
-        self, status: int, arrays: Sequence[Any], passed: list[Any], outputs: int
+        self, status: int | None, arrays: Sequence[Any], passed: list[Any], outputs: int
     ) -> list[Any]:
         """What to do about a status other than success."""
         for _ in range(_ATTEMPTS):
@@ -164,8 +160,11 @@ class NativeExecutable(Executable):
             for number in self.program.written:
                 arrays[number].make_writable()
             status = self._again(passed)
-        if status == DONE:
+        if status is None:
             return passed[len(passed) - outputs :]
+        if status == NO_ARRAY:  # NumPy scalars, subclasses of ndarray
+            plain = [a if isinstance(a, Variable) else np.array(a, order="C") for a in arrays]
+            return self.run(plain)
         if status == WRONG_SHAPE:
             from treadle.runtime import interpreter
 
@@ -176,16 +175,40 @@ class NativeExecutable(Executable):
             raise MemoryError(f"{self.graph.name}: no memory for the workspace")
         raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
 
-    def _again(self, passed: list[Any]) -> int:
-        state = ctypes.c_void_p(ctypes.addressof(self._state))
+    def _again(self, passed: list[Any]) -> int | None:
         callbacks = self.program.callbacks
         if not self.program.uses_lists or callbacks is None:
-            return int(self.call(state, *passed))
+            return self.call(*passed)  # type: ignore[no-any-return]
         callbacks.enter()
         try:
-            return int(self.call(state, *passed))
+            return self.call(*passed)  # type: ignore[no-any-return]
         finally:
             callbacks.leave()
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+_FASTCALL = 0x0080
+
+
+def builtin(address: int, bound: Any, keep: list[Any]) -> Any:
+    """A built-in function around native code that takes (self, arguments, their number).
+
+    Args:
+        bound: its `self`.
+        keep: gets what must live as long as the function.
+    """
+    definition = _MethodDef(b"program", address, _FASTCALL, None)
+    keep.append(definition)
+    make = ctypes.pythonapi.PyCFunction_NewEx
+    make.restype = ctypes.py_object
+    make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
+    return make(ctypes.addressof(definition), bound, None)
 
 
 def _shape_source(spec: Spec) -> str:
@@ -214,7 +237,7 @@ def _atom_source(atom: Any) -> str:
 
 def _free_workspace(state: Any) -> None:
     """Give the idle workspace back when the program goes."""
-    address, state[0] = state[0], 0
+    address, state[0] = int(state[0]), 0
     if address:
         free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(c_function("free"))
         free(address)

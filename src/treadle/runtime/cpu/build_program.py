@@ -6,6 +6,8 @@ import ctypes
 import os
 from typing import Any
 
+import numpy as np
+
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
@@ -163,6 +165,10 @@ class _Words:
             return 0 if self.callbacks is None else self.callbacks.address
         if name == "parallel":
             return 0
+        if name == "None":
+            return id(None)
+        if name == "ndarray":
+            return id(np.ndarray)
         if name == "library":
             return self._library()
         return c_function(name)

@@ -19,8 +19,9 @@ from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
 from treadle.runtime.symbols import SymbolSource
 
-# What `run` returns. Positive: the number of a failure.
-DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE, NO_MEMORY = 0, -1, -2, -3, -4
+# What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
+# exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
+DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE, NO_MEMORY, INTERRUPTED, NO_ARRAY = 0, -1, -2, -3, -4, -5, -6
 
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
@@ -204,25 +205,37 @@ class Emitter:
         self.fn.emit(f"call void {restore}(ptr {thread})")
 
     def _entry(self, layout: Layout) -> None:
-        """``i64 @entry(state, arguments and outputs as ndarray objects)``."""
+        """``PyObject *entry(self, objects, count)``: a built-in function of CPython.
+
+        `self` is the state table as an ndarray, `objects` the arguments and outputs as ndarrays.
+        Returns None, an int for a status, or NULL with an exception set.
+        """
         signature = self.signature
         if signature.cells:
             return
         fn = Function(self.module)
         count = len(signature.arguments) + signature.outputs
         frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
-        for i in range(count):
-            data = fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr %o{i}, i64 {layout.data}')}")
-            fn.emit(f"store ptr {data}, ptr {fn.offset(frame, i, 'ptr')}")
+        state = _field(fn, "%self", layout.data)
+        arrays = [fn.load_word("%objects", i, "ptr") for i in range(count)]
+        kind = fn.load_word(state, fixed("ndarray"), "ptr")
+        for array in arrays[: len(signature.arguments)]:
+            other = fn.value(f"icmp ne ptr {_field(fn, array, layout.type)}, {kind}")
+            k = fn.unique()
+            fn.emit(f"br i1 {other}, label %other{k}, label %array{k}, !prof !1")
+            fn.label(f"other{k}")
+            fn.emit(f"ret ptr {_status(fn, state, str(NO_ARRAY))}")
+            fn.label(f"array{k}")
+        for i, array in enumerate(arrays):
+            fn.emit(f"store ptr {_field(fn, array, layout.data)}, ptr {fn.offset(frame, i, 'i64')}")
         order = {number: i for i, number in enumerate(signature.arguments)}
         for i, source in enumerate(signature.symbols):
-            array = f"%o{order[source.argument]}"
-            dims = fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr {array}, i64 {layout.dims}')}")
-            size = fn.value(f"load i64, ptr {fn.offset(dims, source.axis, 'i64')}")
+            dims = _field(fn, arrays[order[source.argument]], layout.dims)
+            size = fn.load_word(dims, source.axis)
             fn.emit(f"store i64 {size}, ptr {fn.offset(frame, count + i, 'i64')}")
-        fn.emit(f"ret i64 {fn.value(f'call i64 @run(ptr %state, ptr {frame})')}")
-        objects = "".join(f", ptr %o{i}" for i in range(count))
-        fn.define("entry", "i64 @{}(ptr %state" + objects + ")")
+        status = fn.value(f"call i64 @run(ptr {state}, ptr {frame})")
+        _answer(fn, state, status)
+        fn.define("entry", "ptr @{}(ptr %self, ptr %objects, i64 %count)")
 
     # ---- where things are
     def cell(self, number: int) -> str:
@@ -270,6 +283,38 @@ class Emitter:
     def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
         stored = self.elements.to_memory(register, dtype)
         self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}")
+
+
+def _field(fn: Function, pointer: str, offset: int) -> str:
+    """A pointer-sized field of an object."""
+    return fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr {pointer}, i64 {offset}')}")
+
+
+def _answer(fn: Function, state: str, status: str) -> None:
+    """Return None for success, else the status as an int; NULL where an exception is set."""
+
+    def word(name: str) -> str:
+        return fn.load_word(state, fixed(name), "ptr")
+
+    good = fn.value(f"icmp eq i64 {status}, {DONE}")
+    fn.emit(f"br i1 {good}, label %good, label %bad")
+    fn.label("good")
+    none = word("None")
+    fn.emit(f"call void {word('Py_IncRef')}(ptr {none})")
+    fn.emit(f"ret ptr {none}")
+    fn.label("bad")
+    raised = fn.value(f"icmp eq i64 {status}, {INTERRUPTED}")
+    fn.emit(f"br i1 {raised}, label %raised, label %told")
+    fn.label("raised")
+    fn.emit("ret ptr null")
+    fn.label("told")
+    fn.emit(f"ret ptr {_status(fn, state, status)}")
+
+
+def _status(fn: Function, state: str, status: str) -> str:
+    """A status as a Python int."""
+    convert = fn.load_word(state, fixed("PyLong_FromLong"), "ptr")
+    return fn.value(f"call ptr {convert}(i64 {status})")
 
 
 _WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{

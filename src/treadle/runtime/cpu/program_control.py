@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
-from treadle.runtime.cpu.program import RAISED, Emitter
+from treadle.runtime.cpu.program import INTERRUPTED, Emitter
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
 from treadle.runtime.schedule.steps import Branch, Carried, Loop, Operand
 
@@ -123,7 +123,7 @@ def _poll(emitter: Emitter, counter: str, k: int) -> None:
     fn.label(f"poll{k}")
     polled = fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {counter})")
     bad = fn.value(f"icmp slt i64 {polled}, 0")
-    emitter.fail_if(bad, RAISED)
+    emitter.fail_if(bad, INTERRUPTED)
     after = fn.block
     fn.branch(f"latch{k}")
     fn.label(f"latch{k}")

@@ -13,6 +13,7 @@ from collections.abc import Hashable
 FIXED = (
     "workspace", "aligned_alloc", "free", "callback", "PyEval_SaveThread",
     "PyEval_RestoreThread", "PyErr_CheckSignals", "clock_gettime", "parallel", "library",
+    "None", "ndarray", "Py_IncRef", "PyLong_FromLong",
 )  # fmt: skip
 
 Key = tuple[str, Hashable]
