@@ -156,6 +156,14 @@ def test_a_broadcast_stays_where_it_gives_the_shape() -> None:
     assert interpreter.run(graph, [x, x, np.bool_(True)])[0].tolist() == [[0, 2, 4]] * 2
 
 
+def test_a_broadcast_stays_for_an_op_that_wants_equal_shapes() -> None:
+    lines = (
+        "%0: f32[2, 3] = broadcast_to(%x) {shape=(2, 3)}\n"
+        "%1: f32[2, 3] = exp(%0)\n%r: f32[2, 3] = add_n(%1, %0)"
+    )
+    check(simplify_algebra, body("f32[1, 3]", lines), body("f32[1, 3]", lines))
+
+
 def test_division_by_powers_of_two_is_exact() -> None:
     values = np.array([1e-45, -3e-39, 7.7, 3.4e38, np.inf, -0.0, np.nan], np.float32)
     for power in (2.0**-120, 0.5, 4.0, 2.0**126):

@@ -39,8 +39,10 @@ class _Simplifier(Rewriter):
 
 
 def _is_elementwise(node: Node) -> bool:
+    """Elementwise and broadcasting; add_n wants equal shapes."""
     lower = node.op.lower
-    return isinstance(lower, Compute) and lower.kind == "elementwise" and len(node.outputs) == 1
+    computes = isinstance(lower, Compute) and lower.kind == "elementwise"
+    return computes and len(node.outputs) == 1 and node.op.name != "add_n"
 
 
 def _all_equal(value: Value, number: float) -> bool:
