@@ -54,7 +54,8 @@ class EarlyStopping(Callback):
         self.restore_best_weights = restore_best_weights
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
-        self.best, self.wait, self.best_weights = -np.inf, 0, None
+        self.best, self.wait = -np.inf, 0
+        self.best_weights: list[Any] | None = None
         self.stopped_epoch = 0
 
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None:

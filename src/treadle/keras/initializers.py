@@ -60,7 +60,7 @@ class Identity(Initializer):
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
         if len(shape) != 2:
             raise ValueError(f"Identity initializes matrices only, got shape {tuple(shape)}")
-        return td.constant(self.gain * np.eye(*shape), dtype or td.float32)
+        return td.constant(self.gain * np.eye(shape[0], shape[1]), dtype or td.float32)
 
 
 class _Random(Initializer):

@@ -262,7 +262,7 @@ class BinaryCrossentropy(LossFunctionWrapper):
         )  # fmt: skip
 
 
-def _class_of(fn: Callable[..., td.Tensor], name: str, doc: str) -> type[LossFunctionWrapper]:
+def _class_of(fn: Callable[..., td.Tensor], name: str, doc: str) -> Any:
     """The class of a loss function without settings."""
 
     def init(

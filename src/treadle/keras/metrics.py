@@ -168,7 +168,7 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> td.Tens
     return td.reduce_mean(_matches(hits), -1) if len(pred.shape) else _matches(hits)
 
 
-def _wrapper(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> type[MeanMetricWrapper]:
+def _wrapper(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> Any:
     def init(self: Any, name: str | None = label, dtype: Any = None, **settings: Any) -> None:
         MeanMetricWrapper.__init__(self, fn, name, dtype, **settings)
 

@@ -73,15 +73,16 @@ def _lower_relu_grad(call: LowerCall, dy: Expr, y: Expr) -> Expr:
     return apply("select", apply("gt", y, const(0, y.dtype)), dy, const(0, dy.dtype))
 
 
+def _grad_relu_grad(call: OpCall, g: Tensor) -> list[Any]:
+    return [run(call.op, g, call.inputs[1]), None]
+
+
 RELU_GRAD = register(
     Op(
-        "relu_grad",
-        _infer_relu_grad,
-        _eager_relu_grad,
-        lambda call, g: [run(RELU_GRAD, g, call.inputs[1]), None],
+        "relu_grad", _infer_relu_grad, _eager_relu_grad, _grad_relu_grad,
         elementwise_rule(_lower_relu_grad),
     )
-)
+)  # fmt: skip
 
 
 def _clip6(x: Expr, c: Any) -> Expr:
@@ -123,19 +124,19 @@ def _lower_softsign(x: Expr, c: Any) -> Expr:
     return apply("div", x, apply("add", c(1), apply("abs", x)))
 
 
-def _eager_elu(x: NDArray, *, alpha: float) -> NDArray:
+def _eager_elu(x: NDArray, *, alpha: float) -> Any:
     return np.where(x > 0, x, x.dtype.type(alpha) * np.expm1(np.minimum(x, 0)))
 
 
-def _eager_selu(x: NDArray) -> NDArray:
+def _eager_selu(x: NDArray) -> Any:
     return x.dtype.type(_SELU_SCALE) * _eager_elu(x, alpha=_SELU_ALPHA)
 
 
-def _eager_silu(x: NDArray, *, beta: float) -> NDArray:
+def _eager_silu(x: NDArray, *, beta: float) -> Any:
     return x * FUNCTIONS["sigmoid"].reference(x * x.dtype.type(beta))
 
 
-def _eager_gelu(x: NDArray, *, approximate: bool) -> NDArray:
+def _eager_gelu(x: NDArray, *, approximate: bool) -> Any:
     number = x.dtype.type
     if approximate:
         inner = np.tanh(number(_ROOT_2_OVER_PI) * (x + x * x * x * number(_GELU_CUBIC)))

@@ -53,7 +53,7 @@ def _infer(
     check_images(x)
     _check_filter(filters)
     _check_channels(x.dims[3], filters)
-    found = spans(x.dims[1:3], filters.dims[:2], strides, padding, dilations)  # type: ignore[arg-type]
+    found = spans(x.dims[1:3], filters.dims[:2], strides, padding, dilations)
     check_windows(found)
     return TensorSpec((x.dims[0], *(s.count for s in found), filters.dims[3]), x.dtype)
 

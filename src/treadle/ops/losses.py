@@ -274,7 +274,7 @@ def _infer_sigmoid(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
 
 def _eager_sigmoid(logits: NDArray, labels: NDArray) -> NDArray:
     x = wide(logits, labels)
-    loss = np.maximum(x, 0) - x * wide(labels) + np.log1p(np.exp(-np.abs(x)))
+    loss: NDArray = np.maximum(x, 0) - x * wide(labels) + np.log1p(np.exp(-np.abs(x)))
     return loss.astype(logits.dtype, copy=False)
 
 

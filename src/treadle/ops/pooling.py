@@ -28,7 +28,7 @@ from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.softmax import wide
 from treadle.ops.windows import (
     Padding, Pair, Span, check_format, check_images, check_windows, cropped, from_nhwc, pair,
-    padded, padding_attr, spans, tap, to_nhwc,
+    padded, padding_attr, spans, static, tap, to_nhwc,
 )  # fmt: skip
 
 _MOST_UNROLLED = 25  # larger windows become loops
@@ -96,7 +96,7 @@ def _eager_scatter(
     return cropped(framed, rows, columns)
 
 
-def _places(rows: Span, columns: Span) -> Iterator[tuple[slice, slice, slice]]:
+def _places(rows: Span, columns: Span) -> Iterator[tuple[slice[Any, Any, Any], ...]]:
     for i in range(rows.window):
         for j in range(columns.window):
             yield tap(i, j, rows, columns)
@@ -314,8 +314,9 @@ GATHER = register(
 
 def _covered(s: Span) -> NDArray:
     """How many image elements each window along an axis covers."""
-    start = np.arange(int(s.count)) * s.stride - int(s.before)
-    return np.minimum(start + s.window, int(s.size)) - np.maximum(start, 0)
+    start = np.arange(static(s.count)) * s.stride - static(s.before)
+    covered: NDArray = np.minimum(start + s.window, static(s.size)) - np.maximum(start, 0)
+    return covered
 
 
 def _shares(rows: Span, columns: Span) -> NDArray:

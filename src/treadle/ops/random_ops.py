@@ -73,12 +73,13 @@ def _uniform(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
         mantissa = (words[0::2] & np.uint64(0xFFFFF)) << np.uint64(32) | words[1::2]
     else:
         mantissa = random_words(state, count) & np.uint32((1 << bits) - 1)
-    wide = np.float64 if dtype == "float64" else np.float32
-    return (mantissa.astype(wide) * wide(2.0**-bits)).reshape(shape).astype(_numpy_dtype(dtype))
+    wide: Any = np.float64 if dtype == "float64" else np.float32
+    numbers: NDArray = mantissa.astype(wide) * wide(2.0**-bits)
+    return numbers.reshape(shape).astype(_numpy_dtype(dtype))
 
 
 def _normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
-    wide = np.float64 if dtype == "float64" else np.float32
+    wide: Any = np.float64 if dtype == "float64" else np.float32
     count = math.prod(shape)
     even = count + count % 2
     u = _uniform(state, shape=(even,), dtype=wide.__name__).reshape(-1, 2)
@@ -107,16 +108,15 @@ _ERFINV_64 = (3.125, (
 
 
 def _truncated_normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
-    wide, (center, coefficients) = (
-        (np.float64, _ERFINV_64) if dtype == "float64" else (np.float32, _ERFINV_32)
-    )
+    wide: Any = np.float64 if dtype == "float64" else np.float32
+    center, coefficients = _ERFINV_64 if dtype == "float64" else _ERFINV_32
     u = _uniform(state, shape=shape, dtype=wide.__name__)
     y = (u + u - wide(1.0)) * wide(_TRUNCATION)
     w = -np.log(wide(1.0) - y * y) - wide(center)
     p = np.full_like(w, coefficients[0])
     for coefficient in coefficients[1:]:
         p = p * w + wide(coefficient)
-    z = np.clip(p * y * wide(math.sqrt(2.0)), wide(-2.0), wide(2.0))
+    z: NDArray = np.clip(p * y * wide(math.sqrt(2.0)), wide(-2.0), wide(2.0))
     return z.astype(_numpy_dtype(dtype))
 
 
@@ -128,7 +128,8 @@ def _uniform_int(state: NDArray, low: NDArray, high: NDArray, *, shape: tuple[in
     if int(high) <= int(low):
         raise ValueError(f"minval must be below maxval, got {int(low)} and {int(high)}")
     words = _bits(state, shape=shape, dtype=unsigned.name)
-    return (low.astype(unsigned) + words % span).astype(low.dtype)
+    numbers: NDArray = low.astype(unsigned) + words % span
+    return numbers.astype(low.dtype)
 
 
 # -- as kernel expressions -------------------------------------------------------------------------
@@ -252,7 +253,7 @@ def _uniform_int_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
     position = _position(call, index)
     if low.dtype.size == 8:
         first, second = (cast(w, dtypes.uint64) for w in _two_words(call, position))
-        word = apply("or", first, apply("shl", second, const(32, dtypes.uint64)))
+        word: Expr = apply("or", first, apply("shl", second, const(32, dtypes.uint64)))
     else:
         word = _one_word(call, position)
     start = cast(low, word.dtype)

@@ -134,8 +134,8 @@ LOG_SOFTMAX = register(
 
 def normal_axis(axis: Any, rank: int) -> int:
     """`axis` counted from the front; what is out of range is left for the shape rule to refuse."""
-    axis = -1 if axis is None else int(axis)
-    return axis + rank if axis < 0 else axis
+    number = -1 if axis is None else int(axis)
+    return number + rank if number < 0 else number
 
 
 def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:

@@ -7,7 +7,8 @@ Attributes of these ops, all for the two spatial axes (height, width) of NHWC da
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -19,7 +20,8 @@ Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "str | tuple[Pair, Pair]"
 
 
-class Span(NamedTuple):
+@dataclass(frozen=True)
+class Span:
     """Windows along one axis: `count` of them, over `size` elements with padding before them."""
 
     size: Dim
@@ -57,12 +59,18 @@ def spans(
     return first, second
 
 
+def static(dim: Dim) -> int:
+    """A dim of arrays at hand."""
+    assert isinstance(dim, int)
+    return dim
+
+
 def padded(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
     """NHWC `x` with its frame of padding.
 
     Raises ValueError, which the ops' shape rules explain, where there are no windows to take.
     """
-    if x.ndim != 4 or min(int(rows.count), int(columns.count)) < 1:
+    if x.ndim != 4 or min(static(rows.count), static(columns.count)) < 1:
         raise ValueError("no windows in these images")
     frame: Any = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
     if not any(any(p) for p in frame):
@@ -74,7 +82,8 @@ def window_view(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray
     """A view [N, out_h, out_w, window_h, window_w, C] of the (padded) images."""
     x = padded(x, rows, columns, fill)
     n, h, w, c = x.strides
-    shape: Any = (x.shape[0], rows.count, columns.count, rows.window, columns.window, x.shape[3])
+    counts: Any = (rows.count, columns.count)
+    shape = (x.shape[0], *counts, rows.window, columns.window, x.shape[3])
     steps = (
         n, h * rows.stride, w * columns.stride, h * rows.dilation, w * columns.dilation, c,
     )  # fmt: skip
@@ -84,28 +93,28 @@ def window_view(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray
 def scatter_windows(parts: NDArray, rows: Span, columns: Span) -> NDArray:
     """The adjoint of `window_view`: [N, out_h, out_w, window_h, window_w, C] added up to NHWC."""
     (r, c), (n, channels) = (rows, columns), (parts.shape[0], parts.shape[-1])
-    height, width = int(r.size + r.before + r.after), int(c.size + c.before + c.after)
+    height, width = static(r.size + r.before + r.after), static(c.size + c.before + c.after)
     total = np.zeros((n, height, width, channels), parts.dtype)
     for i in range(r.window):
         for j in range(c.window):
-            total[tap(i, j, rows, columns)] += parts[:, :, :, i, j]
-    return cropped(total, rows, columns)
+            total[tap(i, j, r, c)] += parts[:, :, :, i, j]
+    return cropped(total, r, c)
 
 
-def tap(i: int, j: int, rows: Span, columns: Span) -> tuple[slice, slice, slice]:
+def tap(i: int, j: int, rows: Span, columns: Span) -> tuple[slice[Any, Any, Any], ...]:
     """Where element (i, j) of every window lies in the padded images."""
     return slice(None), _strided(i, rows), _strided(j, columns)
 
 
-def _strided(i: int, s: Span) -> slice:
+def _strided(i: int, s: Span) -> slice[Any, Any, Any]:
     start = i * s.dilation
-    return slice(start, start + (int(s.count) - 1) * s.stride + 1 if s.count else 0, s.stride)
+    return slice(start, start + (static(s.count) - 1) * s.stride + 1, s.stride)
 
 
 def cropped(x: NDArray, rows: Span, columns: Span) -> NDArray:
     """Padded images without their frame."""
-    top, left = int(rows.before), int(columns.before)
-    return x[:, top : top + int(rows.size), left : left + int(columns.size)]
+    top, left = static(rows.before), static(columns.before)
+    return x[:, top : top + static(rows.size), left : left + static(columns.size)]
 
 
 # -- arguments as TensorFlow programs give them ----------------------------------------------------

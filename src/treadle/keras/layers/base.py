@@ -242,7 +242,7 @@ class Layer(td.Module):
 
     def count_params(self) -> int:
         """The number of elements in all weights."""
-        return sum(int(np.prod(tuple(v.shape))) for v in self.weights)
+        return sum(v.shape.num_elements() or 0 for v in self.weights)
 
     # -- losses ----------------------------------------------------------------------------------
 
@@ -300,9 +300,10 @@ class Layer(td.Module):
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a converted function is traced: what the user
         wrote in it may branch on tensors. The package's own layers need no rewriting."""
-        if type(self).call.__module__.startswith("treadle."):
+        if td.executing_eagerly() or type(self).call.__module__.startswith("treadle."):
             return self.call
-        return td.autograph.tf_convert(self.call)  # type: ignore[no-any-return]
+        convert = getattr(td.autograph, "tf_convert", None)
+        return self.call if convert is None else convert(self.call)
 
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -72,15 +72,15 @@ class BatchNormalization(Layer):
         axes = [i for i in range(rank) if i != self.axis % rank]
         mean, variance = td.nn.moments(inputs, axes)
         for moving, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-            moving.assign(moving * self.momentum + value * (1 - self.momentum))
+            moving.assign(moving.value() * self.momentum + value * (1 - self.momentum))
         return self._normalized(inputs, mean, variance)
 
     def _by_statistics(self, inputs: td.Tensor) -> td.Tensor:
         return self._normalized(inputs, self.moving_mean.value(), self.moving_variance.value())
 
     def _normalized(self, x: td.Tensor, mean: td.Tensor, variance: td.Tensor) -> td.Tensor:
-        spread = [self._along_axis(x, p) for p in (mean, variance, self.beta, self.gamma)]
-        return td.nn.batch_normalization(x, *spread, self.epsilon)
+        m, v, b, g = (self._along_axis(x, p) for p in (mean, variance, self.beta, self.gamma))
+        return td.nn.batch_normalization(x, m, v, b, g, self.epsilon)
 
     def _along_axis(self, x: td.Tensor, parameter: Any) -> Any:
         rank = len(x.shape)

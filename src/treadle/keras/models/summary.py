@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 
 def _count(variables: Any) -> int:
-    return sum(int(np.prod(tuple(v.shape))) for v in variables)
+    return sum(v.shape.num_elements() for v in variables)
 
 
 def _bytes(variables: Any) -> str:
-    size = sum(int(np.prod(tuple(v.shape))) * v.dtype.size for v in variables)
+    size: float = sum(v.shape.num_elements() * v.dtype.size for v in variables)
     for unit in ("B", "KB", "MB"):
         if size < 1024:
             return f"{size:.2f} {unit}"
-        size /= 1024  # type: ignore[assignment]
+        size /= 1024
     return f"{size:.2f} GB"
 
 

@@ -1,12 +1,13 @@
 """Optimizers, by Keras's names."""
 
+from collections.abc import Callable
 from typing import Any
 
 from treadle.keras.optimizers import schedules
 from treadle.keras.optimizers.base import Optimizer
 from treadle.keras.optimizers.rules import SGD, Adagrad, Adam, AdamW, RMSprop
 
-_BY_NAME: dict[str, type[Optimizer]] = {
+_BY_NAME: dict[str, Callable[[], Optimizer]] = {
     "sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop, "adagrad": Adagrad,
 }  # fmt: skip
 

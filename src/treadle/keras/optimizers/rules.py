@@ -29,7 +29,7 @@ class SGD(Optimizer):
         if not self.momentum:
             variable.assign_sub(step)
             return
-        velocity = slots["momentum"] * self.momentum - step
+        velocity = slots["momentum"].value() * self.momentum - step
         slots["momentum"].assign(velocity)
         variable.assign_add(velocity * self.momentum - step if self.nesterov else velocity)
 
@@ -44,7 +44,7 @@ class Adam(Optimizer):
     ``w -= rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon)``
     """
 
-    slots = ("momentum", "velocity")
+    slots: tuple[str, ...] = ("momentum", "velocity")
 
     def __init__(
         self,
@@ -114,16 +114,16 @@ class RMSprop(Optimizer):
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
     def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
-        velocity = slots["velocity"] * self.rho + td.square(grad) * (1.0 - self.rho)
+        velocity = slots["velocity"].value() * self.rho + td.square(grad) * (1.0 - self.rho)
         slots["velocity"].assign(velocity)
         spread = velocity + self.epsilon
         if self.centered:
-            mean = slots["average_gradient"] * self.rho + grad * (1.0 - self.rho)
+            mean = slots["average_gradient"].value() * self.rho + grad * (1.0 - self.rho)
             slots["average_gradient"].assign(mean)
             spread = spread - td.square(mean)
         step = factors["rate"] * grad / td.sqrt(spread)
         if self.momentum > 0:
-            step = slots["momentum"] * self.momentum + step
+            step = slots["momentum"].value() * self.momentum + step
             slots["momentum"].assign(step)
         variable.assign_sub(step)
 
@@ -139,7 +139,7 @@ class RMSprop(Optimizer):
 class Adagrad(Optimizer):
     """``a += g*g; w -= rate * g / sqrt(a + epsilon)``."""
 
-    slots = ("accumulator",)
+    slots: tuple[str, ...] = ("accumulator",)
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Adagrad(Optimizer):
         return self.initial_accumulator_value
 
     def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
-        total = slots["accumulator"] + td.square(grad)
+        total = slots["accumulator"].value() + td.square(grad)
         slots["accumulator"].assign(total)
         variable.assign_sub(factors["rate"] * grad / td.sqrt(total + self.epsilon))
 

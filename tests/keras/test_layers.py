@@ -1,0 +1,285 @@
+"""Layers: weights, tracking, names, training flag, input checks, shapes, tracing."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle import keras
+from treadle.keras import layers
+
+RNG = np.random.default_rng(6)
+
+# A layer and the shape of a batch for it.
+EVERY = {
+    "dense": (lambda: layers.Dense(3, "relu"), (4, 5)),
+    "conv": (lambda: layers.Conv2D(3, 2, padding="same"), (2, 4, 5, 2)),
+    "conv first": (lambda: layers.Conv2D(3, 2, data_format="channels_first"), (2, 3, 4, 5)),
+    "depthwise": (lambda: layers.DepthwiseConv2D(2, depth_multiplier=2), (2, 4, 5, 2)),
+    "max pool": (lambda: layers.MaxPooling2D(2), (2, 4, 5, 2)),
+    "average pool": (lambda: layers.AveragePooling2D(3, 2, "same"), (2, 4, 5, 2)),
+    "global": (lambda: layers.GlobalAveragePooling2D(), (2, 4, 5, 2)),
+    "global max": (lambda: layers.GlobalMaxPooling2D(keepdims=True), (2, 4, 5, 2)),
+    "batch norm": (lambda: layers.BatchNormalization(), (4, 5)),
+    "layer norm": (lambda: layers.LayerNormalization(), (4, 5)),
+    "embedding": (lambda: layers.Embedding(7, 3), (4, 5)),
+    "flatten": (lambda: layers.Flatten(), (2, 3, 4)),
+    "reshape": (lambda: layers.Reshape((4, -1)), (2, 3, 4)),
+    "permute": (lambda: layers.Permute((2, 1)), (2, 3, 4)),
+    "dropout": (lambda: layers.Dropout(0.5), (4, 5)),
+    "activation": (lambda: layers.Activation("tanh"), (4, 5)),
+    "softmax": (lambda: layers.Softmax(), (4, 5)),
+    "relu": (lambda: layers.ReLU(6.0), (4, 5)),
+    "leaky": (lambda: layers.LeakyReLU(0.1), (4, 5)),
+}
+
+
+def example(name, shape):
+    if name == "embedding":
+        return RNG.integers(0, 7, shape).astype(np.int32)
+    return RNG.normal(size=shape).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_eager_equals_traced_and_shapes_are_foretold(name):
+    make, shape = EVERY[name]
+    layer, x = make(), td.constant(example(name, shape))
+    eager = layer(x)
+    assert layer.compute_output_shape(shape) == tuple(eager.shape) == layer.output_shape
+    open_shape = (None, *shape[1:])
+    assert layer.compute_output_shape(open_shape) == (None, *tuple(eager.shape)[1:])
+    spec = td.TensorSpec(open_shape, x.dtype)
+    traced = td.function(layer, input_signature=[spec], autograph=False)
+    np.testing.assert_allclose(traced(x), eager, rtol=1e-6, atol=1e-6)
+    half = x[: shape[0] // 2]
+    np.testing.assert_allclose(traced(half), layer(half), rtol=1e-6, atol=1e-6)
+    assert traced.experimental_get_tracing_count() == 1
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_configs_make_equal_layers(name):
+    make, shape = EVERY[name]
+    layer = make()
+    x = example(name, shape)
+    y = layer(x)
+    twin = type(layer).from_config(layer.get_config())
+    twin(x)
+    twin.set_weights(layer.get_weights())
+    np.testing.assert_array_equal(twin(x), y)
+    assert twin.get_config() == layer.get_config() and twin.name == layer.name
+
+
+def test_names_are_numbered():
+    keras.utils.clear_session()
+    made = [layers.Dense(1), layers.Dense(1), layers.Conv2D(1, 1), layers.MaxPooling2D()]
+    assert [x.name for x in made] == ["dense", "dense_1", "conv2d", "max_pooling2d"]
+    assert layers.Dense(1, name="mine").name == "mine"
+
+
+class Block(layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.stack = [layers.Dense(3), layers.Dense(2)]
+        self.by_name = {"norm": layers.BatchNormalization()}
+        self.scale = td.Variable(2.0, name="scale")
+        self.step = td.Variable(0, trainable=False)
+
+    def build(self, input_shape):
+        self.shift = self.add_weight((2,), "ones", name="shift")
+        self.add_weight((), "zeros", trainable=False, name="hidden")
+
+    def call(self, x, training=None):
+        for layer in self.stack:
+            x = layer(x)
+        return self.by_name["norm"](x) * self.scale + self.shift
+
+
+def test_weights_are_found_through_attributes_lists_and_dicts():
+    block = Block()
+    block(np.ones((4, 5), "f"))
+    own, inner = 4, 2 + 2 + 4
+    assert len(block.weights) == own + inner
+    assert len(block.trainable_weights) == 2 + 4 + 2
+    assert len(block.non_trainable_weights) == 2 + 2
+    assert block.count_params() == 1 + 1 + 2 + 1 + 18 + 8 + 8
+    assert block.trainable_variables == block.trainable_weights
+    names = [w.name for w in block.trainable_weights]
+    assert any("kernel" in n for n in names) and any("gamma" in n for n in names)
+
+
+def test_a_shared_layer_counts_once():
+    shared = layers.Dense(2)
+    model = keras.Sequential([shared])
+    model.again = [shared, {"x": shared}]
+    model(np.ones((1, 2), "f"))
+    assert len(model.weights) == 2
+
+
+def test_freezing():
+    block = Block()
+    block(np.ones((4, 5), "f"))
+    block.stack[0].trainable = False
+    assert len(block.trainable_weights) == 6 and len(block.weights) == 12
+    block.trainable = False
+    assert block.trainable_weights == [] and len(block.non_trainable_weights) == 12
+    assert not block.stack[1].trainable
+
+
+def test_the_training_argument_reaches_inner_layers():
+    seen = []
+
+    class Probe(layers.Layer):
+        def call(self, x, training=None):
+            seen.append(training)
+            return x
+
+    class Outer(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.probe = Probe()
+
+        def call(self, x):
+            return self.probe(x)
+
+    x, outer = np.ones((1, 1), "f"), Outer()
+    outer(x)
+    outer(x, training=True)
+    outer(x, training=False)
+    outer.probe(x, training=True)
+    outer.probe(x, True)
+    assert seen == [False, True, False, True, True]
+
+
+def test_an_error_in_call_leaves_no_training_flag_behind():
+    class Broken(layers.Layer):
+        def call(self, x):
+            raise RuntimeError("no")
+
+    with pytest.raises(RuntimeError, match="no"):
+        Broken()(np.ones((1, 1), "f"), training=True)
+    x = np.ones((2, 3), "f")
+    np.testing.assert_array_equal(layers.Dropout(0.5)(x), x)
+
+
+def test_dropout_only_while_training():
+    x = np.ones((100, 10), "f")
+    layer = layers.Dropout(0.4)
+    np.testing.assert_array_equal(layer(x), x)
+    y = layer(x, training=True).numpy()
+    assert 0.3 < (y == 0).mean() < 0.5
+    np.testing.assert_array_equal(layers.Dropout(1.0)(x, training=True), np.zeros_like(x))
+
+
+def test_a_tensor_may_decide_about_training():
+    layer = layers.Dropout(0.5)
+    f = td.function(lambda x, t: layer(x, training=t), autograph=False)
+    x = np.ones((100,), "f")
+    np.testing.assert_array_equal(f(x, td.constant(False)), x)
+    assert (f(x, td.constant(True)).numpy() == 0).any()
+
+
+def test_batch_normalization_learns_statistics():
+    layer = layers.BatchNormalization(momentum=0.5)
+    x = RNG.normal(3.0, 2.0, (500, 4)).astype("f")
+    for _ in range(12):
+        layer(x, training=True)
+    np.testing.assert_allclose(layer.moving_mean, x.mean(0), rtol=1e-3)
+    np.testing.assert_allclose(layer.moving_variance, x.var(0), rtol=1e-3)
+    np.testing.assert_allclose(layer(x).numpy().mean(0), 0, atol=1e-2)
+    layer.trainable = False
+    before = layer.moving_mean.numpy().copy()
+    layer(x + 5, training=True)
+    np.testing.assert_array_equal(layer.moving_mean, before)
+
+
+@pytest.mark.parametrize(
+    ("layer", "first", "second", "message"),
+    [
+        (layers.Dense(2, name="d"), (3, 4), (3, 5),
+         r'layer "d" \(Dense\).*axis -1.*value 4. Full shape received: \(3, 5\)'),
+        (layers.Dense(2, name="d"), (3,), None, r'"d" \(Dense\).*min_ndim=2, found ndim=1'),
+        (layers.Conv2D(2, 3, name="c"), (1, 8, 8, 3), (1, 8, 8, 1), r'"c".*axis 3.*value 3'),
+        (layers.Conv2D(2, 3, name="c"), (8, 8, 3), None, r'"c".*ndim=4, found ndim=3'),
+        (layers.MaxPooling2D(name="m"), (8, 8), None, r'"m" \(MaxPooling2D\).*ndim=4'),
+        (layers.BatchNormalization(name="b"), (4, 3), (4, 2), r'"b".*axis -1.*value 3'),
+        (layers.Reshape((5,), name="r"), (2, 3), None, r'"r" \(Reshape\).*\(3,\).*\(5,\)'),
+    ],
+)  # fmt: skip
+def test_wrong_inputs_name_the_layer(layer, first, second, message):
+    if second is not None:
+        layer(np.ones(first, "f"))
+    with pytest.raises(ValueError, match=message):
+        layer(np.ones(second or first, "f"))
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="units"):
+        layers.Dense(0)
+    with pytest.raises(ValueError, match="Unknown activation 'rellu'"):
+        layers.Dense(1, "rellu")
+    with pytest.raises(ValueError, match="Unknown initializer 'xavier'"):
+        layers.Dense(1, kernel_initializer="xavier")
+    with pytest.raises(TypeError, match="Dense got unsupported arguments: unit"):
+        layers.Dense(1, unit=3)
+    with pytest.raises(ValueError, match="padding"):
+        layers.Conv2D(1, 1, padding="full")
+    with pytest.raises(ValueError, match="multiple of groups"):
+        layers.Conv2D(3, 1, groups=2)
+    with pytest.raises(ValueError, match="rate"):
+        layers.Dropout(2)
+    with pytest.raises(NotImplementedError, match=r"must define call\(\)"):
+        layers.Layer()(np.ones(1, "f"))
+    with pytest.raises(ValueError, match="2 weights, got 1"):
+        layer = layers.Dense(2)
+        layer(np.ones((1, 2), "f"))
+        layer.set_weights([np.zeros((2, 2))])
+
+
+def test_floats_are_cast_to_the_layers_dtype():
+    layer = layers.Dense(2)
+    assert layer(np.ones((1, 2), np.float64)).dtype == "float32"
+    wide = layers.Dense(2, dtype="float64")
+    assert wide(np.ones((1, 2), np.float32)).dtype == "float64"
+    assert wide.kernel.dtype == "float64"
+    assert layer([[1, 2]]).shape == (1, 2)
+
+
+def test_variables_are_made_on_the_first_traced_call_only():
+    layer = layers.Dense(2)
+    f = td.function(layer, autograph=False)
+    a = f(np.ones((1, 3), "f"))
+    kernel = layer.kernel
+    np.testing.assert_allclose(f(np.ones((1, 3), "f")), a)
+    np.testing.assert_allclose(f(np.ones((4, 3), "f")).numpy()[:1], a)
+    assert layer.kernel is kernel and len(layer.weights) == 2
+
+    g = td.function(lambda x: layers.Dense(2)(x), autograph=False)
+    with pytest.raises(ValueError, match="not its first|creates a Variable"):
+        g(np.ones((1, 3), "f"))
+
+
+def test_regularizers_and_added_losses():
+    class Net(layers.Layer):
+        def __init__(self):
+            super().__init__()
+            self.dense = layers.Dense(2, kernel_regularizer=keras.regularizers.L2(0.5))
+
+        def call(self, x):
+            self.add_loss(td.reduce_sum(x))
+            return self.dense(x)
+
+    net = Net()
+    for _ in range(2):
+        net(np.ones((1, 3), "f"))
+    penalty, added = sorted(float(x) for x in net.losses)
+    kernel = net.dense.kernel.numpy()
+    np.testing.assert_allclose(
+        sorted([0.5 * (kernel**2).sum(), 3.0]), [penalty, added], rtol=1e-6
+    )
+
+
+def test_constraints_apply_after_updates():
+    layer = layers.Dense(2, kernel_constraint=lambda w: td.clip_by_value(w, 0.0, 0.1))
+    layer(np.ones((1, 3), "f"))
+    opt = keras.optimizers.SGD(1.0)
+    opt.apply_gradients([(td.ones((3, 2)) * -5, layer.kernel)])
+    np.testing.assert_array_equal(layer.kernel, np.full((3, 2), np.float32(0.1)))

@@ -1,0 +1,126 @@
+"""Optimizers: state, tracing, rates, clipping arguments (values are in test_facts)."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.keras.facts.cases import OPTIMIZERS, wave
+from treadle import keras
+
+
+def make(name):
+    kind, settings = OPTIMIZERS[name]
+    return getattr(keras.optimizers, kind)(**settings)
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_traced_equals_eager(name):
+    def trained(wrap):
+        opt, weights = make(name), [td.Variable(wave(3)), td.Variable(wave(2, 2))]
+        step = wrap(lambda a, b: opt.apply_gradients(zip([a, b], weights, strict=True)))
+        for i in range(3):
+            step(td.constant(wave(3, phase=i)), td.constant(wave(2, 2, phase=2.0 * i)))
+        assert int(opt.iterations) == 3
+        return [w.numpy() for w in weights] + [s.numpy() for s in opt.variables]
+
+    eager = trained(lambda f: f)
+    traced = trained(lambda f: td.function(f, autograph=False))
+    for a, b in zip(eager, traced, strict=True):
+        np.testing.assert_allclose(b, a, rtol=1e-6, atol=1e-7)
+
+
+def test_an_optimizer_made_inside_a_function_on_the_first_call():
+    class Trainer:
+        opt = None
+
+    w = td.Variable([1.0, 2.0])
+
+    def step(g):
+        if Trainer.opt is None:
+            Trainer.opt = keras.optimizers.Adam(0.1)
+        Trainer.opt.apply_gradients([(g, w)])
+
+    f = td.function(step, autograph=False)
+    for _ in range(3):
+        f(td.constant([1.0, -1.0]))
+    assert int(Trainer.opt.iterations) == 3 and len(Trainer.opt.variables) == 4
+    np.testing.assert_allclose(w, [0.7, 2.3], rtol=1e-5)
+
+
+def test_the_rate_may_change_without_a_new_trace():
+    opt, w = keras.optimizers.SGD(1.0), td.Variable(0.0)
+    f = td.function(lambda g: opt.apply_gradients([(g, w)]), autograph=False)
+    f(td.constant(1.0))
+    opt.learning_rate = 0.5
+    f(td.constant(1.0))
+    opt.learning_rate.assign(0.25)
+    f(td.constant(1.0))
+    assert float(w) == -1.75 and f.experimental_get_tracing_count() == 1
+
+
+def test_schedules_follow_the_iterations():
+    rate = keras.optimizers.schedules.PiecewiseConstantDecay([1, 2], [1.0, 10.0, 100.0])
+    opt, w = keras.optimizers.SGD(rate), td.Variable(0.0)
+    f = td.function(lambda g: opt.apply_gradients([(g, w)]), autograph=False)
+    seen = []
+    for _ in range(4):
+        f(td.constant(1.0))
+        seen.append(-float(w))
+    assert seen == [1.0, 2.0, 12.0, 112.0]
+    opt.learning_rate = 0.5
+    assert float(opt.learning_rate) == 0.5
+
+
+def test_minimize():
+    opt, w = keras.optimizers.SGD(0.1), td.Variable([3.0, -2.0])
+    for _ in range(60):
+        opt.minimize(lambda: td.reduce_sum(td.square(w)), [w])
+    np.testing.assert_allclose(w, [0, 0], atol=1e-4)
+    with td.GradientTape() as tape:
+        loss = td.reduce_sum(td.square(w - 1.0))
+    opt.minimize(loss, [w], tape=tape)
+    with pytest.raises(ValueError, match="tape"):
+        opt.minimize(loss, [w])
+
+
+def test_missing_and_wrong_gradients():
+    opt = keras.optimizers.Adam()
+    v, w = td.Variable([1.0], name="v"), td.Variable([1.0, 2.0], name="w")
+    with pytest.raises(ValueError, match="No gradients provided for any variable: v:0, w:0"):
+        opt.apply_gradients([(None, v), (None, w)])
+    opt.apply_gradients([(None, v), (td.constant([1.0, 1.0]), w)])
+    assert float(v[0]) == 1.0 and float(w[0]) != 1.0
+    with pytest.raises(ValueError, match=r"'w:0' has shape \(3,\).*\(2,\)"):
+        opt.apply_gradients([(td.ones([3]), w)])
+
+
+def test_half_precision_weights_keep_their_dtype():
+    opt, w = keras.optimizers.Adam(0.5), td.Variable(np.ones(2, np.float16))
+    opt.apply_gradients([(td.constant([1.0, 1.0]), w)])
+    assert w.dtype == "float16" and {s.dtype.name for s in opt.variables[2:]} == {"float16"}
+    np.testing.assert_allclose(w, [0.5, 0.5], rtol=2e-2)
+
+
+def test_arguments():
+    with pytest.raises(ValueError, match="only one"):
+        keras.optimizers.SGD(clipnorm=1.0, clipvalue=1.0)
+    with pytest.raises(TypeError, match="unsupported arguments: momemtum"):
+        keras.optimizers.SGD(momemtum=0.9)
+    with pytest.raises(ValueError, match="momentum"):
+        keras.optimizers.SGD(momentum=2.0)
+    assert isinstance(keras.optimizers.get("Adam"), keras.optimizers.Adam)
+    with pytest.raises(ValueError, match="adagrad, adam, adamw, rmsprop, sgd"):
+        keras.optimizers.get("lion")
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_config_round_trip(name):
+    opt = make(name)
+    twin = type(opt).from_config(opt.get_config())
+    assert twin.get_config() == opt.get_config()
+
+
+def test_build_makes_slots_at_once():
+    opt, w = keras.optimizers.Adam(), td.Variable([1.0, 2.0])
+    opt.build([w])
+    assert [v.shape.as_list() for v in opt.variables] == [[], [], [2], [2]]
