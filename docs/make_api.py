@@ -28,19 +28,11 @@ def public_modules(module: ModuleType = td, name: str = "td") -> Iterator[tuple[
 
 
 def public_names(module: ModuleType) -> list[str]:
-    """`__all__`, or else what the module itself defines."""
+    """`__all__`, or else the functions and classes that the module itself defines."""
     if hasattr(module, "__all__"):
         return sorted(module.__all__)
-    return sorted(
-        name
-        for name, value in vars(module).items()
-        if not name.startswith("_") and defined_in_treadle(value)
-    )
-
-
-def defined_in_treadle(value: Any) -> bool:
-    home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", "")
-    return str(home).startswith("treadle")
+    own = {n: v for n, v in vars(module).items() if getattr(v, "__module__", "") == module.__name__}
+    return sorted(name for name in own if not name.startswith("_"))
 
 
 def summary(value: Any) -> str:
