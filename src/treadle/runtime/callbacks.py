@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from treadle.core.context import recording, taping
 from treadle.core.list_value import ListValue
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.graph.ir import Graph, Value
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.schedule.state import handles_touched, touches_everything
@@ -29,6 +30,7 @@ class _Call(threading.local):
     def __init__(self) -> None:
         self.failure: BaseException | None = None
         self.lists: list[dict[int, ListValue]] = []
+        self.arguments: list[Sequence[Any]] = []
 
 
 class Callbacks:
@@ -37,16 +39,17 @@ class Callbacks:
     Args:
         steps: the callback steps by number.
         symbols: names of the symbols in the frame, which start at word `first_symbol`.
-        variable: gives the Variable behind a handle for a frame.
-        written: the variables that the program writes in place.
+        handles: the numbers of the variables behind the handles.
+        graph: has the captured variables; others are arguments of the call.
+        written: numbers of the variables that the program writes in place.
     """
 
     def __init__(
         self, steps: Sequence[Callback | Launch], symbols: Sequence[str], first_symbol: int,
-        variable: Callable[[Any], Variable], written: Callable[[], list[Variable]],
+        handles: Mapping[Value, int], graph: Graph, written: Sequence[int],
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
-        self.variable, self.written = variable, written
+        self.handles, self.graph, self.written = handles, graph, written
         self.local = _Call()
         self.thunk = CALLBACK(self._call)
 
@@ -59,12 +62,19 @@ class Callbacks:
         failure, self.local.failure = self.local.failure, None
         return failure or RuntimeError("the program failed without a reason")
 
-    def enter(self) -> None:
-        """A call that uses lists begins."""
+    def enter(self, arguments: Sequence[Any]) -> None:
+        """A call of a program with lists, or with variables as arguments, begins."""
         self.local.lists.append({})
+        self.local.arguments.append(arguments)
 
     def leave(self) -> None:
         self.local.lists.pop()
+        self.local.arguments.pop()
+
+    def _variable(self, number: int) -> Variable:
+        if number < len(self.graph.params) - len(self.graph.captures):
+            return self.local.arguments[-1][number]  # type: ignore[no-any-return]
+        return captured_variable(self.graph, number)
 
     def _call(self, number: int, words: int, frame: int) -> int:
         try:
@@ -98,8 +108,8 @@ class Callbacks:
         for i, (operand, result) in enumerate(zip(step.outputs, outputs, strict=True)):
             self._output(operand.value.spec, values, len(step.inputs) + i, result)
         if touches_everything(node) or any(w for _, w in handles_touched(node)):
-            for variable in self.written():
-                variable.make_writable()
+            for number in self.written:
+                self._variable(number).make_writable()
 
     def _kernel(self, step: Launch, words: int, frame: int) -> None:
         """Evaluate a kernel that has no native form."""
@@ -128,7 +138,7 @@ class Callbacks:
     def _input(self, value: Any, word: int, scope: Scope, keep: bool) -> Any:
         spec = value.spec
         if isinstance(spec, ResourceSpec):
-            return self.variable(value)
+            return self._variable(self.handles[value])
         if isinstance(spec, ListSpec):
             return self.local.lists[-1][word]
         array = array_at(word, spec.dtype.np_dtype, _shape(spec.dims, scope))
@@ -141,6 +151,13 @@ class Callbacks:
             lists[len(lists)] = result
         else:
             array_at(values[position], spec.dtype.np_dtype, result.shape)[...] = result
+
+
+def captured_variable(graph: Graph, number: int) -> Variable:
+    """The captured variable behind parameter `number`."""
+    capture = graph.captures[number - len(graph.params) + len(graph.captures)]
+    assert isinstance(capture, Variable)
+    return capture
 
 
 def _shape(dims: Sequence[Dim], scope: Scope) -> tuple[int, ...]:

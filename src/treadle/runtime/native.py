@@ -45,7 +45,7 @@ class Program:
     callbacks: Callbacks | None
     written: list[int]
     releases_gil: bool
-    uses_lists: bool
+    needs_frame: bool
     texts: dict[str, Callable[[], str]]
     counters: dict[str, int]
     keep: list[Any] = field(default_factory=list)
@@ -144,11 +144,11 @@ class NativeExecutable(Executable):
         if self.program.releases_gil and self._slots:
             held = ", ".join(f"a{i}._array" for i in self._slots)
             lines.append(f"held = ({held},)  # another thread may replace them meanwhile")
-        if not self.program.uses_lists:
+        if not self.program.needs_frame:
             return [*lines, call]
         assert self.program.callbacks is not None
         scope["enter"], scope["leave"] = self.program.callbacks.enter, self.program.callbacks.leave
-        return [*lines, "enter()", "try:", f"    {call}", "finally:", "    leave()"]
+        return [*lines, "enter(arrays)", "try:", f"    {call}", "finally:", "    leave()"]
 
     def _failed(
         self, status: int | None, arrays: Sequence[Any], passed: list[Any], outputs: int
@@ -159,7 +159,7 @@ class NativeExecutable(Executable):
                 break
             for number in self.program.written:
                 arrays[number].make_writable()
-            status = self._again(passed)
+            status = self._again(arrays, passed)
         if status is None:
             return passed[len(passed) - outputs :]
         if status == NO_ARRAY:  # NumPy scalars, subclasses of ndarray
@@ -175,11 +175,11 @@ class NativeExecutable(Executable):
             raise MemoryError(f"{self.graph.name}: no memory for the workspace")
         raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
 
-    def _again(self, passed: list[Any]) -> int | None:
+    def _again(self, arrays: Sequence[Any], passed: list[Any]) -> int | None:
         callbacks = self.program.callbacks
-        if not self.program.uses_lists or callbacks is None:
+        if not self.program.needs_frame or callbacks is None:
             return self.call(*passed)  # type: ignore[no-any-return]
-        callbacks.enter()
+        callbacks.enter(arrays)
         try:
             return self.call(*passed)  # type: ignore[no-any-return]
         finally:

@@ -8,6 +8,11 @@ from typing import Any
 from treadle.core import errors
 from treadle.core.shapes import ANY, Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import Spec, spec_text
+from treadle.ops.lists import UNKNOWN_RANK, UNKNOWN_SHAPE
+
+
+# Dims that the spec of a list leaves open: no value of theirs is ever known.
+OPEN_DIMS = frozenset({ANY, *UNKNOWN_SHAPE, *UNKNOWN_RANK})
 
 
 class Scope:
@@ -49,7 +54,7 @@ class Scope:
     def resolve(self, attr: Any) -> Any:
         """An attribute with its symbolic dims replaced by ints, inside tuples, lists and dicts."""
         if isinstance(attr, SymbolicDim):
-            return attr if attr == ANY else attr.evaluate(self.values)  # ANY: a list's open dim
+            return attr if attr in OPEN_DIMS else attr.evaluate(self.values)
         if isinstance(attr, tuple | list) and any(map(_may_hold_dim, attr)):
             return type(attr)([self.resolve(a) for a in attr])
         if isinstance(attr, dict):

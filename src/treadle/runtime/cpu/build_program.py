@@ -11,9 +11,8 @@ import numpy as np
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
-from treadle.ops.state import Variable
 from treadle.runtime.abi import c_function, layout
-from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.program import Emitter, Signature
 from treadle.runtime.cpu.program_steps import emit_block
@@ -52,13 +51,12 @@ def build_program(
         callbacks = Callbacks(
             emitter.callbacks, [s.name for s in signature.symbols],  # type: ignore[arg-type]
             signature.words - len(signature.symbols),
-            lambda handle: _variable(graph, builder.variables[handle]),
-            lambda: [_variable(graph, n) for n in written],
+            builder.variables, graph, written,
         )  # fmt: skip
     program = Program(
-        signature, emitter.table, loaded.address("entry") if layout() else 0,
+        signature, emitter.table, 0 if layout() is None or signature.cells else loaded.address("entry"),
         loaded.address("run"), _Words(graph, builder, callbacks, has_library), callbacks, written, releases,
-        _uses_lists(work),
+        callbacks is not None and (_uses_lists(work) or bool(signature.cells)),
         {
             "schedule": lambda: schedule_text(block, plan),
             "kernels": lambda: kernels_text(block),
@@ -95,12 +93,6 @@ def _signature(work: Graph, builder: Builder) -> Signature:
         i for i, p in enumerate(work.params[:first_capture]) if isinstance(p.spec, ResourceSpec)
     ]
     return Signature(arrays, cells, len(work.results), symbol_sources(work.params))
-
-
-def _variable(graph: Graph, number: int) -> Variable:
-    capture = graph.captures[number - len(graph.params) + len(graph.captures)]
-    assert isinstance(capture, Variable)
-    return capture
 
 
 def _written(region: Region, builder: Builder) -> set[int]:
@@ -158,7 +150,7 @@ class _Words:
 
             return routine_address(key)
         assert kind == "cell"
-        return ctypes.addressof(_variable(self.graph, key).cell())
+        return ctypes.addressof(captured_variable(self.graph, key).cell())
 
     def _fixed(self, name: str) -> int:
         if name == "callback":

@@ -1,0 +1,1 @@
+"""The CPU target: native code through LLVM."""
