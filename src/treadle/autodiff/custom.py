@@ -30,6 +30,10 @@ class _VariableWatcher:
             if isinstance(x, Variable) and x.trainable:
                 self.found[id(x)] = x
 
+    def watches(self, x: Any) -> bool:
+        """Trainable variables are noted wherever they are read."""
+        return isinstance(x, Variable) and x.trainable
+
     def extend(self, output: Tensor, more: Sequence[Tensor]) -> None:
         """Nothing is kept of operations."""
 

@@ -120,6 +120,12 @@ class GradientTape:
             found = found or id(variable) in self._watched
         return found
 
+    def watches(self, x: Any) -> bool:
+        """Whether operations on a tensor or variable would be recorded."""
+        if key(x) in self._watched:
+            return True
+        return self._watch_accessed and isinstance(x, Variable) and x.trainable
+
     def _watch_variable(self, variable: Variable) -> None:
         self._watched.add(id(variable))
         self._variables[id(variable)] = variable
@@ -315,8 +321,8 @@ def _check_differentiable(targets: Sequence[Any], what: str) -> None:
     for x in targets:
         if not isinstance(x, Tensor | Variable):
             raise TypeError(
-                f"GradientTape.gradient: a {what} is {x!r} of type {type(x).__name__!r}; it must be "
-                f"a td.Tensor or td.Variable computed under the tape{at(user_origin())}"
+                f"GradientTape.gradient: a {what} is {x!r} of type {type(x).__name__!r}; it must "
+                f"be a td.Tensor or td.Variable computed under the tape{at(user_origin())}"
             )
         if not is_differentiable(x):
             _warn(
@@ -342,7 +348,8 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Tensor | None]
         given = nest.flatten(output_gradients)
     if len(given) != len(targets):
         raise ValueError(
-            f"{len(given)} output_gradients were given for {len(targets)} targets{at(user_origin())}"
+            f"{len(given)} output_gradients were given for {len(targets)} targets"
+            f"{at(user_origin())}"
         )
     return [_seed(t, g) for t, g in zip(targets, given, strict=True)]
 

@@ -33,6 +33,12 @@ class TapeLike(Protocol):
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one executed or traced operation."""
 
+    def watches(self, x: Any) -> bool:
+        """Whether operations on a tensor or variable would be noted."""
+
+    def extend(self, output: Tensor, more: Sequence[Tensor]) -> None:
+        """The traced node behind `output` got more outputs."""
+
 
 class _Context(threading.local):
     recorder: Recorder | None = None
