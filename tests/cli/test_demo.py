@@ -58,3 +58,7 @@ def test_collatz(n):
     expected = collatz(n)
     assert int(td.function(collatz)(td.constant(n))) == expected
     assert np.asarray(td.function(collatz)(td.constant(n))).dtype == np.int32
+
+
+def test_eager_and_graph_lose_the_same(shown):
+    assert float(re.search(r"differ by at most ([\d.e-]+) over 50 steps", shown)[1]) < 1e-4
