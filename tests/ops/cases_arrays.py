@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from tests.ops.cases import BOOL, Case
+from tests.ops.cases import BOOL, REALS, Case
+from treadle.ops import sorting
+from treadle.ops.einsum import einsum
 
 SOME = ("float32", "int32", "bfloat16", "bool")
 TWO_D = (((3, 4),), ((1, 1),))
@@ -62,6 +64,46 @@ LINALG = [
          ("float32", "float64")),
     Case("norm_3", lambda x: td.norm(x, 3, -1), lambda x: np.sum(np.abs(x) ** 3, -1) ** (1 / 3),
          TWO_D, ("float32", "float64")),
+]  # fmt: skip
+EINSUMS = [
+    Case(f"einsum_{eq}", lambda *xs, e=eq: einsum(e, *xs), lambda *xs, e=eq: np.einsum(e, *xs),
+         shapes, ("float32", "float64", "int32"), kernels=False)
+    for eq, shapes in [
+        ("ij,jk->ik", (((2, 3), (3, 4)), ((2, 0), (0, 4)))),
+        ("bij,bjk->bik", (((5, 2, 3), (5, 3, 4)),)),
+        ("ij->ji", (((2, 3),),)),
+        ("ij->", (((2, 3),),)),
+        ("ii->i", (((3, 3),),)),
+        ("ii", (((3, 3),),)),
+        ("ij,kj", (((2, 3), (4, 3)),)),
+        ("i,j->ji", (((2,), (3,)),)),
+        ("i,i->", (((3,), (3,)),)),
+        ("bhqd,bhkd->bhqk", (((2, 3, 4, 5), (2, 3, 6, 5)),)),
+        ("abc,cd,de->ae", (((2, 3, 4), (4, 5), (5, 6)),)),
+        ("...ij,...jk->...ik", (((5, 2, 3), (3, 4)), ((2, 3), (3, 4)), ((2, 1, 2, 3), (4, 3, 4)))),
+        ("i...->...", (((2, 3),), ((4,),))),
+        ("iij,j->ij", (((3, 3, 2), (2,)),)),
+        (",i->i", (((), (3,)),)),
+        ("ijk,ik->kj", (((2, 3, 4), (2, 4)),)),
+    ]
+]  # fmt: skip
+SORTING = [
+    Case("sort", sorting.sort, lambda x: np.sort(x, -1), TWO_D, REALS, kernels=False),
+    Case("sort_down", lambda x: sorting.sort(x, 0, "DESCENDING"),
+         lambda x: np.sort(x, 0)[::-1], (((3, 4),), ((5,),)), REALS, kernels=False),
+    Case("argsort", sorting.argsort, lambda x: np.argsort(x, -1, kind="stable"), TWO_D, REALS,
+         differentiable=False, kernels=False),
+    Case("argsort_down", lambda x: sorting.argsort(x, 1, "DESCENDING"),
+         lambda x: np.argsort(-x, 1, kind="stable"), THREE_D, ("float64", "int32"),
+         differentiable=False, kernels=False),
+    Case("top_k", lambda x: sorting.top_k(x, 2).values, lambda x: -np.sort(-x, -1)[..., :2],
+         (((3, 4),), ((2,),)), REALS, kernels=False),
+    Case("top_k_indices", lambda x: sorting.top_k(x, 2).indices,
+         lambda x: np.argsort(-x, -1, kind="stable")[..., :2], (((3, 4),), ((2,),)),
+         ("float64", "int32"), differentiable=False, kernels=False),
+    Case("searchsorted", lambda x, y: sorting.searchsorted(td.cumsum(x), y),
+         lambda x, y: np.searchsorted(np.cumsum(x), y), (((4,), (3,)),), ("float64", "int32"),
+         low=1, differentiable=False, kernels=False),
 ]  # fmt: skip
 SHAPING = [
     moves("reshape", lambda x: td.reshape(x, [-1]), lambda x: x.reshape(-1)),

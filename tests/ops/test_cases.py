@@ -16,7 +16,7 @@ from treadle.core.tensor import from_array
 TABLES = (
     cases.UNARY, cases.BINARY, cases.REDUCTIONS, cases.POSITIONS, cases.SCANS,
     cases_arrays.MATMULS, cases_arrays.LINALG, cases_arrays.SHAPING, cases_arrays.INDEXING,
-    cases_arrays.GATHERS, cases_arrays.CASTS,
+    cases_arrays.GATHERS, cases_arrays.CASTS, cases_arrays.EINSUMS, cases_arrays.SORTING,
 )  # fmt: skip
 ALL = [case for table in TABLES for case in table]
 every_case = pytest.mark.parametrize("case", ALL, ids=str)

@@ -15,7 +15,7 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
-from treadle.ops.families import binary, binary_op, needs, require_kinds
+from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 
@@ -239,8 +239,8 @@ def _infer_add_n(*specs: TensorSpec) -> TensorSpec:
 
 
 def _eager_add_n(*arrays: NDArray) -> NDArray:
-    if any(a.shape != arrays[0].shape for a in arrays):
-        raise errors.InvalidArgumentError(None, None, "shapes differ")
+    if any(a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
+        raise errors.InvalidArgumentError(None, None, "shapes or dtypes differ")
     total = arrays[0]
     for array in arrays[1:]:
         total = np.add(total, array)
@@ -259,8 +259,11 @@ def _grad_add_n(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 ADD_N = register(
-    Op("add_n", _infer_add_n, _eager_add_n, _grad_add_n, elementwise_rule(_lower_add_n))
-)
+    Op(
+        "add_n", _infer_add_n, guard(NUMBERS, _eager_add_n), _grad_add_n,
+        elementwise_rule(_lower_add_n),
+    )
+)  # fmt: skip
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:

@@ -267,10 +267,10 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     x_typed, y_typed = has_dtype(x), has_dtype(y)
     if x_typed or not y_typed:
         a = convert_to_tensor(x)
-        b = convert_to_tensor(y) if y_typed else convert_to_tensor(y, dtype=a.dtype)
+        b = convert_to_tensor(y) if y_typed else _operand(op_name, y, a.dtype)
     else:
         b = convert_to_tensor(y)
-        a = convert_to_tensor(x, dtype=b.dtype)
+        a = _operand(op_name, x, b.dtype)
     if a.dtype is not b.dtype:
         message = (
             f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; cast one with "
@@ -280,6 +280,16 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
             raise TypeError(message)
         raise errors.InvalidArgumentError(None, None, message)
     return a, b
+
+
+def _operand(op_name: str, value: Any, dtype: DType) -> Tensor:
+    """A value without a dtype of its own, in the other operand's."""
+    try:
+        return convert_to_tensor(value, dtype=dtype)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{op_name}: the other operand is {dtype.name}; cast it with td.cast first. {error}"
+        ) from None
 
 
 def has_dtype(value: Any) -> bool:

@@ -9,7 +9,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import broadcast
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.lowering import Compute, elementwise
@@ -50,6 +50,18 @@ def require_kinds(kinds: str, *specs: TensorSpec) -> None:
             raise TypeError(f"dtypes {specs[0].dtype.name} and {spec.dtype.name} differ")
 
 
+def guard(kinds: str, eager: Callable[..., Any]) -> Callable[..., Any]:
+    """`eager` for the dtype kinds of the op only: NumPy would accept more, in other dtypes."""
+    allowed = frozenset(kinds + ("V" if "f" in kinds else ""))  # NumPy's kind of bfloat16 is V
+
+    def checked(x: NDArray, *rest: Any, **attrs: Any) -> Any:
+        if x.dtype.kind not in allowed:
+            raise TypeError(f"dtype {x.dtype} is not supported")
+        return eager(x, *rest, **attrs)
+
+    return eager if len(kinds) == len(ANY_KIND) else checked
+
+
 def needs(call: OpCall, position: int) -> bool:
     """Whether the gradient with respect to an input is wanted."""
     return not call.needed or call.needed[position]
@@ -74,7 +86,7 @@ def unary_op(
         return [gradient(call.inputs[0], call.outputs[0], dy)]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, eager, rule, _lowering(lower)))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower)))
 
 
 def binary_op(
@@ -104,7 +116,7 @@ def binary_op(
         ]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, eager, rule, _lowering(lower)))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower)))
 
 
 def _lowering(lower: Lower) -> Compute | None:

@@ -11,7 +11,7 @@ from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, shape_text
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -38,6 +38,13 @@ def _same_dtype(specs: Sequence[TensorSpec]) -> None:
     for spec in specs:
         if spec.dtype is not specs[0].dtype:
             raise TypeError(f"dtypes {specs[0].dtype.name} and {spec.dtype.name} differ")
+
+
+def one_dtype(arrays: Sequence[NDArray]) -> Sequence[NDArray]:
+    """The arrays, or TypeError where NumPy would promote them to a common dtype."""
+    if any(a.dtype != arrays[0].dtype for a in arrays):
+        raise TypeError("the dtypes differ")
+    return arrays
 
 
 # -- concat --------------------------------------------------------------------------------------
@@ -95,7 +102,7 @@ CONCAT = register(
     Op(
         "concat",
         _infer_concat,
-        lambda *arrays, axis: np.concatenate(arrays, axis),
+        lambda *arrays, axis: np.concatenate(one_dtype(arrays), axis),
         _grad_concat,
         Compute(_lower_concat, "view"),
     )
@@ -142,7 +149,7 @@ STACK = register(
     Op(
         "stack",
         _infer_stack,
-        lambda *arrays, axis: np.stack(arrays, axis),
+        lambda *arrays, axis: np.stack(one_dtype(arrays), axis),
         lambda call, dy: unstack(dy, axis=call.attrs["axis"]),
         Compute(_lower_stack, "view"),
     )

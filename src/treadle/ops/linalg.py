@@ -14,7 +14,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
-from treadle.ops.families import needs, require_kinds
+from treadle.ops.families import guard, needs, require_kinds
 from treadle.ops.lowering import Library
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to, swap_last, transpose
@@ -79,7 +79,9 @@ def _multiply(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Ten
     return run(MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b)  # type: ignore[no-any-return]
 
 
-MATMUL = register(Op("matmul", _infer_matmul, _eager_matmul, _grad_matmul, Library("matmul")))
+MATMUL = register(
+    Op("matmul", _infer_matmul, guard("fciu", _eager_matmul), _grad_matmul, Library("matmul"))
+)
 
 
 def matmul(

@@ -10,18 +10,21 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.ops import arithmetic, comparison, elementwise, logic, numpy_interop, printing
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.indexing import getitem
 from treadle.ops.linalg import matmul
 from treadle.ops.quiet import quiet
+from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
 
 Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
-
+# What operators convert themselves; other types are asked for their reflected operator first.
+_OPERANDS = (int, float, complex, str, list, tuple, np.ndarray, np.generic, type(None))
 
 # NumPy dtypes with which a Python number of a type computes in that dtype, as TensorFlow does.
 _WEAK = {
@@ -53,14 +56,31 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
     return operator
 
 
-def _comparing(ufunc: Any, function: Operator, otherwise: bool) -> Operator:
-    """Equality: values that are no tensors at all are unequal instead of an error."""
-    fast = _fast(ufunc, function)
+def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
+    """Equality: None, strings and shapes that do not broadcast are unequal, not an error."""
 
-    def operator(self: Any, other: Any) -> Any:
+    def compare(self: Any, other: Any) -> Any:
         if other is None or isinstance(other, str):
             return otherwise
-        return fast(self, other)
+        a, b = common_dtype(op.name, self, other)
+        try:
+            broadcast(a.dims, b.dims)
+        except errors.InvalidArgumentError:
+            return convert_to_tensor(otherwise)
+        return run(op, a, b)
+
+    return _fast(ufunc, compare)
+
+
+def _arithmetic(name: str, function: Operator) -> Operator:
+    """`function`, which leaves operands of unknown types to their own reflected operator."""
+    reflected = f"__r{name}__"
+
+    def operator(self: Any, other: Any) -> Any:
+        known = isinstance(other, _OPERANDS) or has_dtype(other)
+        if not known and hasattr(type(other), reflected):
+            return NotImplemented
+        return function(self, other)
 
     return operator
 
@@ -233,12 +253,13 @@ def _through_value(method: Callable[..., Any]) -> Callable[..., Any]:
 def _methods() -> dict[str, Any]:
     found = dict(_PROTOCOLS)
     for name, (ufunc, function) in _ARITHMETIC.items():
-        found[f"__{name}__"] = _named(f"__{name}__", _bool_safe(ufunc, function))
+        forward = _bool_safe(ufunc, _arithmetic(name, function))
+        found[f"__{name}__"] = _named(f"__{name}__", forward)
         found[f"__r{name}__"] = _named(f"__r{name}__", _swap(function))
     for name, (ufunc, function) in _ORDER.items():
         found[f"__{name}__"] = _named(f"__{name}__", _fast(ufunc, function))
-    found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.equal, False))
-    found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.not_equal, True))
+    found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.EQUAL, False))
+    found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.NOT_EQUAL, True))
     return found
 
 

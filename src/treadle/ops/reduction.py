@@ -18,7 +18,7 @@ from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import require_kinds
+from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
 from treadle.ops.registry import Gradient, Op, OpCall, register, run
 
@@ -166,7 +166,7 @@ def _grad_prod(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 def _reduction(name: str, eager: Any, kinds: str, lower: Compute, grad: Gradient | None) -> Op:
-    return register(Op(name, reduction_infer(kinds), eager, grad, lower))
+    return register(Op(name, reduction_infer(kinds), guard(kinds, eager), grad, lower))
 
 
 NUMBERS = "fciu"

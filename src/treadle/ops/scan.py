@@ -11,7 +11,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import require_kinds
+from treadle.ops.families import guard, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 
 
@@ -47,8 +47,8 @@ def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
     return [total / call.inputs[0]]
 
 
-CUMSUM = register(Op("cumsum", _infer, _scan(np.cumsum, 0), _grad_cumsum))
-CUMPROD = register(Op("cumprod", _infer, _scan(np.cumprod, 1), _grad_cumprod))
+CUMSUM = register(Op("cumsum", _infer, guard("fciu", _scan(np.cumsum, 0)), _grad_cumsum))
+CUMPROD = register(Op("cumprod", _infer, guard("fciu", _scan(np.cumprod, 1)), _grad_cumprod))
 
 
 def cumsum(

@@ -1,0 +1,172 @@
+"""Sorting along an axis: sort, argsort, top_k, searchsorted. Equal elements keep their order."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.axes import normalize_axis
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.families import require_kinds
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping import transpose
+
+
+def _order(x: NDArray, descending: bool) -> NDArray:
+    """Positions that sort the last axis; NaN counts as the largest."""
+    if not descending:
+        return np.argsort(x, axis=-1, kind="stable")
+    # Sorting the reversed axis and reversing the result keeps equal elements in order.
+    found = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
+    result: NDArray = x.shape[-1] - 1 - found
+    return result
+
+
+def _infer_argsort(x: TensorSpec, *, descending: bool) -> TensorSpec:
+    require_kinds("fiu", x)
+    return TensorSpec(x.dims, dtypes.int32)
+
+
+ARGSORT = register(
+    Op(
+        "argsort",
+        _infer_argsort,
+        lambda x, *, descending: _order(x, descending).astype(np.int32),
+    )
+)
+
+
+def argsort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", stable: bool = False,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The positions (int32) that sort `values` along `axis`; always stable."""
+    x, order = _last_axis(values, axis)
+    found = run(ARGSORT, x, descending=_descending(direction))
+    return transpose(found, order)
+
+
+def sort(
+    values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
+) -> Tensor:
+    """`values` sorted along `axis`. direction: "ASCENDING" or "DESCENDING"."""
+    from treadle.ops.gather import gather
+
+    x, order = _last_axis(values, axis)
+    found = run(ARGSORT, x, descending=_descending(direction))
+    return transpose(gather(x, found, axis=x.ndim - 1, batch_dims=x.ndim - 1), order)
+
+
+def _last_axis(values: Any, axis: int) -> tuple[Tensor, list[int]]:
+    """The tensor with `axis` last, and the order of axes that undoes it."""
+    x = convert_to_tensor(values)
+    position = normalize_axis(axis, x.ndim)
+    order = list(range(x.ndim))
+    order[position], order[-1] = order[-1], order[position]
+    return transpose(x, order), order
+
+
+def _descending(direction: str) -> bool:
+    if direction not in ("ASCENDING", "DESCENDING"):
+        raise ValueError(
+            f"direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}{at(user_origin())}"
+        )
+    return direction == "DESCENDING"
+
+
+# -- top_k ---------------------------------------------------------------------------------------
+
+
+class TopK(NamedTuple):
+    """The largest elements of each row and their positions."""
+
+    values: Tensor
+    indices: Tensor
+
+
+def _infer_top_k(x: TensorSpec, *, k: Dim, index_type: DType) -> tuple[TensorSpec, TensorSpec]:
+    require_kinds("fiu", x)
+    last = x.dims[-1] if x.dims else 0
+    if isinstance(k, int) and isinstance(last, int) and k > last:
+        raise errors.InvalidArgumentError(None, None, f"k = {k} exceeds the last axis of {x.shape}")
+    dims = (*x.dims[:-1], k)
+    return TensorSpec(dims, x.dtype), TensorSpec(dims, index_type)
+
+
+def _eager_top_k(x: NDArray, *, k: int, index_type: DType) -> tuple[NDArray, NDArray]:
+    if k > x.shape[-1]:
+        raise errors.InvalidArgumentError(None, None, f"k = {k} exceeds {x.shape[-1]}")
+    found = _order(x, descending=True)[..., :k]
+    return np.take_along_axis(x, found, -1), found.astype(index_type.np_dtype)
+
+
+def _grad_top_k(call: OpCall, dy: Tensor, _: Any) -> list[Any]:
+    """Each gradient goes back to the position that its element came from."""
+    from treadle.ops.creation import one_hot
+    from treadle.ops.reduction import reduce_sum
+    from treadle.ops.shaping import expand_dims
+
+    x, found = call.inputs[0], call.outputs[1]
+    places = one_hot(found, x.dims[-1], dtype=dy.dtype)
+    return [reduce_sum(expand_dims(dy, -1) * places, -2)]
+
+
+TOP_K = register(Op("top_k", _infer_top_k, _eager_top_k, _grad_top_k))
+
+
+def top_k(
+    input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> TopK:  # fmt: skip
+    """The k largest elements along the last axis, largest first, and their positions."""
+    from treadle.ops.dims import as_dim_value
+
+    x, count = convert_to_tensor(input), as_dim_value(k, "k")
+    if count is None or x.ndim == 0:
+        raise ValueError(
+            f"top_k: needs an axis and a k that is known while tracing{at(user_origin())}"
+        )
+    return TopK(*run(TOP_K, x, k=count, index_type=dtypes.as_dtype(index_type)))
+
+
+# -- searchsorted --------------------------------------------------------------------------------
+
+
+def _infer_search(rows: TensorSpec, values: TensorSpec, *, right: bool, dtype: DType) -> TensorSpec:
+    require_kinds("fiu", rows, values)
+    if rows.rank < 1 or rows.rank != values.rank:
+        raise errors.InvalidArgumentError(None, None, "both inputs must have the same axes")
+    return TensorSpec(values.dims, dtype)
+
+
+def _eager_search(rows: NDArray, values: NDArray, *, right: bool, dtype: DType) -> NDArray:
+    side = "right" if right else "left"
+    flat_rows = rows.reshape((-1, rows.shape[-1]))
+    flat_values = values.reshape((-1, values.shape[-1]))
+    found = [
+        np.searchsorted(row, wanted, side)  # type: ignore[call-overload]
+        for row, wanted in zip(flat_rows, flat_values, strict=True)
+    ]
+    return np.array(found, dtype.np_dtype).reshape(values.shape)
+
+
+SEARCHSORTED = register(Op("searchsorted", _infer_search, _eager_search))
+
+
+def searchsorted(
+    sorted_sequence: Any, values: Any, side: str = "left", out_type: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """Where each value would be inserted in its sorted row to keep it sorted."""
+    if side not in ("left", "right"):
+        raise ValueError(f"side must be 'left' or 'right', not {side!r}{at(user_origin())}")
+    rows, wanted = common_dtype("searchsorted", sorted_sequence, values)
+    dtype = dtypes.as_dtype(out_type)
+    return run(SEARCHSORTED, rows, wanted, right=side == "right", dtype=dtype)  # type: ignore[no-any-return]
