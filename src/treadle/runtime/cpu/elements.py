@@ -1,0 +1,206 @@
+"""The functions of the kernel table on every dtype, for vectors and scalars alike.
+
+An `Elements` holds `count` numbers a value (0: scalars). In registers, float16 and bfloat16 are
+float32 and bool is i1; `load` and `store` convert from and to memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.runtime.cpu import casts, integers, libm, vector_math
+from treadle.runtime.cpu.lanes import Lanes
+from treadle.runtime.cpu.llvm_text import Function, float_text
+
+_STORED = {"float16": "half", "bfloat16": "i16", "float32": "float", "float64": "double"}
+_COMPARE = {
+    "eq": ("oeq", "eq", "eq"), "ne": ("une", "ne", "ne"), "lt": ("olt", "slt", "ult"),
+    "le": ("ole", "sle", "ule"), "gt": ("ogt", "sgt", "ugt"), "ge": ("oge", "sge", "uge"),
+}  # fmt: skip
+
+
+def compute_type(dtype: DType) -> str:
+    """The LLVM type of a number in a register."""
+    if dtype.is_bool:
+        return "i1"
+    if dtype.is_floating:
+        return "double" if dtype.size == 8 else "float"
+    return f"i{dtype.size * 8}"
+
+
+def stored_type(dtype: DType) -> str:
+    """The LLVM type of a number in memory."""
+    return _STORED.get(dtype.name) or f"i{dtype.size * 8}"
+
+
+class Elements:
+    """Emits operations on `count` numbers at a time, or on scalars when count is 0."""
+
+    def __init__(self, function: Function, count: int) -> None:
+        self.function, self.count = function, count
+        self.lanes32, self.lanes64 = Lanes(function, count, 32), Lanes(function, count, 64)
+        self.portable = not function.module.target.has_half
+
+    def type(self, dtype: DType) -> str:
+        return self.wrap(compute_type(dtype))
+
+    def wrap(self, scalar: str) -> str:
+        return self.lanes32.wrap(scalar)
+
+    def lanes(self, dtype: DType) -> Lanes:
+        """The float operations for a dtype; those of integers go by width 32 or 64."""
+        return self.lanes64 if dtype.size == 8 else self.lanes32
+
+    def value(self, text: str) -> str:
+        return self.function.value(text)
+
+    def scalar_constant(self, value: Any, dtype: DType) -> str:
+        if dtype.is_bool:
+            return "true" if value else "false"
+        if dtype.is_floating:
+            rounded = float(np.asarray(value).astype(dtype.np_dtype).astype(np.float64))
+            return float_text(rounded, 64 if dtype.size == 8 else 32)
+        return str(int(value))
+
+    def constant(self, value: Any, dtype: DType) -> str:
+        one = self.scalar_constant(value, dtype)
+        return f"splat ({compute_type(dtype)} {one})" if self.count else one
+
+    def splat(self, scalar: str, dtype: DType) -> str:
+        """A scalar register in every lane."""
+        return self.lanes32.splat(scalar, compute_type(dtype))
+
+    def select(self, mask: str, a: str, b: str, dtype: DType) -> str:
+        kind = self.type(dtype)
+        return self.value(f"select {self.wrap('i1')} {mask}, {kind} {a}, {kind} {b}")
+
+    # ---- memory
+    def from_memory(self, raw: str, dtype: DType) -> str:
+        """A loaded value as a register."""
+        stored, kind = self.wrap(stored_type(dtype)), self.type(dtype)
+        if dtype.is_bool:
+            zero = "zeroinitializer" if self.count else "0"
+            return self.value(f"icmp ne {stored} {raw}, {zero}")
+        if dtype is dtypes.bfloat16:
+            return casts.bfloat16_to_float(self.lanes32, raw)
+        if dtype is dtypes.float16:
+            if self.portable:
+                bits = self.value(f"bitcast {stored} {raw} to {self.wrap('i16')}")
+                return casts.half_to_float(self.lanes32, bits)
+            return self.value(f"fpext {stored} {raw} to {kind}")
+        return raw
+
+    def to_memory(self, register: str, dtype: DType) -> str:
+        """A register as it is stored; 16-bit floats round to nearest even."""
+        stored, kind = self.wrap(stored_type(dtype)), self.type(dtype)
+        if dtype.is_bool:
+            return self.value(f"zext {kind} {register} to {stored}")
+        if dtype is dtypes.bfloat16:
+            return casts.float_to_bfloat16(self.lanes32, register)
+        if dtype is dtypes.float16:
+            if self.portable:
+                bits = casts.float_to_half(self.lanes32, register)
+                return self.value(f"bitcast {self.wrap('i16')} {bits} to {stored}")
+            return self.value(f"fptrunc {kind} {register} to {stored}")
+        return register
+
+    # ---- functions
+    def apply(self, fn: str, args: Sequence[str], operands: Sequence[DType], out: DType) -> str:
+        """``fn(*args)``; `operands` are the arguments' dtypes and `out` the result's."""
+        if fn == "cast":
+            return casts.cast(self, args[0], operands[0], out)
+        if fn == "select":
+            return self.select(args[0], args[1], args[2], out)
+        dtype = operands[0]
+        if fn in _COMPARE:
+            return self._compare(fn, args, dtype)
+        if dtype.is_bool:
+            return self._logic(fn, args)
+        if dtype.is_floating:
+            return self._float(fn, args, dtype)
+        return integers.apply(self, fn, args, dtype)
+
+    def _compare(self, fn: str, args: Sequence[str], dtype: DType) -> str:
+        ordered, signed, unsigned = _COMPARE[fn]
+        kind = self.type(dtype)
+        if dtype.is_floating:
+            return self.value(f"fcmp {ordered} {kind} {args[0]}, {args[1]}")
+        predicate = signed if dtype.kind == "i" else unsigned
+        return self.value(f"icmp {predicate} {kind} {args[0]}, {args[1]}")
+
+    def _logic(self, fn: str, args: Sequence[str]) -> str:
+        kind = self.wrap("i1")
+        if fn == "not":
+            return self.lanes32.negate(args[0])
+        op = {"and": "and", "or": "or", "xor": "xor", "min": "and", "max": "or"}[fn]
+        return self.value(f"{op} {kind} {args[0]}, {args[1]}")
+
+    def _float(self, fn: str, args: Sequence[str], dtype: DType) -> str:
+        v = self.lanes(dtype)
+        emit = _FLOAT.get(fn)
+        if emit is not None:
+            return emit(v, *args)
+        return libm.call(v, fn, *args)
+
+
+def _minimum(v: Lanes, x: str, y: str) -> str:
+    return _keep_nan(v, x, v.select(v.compare("olt", x, y), x, y))
+
+
+def _maximum(v: Lanes, x: str, y: str) -> str:
+    return _keep_nan(v, x, v.select(v.compare("ogt", x, y), x, y))
+
+
+def _keep_nan(v: Lanes, x: str, result: str) -> str:
+    """The comparison already gives y where y is NaN."""
+    return v.select(v.compare("uno", x, x), x, result)
+
+
+def _sign(v: Lanes, x: str) -> str:
+    one = v.select(v.compare("ogt", x, 0.0), 1.0, v.select(v.compare("olt", x, 0.0), -1.0, 0.0))
+    return v.select(v.compare("uno", x, x), x, one)
+
+
+def _mod(v: Lanes, x: str, y: str) -> str:
+    """The remainder with the sign of y."""
+    r = libm.remainder(v, x, y)
+    wrong = v.differ(v.compare("olt", r, 0.0), v.compare("olt", y, 0.0))
+    adjust = v.both(v.compare("one", r, 0.0), wrong)
+    return v.select(adjust, v.add(r, y), r)
+
+
+def _rounded_quotient(name: str) -> Callable[..., str]:
+    return lambda v, x, y: v.intrinsic(name, v.div(x, y))
+
+
+_FLOAT: dict[str, Callable[..., str]] = {
+    "add": Lanes.add, "sub": Lanes.sub, "mul": Lanes.mul, "div": Lanes.div, "neg": Lanes.neg,
+    "abs": Lanes.abs, "sign": _sign, "min": _minimum, "max": _maximum,
+    "floordiv": _rounded_quotient("floor"), "truncdiv": _rounded_quotient("trunc"),
+    "mod": _mod, "truncmod": libm.remainder,
+    "floor": lambda v, x: v.intrinsic("floor", x),
+    "ceil": lambda v, x: v.intrinsic("ceil", x),
+    "round": lambda v, x: v.intrinsic("rint", x),
+    "trunc": lambda v, x: v.intrinsic("trunc", x),
+    "isnan": lambda v, x: v.compare("uno", x, x),
+    "isinf": lambda v, x: v.compare("oeq", v.abs(x), vector_math.INF),
+    "isfinite": lambda v, x: v.compare("olt", v.abs(x), vector_math.INF),
+}  # fmt: skip
+for _name in (
+    "sqrt", "rsqrt", "sigmoid", "softplus", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
+    "sin", "cos", "tanh", "pow",
+):  # fmt: skip
+    if hasattr(vector_math, _name):
+        _FLOAT[_name] = getattr(vector_math, _name)
+
+
+def emit_scalar(
+    function: Function, fn: str, args: Sequence[str], operands: Sequence[DType], out: DType
+) -> str:
+    """``fn`` on scalar registers: bool is i1, float16 and bfloat16 are float32."""
+    return Elements(function, 0).apply(fn, args, operands, out)

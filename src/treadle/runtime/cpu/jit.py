@@ -1,0 +1,130 @@
+"""From LLVM text to machine code in this process, through a cache in memory and one on disk."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
+from treadle.runtime.cpu.target import Target, host, llvm_binding
+
+
+@dataclass
+class Counters:
+    """What the process has done so far."""
+
+    compiled: int = 0
+    loaded_from_disk: int = 0
+    reused: int = 0
+
+
+class Code:
+    """Loaded machine code. It is never unloaded: a thread may be running it."""
+
+    def __init__(self, engine: Any, size: int) -> None:
+        self._engine = engine
+        self.size = size
+
+    def address(self, name: str) -> int:
+        """The address of a function; KeyError where the object has none of that name."""
+        found = int(self._engine.get_function_address(name))
+        if not found:
+            raise KeyError(name)
+        return found
+
+
+class Jit:
+    """Compiles and loads modules for one target."""
+
+    def __init__(self, target: Target, cache: ObjectCache) -> None:
+        self.target = target
+        self.cache = cache
+        self.counters = Counters()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Event] = {}
+        self._codes: dict[str, Code] = {}
+
+    def load(self, text: str) -> Code:
+        """The loaded code of a module: compiled once however many threads ask for it.
+
+        Raises:
+            RuntimeError: the text is not valid LLVM IR.
+        """
+        key = self.key(text)
+        while True:
+            with self._lock:
+                code = self._codes.get(key)
+                if code is not None:
+                    self.counters.reused += 1
+                    return code
+                waiting = self._loading.get(key)
+                if waiting is None:
+                    done = self._loading[key] = threading.Event()
+                    break
+            waiting.wait()
+        try:
+            code = self._codes[key] = self._load(key, text)
+            return code
+        finally:
+            with self._lock:
+                del self._loading[key]
+            done.set()
+
+    def key(self, text: str) -> str:
+        """Names the object made from a text on this target."""
+        return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
+
+    def _load(self, key: str, text: str) -> Code:
+        data = self.cache.load(key)
+        if data is not None:
+            try:
+                code = self._link(data)
+            except RuntimeError:  # not an object file after all
+                data = None
+            else:
+                self.counters.loaded_from_disk += 1
+                return code
+        data = self.compile(text)
+        self.counters.compiled += 1
+        self.cache.store(key, data)
+        return self._link(data)
+
+    def compile(self, text: str) -> bytes:
+        """The object file of a module.
+
+        No pass pipeline runs: the text is already in the shape that the code generator wants.
+        """
+        llvm = llvm_binding()
+        module = llvm.parse_assembly(text)
+        module.verify()  # otherwise invalid IR would end the process
+        return bytes(self.target.machine().emit_object(module))
+
+    def assembly(self, text: str) -> str:
+        """The assembly of a module, for people to read."""
+        llvm = llvm_binding()
+        module = llvm.parse_assembly(text)
+        module.verify()
+        return str(self.target.machine().emit_assembly(module))
+
+    def _link(self, data: bytes) -> Code:
+        llvm = llvm_binding()
+        engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target.machine())
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.finalize_object()
+        return Code(engine, len(data))
+
+
+_lock = threading.Lock()
+_jit: Jit | None = None
+
+
+def jit() -> Jit:
+    """The process's compiler for the machine that it runs on."""
+    global _jit
+    if _jit is None:
+        with _lock:
+            if _jit is None:
+                _jit = Jit(host(), ObjectCache(default_folder()))
+    return _jit

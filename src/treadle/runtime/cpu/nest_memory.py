@@ -1,0 +1,177 @@
+"""Loads and stores of a kernel: contiguous, strided, gathered, masked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim
+from treadle.kernel.ir import Affine, Axis, Buffer, Index
+from treadle.runtime.cpu.elements import Elements, stored_type
+from treadle.runtime.cpu.llvm_text import Function, Word
+
+_INT64 = dtypes.int64
+
+
+@dataclass
+class Address:
+    """Where lanes are: element `base` + lane * `stride`, or the elements of a vector `places`."""
+
+    pointer: str
+    base: Word
+    stride: Word = 0
+    places: str | None = None  # i64 vector of element numbers
+
+
+class Memory:
+    """Moves numbers between buffers and registers.
+
+    Args:
+        vector, scalar: the operations on vectors and on scalars of the function being emitted.
+    """
+
+    def __init__(self, function: Function, vector: Elements, scalar: Elements) -> None:
+        self.fn, self.vector, self.scalar = function, vector, scalar
+        self._dummies: dict[str, str] = {}
+
+    # ---- scalars
+    def load_scalar(self, pointer: str, at: Word, dtype: DType, valid: str | None) -> str:
+        """One element; where `valid` is false a harmless address is read instead."""
+        stored = stored_type(dtype)
+        address = self.fn.offset(pointer, at, stored)
+        if valid is not None:
+            address = self.fn.value(f"select i1 {valid}, ptr {address}, ptr {self._dummy(stored)}")
+        raw = self.fn.value(f"load {stored}, ptr {address}")
+        return self.scalar.from_memory(raw, dtype)
+
+    def _dummy(self, stored: str) -> str:
+        if stored not in self._dummies:
+            place = self.fn.alloca(f"{stored}, align 8")
+            self.fn.entry.append(f"  store {stored} zeroinitializer, ptr {place}")
+            self._dummies[stored] = place
+        return self._dummies[stored]
+
+    def store_scalar(self, register: str, pointer: str, at: Word, dtype: DType) -> None:
+        stored = stored_type(dtype)
+        raw = self.scalar.to_memory(register, dtype)
+        self.fn.emit(f"store {stored} {raw}, ptr {self.fn.offset(pointer, at, stored)}")
+
+    # ---- vectors
+    def load(self, address: Address, dtype: DType, mask: str | None) -> str:
+        """A vector; lanes outside the mask are not read and hold zero."""
+        stored = stored_type(dtype)
+        if address.places is None and address.stride == 1:
+            raw = self._load_contiguous(address, stored, dtype, mask)
+        else:
+            raw = self._gather(self._pointers(address, stored), stored, dtype, mask)
+        return self.vector.from_memory(raw, dtype)
+
+    def store(self, register: str, address: Address, dtype: DType, mask: str | None) -> None:
+        """A vector; lanes outside the mask are not written."""
+        stored, v = stored_type(dtype), self.vector
+        raw, kind = v.to_memory(register, dtype), v.wrap(stored)
+        if address.places is None and address.stride == 1:
+            place = self.fn.offset(address.pointer, address.base, stored)
+            if mask is None:
+                self.fn.emit(f"store {kind} {raw}, ptr {place}, align {dtype.size}")
+                return
+            name = f"void @llvm.masked.store.v{v.count}{_suffix(stored)}.p0"
+            self._call(
+                f"{name}({kind}, ptr, i32, {v.wrap('i1')})",
+                f"{kind} {raw}, ptr {place}, i32 {dtype.size}, {v.wrap('i1')} {mask}",
+            )
+            return
+        pointers = self._pointers(address, stored)
+        name = f"void @llvm.masked.scatter.v{v.count}{_suffix(stored)}.v{v.count}p0"
+        mask = mask or v.lanes32.true
+        self._call(
+            f"{name}({kind}, {v.wrap('ptr')}, i32, {v.wrap('i1')})",
+            f"{kind} {raw}, {v.wrap('ptr')} {pointers}, i32 {dtype.size}, {v.wrap('i1')} {mask}",
+        )
+
+    def _call(self, declaration: str, arguments: str) -> None:
+        self.fn.module.declare(declaration)
+        self.fn.emit(f"call {declaration.split('(')[0]}({arguments})")
+
+    def _load_contiguous(
+        self, address: Address, stored: str, dtype: DType, mask: str | None
+    ) -> str:
+        v, place = self.vector, self.fn.offset(address.pointer, address.base, stored)
+        kind = v.wrap(stored)
+        if mask is None:
+            return self.fn.value(f"load {kind}, ptr {place}, align {dtype.size}")
+        name = f"{kind} @llvm.masked.load.v{v.count}{_suffix(stored)}.p0"
+        return self.fn.call(
+            f"{name}(ptr, i32, {v.wrap('i1')}, {kind})",
+            f"ptr {place}, i32 {dtype.size}, {v.wrap('i1')} {mask}, {kind} zeroinitializer",
+        )
+
+    def _gather(self, pointers: str, stored: str, dtype: DType, mask: str | None) -> str:
+        v = self.vector
+        kind = v.wrap(stored)
+        name = f"{kind} @llvm.masked.gather.v{v.count}{_suffix(stored)}.v{v.count}p0"
+        return self.fn.call(
+            f"{name}({v.wrap('ptr')}, i32, {v.wrap('i1')}, {kind})",
+            f"{v.wrap('ptr')} {pointers}, i32 {dtype.size}, "
+            f"{v.wrap('i1')} {mask or v.lanes32.true}, {kind} zeroinitializer",
+        )
+
+    def _pointers(self, address: Address, stored: str) -> str:
+        v = self.vector
+        places = address.places
+        if places is None:
+            steps = self.lane_numbers()
+            if address.stride != 1:
+                factor = self.splat_word(address.stride)
+                steps = self.fn.value(f"mul {v.wrap('i64')} {steps}, {factor}")
+            places = self.fn.value(f"add {v.wrap('i64')} {steps}, {self.splat_word(address.base)}")
+        return self.fn.value(
+            f"getelementptr {stored}, ptr {address.pointer}, {v.wrap('i64')} {places}"
+        )
+
+    # ---- index vectors
+    def lane_numbers(self) -> str:
+        """``<0, 1, 2, ...>`` as i64."""
+        return "<" + ", ".join(f"i64 {k}" for k in range(self.vector.count)) + ">"
+
+    def splat_word(self, word: Word) -> str:
+        if isinstance(word, int):
+            return self.vector.constant(word, _INT64)
+        return self.vector.splat(word, _INT64)
+
+    def lane_mask(self, count: Word) -> str:
+        """The lanes below `count`."""
+        v = self.vector
+        if isinstance(count, int):
+            return (
+                "<"
+                + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(v.count))
+                + ">"
+            )
+        bounded = self.fn.min(count, v.count)
+        narrow = self.fn.value(f"trunc i64 {bounded} to i32")
+        limit = v.lanes32.splat(narrow, "i32")
+        numbers = "<" + ", ".join(f"i32 {k}" for k in range(v.count)) + ">"
+        return self.fn.value(f"icmp ult {v.wrap('i32')} {numbers}, {limit}")
+
+
+def _suffix(stored: str) -> str:
+    return {"float": "f32", "double": "f64", "half": "f16"}.get(stored, stored)
+
+
+def split_index(
+    buffer: Buffer, index: tuple[Index, ...], strides: list[Dim]
+) -> tuple[dict[Axis, Dim], Dim, list[tuple[Index, Dim, Dim]]]:
+    """A flat index as (coefficient of every axis, offset, [(gathered index, stride, size)])."""
+    coefficients: dict[Axis, Dim] = {}
+    offset: Dim = 0
+    gathered: list[tuple[Index, Dim, Dim]] = []
+    for place, stride, size in zip(index, strides, buffer.shape, strict=True):
+        if isinstance(place, Affine):
+            offset = offset + place.offset * stride
+            for axis, coefficient in place.terms:
+                coefficients[axis] = coefficients.get(axis, 0) + coefficient * stride
+        else:
+            gathered.append((place, stride, size))
+    return coefficients, offset, gathered

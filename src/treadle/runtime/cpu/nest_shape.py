@@ -1,0 +1,169 @@
+"""Decisions about a kernel's loops, made before any code is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from treadle.core.shapes import Dim, product
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import (
+    Affine, Apply, Axis, Buffer, Expr, Index, Kernel, Load, Reduce, postorder,
+)  # fmt: skip
+from treadle.runtime.cpu.target import Target
+
+UNKNOWN = 64  # what a symbolic extent counts as in estimates
+WORK = 8192  # elements of simple work that are worth a thread of their own
+CHUNK = 16384  # elements a partial result of a total reduction covers
+
+
+class UnsupportedKernel(Exception):
+    """The kernel cannot be emitted; the caller has another way to run it."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How a kernel is looped over.
+
+    Attributes:
+        vector: the axis along which values are vectors, if any; always the innermost loop.
+        lanes: numbers a vector.
+        parallel: the axis whose range is given by the caller; None: one unit of work.
+        total: a reduction of everything, computed in chunks of its first axis.
+        grain: the fewest units of `parallel` that are worth a thread.
+    """
+
+    vector: Axis | None
+    lanes: int
+    parallel: Axis | None
+    total: tuple[Reduce, ...]
+    grain: int
+
+    def order(self, axes: Iterable[Axis], kernel: Kernel) -> list[Axis]:
+        """Axes from the outermost loop to the innermost."""
+        known = set(axes)
+        outer = [a for a in kernel.axes if a in known and a is not self.vector]
+        return [*outer, self.vector] if self.vector in known else outer  # type: ignore[list-item]
+
+
+def choose_shape(kernel: Kernel, target: Target) -> Shape:
+    """The loops of a kernel for a target."""
+    exprs = postorder([s.value for s in kernel.stores])
+    vector = _vector_axis(kernel, exprs)
+    lanes = _lanes(kernel, exprs, target)
+    total = _total(kernel, exprs)
+    parallel = None if total else _parallel_axis(kernel, exprs, vector)
+    if total:
+        parallel = next((a for a in _outer_first(kernel, total[0], vector)), None)
+        chunk = CHUNK
+        return Shape(vector, lanes, parallel, total, max(1, 2 * WORK // chunk))
+    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel))
+
+
+def _lanes(kernel: Kernel, exprs: list[Expr], target: Target) -> int:
+    """Vectors are filled by 32-bit numbers unless 64-bit floats take part."""
+    wide = any(e.dtype.is_floating and e.dtype.size == 8 for e in exprs) or all(
+        b.dtype.size == 8 for b in kernel.buffers
+    )
+    return target.vector_bits // (64 if wide else 32)
+
+
+def strides(buffer: Buffer) -> list[Dim]:
+    """Row-major strides in elements."""
+    result: list[Dim] = []
+    step: Dim = 1
+    for size in reversed(buffer.shape):
+        result.insert(0, step)
+        step = step * size
+    return result
+
+
+def flat_stride(buffer: Buffer, index: tuple[Index, ...], axis: Axis) -> Dim | None:
+    """Elements between neighbours along `axis`; None where a gather makes that unknown."""
+    total: Dim = 0
+    for place, stride in zip(index, strides(buffer), strict=True):
+        if isinstance(place, Affine):
+            total = total + place.coefficient(axis) * stride
+        elif axis in place.axes:
+            return None
+    return total
+
+
+def _vector_axis(kernel: Kernel, exprs: list[Expr]) -> Axis | None:
+    """The axis along which most memory is contiguous; stores count more than loads."""
+    best, best_score = None, 0.0
+    places: list[tuple[Buffer, tuple[Index, ...], int]] = [
+        (s.buffer, s.index, 3) for s in kernel.stores
+    ]
+    places += [(e.buffer, e.index, 2) for e in exprs if isinstance(e, Load)]
+    for position, axis in enumerate(kernel.axes):
+        if isinstance(axis.extent, int) and axis.extent < 2:
+            continue
+        score = 1.0 + position / 100
+        for buffer, index, weight in places:
+            stride = flat_stride(buffer, index, axis)
+            if stride == 1:
+                score += weight
+            elif stride is None or stride != 0:
+                score -= weight / 2
+        if isinstance(axis.extent, int) and axis.extent < 8:
+            score *= axis.extent / 8
+        if score > best_score:
+            best, best_score = axis, score
+    return best
+
+
+def _reduced(exprs: Iterable[Expr]) -> set[Axis]:
+    return {a for e in exprs if isinstance(e, Reduce) for a in e.over}
+
+
+def _parallel_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
+    """An axis that every store has and no reduction runs over; an outer one if possible."""
+    common = frozenset.intersection(*(s.axes for s in kernel.stores))
+    free = [a for a in kernel.axes if a in common and a not in _reduced(exprs)]
+    outer = [a for a in free if a is not vector]
+    large = [a for a in outer if not isinstance(a.extent, int) or a.extent >= 8]
+    return next(iter([*large, *([vector] if vector in free else []), *outer]), None)
+
+
+def _total(kernel: Kernel, exprs: list[Expr]) -> tuple[Reduce, ...]:
+    """The reductions of a kernel that only reduces everything, if it is worth splitting."""
+    if any(s.axes for s in kernel.stores):
+        return ()
+    top = [e for e in exprs if isinstance(e, Reduce) and not e.axes]
+    if not top or any(e.over != top[0].over for e in top):
+        return ()
+    inside = set(postorder([e.value for e in top]))
+    if any(e in inside for e in top):
+        return ()  # one total is needed to compute another
+    size = product(a.extent for a in top[0].over)
+    if isinstance(size, int) and size < 2 * CHUNK:
+        return ()
+    return tuple(top)
+
+
+def _outer_first(kernel: Kernel, reduce: Reduce, vector: Axis | None) -> list[Axis]:
+    outer = [a for a in kernel.axes if a in reduce.over and a is not vector]
+    return [*outer, *([vector] if vector in reduce.over else [])]  # type: ignore[list-item]
+
+
+def extent_estimate(dim: Dim) -> int:
+    return dim if isinstance(dim, int) else UNKNOWN
+
+
+def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None) -> int:
+    """Units of the parallel axis for `WORK` elements, costly functions counted as several."""
+    if parallel is None:
+        return 1
+    costly = sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
+    others = [a for a in kernel.axes if a is not parallel]
+    per_unit = 1
+    for axis in others:
+        per_unit *= extent_estimate(axis.extent)
+    units = WORK // max(1, per_unit * (1 + costly))
+    return max(1, units)
+
+
+def is_costly(expr: Expr) -> bool:
+    """Whether a value is worth keeping in memory rather than computing it twice."""
+    return isinstance(expr, Apply) and FUNCTIONS[expr.fn].costly
