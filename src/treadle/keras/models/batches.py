@@ -19,7 +19,9 @@ def unpack(data: Any) -> tuple[Any, Any, Any]:
 
 
 def is_arrays(x: Any) -> bool:
-    """Whether x holds all examples, as opposed to an iterable of batches."""
+    """Whether x holds all examples, as opposed to an iterable of batches (a list of tuples)."""
+    if isinstance(x, list) and x and all(isinstance(part, tuple) for part in x):
+        return False
     leaves = td.nest.flatten(x)
     kinds = np.ndarray | td.Tensor | td.Variable | int | float
     return bool(leaves) and all(isinstance(leaf, kinds) for leaf in leaves)

@@ -140,8 +140,10 @@ class Trainer:
             return step  # type: ignore[no-any-return]
         found = self._functions.get(name)
         if found is None:
-            found = self._functions[name] = td.function(step, reduce_retracing=True)
-        return found  # type: ignore[no-any-return]
+            own = not getattr(type(self), name).__module__.startswith("treadle.")
+            found = td.function(step, reduce_retracing=True, autograph=own)
+            self._functions[name] = found
+        return found
 
     # -- whole data ------------------------------------------------------------------------------
 
