@@ -10,9 +10,25 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 
+# Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
+_registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
+
+
+def register_node(
+    kind: type, parts: Callable[[Any], list[Any]], build: Callable[[Any, list[Any]], Any]
+) -> None:
+    """Take instances of `kind` apart: ``parts(x)`` are its children, ``build(x, new)`` is like x
+    with other children."""
+    _registered[kind] = parts, build
+
+
 def is_nested(value: Any) -> bool:
-    """True for what is taken apart: list, tuple, mapping, dataclass instance."""
-    return isinstance(value, list | tuple | Mapping) or _is_dataclass(value)
+    """True for what is taken apart: list, tuple, mapping, dataclass instance, registered types."""
+    return (
+        isinstance(value, list | tuple | Mapping)
+        or type(value) in _registered
+        or _is_dataclass(value)
+    )
 
 
 def _is_dataclass(value: Any) -> bool:
@@ -32,6 +48,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
         return list(enumerate(value))
     if isinstance(value, Mapping):
         return [(key, value[key]) for key in _sorted_keys(value)]
+    if type(value) in _registered:
+        return list(enumerate(_registered[type(value)][0](value)))
     if _is_dataclass(value):
         return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
     return None
@@ -50,6 +68,8 @@ def rebuild(like: Any, parts: list[Any]) -> Any:
         if hasattr(like, "default_factory"):
             return type(like)(factory, items)  # type: ignore[call-arg]
         return type(like)(items)  # type: ignore[call-arg]
+    if type(like) in _registered:
+        return _registered[type(like)][1](like, parts)
     names = [f.name for f in dataclasses.fields(like)]
     return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
 

@@ -129,8 +129,11 @@ _MOST_ARRAY_SPECS = 100_000
 
 
 def array_spec(array: np.ndarray[Any, Any]) -> TensorSpec:
-    """The spec of a NumPy array; TypeError where its dtype has no equivalent."""
-    key = (array.dtype, array.shape)
+    """The spec of a NumPy array or ListValue; TypeError where a dtype has no equivalent."""
+    try:
+        key = (array.dtype, array.shape)
+    except AttributeError:
+        return array.spec  # type: ignore[attr-defined,no-any-return]
     spec = _of_arrays.get(key)
     if spec is None:
         if len(_of_arrays) >= _MOST_ARRAY_SPECS:

@@ -12,6 +12,7 @@ from treadle.core.shapes import Dim, TensorShape, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.lists import UNKNOWN_SHAPE
 from treadle.ops.registry import Op, register
 
 
@@ -237,6 +238,9 @@ def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Sp
     then, otherwise = ([v.spec for v in r.results] for r in regions)
     merged = []
     for i, (a, b) in enumerate(zip(then, otherwise, strict=True)):
+        if isinstance(a, ListSpec) and isinstance(b, ListSpec) and a.dtype is b.dtype:
+            merged.append(a if a is b else ListSpec(UNKNOWN_SHAPE, a.dtype))
+            continue
         if a.dtype is not b.dtype or a.rank != b.rank or type(a) is not type(b):
             raise TypeError(
                 f"cond: result {i} is {spec_text(a)} in one branch and {spec_text(b)} in the "

@@ -112,7 +112,7 @@ def list_extend(items: Tensor, length: Any) -> Tensor:
 
 def list_zeros_like(items: Tensor) -> Tensor:
     """A list of zeros of the same length."""
-    return list_new(items.spec, list_length(items))  # type: ignore[arg-type]
+    return list_new(items.spec, list_length(items))
 
 
 def _element_dims(items: Tensor, dims: Sequence[Dim] | None) -> tuple[Dim, ...] | None:
@@ -281,6 +281,16 @@ def _concat(items: ListValue, *, dims: Any = None) -> tuple[NDArray, NDArray]:
     return joined, np.array([len(p) for p in parts], np.int32)
 
 
+def _join(items: ListValue, lengths: NDArray, *, dims: Any) -> NDArray:
+    """Like concat, where the lengths of unwritten elements are known."""
+    rest, dtype = tuple(dims[1:]), items.spec.dtype.np_dtype
+    parts = [
+        np.zeros((int(length), *rest), dtype) if item is None else item
+        for item, length in zip(items.items(), lengths, strict=True)
+    ]
+    return np.concatenate([np.zeros((0, *rest), dtype), *parts])
+
+
 def _split(values: NDArray, lengths: NDArray) -> ListValue:
     if lengths.sum() != len(values):
         raise errors.InvalidArgumentError(
@@ -349,8 +359,8 @@ def _grad_set(call: Any, grad: Tensor) -> list[Any]:
 
 
 def _grad_scatter(call: Any, grad: Tensor) -> list[Any]:
-    from treadle.ops.gather import gather
     from treadle.ops.creation import zeros_like
+    from treadle.ops.gather import gather
 
     items, indices, values = call.inputs
     rest = list_scatter(grad, indices, zeros_like(values))
@@ -364,7 +374,12 @@ def _grad_concat(call: Any, grad: Tensor, _: Any) -> list[Any]:
 
 
 def _grad_split(call: Any, grad: Tensor) -> list[Any]:
-    return [list_concat(grad, (ANY, *call.inputs[0].dims[1:]))[0], None]
+    values, lengths = call.inputs
+    return [run(LIST_JOIN, grad, lengths, dims=values.dims), None]
+
+
+def _grad_join(call: Any, grad: Tensor) -> list[Any]:
+    return [list_split(grad, call.inputs[1]), None]
 
 
 def _grad_truncate(call: Any, grad: Tensor) -> list[Any]:
@@ -399,6 +414,14 @@ LIST_UNSTACK = register(
 )
 LIST_CONCAT = register(Op("list_concat", _infer_concat, _concat, _grad_concat))
 LIST_SPLIT = register(Op("list_split", _infer_split, _split, _grad_split))
+LIST_JOIN = register(
+    Op(
+        "list_join",
+        lambda items, lengths, *, dims: TensorSpec(dims, items.dtype),
+        _join,
+        _grad_join,
+    )
+)
 LIST_SCATTER = register(Op("list_scatter", _infer_scatter, _scatter, _grad_scatter))
 LIST_TRUNCATE = register(Op("list_truncate", _infer_resize, _truncate, _grad_truncate))
 LIST_EXTEND = register(Op("list_extend", _infer_resize, _extend, _grad_extend))

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.context import context
+from treadle.core.list_value import ListValue
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.state import Variable
 
 
-def value_text(array: NDArray, is_repr: bool) -> str:
+def value_text(array: NDArray | ListValue, is_repr: bool) -> str:
     """The elements as NumPy prints them, on lines of their own if there are several."""
+    if isinstance(array, ListValue):
+        return repr(array)
     if array.ndim == 0:
         return repr(array.item()) if is_repr else str(array[()])
     text = repr(array) if is_repr else str(array)

@@ -1,0 +1,209 @@
+"""Lists of tensors and TensorArray: eager, traced, in loops, with gradients."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle.core import errors
+from treadle.core.list_value import ListValue
+from treadle.core.spec import ListSpec, TensorSpec
+from treadle.ops import lists
+from treadle.ops.tensor_array import TensorArray
+
+F32 = TensorSpec((2,), "float32")
+
+
+def values(items: object) -> list[list[float]]:
+    return lists.list_stack(items).numpy().tolist()
+
+
+def test_versions_of_a_list_are_independent() -> None:
+    empty = lists.list_new(F32)
+    one = lists.list_push(empty, [1.0, 1.0])
+    two = lists.list_push(one, [2.0, 2.0])
+    other = lists.list_push(one, [3.0, 3.0])
+    changed = lists.list_set(two, 0, [9.0, 9.0])
+    assert values(one) == [[1, 1]]
+    assert values(two) == [[1, 1], [2, 2]]
+    assert values(other) == [[1, 1], [3, 3]]
+    assert values(changed) == [[9, 9], [2, 2]]
+    assert [int(lists.list_length(x)) for x in (empty, one, two, other)] == [0, 1, 2, 2]
+    assert values(lists.list_truncate(two, 1)) == [[1, 1]]
+    assert values(lists.list_extend(one, 3)) == [[1, 1], [0, 0], [0, 0]]
+    assert values(lists.list_add(two, other)) == [[2, 2], [5, 5]]
+    assert lists.list_stack(empty).shape == (0, 2)
+
+
+def test_any_history_of_versions_reads_as_plain_lists() -> None:
+    rng = np.random.default_rng(0)
+    spec = ListSpec((), "int64")
+    versions: list[tuple[ListValue, list[int]]] = [(ListValue([], spec), [])]
+    for step in range(400):
+        value, plain = versions[rng.integers(max(0, len(versions) - 5), len(versions))]
+        if plain and rng.integers(2):
+            position = int(rng.integers(len(plain)))
+            new = value.set(position, np.array(step), spec)
+            expected = [*plain[:position], step, *plain[position + 1 :]]
+        else:
+            new, expected = value.push(np.array(step), spec), [*plain, step]
+        versions.append((new, expected))
+    for value, plain in versions:
+        assert [int(x) for x in value.items()] == plain
+
+
+def test_appending_does_not_copy() -> None:
+    value = ListValue([], ListSpec((), "float32"))
+    items = value.items()
+    for i in range(100):
+        value = value.push(np.float32(i), value.spec)
+    assert value.items() is items
+
+
+def test_lists_print() -> None:
+    assert "a list of 1 elements" in repr(lists.list_push(lists.list_new(F32), [1.0, 2.0]))
+    assert repr(TensorArray(td.int32)) == "<td.TensorArray dtype=int32 element_shape=None>"
+
+
+def test_list_specs_are_learned_and_kept() -> None:
+    unknown = lists.list_new(ListSpec(lists.UNKNOWN_SHAPE, "float32"))
+    assert not lists.has_element_shape(unknown.spec)
+    assert lists.list_push(unknown, [1.0]).spec is ListSpec((1,), "float32")
+    rank_only = lists.list_new(ListSpec(lists.UNKNOWN_RANK, "float32"))
+    assert lists.list_push(rank_only, [1.0]).spec is ListSpec((None,), "float32")
+    with pytest.raises(ValueError, match=r"shape \(3,\) in a list of elements of shape \(2,\)"):
+        lists.list_push(lists.list_new(F32), [1.0, 2.0, 3.0])
+    with pytest.raises(errors.OutOfRangeError, match="index 0 is out of range"):
+        lists.list_get(lists.list_new(F32), 0)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: lists.list_stack(lists.list_push(lists.list_unstack(x), x[0] * 2)),
+        lambda x: lists.list_get(lists.list_unstack(x), 1) * x[0],
+        lambda x: lists.list_stack(lists.list_set(lists.list_unstack(x), 2, x[0] * x[1])),
+        lambda x: lists.list_concat(lists.list_unstack(x))[0] ** 2,
+        lambda x: lists.list_get(lists.list_split(x, [1, 2]), 1) ** 2,
+        lambda x: lists.list_stack(lists.list_scatter(lists.list_unstack(x), [2, 0], x[:2] ** 2)),
+        lambda x: lists.list_stack(
+            lists.list_add(lists.list_unstack(x), lists.list_unstack(x * x))
+        ),
+        lambda x: lists.list_stack(lists.list_truncate(lists.list_unstack(x * x), 2)),
+        lambda x: lists.list_stack(lists.list_extend(lists.list_unstack(x * x), 5)),
+    ],
+)
+@pytest.mark.parametrize("traced", [False, True])
+def test_gradients_of_list_ops(fn: object, traced: bool) -> None:
+    """Slopes of a weighted sum against central differences."""
+    x = np.array([[1.0, 2.0], [0.5, -1.0], [3.0, 0.25]])
+    run = td.function(fn, autograph=False) if traced else fn
+    weights = np.random.default_rng(1).standard_normal(run(td.constant(x)).shape)
+
+    def total(array: np.ndarray) -> float:
+        return float(np.sum(run(td.constant(array)).numpy() * weights))
+
+    t = td.constant(x)
+    with td.GradientTape() as tape:
+        tape.watch(t)
+        loss = td.reduce_sum(run(t) * weights)
+    slope = tape.gradient(loss, t).numpy()
+    numeric = np.zeros_like(x)
+    for i in np.ndindex(*x.shape):
+        step = np.zeros_like(x)
+        step[i] = 1e-6
+        numeric[i] = (total(x + step) - total(x - step)) / 2e-6
+    np.testing.assert_allclose(slope, numeric, rtol=1e-6, atol=1e-8)
+
+
+def test_eager_array_as_tensorflow() -> None:
+    array = TensorArray(td.float32, size=3)
+    assert array.element_shape is None
+    assert array.write(0, [1.0, 2.0]) is array
+    assert array.element_shape == [2]
+    assert array.stack().numpy().tolist() == [[1, 2], [0, 0], [0, 0]]
+    assert array.read(0).numpy().tolist() == [1, 2]
+    assert int(array.size()) == len(array) == 3
+    with pytest.raises(errors.OutOfRangeError):
+        array.write(3, [1.0, 2.0])
+    with pytest.raises(ValueError, match="does not fit"):
+        array.write(1, [1.0, 2.0, 3.0])
+    with pytest.raises(errors.InvalidArgumentError, match="int32"):
+        array.write(1, td.constant([1, 2]))
+    assert array.scatter([2, 1], [[5.0, 6.0], [7.0, 8.0]]).gather([1, 2]).numpy().tolist() == [
+        [7, 8], [5, 6],
+    ]  # fmt: skip
+
+
+def test_dynamic_size_unstack_split_and_concat() -> None:
+    array = TensorArray(td.float32, size=0, dynamic_size=True)
+    for i in range(3):
+        array.write(i, [float(i)])
+    assert array.concat().numpy().tolist() == [0, 1, 2]
+    array = TensorArray(td.float32, size=0).unstack([[1.0], [2.0]])
+    assert array.stack().numpy().tolist() == [[1], [2]]
+    array = TensorArray(td.float32, size=2, infer_shape=False).split([1.0, 2.0, 3.0], [1, 2])
+    assert array.read(1).numpy().tolist() == [2, 3]
+    array = TensorArray(td.float32, size=2, infer_shape=False)
+    array.write(0, [1.0, 2.0])
+    array.write(1, [3.0])
+    assert array.concat().numpy().tolist() == [1, 2, 3]
+    assert TensorArray(td.float32, 2, element_shape=[3]).stack().shape == (2, 3)
+    with pytest.raises(ValueError, match="write an element first or give element_shape"):
+        TensorArray(td.float32, size=2).stack()
+
+
+@td.function(autograph=False)
+def powers(x: td.Tensor, n: td.Tensor) -> td.Tensor:
+    """x ** 2, x ** 3, ... x ** (n + 1)."""
+
+    def body(i: td.Tensor, state: td.Tensor, array: TensorArray) -> tuple:
+        state = state * x
+        return i + 1, state, array.write(i, state)
+
+    start = (td.constant(0), x, TensorArray(td.float32, size=n))
+    return td.while_loop(lambda i, *_: i < n, body, start)[2].stack()
+
+
+def test_an_array_is_written_in_a_traced_loop() -> None:
+    x = td.constant([1.0, 2.0, -1.0])
+    result = powers(x, td.constant(4)).numpy()
+    np.testing.assert_allclose(result, np.stack([x.numpy() ** k for k in range(2, 6)]))
+    assert powers(x, td.constant(0)).shape == (0, 3)
+    assert powers.experimental_get_tracing_count() == 1
+
+
+def test_gradient_through_an_array_in_a_loop() -> None:
+    x = td.constant([1.0, 2.0, -1.0])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.reduce_sum(powers(x, td.constant(3)))
+    expected = sum(k * x.numpy() ** (k - 1) for k in range(2, 5))
+    np.testing.assert_allclose(tape.gradient(y, x).numpy(), expected, rtol=1e-6)
+
+
+def test_an_array_is_read_in_a_loop_and_may_be_written_in_a_branch() -> None:
+    @td.function(autograph=False)
+    def shifted(x: td.Tensor) -> td.Tensor:
+        source = TensorArray(td.float32, size=0).unstack(x)
+
+        def body(i: td.Tensor, target: TensorArray) -> tuple:
+            value = source.read(i)
+            longer = lambda: target.write(target.size(), value * 10.0)
+            return i + 1, td.cond(value > 0.0, longer, lambda: target)
+
+        start = (td.constant(0), TensorArray(td.float32, size=0, dynamic_size=True))
+        return td.while_loop(lambda i, _: i < 3, body, start)[1].stack()
+
+    assert shifted(td.constant([1.0, -2.0, 3.0])).numpy().tolist() == [10, 30]
+
+
+def test_arrays_pass_in_and_out_of_functions_as_structures() -> None:
+    @td.function(autograph=False)
+    def twice(array: TensorArray) -> TensorArray:
+        return array.write(0, array.read(1) * 2.0)
+
+    start = TensorArray(td.float32, size=2, element_shape=[]).write(1, 4.0)
+    result = twice(start)
+    assert isinstance(result, TensorArray)
+    assert result.stack().numpy().tolist() == [8, 4]
+    assert start.stack().numpy().tolist() == [0, 4]
