@@ -14,7 +14,7 @@ from treadle.core.context import recording, taping
 from treadle.core.list_value import ListValue
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
-from treadle.graph.ir import Graph, Value
+from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.schedule.state import handles_touched, touches_everything
@@ -95,7 +95,8 @@ class Callbacks:
         values = (ctypes.c_int64 * count).from_address(words) if count else []
         scope = Scope(self._symbols(frame))
         node = step.node
-        keep = node.regions or node.op.effect is not None  # user code may hold on to arrays
+        # User code may hold on to arrays, and lists do.
+        keep = node.regions or node.op.effect is not None or _gives_list(node)
         inputs = [
             self._input(o.value, values[i], scope, bool(keep)) for i, o in enumerate(step.inputs)
         ]
@@ -162,3 +163,7 @@ def captured_variable(graph: Graph, number: int) -> Variable:
 
 def _shape(dims: Sequence[Dim], scope: Scope) -> tuple[int, ...]:
     return tuple(d if isinstance(d, int) else int(substitute(d, scope.values)) for d in dims)  # type: ignore[arg-type]
+
+
+def _gives_list(node: Node) -> bool:
+    return any(isinstance(v.spec, ListSpec) for v in node.outputs)
