@@ -1,0 +1,101 @@
+"""Every op has a complete record, and every differentiable public op is tested."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+
+import numpy as np
+import pytest
+
+import treadle  # noqa: F401  (registers the ops)
+from tests.ops.test_cases import ALL
+from tests.ops.traced import trace
+from treadle.core import dtypes
+from treadle.core.spec import TensorSpec
+from treadle.ops import einsum, sorting  # noqa: F401
+from treadle.ops.lowering import Compute, Library
+from treadle.ops.registry import OPS, Op, infer_outputs, register
+
+EFFECTS = {None, "random", "read", "write", "io"}
+TAGS = {"control_flow"}
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_the_record_is_complete(op: Op) -> None:
+    assert op.name.isidentifier()
+    assert op.name == op.name.lower()
+    assert callable(op.infer)
+    assert op.effect in EFFECTS
+    runs_elsewhere = (
+        "control_flow" in op.tags or op.effect in ("read", "write") or op.name == "call"
+    )
+    assert callable(op.eager) or runs_elsewhere, "an op without regions needs a NumPy meaning"
+    assert op.gradient is None or callable(op.gradient)
+    assert op.lower is None or isinstance(op.lower, Compute | Library | str)
+    if isinstance(op.lower, Compute):
+        assert op.lower.kind in ("elementwise", "view", "gather", "reduce")
+
+
+@pytest.mark.parametrize("op", OPS.values(), ids=OPS)
+def test_shape_rule_and_numpy_code_take_the_same_attributes(op: Op) -> None:
+    if op.eager is None or "regions" in inspect.signature(op.infer).parameters:
+        return
+    if isinstance(op.eager, np.ufunc) or op.eager is np.where:
+        return
+    names = [_keywords(inspect.signature(f)) for f in (op.infer, op.eager)]
+    if None not in names:
+        assert names[0] == names[1]
+
+
+def _keywords(signature: inspect.Signature) -> set[str] | None:
+    parameters = signature.parameters.values()
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return None
+    return {p.name for p in parameters if p.kind is p.KEYWORD_ONLY}
+
+
+# The ops of other test files: nn, random, lists, effects, variables, control flow. Ops of the
+# families tested by the tables must appear in a case.
+FAMILIES = (
+    "arithmetic", "broadcasting", "casting", "comparison", "complex_numbers", "creation", "dims",
+    "elementwise", "gather", "indexing", "joining", "linalg", "logic", "reduction", "scan",
+    "segments", "selection", "shaping", "slicing", "sorting",
+)  # fmt: skip
+ELSEWHERE = {
+    # Only recorded while tracing with dims that a run must tell: test_dims.py.
+    "fill_dynamic", "reshape_dynamic", "range_dynamic",
+    # Gradients of ops: exercised by test_gradients.py.
+    "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex",
+}  # fmt: skip
+
+
+def test_every_op_of_these_families_has_a_case() -> None:
+    seen: set[str] = set()
+    for case in ALL:
+        for shapes in case.shapes:
+            arrays = case.arrays(shapes, case.dtypes[0])
+            for symbolic in (False, True) if case.symbolic else (False,):
+                seen |= {node.op.name for node in trace(case.fn, arrays, symbolic).walk()}
+    expected = {op.name for op in OPS.values() if _family(op) in FAMILIES}
+    assert not expected - seen - ELSEWHERE
+
+
+def _family(op: Op) -> str:
+    """The module that the op belongs to; shape rules made by a factory go by the public name."""
+    module = op.infer.__module__.rpartition(".")[2]
+    if module != "families":
+        return module
+    return next((f for f in FAMILIES if hasattr(sys.modules[f"treadle.ops.{f}"], op.name)), "")
+
+
+def test_a_name_is_taken_once() -> None:
+    with pytest.raises(ValueError, match="'add' is registered twice"):
+        register(Op("add", lambda x: x))
+
+
+def test_shape_errors_name_op_inputs_and_line() -> None:
+    specs = [TensorSpec([2, 3]), TensorSpec([4], dtypes.float32)]
+    with pytest.raises(ValueError, match=r"add\(f32\[2, 3\], f32\[4\]\): shapes.*broadcast") as e:
+        infer_outputs(OPS["add"], specs, {})
+    assert "test_registry.py" in str(e.value)
