@@ -44,12 +44,12 @@ def copy_graph(graph: Graph) -> Graph:
 
 
 def _compile(graph: Graph, options: Options) -> Executable:
-    from treadle.runtime.cpu.build_program import build_program, routine_bytes
+    from treadle.runtime.cpu.build_program import Cpu, build_program
 
     started = time.perf_counter()
     work = copy_graph(graph)
     add_checks(work)
-    builder = Builder(work, routine_bytes, options.fuse)
+    builder = Builder(work, Cpu(), options.fuse)
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

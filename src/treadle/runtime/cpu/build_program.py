@@ -11,15 +11,17 @@ import numpy as np
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
+from treadle.kernel.ir import Kernel
 from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.program import Emitter, Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
-from treadle.runtime.memory.plan import Plan
+from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.native import NativeExecutable, Program
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.build import Builder, Needs
 from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.state import handles_touched
 from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop
@@ -73,12 +75,26 @@ def build_program(
     return NativeExecutable(graph, program)
 
 
-def routine_bytes(node: Node) -> Dim | None:
-    """Bytes of workspace of a node's library routine, or None where there is no routine."""
-    from treadle.runtime.cpu.library import routine_for
+class Cpu:
+    """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
-    routine = routine_for(node)
-    return None if routine is None else routine.workspace(workers())
+    def routine_bytes(self, node: Node) -> Dim | None:
+        from treadle.runtime.cpu.library import routine_for
+
+        routine = routine_for(node)
+        return None if routine is None else routine.workspace(workers())
+
+    def kernel_needs(self, kernel: Kernel) -> Needs | None:
+        code = kernel_code(kernel)
+        if code is None:
+            return None
+        scratch = in_terms_of(kernel, code.emitted.scratch)
+        shared = in_terms_of(kernel, code.emitted.shared)
+        return Needs(_rounded(scratch) * workers(), shared)
+
+
+def _rounded(size: Dim) -> Dim:
+    return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
 def workers() -> int:
@@ -145,6 +161,9 @@ class _Words:
             return self._fixed(key)
         if kind == "constant":
             return int(self.builder.constants[key].ctypes.data)
+        if kind == "kernel":
+            kernel, symbol = key
+            return kernel.address(symbol)  # type: ignore[no-any-return]
         if kind == "routine":
             from treadle.runtime.cpu.library import routine_address
 

@@ -3,36 +3,87 @@
 from __future__ import annotations
 
 from treadle.core import dtypes
+from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
 from treadle.runtime.cpu.elements import stored_type
+from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand
 
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
-    emit_reference(emitter, step, step.operands, step.outputs)
+    """Call a kernel on its operands' addresses; rank-0 operands pass through memory."""
+    code = kernel_code(step.kernel) if step.native else None
+    if code is None:
+        emit_reference(emitter, step)
+        return
+    fn, emitted = emitter.fn, code.emitted
+    words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
+    for i, pointer in enumerate(_addresses(emitter, step)):
+        fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'ptr')}")
+    if step.shared is not None:
+        place = fn.offset(words, len(step.operands), "ptr")
+        fn.emit(f"store ptr {emitter.pointer(step.shared)}, ptr {place}")
+    dims = _dims(emitter, step)
+    units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
+    scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
+    function = emitter.state_word("kernel", (code, emitted.symbol))
+    fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
+    if emitted.finish is not None:
+        finish = emitter.state_word("kernel", (code, emitted.finish))
+        fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
+    _load_outputs(emitter, step)
 
 
-def emit_reference(emitter: Emitter, step: object, operands: list[Operand], outputs: list[int]) -> None:
+def _addresses(emitter: Emitter, step: Launch) -> list[str]:
+    pointers = []
+    for i, operand in enumerate(step.operands):
+        if i in step.outputs and operand.place is None:
+            pointers.append(emitter.slot(operand.value))
+        else:
+            pointers.append(emitter.operand_pointer(operand))
+    return pointers
+
+
+def _load_outputs(emitter: Emitter, step: Launch) -> None:
+    """Rank-0 results become registers."""
+    for i in step.outputs:
+        operand = step.operands[i]
+        if operand.place is None:
+            slot = emitter.slot(operand.value)
+            emitter.registers[operand.value] = emitter.load_scalar(slot, operand.value.spec.dtype)
+
+
+def _outer(step: Launch, dim: Dim) -> Dim:
+    """A dim of the kernel in the program's symbols."""
+    return dim if step.extent is None else substitute(dim, {"n": step.extent})
+
+
+def _dims(emitter: Emitter, step: Launch) -> str:
+    """The values of the kernel's symbols, in order."""
+    fn, symbols = emitter.fn, step.kernel.symbols
+    if not symbols:
+        return "null"
+    dims = fn.alloca(f"[{len(symbols)} x i64], align 8")
+    for i, name in enumerate(symbols):
+        value = emitter.dim(_outer(step, SymbolicDim.symbol(name)))
+        fn.emit(f"store i64 {value}, ptr {fn.offset(dims, i, 'i64')}")
+    return dims
+
+
+def emit_reference(emitter: Emitter, step: Launch) -> None:
+    """A kernel without code is evaluated in Python."""
     fn = emitter.fn
     number = len(emitter.callbacks)
-    emitter.callbacks.append(step)  # type: ignore[arg-type]
-    words = fn.alloca(f"[{max(1, len(operands))} x i64], align 8")
-    for i, operand in enumerate(operands):
-        if i in outputs and operand.place is None:
-            pointer = emitter.slot(operand.value)
-        else:
-            pointer = emitter.operand_pointer(operand)
+    emitter.callbacks.append(step)
+    words = fn.alloca(f"[{max(1, len(step.operands))} x i64], align 8")
+    for i, pointer in enumerate(_addresses(emitter, step)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'i64')}")
     callback = emitter.fixed_word("callback")
     result = fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
     emitter.fail_if(fn.value(f"icmp ne i64 {result}, 0"), RAISED)
-    for i in outputs:
-        operand = operands[i]
-        if operand.place is None:
-            slot = emitter.slot(operand.value)
-            emitter.registers[operand.value] = emitter.load_scalar(slot, operand.value.spec.dtype)
+    _load_outputs(emitter, step)
 
 
 def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:

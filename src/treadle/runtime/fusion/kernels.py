@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from treadle.core.shapes import SymbolicDim
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.graph.ir import Value
 from treadle.kernel.ir import (
     Affine, Axis, Buffer, Expr, Index, Iota, Kernel, Load, Reduce, Store, postorder,
@@ -23,7 +23,7 @@ class BuiltKernel:
 
     kernel: Kernel
     operands: tuple[tuple[Value, int], ...]
-    extent: object = None  # the value of the symbol `n` of a flat kernel
+    extent: Dim | None = None  # the value of the symbol `n` of a flat kernel
 
 
 def build_kernel(

@@ -5,19 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import (
-    Affine, Apply, Axis, Buffer, Expr, Index, Iota, Load, Reduce, affine, postorder,
+    Affine, Apply, Axis, Buffer, Expr, Extent, Index, Kernel, Iota, Load,
+    Reduce, Store, affine, postorder,
 )  # fmt: skip
 
 Place = Callable[[Buffer, Any], tuple[Buffer, Any]]
 
 
 class Rewrite:
-    """Rebuilds expressions; `place` gives the new buffer and index of every load."""
+    """Rebuilds expressions; `place` gives the new buffer and index of every load.
 
-    def __init__(self, place: Place, axes: Mapping[Axis, Axis] | None = None) -> None:
+    Args:
+        axes: axes to replace.
+        symbols: symbols to replace in dims.
+    """
+
+    def __init__(
+        self, place: Place, axes: Mapping[Axis, Axis] | None = None,
+        symbols: Mapping[str, SymbolicDim] | None = None,
+    ) -> None:  # fmt: skip
         self.place = place
         self.axes = dict(axes or {})
+        self.symbols = dict(symbols or {})
         self.memo: dict[Expr, Expr] = {}
 
     def __call__(self, expr: Expr) -> Expr:
@@ -29,9 +40,13 @@ class Rewrite:
     def index(self, index: Index) -> Index:
         if isinstance(index, Expr):
             return self.memo[index]
-        if not self.axes:
+        if not self.axes and not self.symbols:
             return index
-        return affine([(self.axes.get(a, a), c) for a, c in index.terms], index.offset)
+        terms = [(self.axes.get(a, a), self.dim(c)) for a, c in index.terms]
+        return affine(terms, self.dim(index.offset))
+
+    def dim(self, dim: Dim) -> Dim:
+        return substitute(dim, self.symbols) if self.symbols else dim
 
     def _rebuild(self, expr: Expr) -> Expr:
         match expr:
@@ -46,9 +61,27 @@ class Rewrite:
                 return Reduce(expr.op, tuple(over), self.memo[expr.value], expr.of)
             case Iota():
                 return Iota(self.axes.get(expr.axis, expr.axis), expr.of)
+            case Extent():
+                return Extent(self.dim(expr.dim), expr.of)
         return expr
 
 
 def is_axis(index: Index, axis: Axis) -> bool:
     """Whether an index is the axis alone."""
     return isinstance(index, Affine) and index.terms == ((axis, 1),) and index.offset == 0
+
+
+def canonical(kernel: Kernel) -> Kernel:
+    """The kernel with axes, buffers and symbols named by number: equal structure, equal object."""
+    symbols = {name: SymbolicDim.symbol(f"s{i}") for i, name in enumerate(kernel.symbols)}
+    axes = {a: Axis(f"a{i}", substitute(a.extent, symbols)) for i, a in enumerate(kernel.axes)}
+    buffers = {
+        b: Buffer(f"b{i}", b.dtype, tuple(substitute(d, symbols) for d in b.shape))
+        for i, b in enumerate(kernel.buffers)
+    }
+    rewrite = Rewrite(lambda buffer, index: (buffers[buffer], index), axes, symbols)
+    stores = tuple(
+        Store(buffers[s.buffer], tuple(map(rewrite.index, s.index)), rewrite(s.value))  # type: ignore[arg-type]
+        for s in kernel.stores
+    )
+    return Kernel(tuple(axes.values()), tuple(buffers.values()), stores, kernel.segmented)

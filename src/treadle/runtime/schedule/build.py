@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, Unit, fuse
-from treadle.runtime.fusion.kernels import build_kernel
+from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
 from treadle.runtime.fusion.roles import Role, literal, splat
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import (
@@ -19,11 +19,24 @@ from treadle.runtime.schedule.steps import (
     Loop, Operand, Place, Step,
 )  # fmt: skip
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
-from treadle.kernel.ir import const
+from treadle.kernel.ir import Kernel, const
 
 
-# Bytes of workspace that a node's library routine needs, or None where there is no routine.
-RoutineBytes = Callable[[Node], "Dim | None"]
+class Needs(NamedTuple):
+    """Bytes of workspace that a kernel needs: for its threads together, and shared by them."""
+
+    scratch: Dim
+    shared: Dim
+
+
+class Backend(Protocol):
+    """What the schedule must know of the machine."""
+
+    def routine_bytes(self, node: Node) -> Dim | None:
+        """Workspace of the library routine for a node; None where there is none."""
+
+    def kernel_needs(self, kernel: Kernel) -> Needs | None:
+        """Workspace of a kernel; None where it has no code."""
 
 
 class Unsupported(Exception):
@@ -39,8 +52,8 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(self, graph: Graph, routine_bytes: RoutineBytes, fusing: bool = True) -> None:
-        self.graph, self.routine_bytes, self.fusing = graph, routine_bytes, fusing
+    def __init__(self, graph: Graph, backend: Backend, fusing: bool = True) -> None:
+        self.graph, self.backend, self.fusing = graph, backend, fusing
         self.names = Names()
         self.places: dict[Value, Place] = {}
         self.same: dict[Value, Value] = {}  # a register that is another one
@@ -263,21 +276,28 @@ class _RegionBuilder:
                     operands.append(targets[value][copy])
                     continue
             operands.append(self.program.operand(value))
-        self.emit(
-            Launch(
-                built.kernel, operands, outputs, built.extent,  # type: ignore[arg-type]
-                reads=[o.place for i, o in enumerate(operands) if o.place is not None],
-                writes=[operands[i].place for i in outputs if operands[i].place is not None],  # type: ignore[misc]
-            )
-        )  # fmt: skip
+        self._launch(built, operands, outputs)
         for value in stores:  # what the region's user wanted stays where it is
             self.program.places.update(
                 {value: t.place for t in targets[value][:1] if t.place is not None}
             )
 
+    def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> None:
+        needs = self.program.backend.kernel_needs(built.kernel)
+        step = Launch(built.kernel, operands, outputs, built.extent, native=needs is not None)
+        if needs is not None:
+            size = {"n": built.extent} if built.extent is not None else {}
+            scratch, shared = (substitute(d, size) for d in needs)
+            step.scratch = None if scratch == 0 else self.program.scratch(scratch)
+            step.shared = None if shared == 0 else self.program.scratch(shared)
+        extra = [p for p in (step.scratch, step.shared) if p is not None]
+        step.reads = _places(operands)
+        step.writes = [*_places([operands[i] for i in outputs]), *extra]
+        self.emit(step)
+
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
-        size = self.program.routine_bytes(node)
+        size = self.program.backend.routine_bytes(node)
         if size is None:
             self.call(unit, "the library has no such routine")
             return

@@ -132,11 +132,14 @@ class _Orderer:
         ) and self._stored_together(writer, new)
 
     def _stored_together(self, writer: Unit, new: Value) -> bool:
-        """A kernel whose rows are read again after they were written must not write in place."""
+        """What is read again after it was written must not be written in place: all stores of the
+        kernel belong to one loop, and only one of them follows reductions."""
         group = writer.group
         assert group is not None
-        alone = len(self.fusion.stores[writer]) == 1
-        return not group.reduced or (group.rowwise and alone)
+        stores = self.fusion.stores[writer]
+        if any(group.index[v] != group.index[new] for v in stores):
+            return False
+        return not group.reduced or (group.rowwise and len(stores) == 1)
 
     def _precede(self, readers: Sequence[Unit], writer: Unit) -> bool:
         """Make `readers` run before `writer`; False (and no change) where that is impossible."""

@@ -58,6 +58,9 @@ class Launch(Step):
     operands: list[Operand]
     outputs: list[int]
     extent: Dim | None = None  # the value of a flat kernel's symbol
+    scratch: Place | None = None  # memory of the threads
+    shared: Place | None = None  # memory that follows the operands
+    native: bool = True  # False: evaluated in Python
 
 
 @dataclass(eq=False)
