@@ -16,6 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
 from treadle import bitwise, config, linalg, math, nest, nn, random
+from treadle.autodiff.custom import (
+    custom_gradient,
+    grad_pass_through,
+    recompute_grad,
+)
 from treadle.autodiff.tape import (
     GradientTape,
     UnconnectedGradients,
@@ -214,14 +219,16 @@ from treadle.tracing.function import (
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autograph, inspect, keras
+    from treadle import autodiff, autograph, inspect, keras, test
     from treadle.bench import benchmark
 
 # Imported when first used, to keep `import treadle` quick.
 _LAZY = {
+    "autodiff": "treadle.autodiff",
     "autograph": "treadle.autograph",
     "inspect": "treadle.inspect",
     "keras": "treadle.keras",
+    "test": "treadle.test",
 }
 
 
@@ -285,6 +292,7 @@ __all__ = [
     "cos",
     "cosh",
     "cumsum",
+    "custom_gradient",
     "divide",
     "double",
     "dtypes",
@@ -304,6 +312,7 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "grad_pass_through",
     "greater",
     "greater_equal",
     "half",
@@ -343,6 +352,7 @@ __all__ = [
     "random",
     "range",
     "rank",
+    "recompute_grad",
     "reduce_all",
     "reduce_any",
     "reduce_logsumexp",
