@@ -272,9 +272,7 @@ def test_regularizers_and_added_losses():
         net(np.ones((1, 3), "f"))
     penalty, added = sorted(float(x) for x in net.losses)
     kernel = net.dense.kernel.numpy()
-    np.testing.assert_allclose(
-        sorted([0.5 * (kernel**2).sum(), 3.0]), [penalty, added], rtol=1e-6
-    )
+    np.testing.assert_allclose(sorted([0.5 * (kernel**2).sum(), 3.0]), [penalty, added], rtol=1e-6)
 
 
 def test_constraints_apply_after_updates():

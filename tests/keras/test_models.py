@@ -213,7 +213,14 @@ def test_callbacks():
         on_train_batch_end=lambda batch, logs=None: calls.append(("batch", batch)),
     )
     classifier().fit(x, y, epochs=2, batch_size=16, verbose=0, callbacks=[hook])
-    assert calls == [("epoch", 0), ("batch", 0), ("batch", 1), ("epoch", 1), ("batch", 0), ("batch", 1)]
+    assert calls == [
+        ("epoch", 0),
+        ("batch", 0),
+        ("batch", 1),
+        ("epoch", 1),
+        ("batch", 0),
+        ("batch", 1),
+    ]
     stop = keras.callbacks.EarlyStopping("loss", min_delta=100.0, patience=2)
     history = classifier().fit(x, y, epochs=9, verbose=0, callbacks=[stop])
     assert len(history.epoch) == 3

@@ -50,9 +50,7 @@ def check_gradients(fn: Callable[..., Any], *arrays: Any, second: bool = True) -
     for scalar in (total, bend) if second else (total,):
         tensors = [td.constant(a) for a in floats]
         eager = tape_gradients(scalar, tensors)
-        traced = td.function(
-            lambda *t, s=scalar: tape_gradients(s, t), autograph=False
-        )(*tensors)
+        traced = td.function(lambda *t, s=scalar: tape_gradients(s, t), autograph=False)(*tensors)
         for k, (grad, same) in enumerate(zip(eager, traced, strict=True)):
             expected = numeric_gradient(scalar, floats, k)
             actual = np.zeros_like(expected) if grad is None else grad.numpy()

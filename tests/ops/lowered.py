@@ -19,7 +19,9 @@ from treadle.ops.registry import OPS
 class Call:
     """What a lowering rule sees: inputs read from buffers."""
 
-    def __init__(self, arrays: Sequence[Any], out: TensorSpec, attrs: Mapping[str, Any], which: int):
+    def __init__(
+        self, arrays: Sequence[Any], out: TensorSpec, attrs: Mapping[str, Any], which: int
+    ):
         self.out, self.attrs, self.which = out, attrs, which
         self.specs = [TensorSpec(a.shape, dtypes.from_numpy(a.dtype)) for a in arrays]
         self.buffers = [
@@ -51,7 +53,9 @@ def run_lowered(name: str, *arrays: Any, which: int = 0, **attrs: Any) -> Any:
     axes = [Axis(f"o{i}", d) for i, d in enumerate(out.dims)]
     assert isinstance(op.lower, Compute)
     value = op.lower.rule(call, [as_index(a) for a in axes])
-    assert value.dtype is out.dtype, f"{name} computes {value.dtype}, its shape rule says {out.dtype}"
+    assert value.dtype is out.dtype, (
+        f"{name} computes {value.dtype}, its shape rule says {out.dtype}"
+    )
     target = Buffer("out", out.dtype, out.dims)
     kernel = Kernel(
         (*axes, *call.reduced), (*call.buffers, target), (store(target, *axes, value=value),)

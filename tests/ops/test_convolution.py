@@ -37,7 +37,9 @@ def same_padding(size, window, stride, dilation):
 def direct(x, w, strides, padding, dilations):
     """Convolution by its definition, one output element at a time."""
     if padding == "SAME":
-        padding = [same_padding(x.shape[i + 1], w.shape[i], strides[i], dilations[i]) for i in (0, 1)]
+        padding = [
+            same_padding(x.shape[i + 1], w.shape[i], strides[i], dilations[i]) for i in (0, 1)
+        ]
     elif padding == "VALID":
         padding = [(0, 0), (0, 0)]
     x = np.pad(x, [(0, 0), *padding, (0, 0)])

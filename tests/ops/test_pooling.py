@@ -117,7 +117,9 @@ def test_channels_first_and_default_strides():
 
 
 def test_wrong_arguments():
-    with pytest.raises(td.errors.InvalidArgumentError, match=r"(?s)max_pool.*4 axes.*test_pooling.py"):
+    with pytest.raises(
+        td.errors.InvalidArgumentError, match=r"(?s)max_pool.*4 axes.*test_pooling.py"
+    ):
         td.nn.max_pool2d(np.zeros((3, 4, 1), "f"), 2, 2, "VALID")
     with pytest.raises(td.errors.InvalidArgumentError, match="window of 9 does not fit"):
         td.nn.max_pool2d(IMAGES, 9, 1, "VALID")

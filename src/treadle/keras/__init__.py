@@ -23,5 +23,6 @@ __all__ = [
 
 def __getattr__(name: str) -> object:
     raise AttributeError(
-        f"treadle.keras has no {name!r}: it is not supported yet; what there is: {', '.join(__all__)}"
+        f"treadle.keras has no {name!r}: it is not supported yet. "
+        f"What there is: {', '.join(__all__)}"
     )

@@ -271,7 +271,9 @@ def _class_of(fn: Callable[..., td.Tensor], name: str, doc: str) -> Any:
     ) -> None:  # fmt: skip
         LossFunctionWrapper.__init__(self, fn, reduction, name, dtype)
 
-    return type(name, (LossFunctionWrapper,), {"__init__": init, "__doc__": doc, "__module__": __name__})
+    return type(
+        name, (LossFunctionWrapper,), {"__init__": init, "__doc__": doc, "__module__": __name__}
+    )
 
 
 MeanSquaredError = _class_of(mean_squared_error, "MeanSquaredError", "Mean of squared differences.")

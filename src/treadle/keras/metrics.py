@@ -20,7 +20,11 @@ class Metric:
         self._variables: list[td.Variable] = []
 
     def add_variable(
-        self, shape: Any = (), initializer: Any = "zeros", dtype: Any = None, name: str | None = None
+        self,
+        shape: Any = (),
+        initializer: Any = "zeros",
+        dtype: Any = None,
+        name: str | None = None,
     ) -> td.Variable:
         """A new state variable, set to zeros by `reset_state`."""
         kind = dtype or self.dtype
@@ -257,7 +261,7 @@ def get(identifier: Any) -> Any:
     raise ValueError(f"Unknown metric {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
 
 
-def for_accuracy(y_true: Any, y_pred: Any) -> Metric:
+def for_accuracy(y_true: Any, y_pred: Any) -> Any:
     """The accuracy that fits the shapes, for ``metrics=["accuracy"]``."""
     classes = y_pred.shape[-1] if len(y_pred.shape) else 1
     if classes == 1:

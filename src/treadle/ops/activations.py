@@ -156,7 +156,8 @@ def _slope_selu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> T
 def _slope_silu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:
     scaled = x * attrs["beta"]
     s = sigmoid(scaled)
-    return dy * (s * (1 + scaled * (1 - s)))
+    slope: Tensor = s * (1 + scaled * (1 - s))
+    return dy * slope
 
 
 def _slope_gelu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> Tensor:

@@ -21,8 +21,18 @@ from treadle.ops.lowering import Library
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.softmax import wide
 from treadle.ops.windows import (
-    Padding, Pair, check_format, check_images, check_windows, from_nhwc, pair, padding_attr,
-    scatter_windows, spans, to_nhwc, window_view,
+    Padding,
+    Pair,
+    check_format,
+    check_images,
+    check_windows,
+    from_nhwc,
+    padding_attr,
+    pair,
+    scatter_windows,
+    spans,
+    to_nhwc,
+    window_view,
 )  # fmt: skip
 
 
@@ -37,7 +47,7 @@ def _check_channels(channels: Dim, filters: TensorSpec) -> None:
     inner, outer = filters.dims[2:]
     if not all(isinstance(d, int) for d in (channels, inner, outer)):
         return
-    if channels % inner or outer % (channels // inner):  # type: ignore[operator]
+    if channels % inner or outer % (channels // inner):
         raise errors.InvalidArgumentError(
             None,
             None,
@@ -53,7 +63,7 @@ def _infer(
     check_images(x)
     _check_filter(filters)
     _check_channels(x.dims[3], filters)
-    found = spans(x.dims[1:3], filters.dims[:2], strides, padding, dilations)
+    found = spans(x.dims[1:3], filters.dims[:2], strides, padding, dilations)  # type: ignore[arg-type]
     check_windows(found)
     return TensorSpec((x.dims[0], *(s.count for s in found), filters.dims[3]), x.dtype)
 

@@ -113,7 +113,9 @@ class Generator:
     def split(self, count: int = 1) -> list[Generator]:
         """`count` generators with independent streams."""
         keys = self.uniform_full_int([count], dtypes.int64)
-        return [Generator(convert_to_tensor([keys[i] * 0, keys[i] * 0, keys[i]])) for i in range(count)]
+        return [
+            Generator(convert_to_tensor([keys[i] * 0, keys[i] * 0, keys[i]])) for i in range(count)
+        ]
 
 
 def _seed_vector(seed: int) -> Tensor:

@@ -16,17 +16,25 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import sigmoid, square
 from treadle.ops.families import needs, require_kinds
+from treadle.ops.gather import BOUNDS
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
 from treadle.ops.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.softmax import (
-    Row, log_softmax, normal_axis, read_row, row_axis, shifted_exp, softmax, wide,
+    Row,
+    log_softmax,
+    normal_axis,
+    read_row,
+    row_axis,
+    shifted_exp,
+    softmax,
+    wide,
 )  # fmt: skip
 
 # -- sparse labels: one class number a row ---------------------------------------------------------
 
 
-def _infer_sparse(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
+def _infer_sparse(logits: TensorSpec, labels: TensorSpec, *, axis: int) -> TensorSpec:
     require_kinds("f", logits)
     require_kinds("iu", labels)
     if logits.rank < 1 or not TensorShape(logits.dims[:-1]).is_compatible_with(labels.shape):
@@ -38,7 +46,7 @@ def _infer_sparse(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
 
 
 def _infer_sparse_grad(logits: TensorSpec, labels: TensorSpec, dloss: TensorSpec) -> TensorSpec:
-    _infer_sparse(logits, labels)
+    _infer_sparse(logits, labels, axis=logits.rank - 1)
     return logits
 
 
@@ -52,7 +60,7 @@ def _check_labels(labels: NDArray, classes: int) -> None:
         )
 
 
-def _eager_sparse(logits: NDArray, labels: NDArray) -> NDArray:
+def _eager_sparse(logits: NDArray, labels: NDArray, *, axis: int) -> NDArray:
     _check_labels(labels, logits.shape[-1])
     shifted, _, total = shifted_exp(wide(logits), -1)
     picked = np.take_along_axis(shifted, labels[..., None].astype(np.int64), axis=-1)
@@ -70,7 +78,9 @@ def _eager_sparse_grad(logits: NDArray, labels: NDArray, dloss: NDArray) -> NDAr
 
 
 def _last_row(call: LowerCall, index: Sequence[Index], place: int) -> Row:
-    return read_row(call.inputs[0], index, place, row_axis(call, index, place, call.specs[0].dims[-1]))
+    return read_row(
+        call.inputs[0], index, place, row_axis(call, index, place, call.specs[0].dims[-1])
+    )
 
 
 def _open_row(call: LowerCall, index: Sequence[Index]) -> tuple[Row, list[Index]]:
@@ -130,7 +140,7 @@ def _grad_sparse_grad(call: OpCall, g: Tensor) -> list[Any]:
 SPARSE = register(
     Op(
         "sparse_softmax_cross_entropy", _infer_sparse, _eager_sparse, _grad_sparse,
-        Compute(_lower_sparse, "reduce"),
+        Compute(_lower_sparse, "reduce"), tags=BOUNDS,
     )
 )  # fmt: skip
 SPARSE_GRAD = register(
@@ -156,10 +166,10 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         ValueError: the shapes do not fit together.
-        InvalidArgumentError: a label is outside [0, C) (NaN in compiled programs).
+        InvalidArgumentError: a label is outside [0, C).
     """
     x, y = convert_to_tensor(logits), convert_to_tensor(labels)
-    return run(SPARSE, x, y)  # type: ignore[no-any-return]
+    return run(SPARSE, x, y, axis=x.ndim - 1)  # type: ignore[no-any-return]
 
 
 # -- dense labels: a distribution a row ------------------------------------------------------------
@@ -169,7 +179,9 @@ def _infer_dense(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
     require_kinds("f", logits, labels)
     if logits.rank < 1 or not logits.shape.is_compatible_with(labels.shape):
         raise errors.InvalidArgumentError(
-            None, None, f"logits and labels must have one shape: logits {logits.shape}, labels {labels.shape}"
+            None,
+            None,
+            f"logits and labels must have one shape: logits {logits.shape}, labels {labels.shape}",
         )
     return TensorSpec(logits.dims[:-1], logits.dtype)
 

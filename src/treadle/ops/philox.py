@@ -85,7 +85,10 @@ def philox_exprs(counter: Sequence[Expr], key: Sequence[Expr]) -> tuple[Expr, ..
     k0, k1 = key
     for _ in range(ROUNDS):
         (low0, high0), (low1, high1) = _product(c0, MULTIPLIERS[0]), _product(c2, MULTIPLIERS[1])
-        c0, c2 = apply("xor", apply("xor", high1, c1), k0), apply("xor", apply("xor", high0, c3), k1)
+        c0, c2 = (
+            apply("xor", apply("xor", high1, c1), k0),
+            apply("xor", apply("xor", high0, c3), k1),
+        )
         c1, c3 = low1, low0
         k0, k1 = apply("add", k0, _u32(KEY_STEPS[0])), apply("add", k1, _u32(KEY_STEPS[1]))
     return c0, c1, c2, c3

@@ -42,7 +42,7 @@ def random_dims(shape: Any) -> Dims:
 
 
 def uniform_from(state: Tensor, dims: Dims, minval: Any, maxval: Any, dtype: Any) -> Tensor:
-    """Uniform in [minval, maxval) from a state; integers need both limits (or neither: all bits)."""
+    """Uniform in [minval, maxval) from a state; integers need both limits, or neither."""
     kind = dtypes.as_dtype(dtype)
     if kind.is_integer:
         return _uniform_integers(state, dims, minval, maxval, kind)
@@ -67,9 +67,7 @@ def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DTyp
     return run(UNIFORM_INT, state, *limits, shape=dims)  # type: ignore[no-any-return]
 
 
-def normal_from(
-    op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype: Any
-) -> Tensor:
+def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """Numbers of `op` (normal or truncated normal) scaled by `stddev` and moved by `mean`."""
     kind = dtypes.as_dtype(dtype)
     numbers: Tensor = run(op, state, shape=dims, dtype=kind.name)

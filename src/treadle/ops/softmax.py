@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 def row_axis(call: LowerCall, index: Sequence[Index], axis: int, extent: Any) -> Axis:
-    """The output's own axis where it runs along the row (the row stays in cache), else a new one."""
+    """The output's own axis where it runs along the row, which then stays in cache; else a new one."""
     along = index[axis]
     if isinstance(along, Affine) and along.offset == 0 and len(along.terms) == 1:
         candidate, coefficient = along.terms[0]
@@ -124,9 +124,7 @@ def _grad_log_softmax(call: OpCall, dy: Tensor) -> list[Tensor]:
     return [dy - exp(y) * reduce_sum(dy, axis, keepdims=True)]
 
 
-SOFTMAX = register(
-    Op("softmax", _infer, _eager_softmax, _grad_softmax, _lower(_finish_softmax))
-)
+SOFTMAX = register(Op("softmax", _infer, _eager_softmax, _grad_softmax, _lower(_finish_softmax)))
 LOG_SOFTMAX = register(
     Op("log_softmax", _infer, _eager_log_softmax, _grad_log_softmax, _lower(_finish_log_softmax))
 )

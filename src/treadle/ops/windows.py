@@ -53,9 +53,7 @@ def spans(
 ) -> tuple[Span, Span]:
     """The spans of height and width."""
     pads = (padding, padding) if isinstance(padding, str) else padding
-    first, second = (
-        span(image[i], window[i], strides[i], dilations[i], pads[i]) for i in range(2)
-    )
+    first, second = (span(image[i], window[i], strides[i], dilations[i], pads[i]) for i in range(2))
     return first, second
 
 
@@ -175,7 +173,9 @@ def from_nhwc(x: Tensor, data_format: str) -> Tensor:
 def check_images(spec: Any, what: str = "the images") -> None:
     if spec.rank != 4:
         raise errors.InvalidArgumentError(
-            None, None, f"{what} must have 4 axes (batch, height, width, channels), got {spec.shape}"
+            None,
+            None,
+            f"{what} must have 4 axes (batch, height, width, channels), got {spec.shape}",
         )
 
 

@@ -52,9 +52,7 @@ def optimizer(tf: Any, name: str) -> Any:
     steps = []
     for step in range(3):
         grads = [wave(3, phase=2.0 + step), wave(2, 2, phase=3.0 * step)]
-        opt.apply_gradients(
-            [(tf.constant(g), w) for g, w in zip(grads, weights, strict=True)]
-        )
+        opt.apply_gradients([(tf.constant(g), w) for g, w in zip(grads, weights, strict=True)])
         steps.append([w.numpy().tolist() for w in weights])
     return steps
 
@@ -83,7 +81,7 @@ def loss_inputs(name: str) -> tuple[Any, Any]:
         return ONE_HOT, wave(3, 3)
     if name.startswith("Binary"):
         return (wave(3, 2) > 0).astype("float32"), wave(3, 2, phase=1.0)
-    if name.startswith("Kullback") or name.startswith("KL"):
+    if name.startswith("KL"):
         return np.roll(probabilities(), 1, axis=0), probabilities()
     return wave(3, 2), 2 * wave(3, 2, phase=1.0)
 

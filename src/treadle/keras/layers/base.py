@@ -121,7 +121,9 @@ class Layer(td.Module):
             name: the weight's name.
         """
         if isinstance(shape, str):  # Keras 2 had the name first
-            raise TypeError("add_weight: pass the name as name=..., the first argument is the shape")
+            raise TypeError(
+                "add_weight: pass the name as name=..., the first argument is the shape"
+            )
         dims = tuple(int(d) for d in (() if shape is None else shape))
         kind = td.as_dtype(dtype or self.dtype)
         make = initializers.get(initializer)

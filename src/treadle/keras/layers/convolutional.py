@@ -13,7 +13,7 @@ def _pair(value: Any, what: str) -> tuple[int, int]:
     numbers = (value, value) if isinstance(value, int) else tuple(value)
     if len(numbers) != 2 or any(not isinstance(n, int) or n < 1 for n in numbers):
         raise ValueError(f"{what} must be a positive int or a pair of them, got {value!r}")
-    return numbers  # type: ignore[return-value]
+    return numbers
 
 
 def _padding(value: str) -> str:

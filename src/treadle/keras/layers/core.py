@@ -76,7 +76,9 @@ class Dense(Layer):
     def build(self, input_shape: Any) -> None:
         size = input_shape[-1]
         if size is None:
-            raise ValueError(f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}')
+            raise ValueError(
+                f'Layer "{self.name}" (Dense) needs a known last axis, got {input_shape}'
+            )
         self.kernel = self.add_weight(
             (size, self.units), self.kernel_initializer, name="kernel",
             regularizer=self._regularizers[0], constraint=self._constraints[0],

@@ -65,7 +65,9 @@ class BatchNormalization(Layer):
                 training, lambda: self._by_batch(inputs), lambda: self._by_statistics(inputs)
             )
         # Frozen layers run in inference mode, as in Keras.
-        return self._by_batch(inputs) if training and self.trainable else self._by_statistics(inputs)
+        return (
+            self._by_batch(inputs) if training and self.trainable else self._by_statistics(inputs)
+        )
 
     def _by_batch(self, inputs: td.Tensor) -> td.Tensor:
         rank = len(inputs.shape)
@@ -135,9 +137,7 @@ class LayerNormalization(Layer):
             self.gamma = self.add_weight(shape, self.gamma_initializer, name="gamma")
         if self.center:
             self.beta = self.add_weight(shape, self.beta_initializer, name="beta")
-        self.input_spec = InputSpec(
-            ndim=len(input_shape), axes=dict(zip(axes, shape, strict=True))
-        )
+        self.input_spec = InputSpec(ndim=len(input_shape), axes=dict(zip(axes, shape, strict=True)))
         self.built = True
 
     def call(self, inputs: Any) -> td.Tensor:

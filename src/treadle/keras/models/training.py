@@ -72,7 +72,9 @@ class Trainer:
 
     def _setup(self) -> _Compiled:
         if self._compiled is None:
-            raise RuntimeError(f'Model "{self.name}" must be compiled first: call model.compile(...)')
+            raise RuntimeError(
+                f'Model "{self.name}" must be compiled first: call model.compile(...)'
+            )
         return self._compiled
 
     @property

@@ -116,7 +116,9 @@ class Optimizer:
     def _new_slot(self, name: str, variable: td.Variable) -> td.Variable:
         shape, dtype, value = tuple(variable.shape), variable.dtype, self.slot_start(name)
         label = f"{variable.name.removesuffix(':0')}/{name}"
-        return td.Variable(lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label)
+        return td.Variable(
+            lambda: td.fill(shape, td.cast(value, dtype)), trainable=False, name=label
+        )
 
     def slot_start(self, name: str) -> float:
         """The value that a slot starts from."""
@@ -165,7 +167,9 @@ class Optimizer:
         self.iterations.assign(step)
         return self.iterations
 
-    def _with_gradients(self, pairs: list[tuple[Any, td.Variable]]) -> list[tuple[Any, td.Variable]]:
+    def _with_gradients(
+        self, pairs: list[tuple[Any, td.Variable]]
+    ) -> list[tuple[Any, td.Variable]]:
         kept = [(td.convert_to_tensor(g), v) for g, v in pairs if g is not None]
         if not kept:
             names = ", ".join(v.name for _, v in pairs) or "an empty list"

@@ -24,7 +24,9 @@ class SGD(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.momentum, self.nesterov = momentum, nesterov
 
-    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
         step = grad * factors["rate"]
         if not self.momentum:
             variable.assign_sub(step)
@@ -65,7 +67,9 @@ class Adam(Optimizer):
         second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
         return {"rate": rate, "corrected": rate * td.sqrt(second) / first}
 
-    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
         m, v = slots["momentum"].value(), slots["velocity"].value()
         m = m + (grad - m) * (1.0 - self.beta_1)
         v = v + (td.square(grad) - v) * (1.0 - self.beta_2)
@@ -88,7 +92,9 @@ class Adam(Optimizer):
 class AdamW(Adam):
     """Adam with decoupled weight decay."""
 
-    def __init__(self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **kwargs: Any) -> None:
+    def __init__(
+        self, learning_rate: Any = 0.001, weight_decay: float = 0.004, **kwargs: Any
+    ) -> None:
         super().__init__(learning_rate, weight_decay=weight_decay, **kwargs)
 
 
@@ -113,7 +119,9 @@ class RMSprop(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
-    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
         velocity = slots["velocity"].value() * self.rho + td.square(grad) * (1.0 - self.rho)
         slots["velocity"].assign(velocity)
         spread = velocity + self.epsilon
@@ -154,7 +162,9 @@ class Adagrad(Optimizer):
     def slot_start(self, name: str) -> float:
         return self.initial_accumulator_value
 
-    def update(self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors) -> None:
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
         total = slots["accumulator"].value() + td.square(grad)
         slots["accumulator"].assign(total)
         variable.assign_sub(factors["rate"] * grad / td.sqrt(total + self.epsilon))

@@ -1,0 +1,192 @@
+"""Pooling as kernel expressions: small windows unrolled, large ones as loops."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.shapes import Dim
+from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
+from treadle.ops.lowering import (
+    Access,
+    LowerCall,
+    add_index,
+    dim_expr,
+    divide_index,
+    index_expr,
+    scale_index,
+    sum_index,
+)  # fmt: skip
+from treadle.ops.pooling_numpy import lowest, pool_spans
+from treadle.ops.windows import Span
+
+_MOST_UNROLLED = 25  # larger windows become loops
+
+
+def _zero(value: Expr) -> Expr:
+    return const(0, value.dtype)
+
+
+def _both(a: Expr | None, b: Expr | None) -> Expr | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return apply("and", a, b)
+
+
+def _inside(position: Index, size: Dim) -> Expr:
+    at = index_expr(position)
+    return apply("and", apply("ge", at, _zero(at)), apply("lt", at, dim_expr(size)))
+
+
+def _source(start: Index, offset: Index, s: Span) -> tuple[Index, Expr | None]:
+    """The image position of one window element, and whether it is in the image."""
+    position = sum_index(scale_index(start, s.stride), offset)
+    if s.before == 0 and s.after == 0:
+        return position, None
+    position = sum_index(position, as_index(-s.before))
+    return position, _inside(position, s.size)
+
+
+def _element(
+    access: Access, index: Sequence[Index], i: Index, j: Index, rows: Span, columns: Span, fill: Any
+) -> Expr:
+    """Element (i, j) of the window at `index`."""
+    (h, in_rows), (w, in_columns) = _source(index[1], i, rows), _source(index[2], j, columns)
+    return access([index[0], h, w, index[3]], _both(in_rows, in_columns), fill)
+
+
+def _window_of(call: LowerCall) -> tuple[Span, Span]:
+    attrs = call.attrs
+    return pool_spans(call.specs[0].dims[1:3], attrs["window"], attrs["strides"], attrs["padding"])
+
+
+def _elements(call: LowerCall, index: Sequence[Index], fill: Any) -> list[Expr]:
+    """The elements of a small window, in order."""
+    rows, columns = _window_of(call)
+    return [
+        _element(call.inputs[0], index, as_index(i), as_index(j), rows, columns, fill)
+        for i in range(rows.window)
+        for j in range(columns.window)
+    ]
+
+
+def _is_large(call: LowerCall) -> bool:
+    height, width = call.attrs["window"]
+    return bool(height * width > _MOST_UNROLLED)
+
+
+def _reduced(call: LowerCall, index: Sequence[Index], op: str, fill: Any) -> Expr:
+    """A large window reduced in a loop."""
+    rows, columns = _window_of(call)
+    axis = call.axis(rows.window * columns.window)
+    i, j = divide_index(as_index(axis), columns.window)
+    value = _element(call.inputs[0], index, i, j, rows, columns, fill)
+    return Reduce(op, (axis,), value, call.out.dtype if op == "argmax" else None)
+
+
+def lower_max(call: LowerCall, index: Sequence[Index]) -> Expr:
+    fill = lowest(call.out.dtype)
+    if _is_large(call):
+        return _reduced(call, index, "max", fill)
+    highest, *rest = _elements(call, index, fill)
+    for value in rest:
+        highest = apply("max", highest, value)
+    return highest
+
+
+def lower_index(call: LowerCall, index: Sequence[Index]) -> Expr:
+    fill = lowest(call.specs[0].dtype)
+    if _is_large(call):
+        return _reduced(call, index, "argmax", fill)
+    highest, *rest = _elements(call, index, fill)
+    winner: Expr = const(0, dtypes.int32)
+    for number, value in enumerate(rest, start=1):
+        better = apply("gt", value, highest)
+        winner = apply("select", better, const(number, dtypes.int32), winner)
+        highest = apply("max", highest, value)
+    return winner
+
+
+def lower_gather(call: LowerCall, index: Sequence[Index]) -> Expr:
+    rows, columns = _window_of(call)
+    winner = cast(call.inputs[1](index), dtypes.int64)
+    i = apply("floordiv", winner, const(columns.window, dtypes.int64))
+    j = apply("mod", winner, const(columns.window, dtypes.int64))
+    return _element(call.inputs[0], index, i, j, rows, columns, 0)
+
+
+def _covering(position: Index, s: Span) -> Iterator[tuple[Index, Expr, Expr | None]]:
+    """The windows that may cover an image position: their number, the place of the position in
+    the window, and whether the window exists and covers it."""
+    last, place = divide_index(sum_index(position, as_index(s.before)), s.stride)
+    tiled = s.stride == s.window and s.before == 0 and s.after == 0
+    for back in range(-(-s.window // s.stride)):
+        window = add_index(last, -back)
+        inside = add_index(place, back * s.stride)
+        exact = tiled and isinstance(s.size, int) and s.size % s.window == 0
+        valid = None if exact else _inside(window, s.count)
+        if (back + 1) * s.stride > s.window:
+            fits = apply("lt", index_expr(inside), const(s.window, dtypes.int64))
+            valid = _both(valid, fits)
+        yield window, index_expr(inside), valid
+
+
+def _image_spans(call: LowerCall) -> tuple[Span, Span]:
+    attrs = call.attrs
+    return pool_spans(attrs["image"], attrs["window"], attrs["strides"], attrs["padding"])
+
+
+def lower_scatter(call: LowerCall, index: Sequence[Index]) -> Expr:
+    rows, columns = _image_spans(call)
+    total: Expr | None = None
+    for h, i, in_rows in _covering(index[1], rows):
+        for w, j, in_columns in _covering(index[2], columns):
+            at, valid = [index[0], h, w, index[3]], _both(in_rows, in_columns)
+            number = apply("add", apply("mul", i, const(columns.window, dtypes.int64)), j)
+            won = apply("eq", call.inputs[1](at, valid, -1), cast(number, dtypes.int32))
+            dy = call.inputs[0](at, valid, 0)
+            part = apply("select", won, dy, _zero(dy))
+            total = part if total is None else apply("add", total, part)
+    assert total is not None
+    return total
+
+
+def _covered_expr(window: Index, s: Span) -> Expr:
+    """How many image elements window number `window` covers, int64."""
+    if s.before == 0 and s.after == 0:
+        return const(s.window, dtypes.int64)
+    start = index_expr(add_index(scale_index(window, s.stride), -s.before))
+    stop = apply("min", apply("add", start, const(s.window, dtypes.int64)), dim_expr(s.size))
+    return apply("sub", stop, apply("max", start, const(0, dtypes.int64)))
+
+
+def _share(total: Expr, h: Index, w: Index, rows: Span, columns: Span) -> Expr:
+    count = apply("mul", _covered_expr(h, rows), _covered_expr(w, columns))
+    return apply("div", total, cast(count, total.dtype))
+
+
+def lower_avg(call: LowerCall, index: Sequence[Index]) -> Expr:
+    if _is_large(call):
+        total = _reduced(call, index, "sum", 0)
+    else:
+        total, *rest = _elements(call, index, 0)
+        for value in rest:
+            total = apply("add", total, value)
+    rows, columns = _window_of(call)
+    return _share(total, index[1], index[2], rows, columns)
+
+
+def lower_avg_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
+    rows, columns = _image_spans(call)
+    total: Expr | None = None
+    for h, _, in_rows in _covering(index[1], rows):
+        for w, _, in_columns in _covering(index[2], columns):
+            valid = _both(in_rows, in_columns)
+            dy = call.inputs[0]([index[0], h, w, index[3]], valid, 0)
+            part = _share(dy, h, w, rows, columns)
+            if valid is not None:
+                part = apply("select", valid, part, _zero(part))
+            total = part if total is None else apply("add", total, part)
+    assert total is not None
+    return total
