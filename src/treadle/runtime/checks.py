@@ -16,7 +16,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
-from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule
+from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
 
@@ -32,9 +32,24 @@ def _is_bad(call: LowerCall, x: Expr, *more: Expr) -> Expr:
             return apply("lt", x, zero)
         case "empty":
             return apply("ge", x, more[0])
+    size = dim_expr(call.attrs["size"])
+    low = apply("neg", size) if call.attrs["kind"] == "wrapping" else const(0, dtypes.int64)
+    return _outside(x, low, size)
+
+
+def _outside(x: Expr, low: Expr, size: Expr) -> Expr:
     wide = cast(x, dtypes.int64)
-    above = apply("ge", wide, dim_expr(call.attrs["size"]))
-    return apply("or", apply("lt", wide, const(0, dtypes.int64)), above)
+    return apply("or", apply("lt", wide, low), apply("ge", wide, size))
+
+
+def _is_bad_row(call: LowerCall, index: Sequence[Index]) -> Expr:
+    """Rows of positions: the size depends on the place in the row, which is short."""
+    sizes: Sequence[Dim] = call.attrs["size"]
+    size = dim_expr(sizes[-1]) if sizes else const(0, dtypes.int64)
+    for place in range(len(sizes) - 2, -1, -1):
+        here = apply("eq", index_expr(index[-1]), const(place, dtypes.int64))
+        size = apply("select", here, dim_expr(sizes[place]), size)
+    return _outside(call.inputs[0](index), const(0, dtypes.int64), size)
 
 
 def _any(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -47,11 +62,14 @@ def _not(call: LowerCall, x: Expr) -> Expr:
 
 
 BAD = Op("is_bad", lambda x, *_, **__: TensorSpec(x.dims, BOOL), lower=elementwise_rule(_is_bad))
+BAD_ROW = Op(
+    "is_bad_row", lambda x, **_: TensorSpec(x.dims, BOOL), lower=Compute(_is_bad_row, "elementwise")
+)
 ANY = Op("any_bad", lambda x: TensorSpec((), BOOL), lower=Compute(_any, "reduce"))
 GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), lower=elementwise_rule(_not))
 CHECK = Op("check", lambda *_, **__: (), effect="io")  # inputs: (good, those of attrs["of"])
 
-Kind = tuple[str, int, Dim | None]  # what to look for, in which input, with which size
+Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]  # what to look for, in which input, with which size
 
 
 def add_checks(region: Region) -> None:
@@ -74,6 +92,9 @@ def _wanted(node: Node) -> Kind | None:
         return find(node)
     if "checks_bounds" in node.op.tags:
         return _positions(node)
+    if "checks_bounds_nd" in node.op.tags:
+        sizes = node.inputs[0].spec.dims
+        return "row", 1, sizes[: node.inputs[1].spec.dims[-1]]  # type: ignore[misc]
     return None
 
 
@@ -92,9 +113,11 @@ def _exponent(node: Node) -> Kind | None:
 
 def _positions(node: Node) -> Kind | None:
     size = node.inputs[0].spec.dims[node.attrs["axis"]]
-    if isinstance(size, int) and _never(node.inputs[1], lambda i: (i < 0) | (i >= size)):
+    wraps = node.op.name == "index"  # x[-1] is the last element; gather takes no such index
+    low = -size if wraps else 0
+    if isinstance(size, int) and _never(node.inputs[1], lambda i: (i < low) | (i >= size)):
         return None
-    return "outside", 1, size
+    return "wrapping" if wraps else "outside", 1, size
 
 
 def _interval(node: Node) -> Kind | None:
@@ -123,7 +146,7 @@ def _insert(region: Region, node: Node, kind: Kind) -> None:
     if what == "empty":
         operands.append(node.inputs[position + 1])
     attrs = {"kind": what, "size": size}
-    bad = _new(region, node, BAD, operands, attrs)
+    bad = _new(region, node, BAD_ROW if what == "row" else BAD, operands, attrs)
     if bad.spec.rank:
         bad = _new(region, node, ANY, [bad], {})
     good = _new(region, node, GOOD, [bad], {})
