@@ -19,6 +19,7 @@ from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.program import Emitter, Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.threads import pool
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.build import Builder, Needs
@@ -43,7 +44,7 @@ def build_program(
     written = sorted(_written(work, builder))
     releases = _is_long(block)
     emitter = Emitter(
-        host(), block, plan, signature, list(broadcast_guards(work)), written, releases
+        host(), workers(), block, plan, signature, list(broadcast_guards(work)), written, releases
     )
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text)
@@ -98,8 +99,8 @@ def _rounded(size: Dim) -> Dim:
 
 
 def workers() -> int:
-    """The most threads that a routine may run on."""
-    return os.cpu_count() or 1
+    """The most threads that a program compiled now may run on."""
+    return max(os.cpu_count() or 1, pool().threads)
 
 
 def _signature(work: Graph, builder: Builder) -> Signature:
@@ -174,8 +175,8 @@ class _Words:
     def _fixed(self, name: str) -> int:
         if name == "callback":
             return 0 if self.callbacks is None else self.callbacks.address
-        if name == "parallel":
-            return 0
+        if name == "launch":
+            return pool().addresses.launch
         if name == "None":
             return id(None)
         if name == "ndarray":

@@ -51,10 +51,11 @@ class Emitter:
     """Emits ``i64 @run(ptr %state, ptr %frame)``; `program_*` modules add the kinds of steps."""
 
     def __init__(
-        self, target: Target, block: Block, plan: Plan, signature: Signature,
+        self, target: Target, workers: int, block: Block, plan: Plan, signature: Signature,
         guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool,
     ) -> None:  # fmt: skip
         self.module = Module(target)
+        self.workers = workers
         self.fn = Function(self.module)
         self.elements = Elements(self.fn, 0)
         self.table = StateTable()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim, SymbolicDim, substitute
+from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
@@ -29,11 +29,28 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
     units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
     function = emitter.state_word("kernel", (code, emitted.symbol))
-    fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
+    if isinstance(units, int) and units < 2 * emitted.grain:
+        fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
+    else:
+        grain, stride = _division(emitter, step, emitted.grain, units)
+        fn.emit(
+            f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {words}, ptr {dims}, "
+            f"i64 {units}, i64 {grain}, ptr {scratch}, i64 {stride})"
+        )
     if emitted.finish is not None:
         finish = emitter.state_word("kernel", (code, emitted.finish))
         fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
     _load_outputs(emitter, step)
+
+
+def _division(emitter: Emitter, step: Launch, grain: int, units: Word) -> tuple[Word, Word]:
+    """The fewest units for a thread, such that there are no more threads than were planned for,
+    and the distance between the threads' scratch."""
+    if step.scratch is None:
+        return grain, 0
+    fn, planned = emitter.fn, emitter.workers
+    share = fn.divide(fn.add(units, planned - 1), planned)
+    return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
 
 
 def _addresses(emitter: Emitter, step: Launch) -> list[str]:
