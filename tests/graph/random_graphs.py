@@ -11,7 +11,16 @@ from treadle.core.context import recording
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
-from treadle.ops import arithmetic, casting, comparison, elementwise, reduction, selection, shaping
+from treadle.ops import (
+    arithmetic,
+    casting,
+    comparison,
+    creation,
+    elementwise,
+    reduction,
+    selection,
+    shaping,
+)
 from treadle.ops.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
 from treadle.ops.state import Variable
@@ -98,6 +107,8 @@ class RandomGraph:
         return reduction.reduce_sum(x, axis=0) if x.ndim == 2 else reduction.reduce_max(x)
 
     def literal(self, pool: list[Any], depth: int) -> Any:
+        if self.rng.integers(2):
+            return creation.fill(list(self.pick(pool).dims), self.scalar(pool))
         return constant(self.array([(), (4,), (1, 4)][self.rng.integers(3)]))
 
     def state(self, pool: list[Any], depth: int) -> Any:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from tests.graph.passes.helpers import check, check_unchanged, graph_of
+from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.powers import reduce_powers
@@ -126,7 +127,8 @@ def test_what_loses_something_stays(lines: str) -> None:
             "%r: f32[2, 3, 3] = matmul(%x, %y) {transpose_a=False, transpose_b=True}",
         ),
         (
-            "%k: f32[] = const() {value=f32[](3.0)}\n%0: f32[2, 3, 4] = fill(%k) {shape=(2, 3, 4)}\n"
+            "%k: f32[] = const() {value=f32[](3.0)}\n"
+            "%0: f32[2, 3, 4] = fill(%k) {shape=(2, 3, 4)}\n"
             "%r: f32[2, 3, 4] = multiply(%x, %0)",
             "%k: f32[] = const() {value=f32[](3.0)}\n%r: f32[2, 3, 4] = multiply(%x, %k)",
         ),
@@ -134,6 +136,34 @@ def test_what_loses_something_stays(lines: str) -> None:
 )
 def test_rewritten_ops(before: str, after: str) -> None:
     check(simplify_algebra, body("f32[2, 3, 4]", before), body("f32[2, 3, 4]", after))
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "%0: f32[B, 3] = fill(%x) {shape=(<B>, 3)}\n%1: f32[B, 3] = multiply(%0, %y)\n"
+            "%r: f32[B*3] = reshape(%1) {shape=(<B*3>,)}",
+            "%1: f32[] = multiply(%x, %y)\n%r: f32[B*3] = fill(%1) {shape=(<B*3>,)}",
+        ),
+        (
+            "%0: f32[2, 3] = fill(%x) {shape=(2, 3)}\n%1: f32[3] = fill(%y) {shape=(3,)}\n"
+            "%2: f32[2, 3] = add(%0, %1)\n%3: f32[3, 2] = transpose(%2) {perm=(1, 0)}\n"
+            "%r: f32[3, 2] = tanh(%3)",
+            "%1: f32[] = add(%x, %y)\n%2: f32[] = tanh(%1)\n"
+            "%r: f32[3, 2] = fill(%2) {shape=(3, 2)}",
+        ),
+    ],
+)
+def test_what_is_one_number_is_computed_once(before: str, after: str) -> None:
+    """Broadcasts sink through everything; %z keeps the symbol B known."""
+    head = "(%x: f32[], %y: f32[], %z: f32[B]) {\n"
+
+    def run(graph: Graph) -> bool:
+        changes = [simplify_algebra(graph) for _ in range(3)]
+        return changes[0]
+
+    check(run, head + before + "\nreturn %r\n}", head + after + "\nreturn %r\n}")
 
 
 def test_a_transpose_that_moves_only_ones_is_a_reshape() -> None:

@@ -6,19 +6,17 @@ from tests.graph.passes.helpers import check, check_unchanged
 from treadle.graph.passes.invariants import hoist_invariants
 
 
-def loop(lines: str, before: str = "", operands: str = "", params: str = "") -> str:
+def loop(lines: str) -> str:
     """A loop over %i and %s whose body computes %t from `lines`."""
-    extra = f", {operands}" if operands else ""
-    more = f", {params}" if params else ""
+    params = "%i: i32[], %s: f32[B, 3], %x: f32[B, 3], %w: f32[3, 3], %v: ref f32[3, 3]"
     return f"""(%n: i32[], %x: f32[B, 3], %w: f32[3, 3]) captures (%v: ref f32[3, 3]) {{
-      {before}
-      %0: i32[], %1: f32[B, 3] = while(%n, %x, %x, %w, %v{extra})
-        condition(%i: i32[], %s: f32[B, 3], %x: f32[B, 3], %w: f32[3, 3], %v: ref f32[3, 3]{more}) {{
+      %0: i32[], %1: f32[B, 3] = while(%n, %x, %x, %w, %v)
+        condition({params}) {{
           %k: i32[] = const() {{value=i32[](0)}}
           %2: bool[] = greater(%i, %k)
           return %2
         }}
-        body(%i: i32[], %s: f32[B, 3], %x: f32[B, 3], %w: f32[3, 3], %v: ref f32[3, 3]{more}) {{
+        body({params}) {{
           %k: i32[] = const() {{value=i32[](1)}}
           %j: i32[] = subtract(%i, %k)
           {lines}

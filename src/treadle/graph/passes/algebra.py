@@ -7,16 +7,15 @@ IEEE 754 allows is done: x + -0.0, x - 0.0, x * 1, x / 1, and x / 2**k as a mult
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
 from treadle.core.dtypes import DType
-from treadle.core.shapes import broadcast
 from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.passes.broadcasts import sink_broadcasts
 from treadle.graph.passes.movement import MOVEMENT_RULES
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.lowering import Compute
 from treadle.ops.registry import OPS
 
 Rule: TypeAlias = "Callable[[Rewriter, Node], Value | None]"
@@ -33,16 +32,8 @@ class _Simplifier(Rewriter):
             found = rule(self, node)
             if found is not None:
                 return [found]
-        if len(node.inputs) > 1 and _is_elementwise(node):
-            return sink_broadcasts(self, node)
-        return None
-
-
-def _is_elementwise(node: Node) -> bool:
-    """Elementwise and broadcasting; add_n wants equal shapes."""
-    lower = node.op.lower
-    computes = isinstance(lower, Compute) and lower.kind == "elementwise"
-    return computes and len(node.outputs) == 1 and node.op.name != "add_n"
+        found = sink_broadcasts(self, node)
+        return None if found is None else [found]
 
 
 def _all_equal(value: Value, number: float) -> bool:
@@ -154,33 +145,6 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
     return False
 
 
-def sink_broadcasts(rewriter: Rewriter, node: Node) -> Replacement:
-    """f(broadcast_to(x), y) is f(x, y) when y alone has the full shape."""
-    sources = [_before_broadcast(v) for v in node.inputs]
-    if not any(s is not v for s, v in zip(sources, node.inputs, strict=True)):
-        return None
-    out = node.outputs[0].spec
-    for i, source in enumerate(sources):
-        if source is node.inputs[i]:
-            continue
-        rest = [v for j, v in enumerate(node.inputs) if j != i]
-        if any(v.spec.dims == out.dims for v in rest) and _broadcasts(source, rest, out.dims):
-            inputs = [source if j == i else v for j, v in enumerate(node.inputs)]
-            return [rewriter.emit(node.op, inputs, node.attrs)]
-    return None
-
-
-def _before_broadcast(value: Value) -> Value:
-    node = value.node
-    if node is not None and node.op.name in ("broadcast_to", "fill"):
-        return node.inputs[0]
-    return value
-
-
-def _broadcasts(source: Value, rest: list[Value], dims: Any) -> bool:
-    return bool(broadcast(source.spec.dims, *(v.spec.dims for v in rest)) == dims)
-
-
 RULES: dict[str, tuple[Rule, ...]] = {
     "identity": (_input,),
     "stop_gradient": (_input,),
@@ -188,12 +152,10 @@ RULES: dict[str, tuple[Rule, ...]] = {
     "subtract": (_neutral(1, _is_zero_to_subtract),),
     "multiply": (_neutral(0, _is_one), _neutral(1, _is_one)),
     "divide": (_neutral(1, _is_one), _divide_by_power_of_two),
-    "floordiv": (),
     "pow": (_neutral(1, _is_one),),
     "negative": (_twice("negative"),),
     "logical_not": (_twice("logical_not"),),
     "conj": (_twice("conj"),),
-    "reverse": (),
     "maximum": (_same_operands,),
     "minimum": (_same_operands,),
     "logical_and": (_same_operands,),

@@ -12,12 +12,15 @@ import numpy as np
 
 from treadle.core.shapes import product
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Graph, Node
+from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of
 from treadle.ops.conversion import CONST
+from treadle.ops.lowering import Compute
 
 # Larger results cost more memory than computing them costs time.
 MOST_ELEMENTS = 1024
+# A broadcast of few numbers is cheaper in a kernel than as an array.
+MOST_EXPANDED = 16
 
 
 def fold_constants(graph: Graph) -> bool:
@@ -34,7 +37,7 @@ class _Folder(Rewriter):
         if node.op.name == "shape":
             return self.shape(node)
         arrays = [constant_of(v) for v in node.inputs]
-        if any(a is None for a in arrays) or attr_symbols(node.attrs):
+        if any(a is None for a in arrays) or attr_symbols(node.attrs) or _expands(node):
             return None
         results = _compute(node, arrays)
         return None if results is None else [self.constant(r) for r in results]
@@ -49,6 +52,21 @@ class _Folder(Rewriter):
 def _is_small(value: Any) -> bool:
     size = product(value.spec.dims)
     return isinstance(value.spec, TensorSpec) and isinstance(size, int) and size <= MOST_ELEMENTS
+
+
+def _expands(node: Node) -> bool:
+    """Whether the node only repeats elements, many times."""
+    lower = node.op.lower
+    if not isinstance(lower, Compute) or lower.kind != "view":
+        return False
+    before = sum(_elements(v) for v in node.inputs)
+    return sum(_elements(v) for v in node.outputs) > max(before, MOST_EXPANDED)
+
+
+def _elements(value: Value) -> int:
+    size = product(value.spec.dims)
+    assert isinstance(size, int)
+    return size
 
 
 def _compute(node: Node, arrays: list[Any]) -> list[np.ndarray[Any, Any]] | None:
