@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-import treadle  # noqa: F401  (registers the ops)
+import treadle
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
@@ -45,7 +45,11 @@ def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:
     return whole[start : start + size], np.delete(whole, np.s_[start : start + size])
 
 
-def call(node: Node, inputs: list[np.ndarray], workers: int = 1, env: dict = {}) -> np.ndarray:
+def call(
+    node: Node, inputs: list[np.ndarray], workers: int = 1, env: dict = {}, limit: int = 0
+) -> np.ndarray:
+    """What the routine gives on `workers` threads, of which `limit` have workspace."""
+    limit = limit or workers
     routine = library.routine_for(node)
     assert routine is not None
     known = lambda d: d if isinstance(d, int) else d.evaluate(env)
@@ -53,9 +57,10 @@ def call(node: Node, inputs: list[np.ndarray], workers: int = 1, env: dict = {})
     shape = tuple(known(d) for d in spec.dims)
     dtype = spec.dtype.np_dtype
     out, out_guards = guarded(int(np.prod(shape)) * dtype.itemsize)
-    space, space_guards = guarded(known(routine.workspace(workers)))
+    space, space_guards = guarded(known(routine.workspace(limit)))
     table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library._table())
     parallel = pool_of(workers)
+    table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
     pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data]
     operands = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -200,6 +205,24 @@ def test_grouped_convolutions_have_no_routine() -> None:
     attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
     node = node_of("conv2d", [TensorSpec((1, 4, 4, 6)), TensorSpec((3, 3, 2, 9))], attrs)
     assert library.routine_for(node) is None
+
+
+def test_threads_without_workspace_stay_out() -> None:
+    for node, shapes in convolution_nodes(CASES[3], "float32"):
+        inputs = [np.ones(s, np.float32) for s in shapes]
+        expected = call(node, inputs)
+        assert call(node, inputs, workers=5, limit=2).tobytes() == expected.tobytes()
+
+
+def test_the_pool_of_the_process_gives_the_same_bits() -> None:
+    x = np.random.default_rng(0).standard_normal((8, 14, 14, 3)).astype(np.float32)
+    w = np.random.default_rng(1).standard_normal((5, 5, 3, 8)).astype(np.float32)
+    run = treadle.function(lambda a, b: treadle.nn.conv2d(a, b, 1, "SAME"), autograph=False)
+    node = node_of("conv2d", [TensorSpec(x.shape), TensorSpec(w.shape)], {
+        "strides": (1, 1), "padding": "SAME", "dilations": (1, 1)})  # fmt: skip
+    expected = call(node, [x, w])
+    for _ in range(20):
+        assert run(x, w).numpy().tobytes() == expected.tobytes()
 
 
 def test_blas_gets_its_threads_back() -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -222,10 +223,13 @@ def _blas() -> Blas:
 @functools.cache
 def _table() -> Any:
     from treadle.runtime.cpu.library_text import TABLE
+    from treadle.runtime.cpu.threads import pool
 
     blas = _blas()
     table = (ctypes.c_int64 * len(TABLE))()
     known = {
+        "parallel": pool().addresses.parallel,
+        "limit": os.cpu_count() or 1,  # programs plan workspace for at least as many
         "float_gemm": blas.sgemm,
         "double_gemm": blas.dgemm,
         "get_threads": blas.get_threads,

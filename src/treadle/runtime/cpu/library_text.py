@@ -11,9 +11,11 @@ from collections.abc import Callable, Sequence
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
-# Words of the table that every routine gets. `users`, `saved` and `lock` belong to enter/leave.
+# Words of the table that every routine gets. `limit` is the most threads that have workspace;
+# `users`, `saved` and `lock` belong to enter/leave.
 TABLE = (
-    "parallel", "float_gemm", "double_gemm", "get_threads", "set_threads", "users", "saved", "lock",
+    "parallel", "limit", "float_gemm", "double_gemm", "get_threads", "set_threads", "users",
+    "saved", "lock",
 )  # fmt: skip
 
 Words = dict[str, Word]
@@ -93,8 +95,9 @@ def _define_phase(
     words = Record(fn, "%record", names).load_all(kinds)
     words["worker"] = "%worker"
     tasks = words[f"tasks{number}"]
-    first = fn.divide(fn.mul(tasks, "%worker"), "%workers")
-    last = fn.divide(fn.mul(tasks, fn.add("%worker", 1)), "%workers")
+    workers = fn.min("%workers", table_word(fn, words["table"], "limit", "i64"))
+    first = fn.divide(fn.mul(tasks, "%worker"), workers)
+    last = fn.min(fn.divide(fn.mul(tasks, fn.add("%worker", 1)), workers), tasks)
     with fn.loop(first, last) as task:
         phase(fn, words, str(task))
     fn.emit("ret void")
