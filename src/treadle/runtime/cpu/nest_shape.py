@@ -31,6 +31,8 @@ class Shape:
         parallel: the axis whose range is given by the caller; None: one unit of work.
         total: a reduction of everything, computed in chunks of its first axis.
         grain: the fewest units of `parallel` that are worth a thread.
+        rows: axes that are stored along and reduced over; their loops are inside all others,
+            because the reductions come before them.
     """
 
     vector: Axis | None
@@ -38,18 +40,21 @@ class Shape:
     parallel: Axis | None
     total: tuple[Reduce, ...]
     grain: int
+    rows: frozenset[Axis] = frozenset()
 
     def order(self, axes: Iterable[Axis], kernel: Kernel) -> list[Axis]:
         """Axes from the outermost loop to the innermost."""
         known = set(axes)
         outer = [a for a in kernel.axes if a in known and a is not self.vector]
+        outer.sort(key=lambda a: a in self.rows)
         return [*outer, self.vector] if self.vector in known else outer  # type: ignore[list-item]
 
 
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
     """The loops of a kernel for a target."""
     exprs = postorder([s.value for s in kernel.stores])
-    vector = _vector_axis(kernel, exprs)
+    rows = frozenset(_reduced(exprs)) & _stored(kernel)
+    vector = _vector_axis(kernel, exprs, rows)
     lanes = _lanes(kernel, exprs, target)
     total = _total(kernel, exprs)
     parallel = None if total else _parallel_axis(kernel, exprs, vector)
@@ -57,7 +62,7 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
         parallel = next((a for a in _outer_first(kernel, total[0], vector)), None)
         chunk = CHUNK
         return Shape(vector, lanes, parallel, total, max(1, 2 * WORK // chunk))
-    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel))
+    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel), rows)
 
 
 def _lanes(kernel: Kernel, exprs: list[Expr], target: Target) -> int:
@@ -89,15 +94,23 @@ def flat_stride(buffer: Buffer, index: tuple[Index, ...], axis: Axis) -> Dim | N
     return total
 
 
-def _vector_axis(kernel: Kernel, exprs: list[Expr]) -> Axis | None:
-    """The axis along which most memory is contiguous; stores count more than loads."""
+def _stored(kernel: Kernel) -> frozenset[Axis]:
+    return frozenset().union(*(s.axes for s in kernel.stores))
+
+
+def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Axis | None:
+    """The axis along which most memory is contiguous; stores count more than loads.
+
+    Where there are rows only they are the innermost loops of stores.
+    """
+    outer = _stored(kernel) - rows if rows else frozenset()
     best, best_score = None, 0.0
     places: list[tuple[Buffer, tuple[Index, ...], int]] = [
         (s.buffer, s.index, 3) for s in kernel.stores
     ]
     places += [(e.buffer, e.index, 2) for e in exprs if isinstance(e, Load)]
     for position, axis in enumerate(kernel.axes):
-        if isinstance(axis.extent, int) and axis.extent < 2:
+        if axis in outer or (isinstance(axis.extent, int) and axis.extent < 2):
             continue
         score = 1.0 + position / 100
         for buffer, index, weight in places:
