@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.kernel.ir import Affine, Axis, Expr, Index, Reduce, apply, as_index
+from treadle.kernel.ir import Affine, Axis, Expr, Index, Reduce, apply, as_index, index_axes
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import exp
 from treadle.ops.families import require_kinds
@@ -30,17 +30,17 @@ class Row(NamedTuple):
 
 
 def row_axis(call: LowerCall, index: Sequence[Index], axis: int, extent: Any) -> Axis:
-    """The output's own axis where it runs along the row, which then stays in cache; else a new one."""
+    """The output's own axis where it runs along the row, which then stays in cache; or a new one.
+
+    Only for the innermost axis: the loop over an outer one could not be inside the reduction.
+    """
     along = index[axis]
-    if isinstance(along, Affine) and along.offset == 0 and len(along.terms) == 1:
-        candidate, coefficient = along.terms[0]
-        alone = all(
-            candidate not in (i.axes if isinstance(i, Expr) else {a for a, _ in i.terms})
-            for k, i in enumerate(index)
-            if k != axis % len(index)
-        )
-        if coefficient == 1 and candidate.extent == extent and alone:
-            return candidate
+    if axis % len(index) == len(index) - 1 and isinstance(along, Affine) and along.offset == 0:
+        outer = {a for i in index[:-1] for a in index_axes(i)}
+        for candidate, coefficient in along.terms[:1]:
+            own = len(along.terms) == 1 and coefficient == 1 and candidate not in outer
+            if own and candidate.extent == extent:
+                return candidate
     return call.axis(extent)
 
 
@@ -136,6 +136,18 @@ def normal_axis(axis: Any, rank: int) -> int:
     return number + rank if number < 0 else number
 
 
+def along_last(op: Op, x: Tensor, axis: int) -> Tensor:
+    """`op` along any axis. Another than the last is moved there: its row pass needs the whole row
+    before the loop over the outputs, which an outer loop cannot give."""
+    if axis == x.ndim - 1 or not 0 <= axis < x.ndim:
+        return run(op, x, axis=axis)  # type: ignore[no-any-return]
+    from treadle.ops.shaping import transpose
+
+    order = [i for i in range(x.ndim) if i != axis]
+    moved = run(op, transpose(x, [*order, axis]), axis=x.ndim - 1)
+    return transpose(moved, [*range(axis), x.ndim - 1, *range(axis, x.ndim - 1)])
+
+
 def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """``exp(logits) / sum(exp(logits), axis)`` without overflow; the last axis by default.
 
@@ -144,10 +156,10 @@ def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Te
         TypeError: the dtype is not floating.
     """
     x = convert_to_tensor(logits)
-    return run(SOFTMAX, x, axis=normal_axis(axis, x.ndim))  # type: ignore[no-any-return]
+    return along_last(SOFTMAX, x, normal_axis(axis, x.ndim))
 
 
 def log_softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:
     """``log(softmax(logits))`` without underflow; the last axis by default."""
     x = convert_to_tensor(logits)
-    return run(LOG_SOFTMAX, x, axis=normal_axis(axis, x.ndim))  # type: ignore[no-any-return]
+    return along_last(LOG_SOFTMAX, x, normal_axis(axis, x.ndim))
