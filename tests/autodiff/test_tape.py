@@ -255,7 +255,7 @@ def test_tape_leaves_its_block_after_an_error():
     x = td.constant(1.0)
     tape = td.GradientTape()
     with pytest.raises(ZeroDivisionError), tape:
-        1 / 0  # noqa: B018
+        1 / 0
     with td.GradientTape() as other:
         other.watch(x)
         y = x * x
@@ -371,3 +371,11 @@ def test_symbolic_batch_dim():
         dx, dw = f(x, w)
         np.testing.assert_allclose(dx, 2 * x * w * w / x.size, rtol=1e-5)
         np.testing.assert_allclose(dw, (2 * x * x * w / x.size).sum(0), rtol=1e-5)
+
+
+def test_only_watched_tensors_have_gradients():
+    x, c = td.constant(2.0), td.constant(5.0)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = x * c
+    assert tape.gradient(y, [x, c])[1] is None

@@ -93,7 +93,7 @@ def _compare(
     tolerances: tuple[float, float, float],
 ) -> None:
     delta, rtol, atol = tolerances
-    single = _weighted(f)
+    single = _weighted(f, points)
 
     def gradients(*xs: Any) -> list[Any]:
         with GradientTape() as tape:
@@ -125,35 +125,39 @@ def _report(analytic: NDArray, numeric: NDArray, where: str, rtol: float, atol: 
         )
 
 
-def _weighted(f: Callable[..., Any]) -> Callable[..., Tensor]:
+def _weighted(f: Callable[..., Any], points: Sequence[Tensor]) -> Callable[..., Tensor]:
     """`f` as a function of one scalar: its results weighted with fixed, irregular numbers."""
+    weights = [_weights(np.asarray(y), i) for i, y in enumerate(_floating(f, points))]
+    if not weights:
+        raise ValueError("check_gradients: the function returns no floating point tensor")
 
     def single(*xs: Any) -> Tensor:
-        results = [convert_to_tensor(y) for y in nest.flatten(f(*xs)) if y is not None]
-        kept = [y for y in results if y.dtype.is_differentiable]
-        if not kept:
-            raise ValueError("check_gradients: the function returns no floating point tensor")
-        return add_n([reduce_sum(multiply(y, _weights(y, i))) for i, y in enumerate(kept)])
+        results = _floating(f, xs)
+        return add_n([reduce_sum(multiply(y, w)) for y, w in zip(results, weights, strict=True)])
 
     return single
 
 
-def _weights(y: Tensor, number: int) -> Tensor:
+def _floating(f: Callable[..., Any], xs: Sequence[Any]) -> list[Tensor]:
+    """The results of `f` that have gradients."""
+    results = [convert_to_tensor(y) for y in nest.flatten(f(*xs)) if y is not None]
+    return [y for y in results if y.dtype.is_differentiable]
+
+
+def _weights(y: NDArray, number: int) -> NDArray:
     """Irregular weights that depend on the position along each axis."""
-    total: NDArray = np.float64(0.7 + 0.31 * number)  # type: ignore[assignment]
-    for axis, size in enumerate(y.shape.as_list()):
-        if size is None:
-            continue
+    total: Any = np.float64(0.7 + 0.31 * number)
+    for axis, size in enumerate(y.shape):
         shape = [1] * y.ndim
         shape[axis] = size
         wave = np.cos(1.3 * np.arange(size) + 0.9 * axis + number)
         total = total + wave.reshape(shape)
-    return constant(np.asarray(total).astype(y.dtype.np_dtype))
+    return np.asarray(total).astype(y.dtype)
 
 
 def _weighted_gradients(f: Callable[..., Any], points: Sequence[Tensor]) -> Callable[..., Any]:
     """The gradients of `f` as a function of the same arguments."""
-    single = _weighted(f)
+    single = _weighted(f, points)
 
     def gradients(*xs: Any) -> list[Any]:
         chosen = [x for x in xs if x.dtype.is_differentiable]

@@ -44,6 +44,7 @@ from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import constant
 from treadle.ops.lists import LIST_GET, list_new, list_push, list_stack, list_unstack
 from treadle.ops.registry import OpCall, run, run_with_regions
+from treadle.ops.shaping import RESHAPE
 
 
 def while_gradient(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:
@@ -86,6 +87,9 @@ class _Loop:
         self.sources = sorted(forward & backward)
         self.carried = [i for i in self.sources if i < self.count]
         self.invariant = [i for i in self.sources if i >= self.count]
+        # The specs of carried results whose dims differ from one iteration to the next.
+        pairs = [(body.params[i].spec, body.results[i].spec) for i in self.carried]
+        self.changing = {after for before, after in pairs if after is not before}
         self.inputs: list[Any] = [self.builder.tensor_of(v) for v in self.node.inputs]
         grads = dict(enumerate(output_grads))
         self.seeds = [self._seed(call, grads.get(i), i) for i in self.carried]
@@ -120,7 +124,7 @@ class _Loop:
         of the invariants' gradients. Its results: the carried values, then the new gradients.
         """
         specs = [p.spec for p in self.body.params]
-        moving = [specs[i] for i in self.carried]
+        moving = [self.body.results[i].spec for i in self.carried]
         sums = [gradient_spec(self.body.params[i]) for i in self.invariant]
         effects: list[frozenset[Node]] = []
 
@@ -142,7 +146,9 @@ class _Loop:
         params = child.region.params
         unknown = params[len(specs) : len(specs) + len(moving) + len(sums)]
         free = [p for p in params if p not in set(params[: self.count]) | set(unknown)]
-        return Joint(child.region, self.count, unknown, free, captured_outside(child), effects[0])
+        mentioned = {s for spec in self.changing for s in spec.symbols()}
+        outer = captured_outside(child)
+        return Joint(child.region, self.count, unknown, free, outer, effects[0], mentioned)
 
 
 @dataclass
@@ -224,30 +230,46 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
     """Record the loop that runs back and return the gradients of the sources."""
     renamed = _local_symbols(loop, joint)
     sums = [zeros_for(loop.inputs[i]) for i in loop.invariant]
-    specs = [stacks.count.spec, *(substitute_spec(v.spec, renamed) for v in joint.unknown)]
+    inside = [substitute_spec(v.spec, renamed) for v in joint.unknown]
+    outside_specs = [
+        spec.with_dims(fresh_symbol() if dim_symbols(d) else d for d in spec.dims)
+        if v.spec in loop.changing
+        else spec
+        for v, spec in zip(joint.unknown, inside, strict=True)
+    ]
     invariant = joint.region.params[loop.count : len(loop.inputs)]
     outside = dict(zip(invariant, loop.inputs[loop.count :], strict=True))
 
     def step(k: Tensor, *gradients: Any) -> list[Tensor]:
         builder: Any = context.recorder
         index = run(SUBTRACT, k, constant(1, dtypes.int32))
-        mapping = dict(zip(joint.unknown, [g.value for g in gradients], strict=True))
+        mapping: dict[Value, Value] = {}
         for value in parts.free:
             if value in outside:
                 mapping[value] = builder.use(outside[value]).value
         for value, stack in stacks.by_value.items():
             mapping[value] = _load(stack, index, substitute_spec(value.spec, renamed))
+        for value, given, spec in zip(joint.unknown, gradients, inside, strict=True):
+            mapping[value] = _in_dims_of(given, spec)
         results = joint.region.results[loop.count :]
         return [index, *copy_into(builder, joint, parts.backward, results, mapping, renamed)]
 
     recorder: Any = context.recorder
     children = [
-        trace_in(recorder, fn, specs)
+        trace_in(recorder, fn, [stacks.count.spec, *outside_specs])
         for fn in (lambda k, *_: [run(GREATER, k, constant(0, dtypes.int32))], step)
     ]
     captured = recorder.align_captures(children)
     operands = [stacks.count, *loop.seeds, *sums, *captured]
     return list(run_with_regions(WHILE, operands, [c.region for c in children])[1:])
+
+
+def _in_dims_of(gradient: Any, spec: Spec) -> Value:
+    """The gradient of a result in the result's dims, which this iteration knows."""
+    if gradient.spec is not spec and not isinstance(spec, ListSpec):
+        gradient = run(RESHAPE, gradient, shape=spec.dims)
+    value: Value = gradient.value
+    return value
 
 
 def _load(stack: Any, index: Tensor, spec: Spec) -> Value:

@@ -6,7 +6,7 @@ backward part reads of the forward part is saved, or computed again where that i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +55,7 @@ class Joint:
         free: the parameters that the backward part can read without saving.
         captured: the parameters that stand for outer tensors, with those.
         forward_effects: the nodes with effects that belong to the forward part.
+        mentioned: symbolic dims that the backward part needs to know in any case.
     """
 
     region: Region
@@ -63,6 +64,7 @@ class Joint:
     free: Sequence[Value]
     captured: Mapping[Value, Any] = field(default_factory=dict)
     forward_effects: frozenset[Node] = frozenset()
+    mentioned: Set[str] = frozenset()
 
 
 def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
@@ -117,10 +119,12 @@ def _binders(
     joint: Joint, backward: Sequence[Node], forward: Sequence[Node], saved: Sequence[Value]
 ) -> list[Value]:
     """Values to save because the backward part mentions a symbolic dim that only they tell."""
-    wanted = _unknown_symbols(backward, {s for v in saved for s in v.spec.symbols()})
+    told = {name for v in saved for d in v.spec.dims if (name := symbol_name(d)) is not None}
+    wanted = (_unknown_symbols(backward, told) | joint.mentioned) - told
     if not wanted:
         return []
-    given = {s for v in [*joint.free, *joint.unknown] for s in v.spec.symbols()}
+    given = {s for v in joint.free for s in v.spec.symbols()}
+    given |= {s for v in joint.unknown for s in v.spec.symbols()} - joint.mentioned
     smallest: dict[str, Value] = {}
     for value in [*joint.region.params, *(v for n in forward for v in n.outputs)]:
         for dim in value.spec.dims if isinstance(value.spec, TensorSpec) else ():

@@ -97,11 +97,12 @@ class GradientTape:
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one operation if it depends on something watched. Called by `ops.registry.run`."""
         watched = self._watched
-        for x in inputs:
-            if id(x) in watched:
-                break
-        else:
-            if not (op is READ or op.tags) or not self._reads_watched(inputs):
+        found = (op is READ or op.tags) and self._reads_watched(inputs)
+        if not found:
+            for x in inputs:
+                if id(x) in watched:
+                    break
+            else:
                 return
         if op.gradient is None:
             return
@@ -263,7 +264,10 @@ class GradientTape:
             self._entries = []
         else:
             entries = list(entries)  # a persistent tape may record its own gradients
-        return backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], sources)
+        watched = [s for s in sources if key(s) in self._watched]
+        found = backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], watched)
+        by_source = {key(s): g for s, g in zip(watched, found, strict=True)}
+        return [by_source.get(key(s)) for s in sources]
 
     def jacobian(
         self,

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from treadle.core.shapes import symbol_name
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.rewrite import keep_outputs, keep_params
+from treadle.graph.rewrite import attr_symbols, keep_outputs, keep_params
 
 
 def eliminate_dead_code(graph: Graph) -> bool:
@@ -17,30 +18,56 @@ def eliminate_dead_code(graph: Graph) -> bool:
     return _clean(graph)
 
 
-def _clean(region: Region) -> bool:
+def _clean(region: Region, outer: frozenset[str] = frozenset()) -> bool:
+    """Clean a region; `outer` are the symbols that are known where it stands."""
     live: set[Value] = set(region.results)
     kept: list[Node] = []
     changed = False
+    known, binders = _binders(region, outer)
+    needed: set[str] = set()  # symbols that the kept nodes mention
     for node in reversed(region.nodes):
-        if not node.has_effect and not any(v in live for v in node.outputs):
+        used = node.has_effect or any(v in live for v in node.outputs)
+        if not used and not (node in binders and binders[node] & needed):
             changed = True
             continue
         if node.regions:
-            changed |= _clean_structured(node, live)
+            changed |= _clean_structured(node, live, known)
         live.update(node.inputs)
+        needed |= _mentioned(node)
         kept.append(node)
     region.nodes = kept[::-1]
     return changed
 
 
-def _clean_structured(node: Node, live: set[Value]) -> bool:
+def _binders(region: Region, outer: frozenset[str]) -> tuple[frozenset[str], dict[Node, set[str]]]:
+    """All symbols known in the region, and the nodes whose results tell new ones first."""
+    known = set(outer).union(*(p.spec.symbols() for p in region.params))
+    binders: dict[Node, set[str]] = {}
+    for node in region.nodes:
+        dims = (d for v in node.outputs for d in v.spec.dims)
+        new = {name for d in dims if (name := symbol_name(d)) is not None} - known
+        if new:
+            binders[node] = new
+            known |= new
+    return frozenset(known), binders
+
+
+def _mentioned(node: Node) -> set[str]:
+    """The symbols in the attributes of a node and of those in its regions."""
+    found = attr_symbols(node.attrs)
+    for region in node.regions:
+        found.update(*(attr_symbols(inner.attrs) for inner in region.walk()))
+    return found
+
+
+def _clean_structured(node: Node, live: set[Value], known: frozenset[str]) -> bool:
     changed = False
     if node.op.name == "cond":
         changed |= _trim_cond_results(node, live)
     elif node.op.name == "while":
-        changed |= _trim_loop_variables(node, live)
+        changed |= _trim_loop_variables(node, live, known)
     for region in node.regions:
-        changed |= _clean(region)
+        changed |= _clean(region, known)
     if node.op.name in ("cond", "while"):
         changed |= _trim_operands(node)
     return changed
@@ -56,7 +83,7 @@ def _trim_cond_results(node: Node, live: set[Value]) -> bool:
     return True
 
 
-def _trim_loop_variables(node: Node, live: set[Value]) -> bool:
+def _trim_loop_variables(node: Node, live: set[Value], known: frozenset[str]) -> bool:
     """Drop loop variables that neither the outputs, the condition nor an effect needs."""
     condition, body = node.regions
     count = len(body.results)
@@ -75,14 +102,16 @@ def _trim_loop_variables(node: Node, live: set[Value]) -> bool:
     node.inputs = [node.inputs[i] for i in keep]
     keep_outputs(node, carried)
     body.results = [body.results[i] for i in carried]
-    _drop_nodes_of_lost_params(node.regions, keep)
+    _drop_nodes_of_lost_params(node.regions, keep, known)
     return True
 
 
-def _drop_nodes_of_lost_params(regions: Sequence[Region], keep: Sequence[int]) -> None:
+def _drop_nodes_of_lost_params(
+    regions: Sequence[Region], keep: Sequence[int], known: frozenset[str]
+) -> None:
     """Remove the parameters not in `keep`, and first the dead nodes that read them."""
     for region in regions:
-        _clean(region)
+        _clean(region, known)
         keep_params(region, keep)
 
 
