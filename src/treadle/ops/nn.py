@@ -71,14 +71,14 @@ def batch_normalization(
     name: str | None = None,
 ) -> Tensor:
     """``scale * (x - mean) / sqrt(variance + epsilon) + offset``; scale and offset may be None."""
-    x = convert_to_tensor(x)
+    value: Tensor = convert_to_tensor(x)
     factor = rsqrt(convert_to_tensor(variance) + variance_epsilon)
     if scale is not None:
         factor = factor * scale
     shift = -(convert_to_tensor(mean) * factor)
     if offset is not None:
         shift = shift + offset
-    return x * cast(factor, x.dtype) + cast(shift, x.dtype)
+    return value * cast(factor, value.dtype) + cast(shift, value.dtype)
 
 
 def dropout(
@@ -96,23 +96,23 @@ def dropout(
     Raises:
         ValueError: a rate outside [0, 1), or `x` not floating.
     """
-    x = convert_to_tensor(x)
-    if not x.dtype.is_floating:
-        raise ValueError(f"dropout: x must be floating, got {x.dtype.name}{at(user_origin())}")
+    value: Tensor = convert_to_tensor(x)
+    if not value.dtype.is_floating:
+        raise ValueError(f"dropout: x must be floating, got {value.dtype.name}{at(user_origin())}")
     if not is_symbolic(rate):
         rate = float(rate)
         if not 0 <= rate < 1:
             raise ValueError(f"dropout: rate must be in [0, 1), got {rate}{at(user_origin())}")
         if rate == 0:
-            return x
-    dims = x.dims
+            return value
+    dims = value.dims
     if noise_shape is not None:
         given = list(noise_shape) if isinstance(noise_shape, list | tuple) else noise_shape
         if isinstance(given, list):
             given = [dims[i] if d is None else d for i, d in enumerate(given)]
         dims = random_dims(given)
-    keep = uniform(dims, seed=seed, dtype=x.dtype) >= rate
-    return where(keep, x * (1 / (1 - rate)), convert_to_tensor(0, x.dtype))
+    keep = uniform(dims, seed=seed, dtype=value.dtype) >= rate
+    return where(keep, value * (1 / (1 - rate)), convert_to_tensor(0, value.dtype))
 
 
 def embedding_lookup(
@@ -124,15 +124,16 @@ def embedding_lookup(
         return rows
     axes = list(range(convert_to_tensor(ids).ndim, rows.ndim))
     norm = reduce_sum(square(rows), axes, keepdims=True)
-    return rows * (max_norm * rsqrt(maximum(norm, max_norm * max_norm)))
+    scale: Tensor = max_norm * rsqrt(maximum(norm, max_norm * max_norm))
+    return rows * scale
 
 
 def l2_normalize(
     x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
 ) -> Tensor:
     """``x / sqrt(max(sum(x ** 2, axis), epsilon))``."""
-    x = convert_to_tensor(x)
-    return x * rsqrt(maximum(reduce_sum(square(x), axis, keepdims=True), epsilon))
+    value: Tensor = convert_to_tensor(x)
+    return value * rsqrt(maximum(reduce_sum(square(value), axis, keepdims=True), epsilon))
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
@@ -147,7 +148,8 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
     p, t = convert_to_tensor(predictions), convert_to_tensor(targets)
     own = gather(p, t[:, None], axis=1, batch_dims=1)
     higher = reduce_sum(cast(p > own, dtypes.int32), -1)
-    return (higher < k) & is_finite(own[:, 0])
+    inside: Tensor = (higher < k) & is_finite(own[:, 0])
+    return inside
 
 
 def weighted_cross_entropy_with_logits(
@@ -156,7 +158,8 @@ def weighted_cross_entropy_with_logits(
     """Sigmoid cross-entropy with the positive term multiplied by `pos_weight`."""
     x = convert_to_tensor(logits)
     z = convert_to_tensor(labels, dtype_hint=x.dtype)
-    return (1 - z) * x + (1 + (pos_weight - 1) * z) * softplus(-x)
+    loss: Tensor = (1 - z) * x + (1 + (pos_weight - 1) * z) * softplus(-x)
+    return loss
 
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:

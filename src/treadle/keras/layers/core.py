@@ -239,7 +239,10 @@ class Dropout(Layer):
         if self.rate == 0:
             return inputs  # type: ignore[no-any-return]
         if isinstance(training, td.Tensor):
-            return td.cond(training, lambda: self._dropped(inputs), lambda: td.identity(inputs))
+            chosen: td.Tensor = td.cond(
+                training, lambda: self._dropped(inputs), lambda: td.identity(inputs)
+            )
+            return chosen
         return self._dropped(inputs) if training else inputs
 
     def _dropped(self, inputs: td.Tensor) -> td.Tensor:

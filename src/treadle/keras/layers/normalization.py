@@ -61,9 +61,10 @@ class BatchNormalization(Layer):
 
     def call(self, inputs: Any, training: Any = False) -> td.Tensor:
         if isinstance(training, td.Tensor):
-            return td.cond(
+            chosen: td.Tensor = td.cond(
                 training, lambda: self._by_batch(inputs), lambda: self._by_statistics(inputs)
             )
+            return chosen
         # Frozen layers run in inference mode, as in Keras.
         return (
             self._by_batch(inputs) if training and self.trainable else self._by_statistics(inputs)
