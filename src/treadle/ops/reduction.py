@@ -13,7 +13,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.kernel.ir import Axis, Expr, Index, Reduce, apply, as_index, cast
+from treadle.kernel.ir import Axis, Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
@@ -36,17 +36,22 @@ def reduction_infer(kinds: str) -> Callable[..., TensorSpec]:
 def reduced_index(
     call: LowerCall, index: Sequence[Index], axes: Sequence[int], keepdims: bool
 ) -> tuple[tuple[Axis, ...], list[Index]]:
-    """The new axes that are reduced over, and the input's index in terms of them."""
-    kept, over, full = list(index), [], []
+    """The new axes that are reduced over, and the input's index in terms of them.
+
+    A dim of 1 needs no axis: reducing it changes nothing.
+    """
+    kept = list(index)
+    over: list[Axis] = []
+    full: list[Any] = []
     for position, dim in enumerate(call.specs[0].dims):
-        if position in axes:
-            axis = call.axis(dim)
-            over.append(axis)
-            full.append(as_index(axis))
-            if keepdims:
-                kept.pop(0)
+        own = kept.pop(0) if keepdims or position not in axes else None
+        if position not in axes:
+            full.append(own)
+        elif dim == 1:
+            full.append(as_index(0))
         else:
-            full.append(kept.pop(0))
+            over.append(call.axis(dim))
+            full.append(as_index(over[-1]))
     return tuple(over), full
 
 
@@ -295,6 +300,8 @@ def _eager_position(fn: Callable[..., Any]) -> Callable[..., NDArray]:
 def _lower_position(kind: str) -> Compute:
     def rule(call: LowerCall, index: Sequence[Index]) -> Expr:
         over, full = reduced_index(call, index, (call.attrs["axis"],), False)
+        if not over:
+            return const(0, call.out.dtype)
         value = call.inputs[0](full)
         value = cast(value, dtypes.uint8) if value.dtype.is_bool else value
         return Reduce(kind, over, value, call.out.dtype)

@@ -93,8 +93,9 @@ def _wanted(node: Node) -> Kind | None:
     if "checks_bounds" in node.op.tags:
         return _positions(node)
     if "checks_bounds_nd" in node.op.tags:
-        sizes = node.inputs[0].spec.dims
-        return "row", 1, sizes[: node.inputs[1].spec.dims[-1]]  # type: ignore[misc]
+        depth = node.inputs[1].spec.dims[-1]
+        assert isinstance(depth, int)
+        return "row", 1, node.inputs[0].spec.dims[:depth]
     return None
 
 

@@ -114,6 +114,8 @@ class _Call:
         self._axes = iter(build.axes_of(node))
 
     def axis(self, extent: Dim) -> Axis:
+        if extent == 1:  # no placement has an axis for it
+            return self.build.new_axis(extent)
         return next(self._axes, None) or self.build.new_axis(extent)
 
 
