@@ -10,7 +10,7 @@ import time
 
 import numpy as np
 import pytest
-from harness import inputs, native, trace, trace_like
+from tests.runtime.harness import inputs, native, trace, trace_like
 
 import treadle as td
 from treadle.core.spec import TensorSpec

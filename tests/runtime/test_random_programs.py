@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness import both, captures, native, trace
+from tests.runtime.harness import both, captures, native, trace
 
 import treadle as td
 from treadle.core.spec import TensorSpec
