@@ -12,13 +12,16 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.context import recording, taping
 from treadle.core.list_value import ListValue
+from treadle.core.origin import at
 from treadle.core.shapes import Dim, substitute
-from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.schedule.state import handles_touched, touches_everything
-from treadle.runtime.schedule.steps import Callback, Launch
+from treadle.runtime.schedule.steps import (
+    Callback, Deliver, Guard, Launch, ListStep, Operand,
+)  # fmt: skip
 from treadle.runtime.scope import Scope
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
@@ -31,6 +34,8 @@ class _Call(threading.local):
         self.failure: BaseException | None = None
         self.lists: list[dict[int, ListValue]] = []
         self.arguments: list[Sequence[Any]] = []
+        self.delivered: list[dict[int, Any]] = []
+        self.kept: list[list[Any]] = []  # arrays made by callbacks
 
 
 class Callbacks:
@@ -45,7 +50,7 @@ class Callbacks:
     """
 
     def __init__(
-        self, steps: Sequence[Callback | Launch], symbols: Sequence[str], first_symbol: int,
+        self, steps: Sequence[Any], symbols: Sequence[str], first_symbol: int,
         handles: Mapping[Value, int], graph: Graph, written: Sequence[int],
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
@@ -63,13 +68,19 @@ class Callbacks:
         return failure or RuntimeError("the program failed without a reason")
 
     def enter(self, arguments: Sequence[Any]) -> None:
-        """A call of a program with lists, or with variables as arguments, begins."""
+        """A call begins, of a program with lists, sizes that it finds out, or variables as
+        arguments."""
         self.local.lists.append({})
+        self.local.delivered.append({})
+        self.local.kept.append([])
         self.local.arguments.append(arguments)
 
-    def leave(self) -> None:
+    def leave(self) -> dict[int, Any]:
+        """The call is over; gives the results that were delivered."""
         self.local.lists.pop()
         self.local.arguments.pop()
+        self.local.kept.pop()
+        return self.local.delivered.pop()
 
     def _variable(self, number: int) -> Variable:
         if number < len(self.graph.params) - len(self.graph.captures):
@@ -79,7 +90,13 @@ class Callbacks:
     def _call(self, number: int, words: int, frame: int) -> int:
         try:
             step = self.steps[number]
-            if isinstance(step, Launch):
+            if isinstance(step, ListStep):
+                self._outside(step, words)
+            elif isinstance(step, Guard):
+                self._differ(step, words)
+            elif isinstance(step, Deliver):
+                self._deliver(step, words)
+            elif isinstance(step, Launch):
                 self._kernel(step, words, frame)
             else:
                 self._run(step, words, frame)
@@ -91,7 +108,7 @@ class Callbacks:
     def _run(self, step: Callback, words: int, frame: int) -> None:
         from treadle.runtime import interpreter
 
-        count = len(step.inputs) + len(step.outputs)
+        count = callback_words(step)
         values = (ctypes.c_int64 * count).from_address(words) if count else []
         scope = Scope(self._symbols(frame))
         node = step.node
@@ -106,11 +123,37 @@ class Callbacks:
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"
             )
-        for i, (operand, result) in enumerate(zip(step.outputs, outputs, strict=True)):
-            self._output(operand.value.spec, values, len(step.inputs) + i, result)
+        position = len(step.inputs)
+        for operand, result in zip(step.outputs, outputs, strict=True):
+            self._output(operand, values, position, result)
+            position += output_words(operand)
         if touches_everything(node) or any(w for _, w in handles_touched(node)):
             for number in self.written:
                 self._variable(number).make_writable()
+
+    def _outside(self, step: ListStep, words: int) -> None:
+        """A list was used at a position that it does not have."""
+        position, length = (ctypes.c_int64 * 2).from_address(words)
+        raise errors.OutOfRangeError(
+            None, step.node.op,
+            f"{step.node.op.name}: index {position} is out of range for a list of {length} "
+            f"elements{at(step.node.origin)}",
+        )  # fmt: skip
+
+    def _differ(self, step: Guard, words: int) -> None:
+        a, b = (ctypes.c_int64 * 2).from_address(words)
+        raise errors.InvalidArgumentError(
+            None, step.node.op,
+            f"{step.node.op.name}: sizes {a} and {b} of the operands differ; sizes that only the "
+            f"running program knows are not broadcast{at(step.node.origin)}",
+        )  # fmt: skip
+
+    def _deliver(self, step: Deliver, words: int) -> None:
+        """Copy a result out of the program's memory."""
+        spec = step.source.value.spec
+        values = (ctypes.c_int64 * (1 + spec.rank)).from_address(words)
+        array = array_at(values[0], spec.dtype.np_dtype, tuple(values[1:]))
+        self.local.delivered[-1][step.number] = array.copy()
 
     def _kernel(self, step: Launch, words: int, frame: int) -> None:
         """Evaluate a kernel that has no native form."""
@@ -145,13 +188,30 @@ class Callbacks:
         array = array_at(word, spec.dtype.np_dtype, _shape(spec.dims, scope))
         return array.copy() if keep else array
 
-    def _output(self, spec: Spec, values: Any, position: int, result: Any) -> None:
-        if isinstance(spec, ListSpec):
+    def _output(self, operand: Operand, values: Any, position: int, result: Any) -> None:
+        spec = operand.value.spec
+        if operand.place is not None and operand.place.kind == "late":
+            kept = np.array(result, order="C")
+            self.local.kept[-1].append(kept)
+            values[position] = kept.ctypes.data
+            values[position + 1 : position + 1 + kept.ndim] = list(kept.shape)
+        elif isinstance(spec, ListSpec):
             lists = self.local.lists[-1]
             values[position] = len(lists)
             lists[len(lists)] = result
         else:
             array_at(values[position], spec.dtype.np_dtype, result.shape)[...] = result
+
+
+def output_words(operand: Operand) -> int:
+    """How many words a callback uses for an output: its address or handle; where the program
+    does not know the size, the callback gives address and dims."""
+    late = operand.place is not None and operand.place.kind == "late"
+    return 1 + operand.value.spec.rank if late else 1
+
+
+def callback_words(step: Callback) -> int:
+    return len(step.inputs) + sum(map(output_words, step.outputs))
 
 
 def captured_variable(graph: Graph, number: int) -> Variable:

@@ -114,13 +114,14 @@ class NativeExecutable(Executable):
         """A function written for this program: makes the results, calls, looks at the status."""
         signature = self.program.signature
         names = [f"a{i}" for i in range(len(self.graph.params))]
-        outputs = [f"o{i}" for i in range(signature.outputs)]
+        outputs = [f"o{i}" for i in signature.outputs]
         scope: dict[str, Any] = {
             "empty": np.empty, "call": self.call, "failed": self._failed,
         }  # fmt: skip
         body = [f"{', '.join(names)}, = arrays"] if names else []
         body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
-        for name, spec in zip(outputs, self.output_specs, strict=True):
+        for name, number in zip(outputs, signature.outputs, strict=True):
+            spec = self.output_specs[number]
             scope[f"d_{name}"] = spec.dtype.np_dtype
             body.append(f"{name} = empty({_shape_source(spec)}, d_{name})")
         passed = [f"a{i}" for i in (*signature.arguments, *signature.cells)] + outputs
@@ -128,14 +129,19 @@ class NativeExecutable(Executable):
         body += self._around(call, scope, names)
         body.append("if status is not None:")
         body.append(f"    return failed(status, arrays, [{', '.join(passed)}], {len(outputs)})")
-        body.append(f"return [{', '.join(outputs)}]")
+        results = [
+            f"o{i}" if i in signature.outputs else f"found[{i}]"
+            for i in range(len(self.output_specs))
+        ]
+        body.append(f"return [{', '.join(results)}]")
         source = "def run(arrays):\n" + "\n".join(f"    {line}" for line in body)
         exec(compile(source, f"<treadle run of {self.graph.name}>", "exec"), scope)
         run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
         return run
 
     def _used_symbols(self) -> list[Any]:
-        used = set().union(*(s.symbols() for s in self.output_specs))
+        specs = [self.output_specs[n] for n in self.program.signature.outputs]
+        used = set().union(*(s.symbols() for s in specs))
         return [s for s in self.program.signature.symbols if s.name in used]
 
     def _around(self, call: str, scope: dict[str, Any], names: list[str]) -> list[str]:
@@ -148,20 +154,23 @@ class NativeExecutable(Executable):
             return [*lines, call]
         assert self.program.callbacks is not None
         scope["enter"], scope["leave"] = self.program.callbacks.enter, self.program.callbacks.leave
-        return [*lines, "enter(arrays)", "try:", f"    {call}", "finally:", "    leave()"]
+        return [*lines, "enter(arrays)", "try:", f"    {call}", "finally:", "    found = leave()"]
 
     def _failed(
         self, status: int | None, arrays: Sequence[Any], passed: list[Any], outputs: int
     ) -> list[Any]:
         """What to do about a status other than success."""
+        found: dict[int, Any] = {}
         for _ in range(_ATTEMPTS):
             if status != NOT_WRITABLE:
                 break
             for number in self.program.written:
                 arrays[number].make_writable()
-            status = self._again(arrays, passed)
+            status, found = self._again(arrays, passed)
         if status is None:
-            return passed[len(passed) - outputs :]
+            made = iter(passed[len(passed) - outputs :])
+            numbers = range(len(self.output_specs))
+            return [found[n] if n in found else next(made) for n in numbers]
         if status == NO_ARRAY:  # NumPy scalars, subclasses of ndarray
             plain = [a if isinstance(a, Variable) else np.array(a, order="C") for a in arrays]
             return self.run(plain)
@@ -175,15 +184,19 @@ class NativeExecutable(Executable):
             raise MemoryError(f"{self.graph.name}: no memory for the workspace")
         raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
 
-    def _again(self, arrays: Sequence[Any], passed: list[Any]) -> int | None:
+    def _again(
+        self, arrays: Sequence[Any], passed: list[Any]
+    ) -> tuple[int | None, dict[int, Any]]:
+        """Call once more; gives the status and the delivered results."""
         callbacks = self.program.callbacks
         if not self.program.needs_frame or callbacks is None:
-            return self.call(*passed)  # type: ignore[no-any-return]
+            return self.call(*passed), {}
         callbacks.enter(arrays)
         try:
-            return self.call(*passed)  # type: ignore[no-any-return]
+            status = self.call(*passed)
         finally:
-            callbacks.leave()
+            found = callbacks.leave()
+        return status, found
 
 
 class _MethodDef(ctypes.Structure):

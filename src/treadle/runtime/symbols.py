@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Region, Value
+from treadle.graph.ir import Node, Region, Value
 
 
 @dataclass(frozen=True)
@@ -52,22 +52,23 @@ def unknown_symbols(values: Sequence[Value], known: set[str]) -> set[str]:
 def broadcast_guards(region: Region) -> Iterator[tuple[Dim, Dim]]:
     """Pairs of dims that some elementwise op takes to be equal because its shape rule could not
     tell: the program must check them (NumPy would stretch a dim of 1)."""
-    seen: set[tuple[Dim, Dim]] = set()
-    for node in region.walk():
-        if not node.outputs:
-            continue
+    return iter(dict.fromkeys(pair for node in region.walk() for pair in guarded_dims(node)))
+
+
+def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
+    """The pairs of `broadcast_guards` for one node."""
+    if node.outputs and _aligned(node):
         out = node.outputs[0].spec.dims
         for value in node.inputs:
-            dims = value.spec.dims
-            for a, b in zip(reversed(dims), reversed(out), strict=False):
-                if a != b and a != 1 and _aligned(node) and (a, b) not in seen:
-                    seen.add((a, b))
+            for a, b in zip(reversed(value.spec.dims), reversed(out), strict=False):
+                if a != b and a != 1:
                     yield a, b
 
 
-def _aligned(node: object) -> bool:
+def _aligned(node: Node) -> bool:
+    """Whether the inputs are broadcast to the output."""
     from treadle.runtime.fusion.roles import Role, kind_of, role_of
 
-    role = role_of(node)  # type: ignore[arg-type]
-    elementwise = kind_of(node) == "elementwise" or node.op.name == "broadcast_to"  # type: ignore[arg-type, attr-defined]
-    return role in (Role.ARRAY, Role.VIEW) and elementwise and not node.op.name.startswith("random_")  # type: ignore[attr-defined]
+    elementwise = kind_of(node) == "elementwise" or node.op.name == "broadcast_to"
+    drawn = node.op.name.startswith("random_")
+    return elementwise and not drawn and role_of(node) in (Role.ARRAY, Role.VIEW)

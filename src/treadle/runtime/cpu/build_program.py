@@ -46,6 +46,7 @@ def build_program(
     emitter = Emitter(
         host(), workers(), block, plan, signature, list(broadcast_guards(work)), written, releases
     )
+    emitter.native_lists = builder.native_lists
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text)
     has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
@@ -59,7 +60,7 @@ def build_program(
     program = Program(
         signature, emitter.table, 0 if layout() is None or signature.cells else loaded.address("entry"),
         loaded.address("run"), _Words(graph, builder, callbacks, has_library), callbacks, written, releases,
-        callbacks is not None and (_uses_lists(work) or bool(signature.cells)),
+        callbacks is not None and ((_uses_lists(work) and not builder.native_lists) or bool(builder.late) or bool(signature.cells)),
         {
             "schedule": lambda: schedule_text(block, plan),
             "kernels": lambda: kernels_text(block),
@@ -109,7 +110,8 @@ def _signature(work: Graph, builder: Builder) -> Signature:
     cells = [
         i for i, p in enumerate(work.params[:first_capture]) if isinstance(p.spec, ResourceSpec)
     ]
-    return Signature(arrays, cells, len(work.results), symbol_sources(work.params))
+    outputs = [n for n in range(len(work.results)) if n not in builder.delivered]
+    return Signature(arrays, cells, outputs, symbol_sources(work.params))
 
 
 def _written(region: Region, builder: Builder) -> set[int]:

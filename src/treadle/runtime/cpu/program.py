@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, dim_symbols
 from treadle.graph.ir import Value
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.elements import Elements, stored_type
@@ -17,7 +17,7 @@ from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
-from treadle.runtime.symbols import SymbolSource
+from treadle.runtime.symbols import SymbolSource, plain_symbol
 
 # What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
 # exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
@@ -32,19 +32,19 @@ class Signature:
     Attributes:
         arguments: numbers of the array parameters, in frame order.
         cells: numbers of the variables that are passed at the call.
-        outputs: how many result arrays.
+        outputs: numbers of the results that the caller makes room for; the others are delivered.
         symbols: where the symbolic dims come from.
     """
 
     arguments: list[int]
     cells: list[int]
-    outputs: int
+    outputs: list[int]
     symbols: list[SymbolSource] = field(default_factory=list)
 
     @property
     def words(self) -> int:
         """Words of a frame: addresses of arguments, cells and outputs, then the symbols."""
-        return len(self.arguments) + len(self.cells) + self.outputs + len(self.symbols)
+        return len(self.arguments) + len(self.cells) + len(self.outputs) + len(self.symbols)
 
 
 class Emitter:
@@ -60,8 +60,10 @@ class Emitter:
         self.elements = Elements(self.fn, 0)
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
-        self.guards, self.written = guards, written
+        self.guards = [g for g in guards if self._on_entry(g)]
+        self.written = written
         self.releases = releases
+        self.native_lists = False
         self.registers: dict[Value, str] = {}
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}
@@ -72,6 +74,10 @@ class Emitter:
         self.callbacks: list[Step] = []
         self.scratch_words = 0
 
+    def _on_entry(self, guard: tuple[Dim, Dim]) -> bool:
+        known = {s.name for s in self.signature.symbols}
+        return all(dim_symbols(d) <= known for d in guard)
+
     # ---- the function as a whole
     def emit(self, steps: Callable[[Emitter, Block], None], layout: Layout | None) -> str:
         """The text of the program's module."""
@@ -79,6 +85,10 @@ class Emitter:
         self.status = fn.alloca("i64, align 8")
         self.record = fn.alloca(f"[{RECORD_WORDS} x i64], align 8")
         fn.emit(f"store i64 {DONE}, ptr {self.status}")
+        self.chain = fn.alloca("ptr, align 8")
+        fn.emit(f"store ptr null, ptr {self.chain}")
+        self.late = fn.alloca("ptr, align 8")
+        fn.emit(f"store ptr null, ptr {self.late}")
         self._read_frame()
         self._check_shapes()
         self._check_writable()
@@ -91,6 +101,10 @@ class Emitter:
         if self.releases:
             self._take_gil()
         self._give_workspace()
+        if "lists" in self.module.functions:
+            fn.emit(f"call void @free_lists(ptr %state, ptr {self.chain})")
+        if "late" in self.module.functions:
+            fn.emit(f"call void @late_free(ptr %state, ptr {self.late}, ptr null)")
         fn.emit(f"ret i64 {fn.value(f'load i64, ptr {self.status}')}")
         fn.define("run", "i64 @{}(ptr %state, ptr %frame)")
         if any(isinstance(s, Loop) for s in all_steps(self.block)):
@@ -126,7 +140,7 @@ class Emitter:
         position = 0
         for kind, numbers in (
             ("argument", signature.arguments), ("cell", signature.cells),
-            ("output", range(signature.outputs)),
+            ("output", signature.outputs),
         ):  # fmt: skip
             for number in numbers:
                 self.frame_words[kind, number] = fn.load_word("%frame", position, "ptr")
@@ -138,6 +152,13 @@ class Emitter:
     @property
     def frame_words(self) -> dict[tuple[str, int], str]:
         return self.__dict__.setdefault("_frame_words", {})
+
+    def define_symbols(self, dims: Sequence[Dim], values: Sequence[str]) -> None:
+        """Dims that are symbols without a value yet get one."""
+        for dim, value in zip(dims, values, strict=True):
+            name = plain_symbol(dim)
+            if name is not None:
+                self.symbols.setdefault(name, value)
 
     def dim(self, dim: Dim) -> Word:
         return self.fn.dim(dim, self.symbols.__getitem__)
@@ -215,7 +236,7 @@ class Emitter:
         if signature.cells:
             return
         fn = Function(self.module)
-        count = len(signature.arguments) + signature.outputs
+        count = len(signature.arguments) + len(signature.outputs)
         frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
         state = _field(fn, "%self", layout.data)
         arrays = [fn.load_word("%objects", i, "ptr") for i in range(count)]
@@ -255,12 +276,23 @@ class Emitter:
             return self.state_word("constant", place.number)
         if place.kind == "variable":
             return self.fn.value(f"load ptr, ptr {self.cell(place.number)}")
+        if place.kind == "late":
+            return self._allocate(place)
         offset: Word = (
             self.plan.offsets[place]
             if place in self.plan.offsets
             else self.slot_offsets[self.plan.slots[place]]
         )
         return self.fn.offset(self.workspace, offset, "i8")
+
+    def _allocate(self, place: Place) -> str:
+        """Memory for an array whose size has just become known; freed when the call ends, or the
+        iteration of the loop around it."""
+        self.module.define("late", _LATE)
+        size = self.dim(place.bytes)
+        pointer = self.fn.value(f"call ptr @late_alloc(ptr %state, ptr {self.late}, i64 {size})")
+        self.pointers[place] = pointer
+        return pointer
 
     def slot(self, value: Value) -> str:
         """Memory for a rank-0 value."""
@@ -366,6 +398,48 @@ drop:
   call void %free(ptr %other)
   br label %done
 done:
+  ret void
+}}
+"""
+
+_LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
+entry:
+  %padded = add i64 %size, {3 * ALIGNMENT - 1}
+  %total = and i64 %padded, {-ALIGNMENT}
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %p = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %out, label %good
+out:
+  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
+  %abort = load ptr, ptr %abortp
+  call void %abort()
+  unreachable
+good:
+  %before = load ptr, ptr %chain
+  store ptr %before, ptr %p
+  store ptr %p, ptr %chain
+  %q = getelementptr i8, ptr %p, i64 {ALIGNMENT}
+  ret ptr %q
+}}
+
+define internal void @late_free(ptr %state, ptr %chain, ptr %until) noinline #0 {{
+entry:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  %first = load ptr, ptr %chain
+  br label %next
+next:
+  %p = phi ptr [%first, %entry], [%after, %one]
+  %end = icmp eq ptr %p, %until
+  br i1 %end, label %done, label %one
+one:
+  %after = load ptr, ptr %p
+  call void %free(ptr %p)
+  br label %next
+done:
+  store ptr %until, ptr %chain
   ret void
 }}
 """

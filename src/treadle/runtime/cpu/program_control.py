@@ -6,13 +6,17 @@ from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
 from treadle.runtime.cpu.program import INTERRUPTED, Emitter
+from treadle.runtime.cpu.program_lists import copied, element_bytes
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
-from treadle.runtime.schedule.steps import Branch, Carried, Loop, Operand
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand
 
 
-def value_type(value: Value) -> str:
+def value_type(emitter: Emitter, value: Value) -> str:
     """The LLVM type of a register: lists are handles."""
-    return "i64" if isinstance(value.spec, ListSpec) else compute_type(value.spec.dtype)
+    if isinstance(value.spec, ListSpec):
+        return "ptr" if emitter.native_lists else "i64"
+    return compute_type(value.spec.dtype)
 
 
 def emit_branch(emitter: Emitter, step: Branch) -> None:
@@ -20,6 +24,9 @@ def emit_branch(emitter: Emitter, step: Branch) -> None:
     fn = emitter.fn
     k = fn.unique()
     predicate = emitter.registers[step.predicate.value]
+    for out in step.results:
+        if out.place is not None:
+            emitter.pointer(out.place)  # both branches write there
     fn.emit(f"br i1 {predicate}, label %then{k}, label %else{k}")
     ends: list[tuple[list[str], str]] = []
     for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
@@ -35,7 +42,7 @@ def emit_branch(emitter: Emitter, step: Branch) -> None:
     for i, out in enumerate(step.results):
         if out.place is None:
             pairs = ", ".join(f"[{values[i]}, %{block}]" for values, block in ends)
-            kind = value_type(out.value)
+            kind = value_type(emitter, out.value)
             emitter.registers[out.value] = fn.value(f"phi {kind} {pairs}")
 
 
@@ -57,7 +64,10 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     (test,) = step.condition.results
     fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
     fn.label(f"body{k}")
+    before = fn.load_word(emitter.late, 0, "ptr") if _allocates(step.body) else ""
     emit_block(emitter, step.body)
+    if before and "late" in emitter.module.functions:
+        fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
     ends = [_end(emitter, c, o, n) for c, o, n in
             zip(step.carried, step.body.results, names, strict=True)]
     _poll(emitter, counter, k)
@@ -70,6 +80,11 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     fn.label(f"exit{k}")
 
 
+def _allocates(block: Block) -> bool:
+    """Whether a block makes arrays of sizes that it finds out."""
+    return any(p.kind == "late" for s in all_steps(block) for p in (*s.reads, *s.writes))
+
+
 def _register(emitter: Emitter, operand: Operand) -> str:
     return emitter.registers[operand.value]
 
@@ -77,7 +92,10 @@ def _register(emitter: Emitter, operand: Operand) -> str:
 def _start(emitter: Emitter, carried: Carried) -> list[str]:
     """The values on entry: a register; nothing for an array updated in place; two buffers."""
     if carried.place is None:
-        return [emitter.registers[carried.start.value]]
+        register = emitter.registers[carried.start.value]
+        if carried.copied:
+            register = copied(emitter, register, element_bytes(carried.start))
+        return [register]
     if carried.other is None:
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
         return []
@@ -93,7 +111,7 @@ def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]
         if carried.place is None:
             name = f"%x{k}.{i}"
             emitter.registers[carried.param] = name
-            names.append([(value_type(carried.param), name)])
+            names.append([(value_type(emitter, carried.param), name)])
         elif carried.other is None:
             names.append([])
         else:

@@ -8,7 +8,7 @@ from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorde
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.llvm_text import Word
-from treadle.runtime.cpu.program import RAISED, Emitter
+from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand
 
 
@@ -91,15 +91,15 @@ def _dims(emitter: Emitter, step: Launch) -> str:
 
 def emit_reference(emitter: Emitter, step: Launch) -> None:
     """A kernel without code is evaluated in Python."""
+    from treadle.runtime.cpu.program_steps import call_python
+
     fn = emitter.fn
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)
     words = fn.alloca(f"[{max(1, len(step.operands))} x i64], align 8")
     for i, pointer in enumerate(_addresses(emitter, step)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'i64')}")
-    callback = emitter.fixed_word("callback")
-    result = fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
-    emitter.fail_if(fn.value(f"icmp ne i64 {result}, 0"), RAISED)
+    call_python(emitter, number, words)
     _load_outputs(emitter, step)
 
 

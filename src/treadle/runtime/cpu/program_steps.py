@@ -6,11 +6,14 @@ from typing import Any
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.runtime.callbacks import callback_words, output_words
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch
+from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar, Loop, Operand,
+    Block, Branch, Callback, Check, Copy, Deliver, Evaluate, Guard, Launch, LibraryCall, ListStep,
+    LoadScalar, Loop, Operand,
     Place,
 )  # fmt: skip
 
@@ -54,25 +57,73 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
     fn = emitter.fn
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)
-    words = fn.alloca(f"[{max(1, len(step.inputs) + len(step.outputs))} x i64], align 8")
+    words = fn.alloca(f"[{max(1, callback_words(step))} x i64], align 8")
     for i, operand in enumerate(step.inputs):
         _put(emitter, words, i, operand)
-    for i, operand in enumerate(step.outputs):
-        slot = fn.offset(words, len(step.inputs) + i, "i64")
-        if not isinstance(operand.value.spec, ListSpec):
+    positions = _output_positions(step)
+    for i, operand in zip(positions, step.outputs, strict=True):
+        if not isinstance(operand.value.spec, ListSpec) and output_words(operand) == 1:
             target = operand.place and emitter.pointer(operand.place)
+            slot = fn.offset(words, i, "i64")
             fn.emit(f"store ptr {target or emitter.slot(operand.value)}, ptr {slot}")
+    call_python(emitter, number, words)
+    for i, operand in zip(positions, step.outputs, strict=True):
+        _take(emitter, words, i, operand)
+
+
+def call_python(emitter: Emitter, number: int, words: str) -> None:
+    """Run callback step `number`; leave the program where it fails."""
     callback = emitter.fixed_word("callback")
-    result = fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
-    emitter.fail_if(fn.value(f"icmp ne i64 {result}, 0"), RAISED)
-    fn.emit(f"; {step.node.op.name}")
-    for i, operand in enumerate(step.outputs):
-        if isinstance(operand.value.spec, ListSpec):
-            handle = fn.load_word(words, len(step.inputs) + i)
-            emitter.registers[operand.value] = handle
-        elif operand.place is None:
-            slot = emitter.slot(operand.value)
-            emitter.registers[operand.value] = emitter.load_scalar(slot, operand.value.spec.dtype)
+    result = emitter.fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
+    emitter.fail_if(emitter.fn.value(f"icmp ne i64 {result}, 0"), RAISED)
+
+
+def _output_positions(step: Callback) -> list[int]:
+    positions, position = [], len(step.inputs)
+    for operand in step.outputs:
+        positions.append(position)
+        position += output_words(operand)
+    return positions
+
+
+def _take(emitter: Emitter, words: str, position: int, operand: Operand) -> None:
+    """What a callback gave: a handle, a number, or an array with sizes that are news."""
+    fn, spec = emitter.fn, operand.value.spec
+    if isinstance(spec, ListSpec):
+        emitter.registers[operand.value] = fn.load_word(words, position)
+    elif operand.place is None:
+        slot = emitter.slot(operand.value)
+        emitter.registers[operand.value] = emitter.load_scalar(slot, spec.dtype)
+    elif output_words(operand) > 1:
+        emitter.pointers[operand.place] = fn.load_word(words, position, "ptr")
+        sizes = [fn.load_word(words, position + 1 + k) for k in range(spec.rank)]
+        emitter.define_symbols(spec.dims, sizes)
+
+
+def emit_guard(emitter: Emitter, step: Guard) -> None:
+    """Compare two sizes."""
+    fn = emitter.fn
+    number = len(emitter.callbacks)
+    emitter.callbacks.append(step)
+    a, b = (emitter.dim(d) for d in step.sizes)
+    words = fn.alloca("[2 x i64], align 8")
+    with fn.when(fn.compare("ne", a, b)) as needed:
+        if needed:
+            fn.emit(f"store i64 {a}, ptr {words}")
+            fn.emit(f"store i64 {b}, ptr {fn.offset(words, 1, 'i64')}")
+            call_python(emitter, number, words)
+
+
+def emit_deliver(emitter: Emitter, step: Deliver) -> None:
+    """Give a result to Python: its address and its dims."""
+    fn, spec = emitter.fn, step.source.value.spec
+    number = len(emitter.callbacks)
+    emitter.callbacks.append(step)
+    words = fn.alloca(f"[{1 + spec.rank} x i64], align 8")
+    fn.emit(f"store ptr {emitter.operand_pointer(step.source)}, ptr {words}")
+    for k, dim in enumerate(spec.dims):
+        fn.emit(f"store i64 {emitter.dim(dim)}, ptr {fn.offset(words, k + 1, 'i64')}")
+    call_python(emitter, number, words)
 
 
 def _put(emitter: Emitter, words: str, position: int, operand: Operand) -> None:
@@ -122,9 +173,12 @@ _EMITTERS: dict[type, Any] = {
     Callback: emit_callback,
     Check: emit_check,
     Copy: emit_copy,
+    Deliver: emit_deliver,
+    Guard: emit_guard,
     Evaluate: emit_evaluate,
     Launch: emit_launch,
     LibraryCall: emit_library,
+    ListStep: emit_list_step,
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim, substitute
+from treadle.core.shapes import Dim, dim_symbols, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.runtime.fusion.expressions import Names
@@ -15,10 +15,12 @@ from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
 from treadle.runtime.fusion.roles import Role, literal, splat
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Carried, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar,
+    Block, Branch, Callback, Carried, Check, Copy, Deliver, Evaluate, Guard,
+    Launch, LibraryCall, ListStep,
+    LoadScalar,
     Loop, Operand, Place, Step,
 )  # fmt: skip
-from treadle.runtime.symbols import symbol_sources, unknown_symbols
+from treadle.runtime.symbols import guarded_dims, plain_symbol, symbol_sources, unknown_symbols
 from treadle.kernel.ir import Kernel, const
 
 
@@ -39,6 +41,26 @@ class Backend(Protocol):
         """Workspace of a kernel; None where it has no code."""
 
 
+NATIVE_LIST_OPS = frozenset(
+    {"list_new", "list_push", "list_get", "list_set", "list_length", "list_truncate",
+     "list_extend", "list_stack", "list_unstack"}
+)  # fmt: skip
+
+
+def has_native_lists(graph: Region) -> bool:
+    """Whether every list in the graph has elements of one known shape and only native ops."""
+    return all(
+        _is_native_list(v.spec) and (node.op.name in NATIVE_LIST_OPS or bool(node.regions))
+        for node in graph.walk()
+        for v in (*node.inputs, *node.outputs, *(p for r in node.regions for p in r.params))
+        if isinstance(v.spec, ListSpec)
+    )
+
+
+def _is_native_list(spec: Spec) -> bool:
+    return not spec.dtype.is_complex and all(isinstance(d, int) for d in spec.dims)
+
+
 class Unsupported(Exception):
     """The region cannot be compiled; the message says why."""
 
@@ -54,13 +76,16 @@ class Builder:
 
     def __init__(self, graph: Graph, backend: Backend, fusing: bool = True) -> None:
         self.graph, self.backend, self.fusing = graph, backend, fusing
+        self.native_lists = has_native_lists(graph)
+        self.stable_lists: set[Value] = set()  # lists that do not change while a loop runs
         self.names = Names()
         self.places: dict[Value, Place] = {}
         self.same: dict[Value, Value] = {}  # a register that is another one
         self.variables: dict[Value, int] = {}  # handle -> number
         self.constants: list[Any] = []
         self.temporaries: list[Place] = []
-        self.outputs: list[Place] = []
+        self.delivered: list[int] = []  # results whose size is not known on entry
+        self.late: set[str] = set()  # symbols that get their value while the program runs
         self.arguments: list[Place] = []
         self.slots = 0
         self.fusions: list[tuple[Fusion, Order]] = []
@@ -73,24 +98,33 @@ class Builder:
             Unsupported: the graph needs the interpreter.
         """
         self.known = {s.name for s in symbol_sources(self.graph.params)}
+        at_entry = set(self.known)
         block = Block()
         for number, param in enumerate(self.graph.params):
             self._bind_param(number, param, block)
+        targets = [self._target(n, v, at_entry) for n, v in enumerate(self.graph.results)]
         wanted: dict[Value, Place] = {}
-        targets: list[Place] = []
-        for number, value in enumerate(self.graph.results):
-            if isinstance(value.spec, ListSpec | ResourceSpec):
-                raise Unsupported(f"the result {value} is no tensor")
-            self._require_known([value], "the result")
-            targets.append(Place("output", number, value.spec.dtype, value.spec.dims))
-            wanted.setdefault(value, targets[-1])
-        self.outputs = targets
+        for value, target in zip(self.graph.results, targets, strict=True):
+            if target is not None:
+                wanted.setdefault(value, target)
         inner = self.region(self.graph, wanted)
         block.steps += inner.steps
-        for operand, target in zip(inner.results, targets, strict=True):
-            if operand.place is not target:
+        for number, (operand, target) in enumerate(zip(inner.results, targets, strict=True)):
+            if target is None:
+                reads = [] if operand.place is None else [operand.place]
+                block.steps.append(Deliver(number, operand, reads=reads))
+            elif operand.place is not target:
                 block.steps.append(self._copy(operand, target))
         return block
+
+    def _target(self, number: int, value: Value, at_entry: set[str]) -> Place | None:
+        """Where a result goes; None for one whose size is not known on entry."""
+        if isinstance(value.spec, ListSpec | ResourceSpec):
+            raise Unsupported(f"the result {value} is no tensor")
+        if unknown_symbols([value], at_entry):
+            self.delivered.append(number)
+            return None
+        return Place("output", number, value.spec.dtype, value.spec.dims)
 
     def _bind_param(self, number: int, param: Value, block: Block) -> None:
         spec = param.spec
@@ -138,13 +172,15 @@ class Builder:
         return Operand(self.same.get(value, value), place)
 
     def temporary(self, spec: Spec) -> Place:
-        place = Place("temporary", len(self.temporaries), spec.dtype, spec.dims)
+        kind = "late" if spec.symbols() & self.late else "temporary"
+        place = Place(kind, len(self.temporaries), spec.dtype, spec.dims)
         self.temporaries.append(place)
         return place
 
     def scratch(self, size: Dim) -> Place:
         """Bytes that one step uses."""
-        place = Place("temporary", len(self.temporaries), dtypes.uint8, (size,))
+        kind = "late" if dim_symbols(size) & self.late else "temporary"
+        place = Place(kind, len(self.temporaries), dtypes.uint8, (size,))
         self.temporaries.append(place)
         return place
 
@@ -217,7 +253,18 @@ class _RegionBuilder:
         return Operand(value, self.place_for(value))
 
     def known(self, node: Node) -> None:
-        self.program._require_known([v for v in node.outputs], f"{node.op.name}:")
+        """The sizes of the outputs must be known before the node runs."""
+        self.program._require_known(node.outputs, f"{node.op.name}:")
+
+    def discover(self, node: Node) -> None:
+        """New symbols in the outputs get their values when the node has run."""
+        tensors = [v for v in node.outputs if not isinstance(v.spec, ListSpec)]
+        new = unknown_symbols(tensors, self.program.known)
+        plain = {plain_symbol(d) for v in tensors for d in v.spec.dims}
+        if not new <= plain:
+            self.known(node)  # says so
+        self.program.known |= new
+        self.program.late |= new
 
     # -- the kinds of units ------------------------------------------------------------------
 
@@ -257,6 +304,7 @@ class _RegionBuilder:
         assert group is not None
         for node in unit.nodes:
             self.known(node)
+            self._guard(node)
         if not stores:
             return
         targets: dict[Value, list[Operand]] = {}
@@ -281,6 +329,12 @@ class _RegionBuilder:
             self.program.places.update(
                 {value: t.place for t in targets[value][:1] if t.place is not None}
             )
+
+    def _guard(self, node: Node) -> None:
+        """Compare sizes that the shape rule took for equal and that are known only now."""
+        for a, b in guarded_dims(node):
+            if (dim_symbols(a) | dim_symbols(b)) & self.program.late:
+                self.emit(Guard(node, (a, b)))
 
     def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> None:
         needs = self.program.backend.kernel_needs(built.kernel)
@@ -331,7 +385,7 @@ class _RegionBuilder:
 
     def call(self, unit: Unit, reason: str = "") -> None:
         node = unit.nodes[0]
-        self.known(node)
+        self.discover(node)
         inputs = [self.program.operand(v) for v in node.inputs]
         outputs = [self.output(v) for v in node.outputs]
         callback = Callback(
@@ -346,11 +400,29 @@ class _RegionBuilder:
             self.emit(callback)
 
     def cond(self, unit: Unit) -> None:
+        self._natively(unit, self._cond)
+
+    def _natively(self, unit: Unit, build: Any) -> bool:
+        """Build control flow; where that cannot be done the interpreter runs the node."""
+        before = set(self.program.known), set(self.program.late)
+        mark = len(self.block.steps)
+        try:
+            build(unit)
+            return True
+        except Unsupported as reason:
+            if any(isinstance(v.spec, ListSpec) for v in unit.nodes[0].inputs):
+                raise
+            del self.block.steps[mark:]
+            self.program.known, self.program.late = before
+            self.call(unit, str(reason))
+            return False
+
+    def _cond(self, unit: Unit) -> None:
         node = unit.nodes[0]
         program = self.program
         self.known(node)
-        results = [self.output(v) for v in node.outputs]
         blocks = []
+        results = [self.output(v) for v in node.outputs]
         for region in node.regions:
             self._bind(region.params, node.inputs[1:])
             wanted = {
@@ -366,6 +438,34 @@ class _RegionBuilder:
         predicate = program.operand(node.inputs[0])
         self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=_places(results)))
 
+    def list_op(self, unit: Unit) -> None:
+        """An op on lists: native, or as Python objects behind numbers."""
+        node = unit.nodes[0]
+        program = self.program
+        if not program.native_lists:
+            self.call(unit)
+            return
+        self.discover(node)
+        inputs = [program.operand(v) for v in node.inputs]
+        if node.op.name == "list_get" and node.inputs[0] in program.stable_lists:
+            outputs = [self._element(node.outputs[0])]
+        else:
+            outputs = [self.output(v) for v in node.outputs]
+        self.emit(
+            ListStep(
+                node, inputs, outputs, unit in self.order.owned,
+                reads=_places(inputs), writes=_places(outputs),
+            )
+        )  # fmt: skip
+
+    def _element(self, value: Value) -> Operand:
+        """An element of a list that stays as it is: no copy."""
+        if value.spec.rank == 0:
+            return Operand(value, None)
+        place = Place("element", len(self.program.temporaries), value.spec.dtype, value.spec.dims)
+        self.program.places[value] = place
+        return Operand(value, place)
+
     def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> None:
         """Region parameters stand for outer values."""
         program = self.program
@@ -380,6 +480,9 @@ class _RegionBuilder:
                 program.same[param] = operand.value
 
     def loop(self, unit: Unit) -> None:
+        self._natively(unit, self._loop)
+
+    def _loop(self, unit: Unit) -> None:
         node = unit.nodes[0]
         program = self.program
         self.known(node)
@@ -392,8 +495,16 @@ class _RegionBuilder:
             if not self._invariant(p, i, r)
         ]
         pairs = {p: r for p, _, r in moving if p.spec.rank and not isinstance(p.spec, ListSpec)}
-        fusion_order = self._body_order(body, pairs)
+        lists = [p for p, _, _ in moving if isinstance(p.spec, ListSpec)]
+        if program.native_lists:
+            self._check_lists(body, moving, lists)
+        fusion_order = self._body_order(body, pairs, lists)
         carried = [self._carry(p, i, r, fusion_order) for p, i, r in moving]
+        for number, value in enumerate(node.inputs[:count]):
+            owned = (unit, number) in self.order.owned
+            if isinstance(value.spec, ListSpec) and not owned and program.native_lists:
+                for c in carried:
+                    c.copied |= c.param is body.params[number]
         wanted = {
             r: c.other
             for (_, _, r), c in zip(reversed(moving), reversed(carried), strict=True)
@@ -418,10 +529,22 @@ class _RegionBuilder:
         self._bind([param], [start])
         return True
 
-    def _body_order(self, body: Region, pairs: Mapping[Value, Value]) -> tuple[Fusion, Order]:
+    def _check_lists(self, body: Region, moving: Sequence[Any], lists: Sequence[Value]) -> None:
+        """Every carried list must go on as one of its own."""
+        results = [r for _, _, r in moving if isinstance(r.spec, ListSpec)]
+        fresh = all(r.node is not None and r.node.region is body for r in results)
+        if len(set(results)) != len(results) or not fresh:
+            raise Unsupported("lists change places in a loop")
+        self.program.stable_lists.update(
+            p for p in body.params if isinstance(p.spec, ListSpec) and p not in lists
+        )
+
+    def _body_order(
+        self, body: Region, pairs: Mapping[Value, Value], lists: Sequence[Value]
+    ) -> tuple[Fusion, Order]:
         program = self.program
         fusion = fuse(body, program.names, program.fusing)
-        order = order_units(fusion, pairs)
+        order = order_units(fusion, pairs, lists)
         program.fusions.append((fusion, order))
         return fusion, order
 
@@ -486,5 +609,5 @@ _HANDLERS: dict[Role, Any] = {
     Role.COND: _RegionBuilder.cond,
     Role.WHILE: _RegionBuilder.loop,
     Role.CALL: _RegionBuilder.call,
-    Role.LIST: _RegionBuilder.call,
+    Role.LIST: _RegionBuilder.list_op,
 }

@@ -12,11 +12,15 @@ import heapq
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.schedule.state import handles_touched, touches_everything
+
+# List ops that give their first operand back, changed.
+CHANGES_LIST = frozenset({"list_push", "list_set", "list_truncate", "list_extend"})
 
 
 @dataclass
@@ -28,27 +32,36 @@ class Order:
         in_place: new value -> the old value of the same cell that its kernel overwrites.
         assigned: values that their kernel writes straight into a variable: value -> handle.
         snapshots: values read from a cell that must be copied when they are read.
+        owned: units that may change the list that is their first operand, and (loop, number)
+            of lists that a loop may take over as its loop variables.
     """
 
     units: list[Unit]
     in_place: dict[Value, Value] = field(default_factory=dict)
     assigned: dict[Value, Value] = field(default_factory=dict)
     snapshots: set[Value] = field(default_factory=set)
+    owned: set[Unit | tuple[Unit, int]] = field(default_factory=set)
 
 
-def order_units(fusion: Fusion, carried: Mapping[Value, Value] | None = None) -> Order:
+def order_units(
+    fusion: Fusion, carried: Mapping[Value, Value] | None = None, lists: Sequence[Value] = ()
+) -> Order:
     """Order the units of a region.
 
     Args:
         carried: for a loop body, old value (a parameter) -> new value (a result) of every array
             that the loop could update in place.
+        lists: parameters of a loop body that are lists which belong to the loop.
     """
-    return _Orderer(fusion, dict(carried or {})).run()
+    return _Orderer(fusion, dict(carried or {}), set(lists)).run()
 
 
 class _Orderer:
-    def __init__(self, fusion: Fusion, carried: dict[Value, Value]) -> None:
+    def __init__(
+        self, fusion: Fusion, carried: dict[Value, Value], lists: set[Value]
+    ) -> None:
         self.fusion, self.region, self.carried = fusion, fusion.region, carried
+        self.lists = lists
         self.units = fusion.units
         self.index = {u: i for i, u in enumerate(self.units)}
         self.after: dict[Unit, dict[Unit, None]] = {u: {} for u in self.units}  # u -> must follow
@@ -67,6 +80,7 @@ class _Orderer:
         self._order_effects()
         self._update_carried()
         self._update_variables()
+        self._update_lists()
         self.order.units = self._sorted()
         return self.order
 
@@ -262,6 +276,35 @@ class _Orderer:
         else:  # the assignment becomes a copy
             self.order.assigned.pop(value, None)
             self.order.in_place.pop(value, None)
+
+    # -- lists -------------------------------------------------------------------------------
+
+    def _update_lists(self) -> None:
+        """Find the units after which nobody needs the list that they change."""
+        for unit in self.units:
+            node = unit.nodes[0]
+            if unit.role is Role.LIST and node.op.name in CHANGES_LIST:
+                if self._is_last(node.inputs[0], unit):
+                    self.order.owned.add(unit)
+            elif unit.role is Role.WHILE:
+                for i, value in enumerate(node.inputs[: len(node.outputs)]):
+                    if isinstance(value.spec, ListSpec) and self._is_last(value, unit):
+                        self.order.owned.add((unit, i))
+
+    def _is_last(self, items: Value, unit: Unit) -> bool:
+        """Whether the list was made here and `unit` can run after everybody else who uses it."""
+        maker = self.maker.get(items)
+        if (maker is None and items not in self.lists) or self._is_result(items):
+            return False
+        if maker is not None and maker.role is Role.COND:  # may be the list that went in
+            return False
+        if unit.nodes[0].inputs.count(items) > 1:
+            return False
+        others = [u for u in self.users.get(items, ()) if u is not unit]
+        if any((u in self.order.owned) or ((u, i) in self.order.owned)
+               for u in others for i in range(len(u.nodes[0].inputs))):
+            return False
+        return self._precede(others, unit)
 
     # -- sorting -----------------------------------------------------------------------------
 

@@ -8,8 +8,9 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import spec_text
 from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.memory.plan import Plan
+from treadle.runtime.schedule.order import CHANGES_LIST
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Check, Copy, Evaluate, Launch, LibraryCall, LoadScalar, Loop, Operand,
+    Block, Branch, Callback, Check, Copy, Deliver, Evaluate, Guard, Launch, LibraryCall, ListStep, LoadScalar, Loop, Operand,
     Place, Step,
 )  # fmt: skip
 
@@ -94,6 +95,14 @@ def _line(step: Step) -> str:
             why = f"  ; {step.reason}" if step.reason else ""
             call = f"python {step.node.op.name}({_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}{why}" if step.outputs else call + why
+        case ListStep():
+            kept = "" if step.owned or step.node.op.name not in CHANGES_LIST else "copy of "
+            call = f"{step.node.op.name}({kept}{_listed(step.inputs)})"
+            return f"{_listed(step.outputs)} = {call}"
+        case Guard():
+            return f"check {step.sizes[0]} == {step.sizes[1]} for {step.node.op.name}"
+        case Deliver():
+            return f"deliver {operand_text(step.source)} as result {step.number}"
         case Check():
             return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
         case Copy():

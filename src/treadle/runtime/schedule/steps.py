@@ -16,8 +16,8 @@ class Place:
 
     kind: "argument", "output", "constant" or "variable" (`number` counts them), "temporary"
         (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
-        current is known when the program runs), "slot" (a register's copy in memory), or
-        "dynamic" (allocated when its size is known).
+        current is known when the program runs), "element" (of a list that does not change), or
+        "late" (allocated when its size is known).
     """
 
     kind: str
@@ -93,11 +93,37 @@ class Callback(Step):
 
 
 @dataclass(eq=False)
+class ListStep(Step):
+    """An op on native lists. `owned`: it may change its list operand instead of a copy."""
+
+    node: Node
+    inputs: list[Operand]
+    outputs: list[Operand]
+    owned: bool = False
+
+
+@dataclass(eq=False)
 class Check(Step):
     """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
 
     holds: Operand
     callback: Callback
+
+
+@dataclass(eq=False)
+class Guard(Step):
+    """Fail unless two sizes that only the running program knows are equal."""
+
+    node: Node
+    sizes: tuple[Dim, Dim]
+
+
+@dataclass(eq=False)
+class Deliver(Step):
+    """Hand result number `number`, whose size is known only now, to the caller."""
+
+    number: int
+    source: Operand
 
 
 @dataclass(eq=False)
@@ -155,6 +181,7 @@ class Carried:
     start: Operand
     place: Place | None  # None: a register
     other: Place | None = None  # the half of a pair that the body writes
+    copied: bool = False  # a list that the loop must copy before it changes it
 
 
 @dataclass(eq=False)

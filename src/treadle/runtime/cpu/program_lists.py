@@ -1,0 +1,356 @@
+"""Lists in native programs: growing buffers that live until the call ends.
+
+A list is the address of a header: next header of the call, length, capacity, data. All elements
+of a list have one known size. An op changes its list in place where nobody needs the old one,
+which the schedule has found out; otherwise it works on a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.core.shapes import product
+from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_state import fixed
+from treadle.runtime.schedule.steps import ListStep, Operand
+
+LENGTH, DATA = 1, 3  # words of a header
+FEWEST = 8  # elements that a new list has room for
+MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
+
+
+def emit_list_step(emitter: Emitter, step: ListStep) -> None:
+    """One list op."""
+    emitter.module.define("lists", _TEXT)
+    _OPS[step.node.op.name](emitter, step)
+
+
+def element_bytes(operand: Operand) -> int:
+    """The size of an element of a list operand."""
+    spec = operand.value.spec
+    count = product(spec.dims)
+    assert isinstance(count, int)
+    return count * spec.dtype.size
+
+
+def _items(emitter: Emitter, step: ListStep) -> str:
+    """The list that the op may change."""
+    items = emitter.registers[step.inputs[0].value]
+    return items if step.owned else copied(emitter, items, element_bytes(step.inputs[0]))
+
+
+def copied(emitter: Emitter, items: str, size: int) -> str:
+    """A copy of a list."""
+    emitter.module.define("lists", _TEXT)
+    return emitter.fn.value(
+        f"call ptr @list_copy(ptr %state, ptr {emitter.chain}, ptr {items}, i64 {size})"
+    )
+
+
+def _integer(emitter: Emitter, operand: Operand) -> str:
+    from treadle.core import dtypes
+
+    register = emitter.registers[operand.value]
+    return emitter.elements.apply("cast", [register], [operand.value.spec.dtype], dtypes.int64)
+
+
+def _length(emitter: Emitter, items: str) -> str:
+    return emitter.fn.load_word(items, LENGTH)
+
+
+def _reserve(emitter: Emitter, items: str, count: Word, size: int) -> None:
+    """Make the list `count` elements long at least; new ones are zeros."""
+    emitter.fn.emit(f"call void @list_extend(ptr %state, ptr {items}, i64 {count}, i64 {size})")
+
+
+def _address(emitter: Emitter, items: str, index: Word, size: int) -> str:
+    fn = emitter.fn
+    data = fn.load_word(items, DATA, "ptr")
+    return fn.offset(data, fn.mul(index, size), "i8")
+
+
+def _put(emitter: Emitter, operand: Operand, target: str) -> None:
+    """Store an operand as an element."""
+    from treadle.runtime.cpu.program_steps import move
+
+    if operand.place is None:
+        register = emitter.registers[operand.value]
+        emitter.store_scalar(register, operand.value.spec.dtype, target)
+    else:
+        size = product(operand.value.spec.dims) * operand.value.spec.dtype.size
+        move(emitter, target, emitter.pointer(operand.place), emitter.dim(size))
+
+
+def _check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> None:
+    """Leave the program, through Python, where the index is not in [0, length)."""
+    from treadle.runtime.cpu.program_steps import call_python
+
+    fn = emitter.fn
+    number = len(emitter.callbacks)
+    emitter.callbacks.append(step)
+    words = fn.alloca("[2 x i64], align 8")
+    outside = fn.value(f"icmp uge i64 {index}, {length}")
+    k = fn.unique()
+    fn.emit(f"br i1 {outside}, label %outside{k}, label %inside{k}, !prof !1")
+    fn.label(f"outside{k}")
+    fn.emit(f"store i64 {index}, ptr {words}")
+    fn.emit(f"store i64 {length}, ptr {fn.offset(words, 1, 'i64')}")
+    call_python(emitter, number, words)
+    fn.branch(f"inside{k}")
+    fn.label(f"inside{k}")
+
+
+def _new(emitter: Emitter, step: ListStep) -> None:
+    out = step.outputs[0]
+    size = element_bytes(out)
+    expected = step.node.attrs.get("capacity")
+    known = isinstance(expected, int) and 0 < expected <= MOST_EXPECTED
+    items = emitter.fn.value(
+        f"call ptr @list_new(ptr %state, ptr {emitter.chain}, "
+        f"i64 {expected if known else FEWEST}, i64 {size})"
+    )
+    if step.inputs:
+        count = emitter.fn.max(_integer(emitter, step.inputs[0]), 0)
+        _reserve(emitter, items, count, size)
+    emitter.registers[out.value] = items
+
+
+def _push(emitter: Emitter, step: ListStep) -> None:
+    fn, size = emitter.fn, element_bytes(step.inputs[0])
+    items = _items(emitter, step)
+    length = _length(emitter, items)
+    emitter.fn.emit(
+        f"call void @list_reserve(ptr %state, ptr {items}, i64 {fn.add(length, 1)}, i64 {size})"
+    )
+    _put(emitter, step.inputs[1], _address(emitter, items, length, size))
+    fn.emit(f"store i64 {fn.add(length, 1)}, ptr {fn.offset(items, LENGTH, 'i64')}")
+    emitter.registers[step.outputs[0].value] = items
+
+
+def _get(emitter: Emitter, step: ListStep) -> None:
+    from treadle.runtime.cpu.program_steps import move
+
+    items = emitter.registers[step.inputs[0].value]
+    index = _integer(emitter, step.inputs[1])
+    _check_index(emitter, step, index, _length(emitter, items))
+    size = element_bytes(step.inputs[0])
+    source = _address(emitter, items, index, size)
+    out = step.outputs[0]
+    if out.place is None:
+        emitter.registers[out.value] = emitter.load_scalar(source, out.value.spec.dtype)
+    elif out.place.kind == "element":
+        emitter.pointers[out.place] = source
+    else:
+        move(emitter, emitter.pointer(out.place), source, size)
+
+
+def _set(emitter: Emitter, step: ListStep) -> None:
+    fn, size = emitter.fn, element_bytes(step.inputs[0])
+    items = _items(emitter, step)
+    index = _integer(emitter, step.inputs[1])
+    if step.node.attrs.get("grow"):
+        _check_index(emitter, step, index, str((1 << 63) - 1))
+        _reserve(emitter, items, fn.add(index, 1), size)
+    else:
+        _check_index(emitter, step, index, _length(emitter, items))
+    _put(emitter, step.inputs[2], _address(emitter, items, index, size))
+    emitter.registers[step.outputs[0].value] = items
+
+
+def _get_length(emitter: Emitter, step: ListStep) -> None:
+    from treadle.core import dtypes
+
+    length = _length(emitter, emitter.registers[step.inputs[0].value])
+    out = step.outputs[0].value
+    emitter.registers[out] = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
+
+
+def _truncate(emitter: Emitter, step: ListStep) -> None:
+    fn = emitter.fn
+    items = _items(emitter, step)
+    length = fn.min(_length(emitter, items), fn.max(_integer(emitter, step.inputs[1]), 0))
+    fn.emit(f"store i64 {length}, ptr {fn.offset(items, LENGTH, 'i64')}")
+    emitter.registers[step.outputs[0].value] = items
+
+
+def _extend(emitter: Emitter, step: ListStep) -> None:
+    items = _items(emitter, step)
+    _reserve(emitter, items, _integer(emitter, step.inputs[1]), element_bytes(step.inputs[0]))
+    emitter.registers[step.outputs[0].value] = items
+
+
+def _unstack(emitter: Emitter, step: ListStep) -> None:
+    from treadle.runtime.cpu.program_steps import move
+
+    source, out = step.inputs[0], step.outputs[0]
+    assert source.place is not None
+    size = element_bytes(out)
+    count = emitter.dim(source.value.spec.dims[0])
+    items = emitter.fn.value(
+        f"call ptr @list_new(ptr %state, ptr {emitter.chain}, i64 {count}, i64 {size})"
+    )
+    emitter.fn.emit(f"store i64 {count}, ptr {emitter.fn.offset(items, LENGTH, 'i64')}")
+    data = emitter.fn.load_word(items, DATA, "ptr")
+    move(emitter, data, emitter.pointer(source.place), emitter.fn.mul(count, size))
+    emitter.registers[out.value] = items
+
+
+def _stack(emitter: Emitter, step: ListStep) -> None:
+    """The elements lie one after the other: a copy gives the array, whose first dim is a symbol
+    that gets its value here."""
+    from treadle.runtime.cpu.program_steps import move
+
+    items = emitter.registers[step.inputs[0].value]
+    out = step.outputs[0]
+    assert out.place is not None
+    length = _length(emitter, items)
+    emitter.define_symbols(out.value.spec.dims[:1], [length])
+    size = emitter.fn.mul(length, element_bytes(step.inputs[0]))
+    move(emitter, emitter.pointer(out.place), emitter.fn.load_word(items, DATA, "ptr"), size)
+
+
+_OPS: dict[str, Callable[[Emitter, ListStep], None]] = {
+    "list_new": _new,
+    "list_push": _push,
+    "list_get": _get,
+    "list_set": _set,
+    "list_length": _get_length,
+    "list_truncate": _truncate,
+    "list_extend": _extend,
+    "list_unstack": _unstack,
+    "list_stack": _stack,
+}
+
+_TEXT = f"""define internal ptr @alloc(ptr %state, i64 %size) noinline #0 {{
+entry:
+  %padded = add i64 %size, 127
+  %total = and i64 %padded, -64
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %p = call ptr %alloc(i64 64, i64 %total)
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %out, label %good
+out:
+  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
+  %abort = load ptr, ptr %abortp
+  call void %abort()
+  unreachable
+good:
+  ret ptr %p
+}}
+
+define internal ptr @list_new(ptr %state, ptr %chain, i64 %capacity, i64 %size) noinline #0 {{
+entry:
+  %some = call i64 @llvm.smax.i64(i64 %capacity, i64 1)
+  %bytes = mul i64 %some, %size
+  %head = call ptr @alloc(ptr %state, i64 32)
+  %data = call ptr @alloc(ptr %state, i64 %bytes)
+  %before = load ptr, ptr %chain
+  store ptr %before, ptr %head
+  %lengthp = getelementptr i64, ptr %head, i64 1
+  store i64 0, ptr %lengthp
+  %capacityp = getelementptr i64, ptr %head, i64 2
+  store i64 %some, ptr %capacityp
+  %datap = getelementptr i64, ptr %head, i64 3
+  store ptr %data, ptr %datap
+  store ptr %head, ptr %chain
+  ret ptr %head
+}}
+
+define internal void @list_reserve(ptr %state, ptr %list, i64 %count, i64 %size) #0 {{
+entry:
+  %capacityp = getelementptr i64, ptr %list, i64 2
+  %capacity = load i64, ptr %capacityp
+  %fits = icmp sle i64 %count, %capacity
+  br i1 %fits, label %done, label %grow
+done:
+  ret void
+grow:
+  call void @list_grow(ptr %state, ptr %list, i64 %count, i64 %size)
+  ret void
+}}
+
+define internal void @list_grow(ptr %state, ptr %list, i64 %count, i64 %size) noinline #0 {{
+entry:
+  %lengthp = getelementptr i64, ptr %list, i64 1
+  %length = load i64, ptr %lengthp
+  %capacityp = getelementptr i64, ptr %list, i64 2
+  %capacity = load i64, ptr %capacityp
+  %datap = getelementptr i64, ptr %list, i64 3
+  %data = load ptr, ptr %datap
+  %twice = shl i64 %capacity, 1
+  %room = call i64 @llvm.smax.i64(i64 %twice, i64 %count)
+  %bytes = mul i64 %room, %size
+  %fresh = call ptr @alloc(ptr %state, i64 %bytes)
+  %used = mul i64 %length, %size
+  call void @llvm.memcpy.p0.p0.i64(ptr %fresh, ptr %data, i64 %used, i1 false)
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %data)
+  store ptr %fresh, ptr %datap
+  store i64 %room, ptr %capacityp
+  ret void
+}}
+
+define internal void @list_extend(ptr %state, ptr %list, i64 %count, i64 %size) noinline #0 {{
+entry:
+  %lengthp = getelementptr i64, ptr %list, i64 1
+  %length = load i64, ptr %lengthp
+  %more = icmp sgt i64 %count, %length
+  br i1 %more, label %grow, label %done
+done:
+  ret void
+grow:
+  call void @list_reserve(ptr %state, ptr %list, i64 %count, i64 %size)
+  %datap = getelementptr i64, ptr %list, i64 3
+  %data = load ptr, ptr %datap
+  %used = mul i64 %length, %size
+  %rest = getelementptr i8, ptr %data, i64 %used
+  %new = sub i64 %count, %length
+  %bytes = mul i64 %new, %size
+  call void @llvm.memset.p0.i64(ptr %rest, i8 0, i64 %bytes, i1 false)
+  store i64 %count, ptr %lengthp
+  ret void
+}}
+
+define internal ptr @list_copy(ptr %state, ptr %chain, ptr %list, i64 %size) noinline #0 {{
+entry:
+  %lengthp = getelementptr i64, ptr %list, i64 1
+  %length = load i64, ptr %lengthp
+  %room = add i64 %length, 1
+  %new = call ptr @list_new(ptr %state, ptr %chain, i64 %room, i64 %size)
+  %newlengthp = getelementptr i64, ptr %new, i64 1
+  store i64 %length, ptr %newlengthp
+  %datap = getelementptr i64, ptr %list, i64 3
+  %data = load ptr, ptr %datap
+  %newdatap = getelementptr i64, ptr %new, i64 3
+  %newdata = load ptr, ptr %newdatap
+  %bytes = mul i64 %length, %size
+  call void @llvm.memcpy.p0.p0.i64(ptr %newdata, ptr %data, i64 %bytes, i1 false)
+  ret ptr %new
+}}
+
+define internal void @free_lists(ptr %state, ptr %chain) noinline #0 {{
+entry:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  %first = load ptr, ptr %chain
+  br label %next
+next:
+  %list = phi ptr [%first, %entry], [%after, %one]
+  %end = icmp eq ptr %list, null
+  br i1 %end, label %done, label %one
+one:
+  %after = load ptr, ptr %list
+  %datap = getelementptr i64, ptr %list, i64 3
+  %data = load ptr, ptr %datap
+  call void %free(ptr %data)
+  call void %free(ptr %list)
+  br label %next
+done:
+  ret void
+}}
+
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+"""
