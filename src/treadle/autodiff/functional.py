@@ -29,9 +29,11 @@ def value_and_gradients_function(
         the order of `params`.
     """
 
+    with_vjp = make_vjp(f, params)
+
     @functools.wraps(f)
     def decorated(*args: Any, dy: Any = None, **kwargs: Any) -> tuple[Any, list[Any]]:
-        value, vjp = make_vjp(f, params)(*args, **kwargs)
+        value, vjp = with_vjp(*args, **kwargs)
         return value, vjp(dy)
 
     return decorated
