@@ -8,8 +8,10 @@ from tests.graph.random_graphs import RandomGraph
 from treadle.graph import passes
 from treadle.graph.ir import Graph
 from treadle.graph.passes import PIPELINE, count_nodes, disabled, optimize
+from treadle.graph.passes.bisect import find_culprit
 from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import GraphError
+from treadle.ops.registry import OPS
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
 
@@ -109,3 +111,30 @@ def test_verification_names_the_pass_that_broke_the_graph(monkeypatch: pytest.Mo
     broken = passes.Pass("breaks", breaks, "a test")
     with pytest.raises(GraphError, match="after pass 'breaks'"):
         optimize(graph_of(TEXT), (broken,))
+
+
+def test_the_pass_that_changes_the_result_is_found() -> None:
+    def wrong(graph: Graph) -> bool:
+        """Turns every add into a subtract."""
+        found = [n for n in graph.nodes if n.op.name == "add"]
+        for node in found:
+            node.op = OPS["subtract"]
+        return bool(found)
+
+    graph = graph_of(TEXT)
+    x = np.float32(0.5)
+
+    def is_good(candidate: Graph) -> bool:
+        return interpreter.run(candidate, [x]) == interpreter.run(graph, [x])
+
+    pipeline = (*PIPELINE[:3], passes.Pass("wrong", wrong, "a test"), *PIPELINE[3:])
+    culprit = find_culprit(graph, is_good, pipeline)
+    assert culprit is not None
+    assert (culprit.name, culprit.round) == ("wrong", 0)
+    assert "add" in str(culprit.before)
+    assert "subtract" in str(culprit.after)
+    assert find_culprit(graph, is_good) is None
+    with disabled("all"):
+        assert find_culprit(graph, is_good, pipeline) is None
+    with pytest.raises(ValueError, match="not good before any pass"):
+        find_culprit(graph, lambda g: False)

@@ -225,6 +225,16 @@ def test_the_pool_of_the_process_gives_the_same_bits() -> None:
         assert run(x, w).numpy().tobytes() == expected.tobytes()
 
 
+def test_without_a_blas_there_are_no_routines(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "find_blas", lambda: None)
+    assert library.routine_for(matmul_node((2, 2), (2, 2), False, False)) is None
+
+
+def test_an_epilogue_is_left_to_the_caller() -> None:
+    node = matmul_node((2, 2), (2, 2), False, False)
+    assert library.routine_for(node, epilogue=[node]) is None
+
+
 def test_blas_gets_its_threads_back() -> None:
     get = ctypes.CFUNCTYPE(ctypes.c_int)(find_blas().get_threads)
     before = get()
