@@ -10,6 +10,7 @@ import numpy as np
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
+from treadle.ops import error_function
 from treadle.ops.arithmetic import conj, maximum, minimum
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op
@@ -122,11 +123,11 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
         "1 / (1 + exp(-x)).",
     ),
     "erf": (
-        _table("erf"), "f", "erf", lambda x, y, dy: dy * _two_over_root_pi(x),
+        error_function.erf, "f", "erf", lambda x, y, dy: dy * _two_over_root_pi(x),
         "The Gauss error function.",
     ),
     "erfc": (
-        _table("erfc"), "f", "erfc", lambda x, y, dy: -dy * _two_over_root_pi(x),
+        error_function.erfc, "f", "erfc", lambda x, y, dy: -dy * _two_over_root_pi(x),
         "1 - erf(x), accurate for large x.",
     ),
 }  # fmt: skip
