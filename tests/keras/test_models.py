@@ -94,6 +94,8 @@ def test_wrong_shapes_name_the_layer():
 def test_functional_models_are_refused():
     with pytest.raises(TypeError, match="functional models.*subclass"):
         keras.Model(inputs=1, outputs=2)
+    with pytest.raises(TypeError, match=r'"d" was called on.*functional models'):
+        layers.Dense(2, name="d")(keras.Input((3,)))
 
 
 def test_subclass_layers_and_lookup():

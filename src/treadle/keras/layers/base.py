@@ -34,10 +34,11 @@ class InputSpec(NamedTuple):
 
 
 class _CallState(threading.local):
-    """The `training` value of the layers being called, innermost last."""
+    """The layers being called: the `training` values, innermost last, and the outermost layer."""
 
     def __init__(self) -> None:
         self.training: list[Any] = []
+        self.outermost: Layer | None = None
 
 
 _calls = _CallState()
@@ -72,7 +73,10 @@ class Layer(td.Module):
     """
 
     input_spec: InputSpec | None = None
-    _ignored_attributes: ClassVar[frozenset[str]] = frozenset({"_added_weights", "_trainable"})
+    _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
+        "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
+        "_example_shape", "_output_shape", "_regularizers", "_constraints", "built", "dtype",
+    })  # fmt: skip
 
     def __init__(
         self,
@@ -93,6 +97,7 @@ class Layer(td.Module):
         self._added_weights: list[td.Variable] = []
         self._penalties: list[tuple[Any, td.Variable]] = []
         self._call_losses: list[Any] = []
+        self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
         self._example_shape = None if input_shape is None else tuple(input_shape)
         self._output_shape: Any = None
 
@@ -251,6 +256,8 @@ class Layer(td.Module):
     def add_loss(self, loss: Any) -> None:
         """Add a scalar to the loss of the current call."""
         self._call_losses.append(loss)
+        if _calls.outermost is not None:
+            _calls.outermost._loss_layers.append(self)
 
     @property
     def losses(self) -> list[td.Tensor]:
@@ -261,12 +268,6 @@ class Layer(td.Module):
             if isinstance(module, Layer):
                 found += module.losses
         return found
-
-    def _clear_losses(self) -> None:
-        self._call_losses = []
-        for module in self._own()[1]:
-            if isinstance(module, Layer):
-                module._clear_losses()
 
     # -- calling ---------------------------------------------------------------------------------
 
@@ -289,15 +290,25 @@ class Layer(td.Module):
         if self.input_spec is not None and args:
             self._check_input(args[0])
         args, kwargs, training = self._with_training(args, kwargs)
-        if not _calls.training:
-            self._clear_losses()
+        outermost = _calls.outermost is None
+        if outermost:
+            self._start_outermost()
         _calls.training.append(training)
         try:
             outputs = self._converted_call()(*args, **kwargs)
         finally:
             _calls.training.pop()
+            if outermost:
+                _calls.outermost = None
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
         return outputs
+
+    def _start_outermost(self) -> None:
+        """Forget the losses that were added during this layer's last call."""
+        _calls.outermost = self
+        for layer in self._loss_layers:
+            layer._call_losses = []
+        self._loss_layers = []
 
     def _converted_call(self) -> Callable[..., Any]:
         """`call`, rewritten by AutoGraph while a converted function is traced: what the user
@@ -322,6 +333,11 @@ class Layer(td.Module):
 
     def _convert(self, inputs: Any) -> Any:
         """Arrays as tensors, floats in the layer's dtype."""
+        if isinstance(inputs, Layer):
+            raise TypeError(
+                f'Layer "{self.name}" was called on {inputs!r}: functional models are not '
+                "supported; use keras.Sequential([...]) or subclass keras.Model"
+            )
         if isinstance(inputs, td.Tensor):
             return self._autocast(inputs)
         if isinstance(inputs, list | tuple) and not any(

@@ -17,7 +17,7 @@ class Model(Trainer, Layer):
     """
 
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
-        "_compiled", "_functions",
+        "_compiled", "_functions", "_batch_shape",
     }  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
