@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from treadle.core import errors
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 
@@ -15,7 +16,9 @@ def normalize_axis(axis: Any, rank: int) -> int:
     number = int(axis)
     if not -rank <= number < rank:
         raise errors.InvalidArgumentError(
-            None, None, f"axis {number} is out of range for rank {rank}: [{-rank}, {rank})"
+            None,
+            None,
+            f"axis {number} is out of range for rank {rank}: [{-rank}, {rank}){at(user_origin())}",
         )
     return number % rank
 
@@ -29,7 +32,9 @@ def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
     axes = sorted(normalize_axis(a, rank) for a in entries)
     if len(set(axes)) != len(axes):
-        raise errors.InvalidArgumentError(None, None, f"axes {axis} name one axis twice")
+        raise errors.InvalidArgumentError(
+            None, None, f"axes {axis} name one axis twice{at(user_origin())}"
+        )
     return tuple(axes)
 
 

@@ -19,6 +19,7 @@ from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value, partial_dims, shape_tensor
+from treadle.ops.families import guard
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op, OpCall, register, run
 
@@ -31,6 +32,12 @@ def _infer_fill(value: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
     return TensorSpec(shape, value.dtype)
 
 
+def _eager_fill(value: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    if value.ndim:
+        raise errors.InvalidArgumentError(None, None, "the value is not a scalar")
+    return np.full(shape, value)
+
+
 def _grad_fill(call: OpCall, dy: Tensor) -> list[Any]:
     from treadle.ops.reduction import reduce_sum
 
@@ -41,7 +48,7 @@ FILL = register(
     Op(
         "fill",
         _infer_fill,
-        lambda value, *, shape: np.full(shape, value),
+        _eager_fill,
         _grad_fill,
         Compute(lambda call, index: call.inputs[0](()), "view"),
     )
@@ -330,7 +337,13 @@ def _grad_one_hot(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 ONE_HOT = register(
-    Op("one_hot", _infer_one_hot, _eager_one_hot, _grad_one_hot, Compute(_lower_one_hot, "gather"))
+    Op(
+        "one_hot",
+        _infer_one_hot,
+        guard("iu", _eager_one_hot),
+        _grad_one_hot,
+        Compute(_lower_one_hot, "gather"),
+    )
 )
 
 

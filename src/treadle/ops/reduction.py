@@ -207,12 +207,12 @@ def _public(op: Op, doc: str) -> Callable[..., Tensor]:
 
 
 def axes_of(name: str, axis: Any, x: Tensor) -> tuple[int, ...]:
-    """The axes, or an error that names the op, the shape and the user's line."""
+    """The axes, or an error that also names the op and the shape."""
     try:
         return normalize_axes(axis, x.ndim)
     except errors.InvalidArgumentError as error:
         raise errors.InvalidArgumentError(
-            None, None, f"{name}: {error.message}; the shape is {x.shape}{at(user_origin())}"
+            None, None, f"{name} of shape {x.shape}: {error.message}"
         ) from None
 
 

@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
-from treadle.ops.families import needs
+from treadle.ops.families import guard, needs
 from treadle.ops.lowering import elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 
@@ -38,7 +39,7 @@ WHERE = register(
     Op(
         "where",
         _infer_where,
-        np.where,
+        guard("b", np.where),
         _grad_where,
         elementwise_rule(lambda call, c, x, y: apply("select", c, x, y)),
     )
@@ -68,6 +69,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     if x is None and y is None:
         return run(NONZERO, mask)  # type: ignore[no-any-return]
     if x is None or y is None:
-        raise ValueError("where: give both x and y, or neither")
+        raise ValueError(f"where: give both x and y, or neither{at(user_origin())}")
     a, b = common_dtype("where", x, y)
     return run(WHERE, mask, a, b)  # type: ignore[no-any-return]
