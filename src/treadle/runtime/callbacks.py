@@ -14,7 +14,7 @@ from treadle.core.context import recording, taping
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at
 from treadle.core.shapes import Dim, substitute
-from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
@@ -97,7 +97,7 @@ class Callbacks:
             elif isinstance(step, Deliver):
                 self._deliver(step, words)
             elif isinstance(step, Launch):
-                self._kernel(step, words, frame)
+                self._kernel(step, words)
             else:
                 self._run(step, words, frame)
         except BaseException as error:  # it goes to the caller of the program
@@ -114,16 +114,21 @@ class Callbacks:
         node = step.node
         # User code may hold on to arrays, and lists do.
         keep = node.regions or node.op.effect is not None or _gives_list(node)
-        inputs = [
-            self._input(o.value, values[i], scope, bool(keep)) for i, o in enumerate(step.inputs)
-        ]
+        inputs = []
+        for operand, sized, position in zip(
+            step.inputs, step.sized, input_positions(step), strict=True
+        ):
+            spec = operand.value.spec
+            if sized and isinstance(spec, TensorSpec):
+                scope.bind(spec, tuple(values[position + 1 : position + 1 + spec.rank]))
+            inputs.append(self._input(operand.value, values[position], scope, bool(keep)))
         with recording(None), taping(()), np.errstate(all="ignore"):
             outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"
             )
-        position = len(step.inputs)
+        position = input_words(step)
         for operand, result in zip(step.outputs, outputs, strict=True):
             self._output(operand, values, position, result)
             position += output_words(operand)
@@ -155,14 +160,13 @@ class Callbacks:
         array = array_at(values[0], spec.dtype.np_dtype, tuple(values[1:]))
         self.local.delivered[-1][step.number] = array.copy()
 
-    def _kernel(self, step: Launch, words: int, frame: int) -> None:
+    def _kernel(self, step: Launch, words: int) -> None:
         """Evaluate a kernel that has no native form."""
         from treadle.kernel.reference import evaluate
 
-        kernel, symbols = step.kernel, self._symbols(frame)
-        values = (ctypes.c_int64 * len(kernel.buffers)).from_address(words)
-        if step.extent is not None:
-            symbols[kernel.symbols[0]] = int(substitute(step.extent, symbols))  # type: ignore[arg-type]
+        kernel, count = step.kernel, len(step.kernel.buffers)
+        values = (ctypes.c_int64 * (count + len(kernel.symbols))).from_address(words)
+        symbols = dict(zip(kernel.symbols, values[count:], strict=True))
         scope = Scope(symbols)
         arrays = {
             b: array_at(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
@@ -210,8 +214,21 @@ def output_words(operand: Operand) -> int:
     return 1 + operand.value.spec.rank if late else 1
 
 
+def input_positions(step: Callback) -> list[int]:
+    """The words at which the inputs stand: an address, then the dims where they are passed."""
+    positions, position = [], 0
+    for operand, sized in zip(step.inputs, step.sized, strict=True):
+        positions.append(position)
+        position += 1 + (operand.value.spec.rank if sized else 0)
+    return positions
+
+
+def input_words(step: Callback) -> int:
+    return sum(1 + (o.value.spec.rank if s else 0) for o, s in zip(step.inputs, step.sized, strict=True))
+
+
 def callback_words(step: Callback) -> int:
-    return len(step.inputs) + sum(map(output_words, step.outputs))
+    return input_words(step) + sum(map(output_words, step.outputs))
 
 
 def captured_variable(graph: Graph, number: int) -> Variable:

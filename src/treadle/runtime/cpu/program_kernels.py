@@ -96,9 +96,13 @@ def emit_reference(emitter: Emitter, step: Launch) -> None:
     fn = emitter.fn
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)
-    words = fn.alloca(f"[{max(1, len(step.operands))} x i64], align 8")
+    count = len(step.operands)
+    words = fn.alloca(f"[{max(1, count + len(step.kernel.symbols))} x i64], align 8")
     for i, pointer in enumerate(_addresses(emitter, step)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'i64')}")
+    for i, name in enumerate(step.kernel.symbols):
+        value = emitter.dim(_outer(step, SymbolicDim.symbol(name)))
+        fn.emit(f"store i64 {value}, ptr {fn.offset(words, count + i, 'i64')}")
     call_python(emitter, number, words)
     _load_outputs(emitter, step)
 

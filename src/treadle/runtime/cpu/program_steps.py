@@ -6,7 +6,9 @@ from typing import Any
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec, ResourceSpec
-from treadle.runtime.callbacks import callback_words, output_words
+from treadle.runtime.callbacks import (
+    callback_words, input_positions, input_words, output_words,
+)  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch
@@ -58,8 +60,10 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)
     words = fn.alloca(f"[{max(1, callback_words(step))} x i64], align 8")
-    for i, operand in enumerate(step.inputs):
+    for i, operand, sized in zip(input_positions(step), step.inputs, step.sized, strict=True):
         _put(emitter, words, i, operand)
+        for k, dim in enumerate(operand.value.spec.dims if sized else ()):
+            fn.emit(f"store i64 {emitter.dim(dim)}, ptr {fn.offset(words, i + 1 + k, 'i64')}")
     positions = _output_positions(step)
     for i, operand in zip(positions, step.outputs, strict=True):
         if not isinstance(operand.value.spec, ListSpec) and output_words(operand) == 1:
@@ -79,7 +83,7 @@ def call_python(emitter: Emitter, number: int, words: str) -> None:
 
 
 def _output_positions(step: Callback) -> list[int]:
-    positions, position = [], len(step.inputs)
+    positions, position = [], input_words(step)
     for operand in step.outputs:
         positions.append(position)
         position += output_words(operand)

@@ -299,7 +299,7 @@ def rsqrt(v: Lanes, x: Number) -> str:
 
 
 # ---- float32 functions that are evaluated in float64
-def _in_float64(function: Callable[..., str]) -> Callable[..., str]:
+def in_float64(function: Callable[..., str]) -> Callable[..., str]:
     """The function with float32 operands widened: correctly rounded but for rare ties."""
 
     def apply(v: Lanes, *args: Number) -> str:

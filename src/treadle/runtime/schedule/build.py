@@ -388,11 +388,14 @@ class _RegionBuilder:
         self.discover(node)
         inputs = [self.program.operand(v) for v in node.inputs]
         outputs = [self.output(v) for v in node.outputs]
+        sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
         callback = Callback(
-            node, inputs, outputs, reason, reads=_places(inputs), writes=_places(outputs)
+            node, inputs, outputs, reason, sized, reads=_places(inputs), writes=_places(outputs)
         )
         if node.op.name == "check":  # its first input is the verdict on the others
-            inner = Callback(node.attrs["of"], inputs[1:], [], reads=callback.reads)
+            inner = Callback(
+                node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
+            )
             self.emit(Check(inputs[0], inner, reads=callback.reads))
         elif node.op.name == "assert":
             self.emit(Check(inputs[0], callback, reads=callback.reads))

@@ -84,12 +84,16 @@ class LibraryCall(Step):
 
 @dataclass(eq=False)
 class Callback(Step):
-    """Run a node's NumPy implementation, or a whole control flow node by interpretation."""
+    """Run a node's NumPy implementation, or a whole control flow node by interpretation.
+
+    sized: for every input whether its dims are passed along, because they were found out late.
+    """
 
     node: Node
     inputs: list[Operand]
     outputs: list[Operand]
     reason: str = ""
+    sized: list[bool] = field(default_factory=list)
 
 
 @dataclass(eq=False)
