@@ -14,7 +14,7 @@ from treadle.ops.sorting import sort, top_k
 
 Invalid = td.errors.InvalidArgumentError
 F = np.ones((2, 3), np.float32)
-I = np.ones((2, 3), np.int32)  # noqa: E741
+I = np.ones((2, 3), np.int32)
 CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "matmul": (lambda x: td.matmul(x, x), F, Invalid, r"matmul.*inner dims 3 and 2 differ"),
     "matmul_rank": (lambda x: td.matmul(x, x[0]), F, Invalid, "matmul.*at least two axes"),
@@ -23,8 +23,8 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     ),
     "matvec": (lambda x: td.linalg.matvec(x, x[0, 0]), F, Invalid, "matvec"),
     "reduce_axis": (
-        lambda x: td.reduce_sum(x, axis=2), F, Invalid, r"reduce_sum of shape \(2,
-        3\): axis 2 is out",
+        lambda x: td.reduce_sum(x, axis=2), F, Invalid,
+        r"reduce_sum of shape \(2, 3\): axis 2 is out",
     ),
     "reduce_twice": (lambda x: td.reduce_max(x, [0, -2]), F, Invalid, "reduce_max.*twice"),
     "reduce_bool": (lambda x: td.reduce_any(x), F, TypeError, "reduce_any.*must be bool"),
@@ -83,8 +83,9 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "top_k": (lambda x: top_k(x, 9).values, F, Invalid, "top_k.*k = 9"),
     "sort": (lambda x: sort(x, 0, "DOWN"), F, ValueError, "'DOWN'"),
     "cumsum": (lambda x: td.cumsum(x, 7), F, Invalid, "axis 7 is out of range"),
-    "ensure_shape": (lambda x: td.ensure_shape(x, [None, 4]), F, Invalid, r"ensure_shape.*\(2,
-        3\)"),
+    "ensure_shape": (
+        lambda x: td.ensure_shape(x, [None, 4]), F, Invalid, r"ensure_shape.*\(2, 3\)",
+    ),
 }  # fmt: skip
 
 
