@@ -88,3 +88,12 @@ def test_every_activation_is_one_op():
     for name in REFERENCES:
         op = OPS[name.split()[0]]
         assert op.eager and op.gradient and op.lower
+
+
+def test_log_sigmoid_slope_at_zero():
+    x = td.constant([0.0, -200.0])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.math.log_sigmoid(x)
+    np.testing.assert_allclose(y, [-np.log(2), -200.0], rtol=1e-6)
+    np.testing.assert_array_equal(tape.gradient(y, x), [0.5, 1.0])

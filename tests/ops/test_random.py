@@ -7,7 +7,6 @@ from scipy import special, stats
 import treadle as td
 from tests.ops.lowered import check_lowering
 from treadle.ops.philox import philox
-from treadle.ops.random import split
 from treadle.ops.random_numpy import scramble
 
 SEEDED = scramble(np.array([1, 2]))
@@ -245,7 +244,7 @@ def test_gradients_flow_to_the_parameters():
 
 
 def test_split_makes_different_seeds():
-    seeds = split([1, 2], 3).numpy()
+    seeds = td.random.split([1, 2], 3).numpy()
     assert seeds.shape == (3, 2) and seeds.dtype == np.int32 and len(set(map(tuple, seeds))) == 3
 
 

@@ -231,5 +231,6 @@ def clip_by_value(
 
 def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
     """log(sigmoid(x)), without overflow."""
-    tensor = convert_to_tensor(x)
-    return minimum(tensor, 0) - log1p(exp(-abs(tensor)))
+    from treadle.ops.activations import softplus
+
+    return -softplus(-convert_to_tensor(x))
