@@ -12,7 +12,8 @@ from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.registry import Op, infer_outputs
+from treadle.ops.registry import Op, infer_outputs, run
+from treadle.ops.state import READ
 
 
 class GraphBuilder:
@@ -152,6 +153,47 @@ class GraphBuilder:
             child._take_params(operands)
         return operands
 
+    def hoist_reads(self, children: Sequence[GraphBuilder]) -> None:
+        """Read variables before a branch or loop that only reads them, once, in this region.
+
+        A loop's gradient then has the value as one operand instead of one for each iteration.
+        """
+        if any(_runs_python(child.region) for child in children):
+            return  # which may assign any variable
+        reads = [child._reads() for child in children]
+        kept = {id(outer) for child in children for outer in child._used_otherwise()}
+        for outer in {id(o): o for found in reads for o in found.values()}.values():
+            if id(outer) not in kept:
+                value = run(READ, outer)
+                for child, found in zip(children, reads, strict=True):
+                    child._replace_reads([n for n, o in found.items() if o is outer], value)
+
+    def _reads(self) -> dict[Node, SymbolicTensor]:
+        """The nodes that read a variable, with the parent's handle of it."""
+        outer = {inner.value: o for o, inner in self.captured.values()
+                 if isinstance(o, SymbolicTensor) and o.recorder is self.parent}
+        return {n: outer[n.inputs[0]] for n in self.region.nodes
+                if n.op is READ and n.inputs[0] in outer}  # fmt: skip
+
+    def _used_otherwise(self) -> list[Any]:
+        """What is captured and used by other nodes than reads: perhaps assigned."""
+        used = {v for n in self.region.nodes if n.op is not READ for v in n.inputs}
+        return [outer for outer, inner in self.captured.values() if inner.value in used]
+
+    def _replace_reads(self, nodes: Sequence[Node], value: SymbolicTensor) -> None:
+        """Use the captured `value` in place of what the nodes read."""
+        if not nodes:
+            return
+        param = self.use(value).value
+        old = {n.outputs[0] for n in nodes}
+        self.region.nodes = [n for n in self.region.nodes if n not in set(nodes)]
+        for node in self.region.nodes:
+            node.inputs = [param if v in old else v for v in node.inputs]
+        self.region.results = [param if v in old else v for v in self.region.results]
+        handle = nodes[0].inputs[0]
+        self.captured = {i: pair for i, pair in self.captured.items() if pair[1].value is not handle}
+        self.region.params.remove(handle)
+
     def _take_params(self, operands: Sequence[SymbolicTensor]) -> None:
         inner = {id(outer): param.value for outer, param in self.captured.values()}
         captured = {id(inner[id(o)]) for o in operands if id(o) in inner}
@@ -201,3 +243,8 @@ class GraphBuilder:
         self.finished = True
         # Captures were appended as they came up; arguments were all made before.
         return self.graph
+
+
+def _runs_python(region: Region) -> bool:
+    """Whether a node calls back into the user's Python code."""
+    return any(n.op.effect == "io" and n.op.name not in ("print", "assert") for n in region.walk())

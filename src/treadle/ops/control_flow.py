@@ -181,6 +181,7 @@ def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) ->
     from treadle.ops.registry import run_with_regions
 
     children = [t.builder for t in traced]
+    builder.hoist_reads(children)
     captured = builder.align_captures(children)
     return list(run_with_regions(op, [*operands, *captured], [c.region for c in children]))
 
