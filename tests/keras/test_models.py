@@ -98,6 +98,16 @@ def test_functional_models_are_refused():
         layers.Dense(2, name="d")(keras.Input((3,)))
 
 
+def test_a_subclass_can_be_built_before_its_first_call():
+    net = Net()
+    net.build((None, 8))
+    assert [tuple(w.shape) for w in net.weights] == [(8, 16), (16,), (16, 4), (4,)]
+    before = net.get_weights()
+    np.testing.assert_array_equal(net(x=np.ones((2, 8), "f")), net(np.ones((2, 8), "f")))
+    for a, b in zip(before, net.get_weights(), strict=True):
+        np.testing.assert_array_equal(a, b)
+
+
 def test_subclass_layers_and_lookup():
     net = Net()
     net(np.ones((1, 8), "f"))

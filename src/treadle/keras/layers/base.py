@@ -42,19 +42,28 @@ class _CallState(threading.local):
 
 
 _calls = _CallState()
-_signatures: dict[Any, tuple[int | None, bool]] = {}
 
 
-def _training_parameter(call: Callable[..., Any]) -> tuple[int | None, bool]:
-    """The position of `training` among call's parameters (None: keyword only or absent), and
-    whether it is there at all."""
+class _Parameters(NamedTuple):
+    """What matters of call's signature."""
+
+    first: str | None  # the name of the inputs
+    training_at: int | None  # the position of `training`; None: keyword only or absent
+    takes_training: bool
+
+
+_signatures: dict[Any, _Parameters] = {}
+
+
+def _parameters(call: Callable[..., Any]) -> _Parameters:
     key = getattr(call, "__func__", call)
     found = _signatures.get(key)
     if found is None:
         parameters = inspect.signature(call).parameters
         names = [n for n, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD]
         position = names.index("training") if "training" in names else None
-        found = _signatures[key] = position, "training" in parameters
+        first = names[0] if names else None
+        found = _signatures[key] = _Parameters(first, position, "training" in parameters)
     return found
 
 
@@ -283,6 +292,9 @@ class Layer(td.Module):
         return tuple(input_shape)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        first = None if args else _parameters(self.call).first
+        if first in kwargs:
+            args = (kwargs.pop(first),)
         if args:
             args = (self._convert(args[0]), *args[1:])
         if not self.built:
@@ -321,7 +333,7 @@ class Layer(td.Module):
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any], Any]:
-        position, takes = _training_parameter(self.call)
+        _, position, takes = _parameters(self.call)
         if position is not None and len(args) > position:
             return args, kwargs, args[position]
         training = kwargs.pop("training", None)

@@ -52,7 +52,18 @@ class Model(Trainer, Layer):
         raise ValueError(f'Model "{self.name}" has no layer {name!r}: {[x.name for x in layers]}')
 
     def build(self, input_shape: Any) -> None:
-        """Make the weights. Layers of a subclassed model make theirs on the first call."""
+        """Make the weights now, by tracing `call` for inputs of this shape (batch first)."""
+        if not self.built:
+            self.built = True
+            spec = td.TensorSpec(input_shape, self.dtype)
+            trace = td.function(autograph=False)(lambda x: self(x))
+            trace.get_concrete_function(spec)
+
+    def _build(self, inputs: Any) -> None:
+        if type(self).build is Model.build:
+            self.built = True  # the layers make their weights when they are called
+        else:
+            super()._build(inputs)
 
     def summary(self, line_length: int | None = None, print_fn: Any = None) -> None:
         """Print the layers, their output shapes and numbers of weights."""
