@@ -229,6 +229,19 @@ def test_variables_as_arguments(count):
     assert count.traces == 1
 
 
+def test_the_same_variable_twice():
+    v, w = td.Variable(1.0), td.Variable(5.0)
+
+    @td.function
+    def f(a, b):
+        a.assign_add(1.0)
+        return a + b
+
+    for _ in range(2):
+        assert f(v, v).numpy() == 2 * v.numpy()
+        assert f(v, w).numpy() == v.numpy() + 5
+
+
 def test_a_variable_that_is_argument_and_closure_at_once():
     a, b = td.Variable(1.0), td.Variable(10.0)
 

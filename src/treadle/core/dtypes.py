@@ -74,7 +74,7 @@ class DType:
             integer = np.iinfo(self.np_dtype)
             return integer.min, integer.max
         if self.is_floating:
-            info = ml_dtypes.finfo(self.np_dtype)
+            info = ml_dtypes.finfo(self.np_dtype)  # type: ignore[no-untyped-call]
             return info.min, info.max
         raise TypeError(f"{self.name} has no smallest or largest value")
 

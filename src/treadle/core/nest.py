@@ -9,7 +9,6 @@ import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
 _registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, SupportsIndex, TypeAlias
 
 from treadle.core import errors
@@ -133,7 +133,7 @@ def _exact_quotient(a: SymbolicDim, b: Dim) -> Dim | None:
     return _simplify(quotient)
 
 
-_OPERATIONS = {
+_OPERATIONS: dict[str, Callable[..., Any]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
     "max": max,

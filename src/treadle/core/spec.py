@@ -59,7 +59,8 @@ class TensorSpec(Spec):
         cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None
     ) -> TensorSpec:
         dims, dtype = TensorShape(shape).dims, dtypes.as_dtype(dtype)
-        return intern_spec(cls, dims, dtype, name)
+        spec: TensorSpec = intern_spec(cls, dims, dtype, name)
+        return spec
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
@@ -71,7 +72,8 @@ class TensorSpec(Spec):
 
     def with_fresh_symbols(self, hint: str = "d") -> TensorSpec:
         """Every ``None`` dim replaced by a symbol of its own."""
-        return self.with_dims(fresh_symbol(hint) if d == ANY else d for d in self.dims)
+        spec: TensorSpec = self.with_dims(fresh_symbol(hint) if d == ANY else d for d in self.dims)
+        return spec
 
     def __repr__(self) -> str:
         name = f", name={self.name!r}" if self.name else ""
@@ -87,7 +89,8 @@ class ListSpec(Spec):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ListSpec:
-        return intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        spec: ListSpec = intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        return spec
 
     @property
     def element(self) -> TensorSpec:
@@ -103,7 +106,8 @@ class ResourceSpec(Spec):
     __slots__ = ()
 
     def __new__(cls, shape: Any, dtype: Any, name: str | None = None) -> ResourceSpec:
-        return intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        spec: ResourceSpec = intern_spec(cls, TensorShape(shape).dims, dtypes.as_dtype(dtype), name)
+        return spec
 
     @property
     def element(self) -> TensorSpec:

@@ -8,8 +8,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin

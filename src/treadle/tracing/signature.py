@@ -182,7 +182,9 @@ class FunctionSignature:
             return Arguments(self._convert(args), kwargs, names, self.input_signature)
         return Arguments(args, kwargs, names)
 
-    def canonical_order(self, arguments: Arguments, count: int, keywords: Sequence[str]) -> list[int]:
+    def canonical_order(
+        self, arguments: Arguments, count: int, keywords: Sequence[str]
+    ) -> list[int]:
         """For a call with `count` positional arguments and `keywords`: the places of its values
         in the order of `arguments` (defaults that were filled in have no place)."""
         given = {name: i for i, name in enumerate([*self._names(count), *keywords])}

@@ -9,7 +9,7 @@ from typing import Any
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
@@ -69,9 +69,10 @@ def trace(
     names = _parameter_names(arguments)
     specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
+    stand_ins: dict[int, Variable] = {}
     for leaf, spec, label in zip(arguments.leaves, specs, names, strict=True):
         if isinstance(leaf, Variable) and not these_variables:
-            leaf = leaf.stand_in()
+            leaf = stand_ins.setdefault(id(leaf), leaf.stand_in())
         leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))
     args, kwargs = arguments.pack(leaves)
     try:
@@ -87,6 +88,8 @@ def trace(
 def _parameter_spec(leaf: Any) -> Spec | None:
     if is_tensor_leaf(leaf):
         spec = leaf_spec(leaf)
+        if isinstance(spec, ListSpec):
+            return spec
         return (
             spec.with_fresh_symbols()
             if isinstance(leaf, TensorSpec)
@@ -110,7 +113,10 @@ def _parameter_names(arguments: Arguments) -> list[str]:
     """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``."""
     names: list[str] = []
     taken: set[str] = set()
-    labelled = [*zip(arguments.names, arguments.args, strict=True), *sorted(arguments.kwargs.items())]
+    labelled = [
+        *zip(arguments.names, arguments.args, strict=True),
+        *sorted(arguments.kwargs.items()),
+    ]
     for path in (p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)):
         base = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in path).split())
         name, number = base, 1

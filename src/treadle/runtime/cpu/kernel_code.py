@@ -10,7 +10,7 @@ from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.nest import EmittedKernel, emit_kernel
-from treadle.runtime.cpu.nest_shape import UnsupportedKernel
+from treadle.runtime.cpu.nest.shape import UnsupportedKernel
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.rewrite import canonical
 

@@ -18,6 +18,7 @@ import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from treadle.runtime.cpu.jit import Jit, jit
@@ -139,10 +140,10 @@ def pool() -> Pool:
     return _pool
 
 
-def _call(reference: weakref.WeakMethod[object]) -> None:
+def _call(reference: weakref.WeakMethod[Callable[[], None]]) -> None:
     method = reference()
     if method is not None:
-        method()  # type: ignore[operator]
+        method()
 
 
 def pool_text(target: Target) -> str:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from treadle.core.shapes import Dim, product
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
-    Affine, Apply, Axis, Buffer, Expr, Index, Kernel, Load, Reduce, postorder,
+    Affine,
+    Apply,
+    Axis,
+    Buffer,
+    Expr,
+    Index,
+    Kernel,
+    Load,
+    Reduce,
+    postorder,
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target
 
@@ -47,7 +56,7 @@ class Shape:
         known = set(axes)
         outer = [a for a in kernel.axes if a in known and a is not self.vector]
         outer.sort(key=lambda a: a in self.rows)
-        return [*outer, self.vector] if self.vector in known else outer  # type: ignore[list-item]
+        return [*outer, self.vector] if self.vector in known else outer
 
 
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
@@ -157,7 +166,7 @@ def _total(kernel: Kernel, exprs: list[Expr]) -> tuple[Reduce, ...]:
 
 def _outer_first(kernel: Kernel, reduce: Reduce, vector: Axis | None) -> list[Axis]:
     outer = [a for a in kernel.axes if a in reduce.over and a is not vector]
-    return [*outer, *([vector] if vector in reduce.over else [])]  # type: ignore[list-item]
+    return [*outer, *([vector] if vector in reduce.over else [])]
 
 
 def extent_estimate(dim: Dim) -> int:

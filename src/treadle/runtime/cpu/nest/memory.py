@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Affine, Axis, Buffer, Index
+from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 
@@ -160,13 +161,16 @@ def _suffix(stored: str) -> str:
     return {"float": "f32", "double": "f64", "half": "f16"}.get(stored, stored)
 
 
+Gathered: TypeAlias = tuple[Expr, Dim, Dim]  # a computed index, its stride, the dim's size
+
+
 def split_index(
     buffer: Buffer, index: tuple[Index, ...], strides: list[Dim]
-) -> tuple[dict[Axis, Dim], Dim, list[tuple[Index, Dim, Dim]]]:
+) -> tuple[dict[Axis, Dim], Dim, list[Gathered]]:
     """A flat index as (coefficient of every axis, offset, [(gathered index, stride, size)])."""
     coefficients: dict[Axis, Dim] = {}
     offset: Dim = 0
-    gathered: list[tuple[Index, Dim, Dim]] = []
+    gathered: list[Gathered] = []
     for place, stride, size in zip(index, strides, buffer.shape, strict=True):
         if isinstance(place, Affine):
             offset = offset + place.offset * stride

@@ -1,0 +1,239 @@
+"""A whole kernel: its stores, its segments, and totals that are computed in chunks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.core.shapes import Dim
+from treadle.kernel.ir import Axis, Kernel, Reduce, Store
+from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.nest.accumulator import Accumulator
+from treadle.runtime.cpu.nest.level import Level, Register
+from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
+from treadle.runtime.cpu.nest.memory import Address
+from treadle.runtime.cpu.nest.passes import Passes
+from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate
+from treadle.runtime.cpu.target import Target
+
+_SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
+
+
+@dataclass(frozen=True)
+class EmittedKernel:
+    """A kernel's code and how to call it: ``symbol(buffers, dims, lo, hi, scratch)``.
+
+    Attributes:
+        symbol: the function; it handles the units [lo, hi) of `units`.
+        text: its module.
+        symbols: the names whose values `dims` holds, in order.
+        units: how many units of work there are.
+        grain: the fewest units worth a thread.
+        scratch: bytes that every thread needs.
+        shared: bytes of memory whose address follows the buffers' (partial results), 0 for none.
+        finish: a function ``(buffers, dims)`` to call when all units are done, or None.
+        segmented: `buffers` is a table: the number of segments, then for each its length and
+            the addresses of its buffers; units are elements over all segments.
+    """
+
+    symbol: str
+    text: str
+    symbols: tuple[str, ...]
+    units: Dim
+    grain: int
+    scratch: Dim
+    shared: Dim
+    finish: str | None
+    segmented: bool
+
+
+class KernelEmitter(Passes):
+    """Writes the functions of one kernel."""
+
+    def __init__(self, kernel: Kernel, target: Target, symbol: str) -> None:
+        super().__init__(kernel, target)
+        self.symbol = symbol
+
+    def emit(self) -> EmittedKernel:
+        kernel, shape = self.kernel, self.shape
+        finish: str | None = None
+        shared: Dim = 0
+        units = self._units()
+        if kernel.segmented:
+            self._emit_segments()
+        elif shape.total:
+            finish, shared = self.symbol + "_finish", self._emit_partials()
+        else:
+            self._read_arguments()
+            self._stores(list(kernel.stores), Level(None, {}))
+        if not shape.total:
+            self.fn.emit("ret void")
+            self._define(
+                self.symbol, "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
+            )
+        return EmittedKernel(
+            self.symbol, self.module.text(), kernel.symbols, units, shape.grain,
+            self.scratch, shared, finish, kernel.segmented,
+        )  # fmt: skip
+
+    def _define(self, name: str, signature: str) -> None:
+        self.fn.define(name, signature)
+
+    def _units(self) -> Dim:
+        axis = self.shape.parallel
+        if axis is None:
+            return 1
+        if not self.shape.total:
+            return axis.extent
+        rows = self._chunk_rows()
+        return (axis.extent + (rows - 1)) // rows
+
+    def _emit_segments(self) -> None:
+        """Loop over the segments that the range of elements touches."""
+        fn, (axis,) = self.fn, self.kernel.axes
+        words = 1 + len(self.kernel.buffers)
+        count = fn.load_word("%buffers", 0)
+
+        def segment(i: Word, start: list[str]) -> list[str]:
+            place = fn.add(fn.mul(i, words), 1)
+            length = fn.load_word("%buffers", place)
+            for k, buffer in enumerate(self.kernel.buffers):
+                self.pointers[buffer] = fn.load_word("%buffers", fn.add(place, k + 1), "ptr")
+            low = fn.max(fn.sub("%lo", start[0]), 0)
+            high = fn.min(fn.sub("%hi", start[0]), length)
+            for name in self.kernel.symbols:
+                self.dims[name] = length
+            level = Level(None, {})
+            self._hoist(level, [s.value for s in self.kernel.stores])
+            self._vector_loop(level, axis, low, high, [], self._storing(list(self.kernel.stores)))
+            return [str(fn.add(start[0], length))]
+
+        self._carried(0, count, 1, ["i64"], ["0"], segment)
+
+    def _stores(self, stores: list[Store], level: Level) -> None:
+        """Everything that `stores` need here and inside: passes, then stores, then inner loops."""
+        groups: dict[Axis, list[Store]] = {}
+        here = [s for s in stores if s.axes <= level.axes.keys()]
+        for s in stores:
+            if s not in here:
+                free = self.shape.order(s.axes - level.axes.keys(), self.kernel)
+                groups.setdefault(free[0], []).append(s)
+        rows = [
+            [s.value for s in group] for axis, group in groups.items() if axis is self.shape.vector
+        ]
+        self._settle(level, [s.value for s in stores], rows)
+        if here:
+            self._storing(here)(level, [])
+        for axis, group in groups.items():
+            self._store_loop(level, axis, group)
+
+    def _store_loop(self, level: Level, axis: Axis, stores: list[Store]) -> None:
+        start, stop = self._range(axis, reducing=False)
+        if axis is self.shape.vector:
+            self._splat_ahead(level, [s.value for s in stores])
+            self._vector_loop(level, axis, start, stop, [], self._storing(stores))
+            return
+
+        def row(i: Word, state: list[str]) -> list[str]:
+            self._stores(stores, level.inside(axis, i))
+            return state
+
+        self._carried(start, stop, 1, [], [], row)
+
+    def _storing(self, stores: list[Store]) -> Body:
+        def store_all(level: Level, state: States) -> States:
+            self._settle(level, [s.value for s in stores], [])
+            registers = [self.evaluate(s.value, level) for s in stores]
+            for s, register in zip(stores, registers, strict=True):
+                self._store(s, register, level)
+            return state
+
+        return store_all
+
+    def _store(self, store: Store, register: Register, level: Level) -> None:
+        buffer, dtype = store.buffer, store.value.dtype
+        if not (level.copies and self.shape.vector in store.axes):
+            at = self._place(buffer, store.index, level)[0]
+            self.memory.store_scalar(register.parts[0], self.pointers[buffer], at, dtype)
+            return
+        base, stride = self._place(buffer, store.index, level)
+        for copy in range(level.copies):
+            part = (
+                register.parts[copy]
+                if register.vector
+                else self._splat(store.value, register, level)
+            )
+            at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
+            self.memory.store(part, Address(self.pointers[buffer], at, stride), dtype, level.mask)
+
+    def _chunk_rows(self) -> int:
+        """Positions of the parallel axis in a chunk."""
+        axis = self.shape.parallel
+        others = [a.extent for a in self.shape.total[0].over if a is not axis]
+        per_row = 1
+        for extent in others:
+            per_row *= extent_estimate(extent)
+        return max(1, CHUNK // max(1, per_row))
+
+    def _emit_partials(self) -> Dim:
+        """The chunks' function, and the one that merges their results; bytes for the partials."""
+        group, axis, rows = list(self.shape.total), self.shape.parallel, self._chunk_rows()
+        assert axis is not None
+        self._read_arguments()
+        fn = self.fn
+        partials = fn.load_word("%buffers", len(self.kernel.buffers), "ptr")
+        words = sum(len(Accumulator(r, self.scalar).types) for r in group)
+        level = Level(None, {})
+        self._hoist(level, [r.value for r in group])
+        extent = self.dim(axis.extent)
+
+        def chunk(c: Word, state: list[str]) -> list[str]:
+            first = fn.mul(c, rows)
+            last = fn.min(fn.add(first, rows), extent)
+            inner = Level(level, {})
+            states, sets = self._reduce_states(group, inner, (axis, first, last))
+            slot = fn.mul(c, words)
+            for i in range(len(group)):
+                kinds = Accumulator(group[i], self.scalar).types
+                for kind, part in zip(kinds, self._one(i, sets, states), strict=True):
+                    fn.emit(f"store {kind} {part}, ptr {fn.offset(partials, slot, 'i64')}")
+                    slot = fn.add(slot, 1)
+            return state
+
+        self._carried("%lo", "%hi", 1, [], [], chunk)
+        fn.emit("ret void")
+        self._define(
+            self.symbol, "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
+        )
+        self._emit_finish(group, words)
+        return self._units() * (8 * words)
+
+    def _emit_finish(self, group: list[Reduce], words: int) -> None:
+        """Merge the chunks' results in order and store what they lead to."""
+        self._open()
+        self._read_arguments()
+        fn = self.fn
+        partials = fn.load_word("%buffers", len(self.kernel.buffers), "ptr")
+        accumulators = [Accumulator(r, self.scalar) for r in group]
+        kinds = [t for a in accumulators for t in a.types]
+
+        def one(c: Word, flat: list[str]) -> list[str]:
+            parts = [
+                fn.value(
+                    f"load {kind}, ptr {fn.offset(partials, fn.add(fn.mul(c, words), n), 'i64')}"
+                )
+                for n, kind in enumerate(kinds)
+            ]
+            now, more = unflatten(flat, [accumulators])[0], unflatten(parts, [accumulators])[0]
+            merged = [a.merge(s, m) for a, s, m in zip(accumulators, now, more, strict=True)]
+            return flatten([merged])
+
+        start = flatten([[a.start() for a in accumulators]])
+        states = unflatten(
+            self._carried(0, self.dim(self._units()), 1, kinds, start, one), [accumulators]
+        )
+        level = Level(None, {})
+        for a, state in zip(accumulators, states[0], strict=True):
+            level.values[a.reduce] = Register([a.result(state)], False)
+        self._storing(list(self.kernel.stores))(level, [])
+        fn.emit("ret void")
+        self._define(self.symbol + "_finish", "void @{}(ptr %buffers, ptr %dims)")

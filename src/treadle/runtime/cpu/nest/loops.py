@@ -1,0 +1,156 @@
+"""Loops of a kernel: plain ones, and the loop along the vector axis in steps of several vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from treadle.core.shapes import Dim
+from treadle.kernel.ir import Axis, Buffer, Kernel
+from treadle.runtime.cpu.elements import Elements
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.nest.accumulator import Accumulator
+from treadle.runtime.cpu.nest.level import Level
+from treadle.runtime.cpu.nest.memory import Memory
+from treadle.runtime.cpu.nest.shape import Shape, choose_shape
+from treadle.runtime.cpu.target import Target
+
+UNROLL = 4
+
+Sets: TypeAlias = list[list[Accumulator]]  # accumulators of every copy
+States: TypeAlias = list[list[list[str]]]  # the registers of each of them
+Body: TypeAlias = Callable[[Level, States], States]
+
+
+class Loops:
+    """What all code of a kernel uses: the function being written, its arguments, its loops."""
+
+    def __init__(self, kernel: Kernel, target: Target) -> None:
+        self.kernel = kernel
+        self.shape: Shape = choose_shape(kernel, target)
+        self.module = Module(target)
+        self.scratch: Dim = 0
+        self._open()
+
+    def dim(self, dim: Dim) -> Word:
+        return self.fn.dim(dim, self.dims.__getitem__)
+
+    def _open(self) -> None:
+        """Start a function: registers, memory and the values of symbols belong to it."""
+        self.fn = Function(self.module)
+        self.vector = Elements(self.fn, self.shape.lanes)
+        self.scalar = Elements(self.fn, 0)
+        self.memory = Memory(self.fn, self.vector, self.scalar)
+        self.pointers: dict[Buffer, str] = {}
+        self.dims: dict[str, str] = {}
+
+    def _read_arguments(self) -> None:
+        for i, buffer in enumerate(self.kernel.buffers):
+            self.pointers[buffer] = self.fn.load_word("%buffers", i, "ptr")
+        self._read_dims()
+
+    def _read_dims(self) -> None:
+        for i, name in enumerate(self.kernel.symbols):
+            self.dims[name] = self.fn.load_word("%dims", i)
+
+    def _carried(
+        self, start: Word, stop: Word, step: int, kinds: Sequence[str], state: list[str],
+        body: Callable[[Word, list[str]], list[str]], most: int = 1,
+    ) -> list[str]:  # fmt: skip
+        """``for i in range(start, stop, step): state = body(i, state)`` with state in registers.
+
+        Loops of up to `most` known trips are written out.
+        """
+        fn = self.fn
+        if isinstance(start, int) and isinstance(stop, int):
+            trips = max(0, -(-(stop - start) // step))
+            if trips <= most:
+                for i in range(trips):
+                    state = body(start + i * step, state)
+                return state
+        k = fn.unique()
+        fn.branch(f"pre{k}")
+        fn.label(f"pre{k}")
+        fn.branch(f"head{k}")
+        fn.label(f"head{k}")
+        fn.emit(f"%i{k} = phi i64 [{start}, %pre{k}], [%next{k}, %latch{k}]")
+        hole = len(fn.lines)
+        names = [f"%s{k}_{n}" for n in range(len(state))]
+        fn.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
+        fn.emit(f"br i1 %more{k}, label %body{k}, label %exit{k}")
+        fn.label(f"body{k}")
+        after = body(f"%i{k}", names)
+        fn.branch(f"latch{k}")
+        fn.label(f"latch{k}")
+        fn.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
+        fn.branch(f"head{k}")
+        fn.label(f"exit{k}")
+        fn.lines[hole:hole] = [
+            f"  {name} = phi {kind} [{before}, %pre{k}], [{value}, %latch{k}]"
+            for name, kind, before, value in zip(names, kinds, state, after, strict=True)
+        ]
+        return names
+
+    def _range(self, axis: Axis, reducing: bool) -> tuple[Word, Word]:
+        if axis is self.shape.parallel and not reducing and not self.shape.total:
+            return "%lo", "%hi"
+        return 0, self.dim(axis.extent)
+
+    def _vector_loop(
+        self, level: Level, axis: Axis, start: Word, stop: Word, sets: Sets,
+        body: Body, states: States | None = None,
+    ) -> States:  # fmt: skip
+        """The loop along the vector axis: `copies` vectors at a time, single ones, a masked rest.
+
+        sets: for every copy, its accumulators; states: their registers, changed by `body`.
+        """
+        fn, lanes = self.fn, self.shape.lanes
+        states = states or []
+        copies = len(sets) or self._copies(start, stop)
+        kinds = [t for accumulators in sets for a in accumulators for t in a.types]
+
+        def run(count: int, mask: bool) -> Callable[[Word, list[str]], list[str]]:
+            def one(i: Word, flat: list[str]) -> list[str]:
+                current = unflatten(flat, sets)
+                lane_mask = self.memory.lane_mask(fn.sub(stop, i)) if mask else None
+                inner = level.inside(axis, i, count, lane_mask)
+                updated = body(inner, current[:count]) if sets else body(inner, [])
+                return flatten([*updated, *current[count:]]) if sets else []
+
+            return one
+
+        flat = flatten(states)
+        wide, single = copies * lanes, lanes
+        after_wide = self._end(start, stop, wide) if copies > 1 else start
+        if copies > 1:
+            flat = self._carried(start, after_wide, wide, kinds, flat, run(copies, False))
+        after_single = self._end(after_wide, stop, single)
+        flat = self._carried(after_wide, after_single, single, kinds, flat, run(1, False))
+        if not (isinstance(stop, int) and after_single == stop):
+            flat = self._carried(after_single, stop, single, kinds, flat, run(1, True))
+        return unflatten(flat, sets)
+
+    def _end(self, start: Word, stop: Word, step: int) -> Word:
+        """start + the largest multiple of `step` (a power of 2) within the range."""
+        if isinstance(start, int) and isinstance(stop, int):
+            return start + max(0, stop - start) // step * step
+        length = self.fn.max(self.fn.sub(stop, start), 0)
+        whole = self.fn.value(f"and i64 {length}, {-step}")
+        return self.fn.add(start, whole)
+
+    def _copies(self, start: Word, stop: Word) -> int:
+        if isinstance(start, int) and isinstance(stop, int):
+            vectors = (stop - start) // self.shape.lanes
+            return 4 if vectors >= 4 else 2 if vectors >= 2 else 1
+        return UNROLL
+
+
+def flatten(states: States) -> list[str]:
+    """All registers in one list, as loops carry them."""
+    return [part for accumulators in states for state in accumulators for part in state]
+
+
+def unflatten(flat: Sequence[str], sets: Sets) -> States:
+    """The reverse of `flatten`."""
+    parts = iter(flat)
+    return [[[next(parts) for _ in a.types] for a in accumulators] for accumulators in sets]
