@@ -243,17 +243,19 @@ def _dense_row(
     fn: Function, w: Words, element: str, kind: str, place: str, source: Word, left: Word
 ) -> None:
     """Adjacent columns are one run of memory, cut off at the image's sides."""
+    line = fn.mul(w["kw"], w["c"])
     low = fn.min(fn.max(fn.sub(0, left), 0), w["kw"])
     high = fn.max(fn.min(fn.sub(w["w"], left), w["kw"]), low)
     before, width = fn.mul(low, w["c"]), fn.mul(fn.sub(high, low), w["c"])
     after = fn.mul(fn.sub(w["kw"], high), w["c"])
     middle = fn.offset(place, before, element)
-    if kind == "gather":
-        fn.emit(f"call void @zero_{element}(ptr {place}, i64 {before})")
     _move(fn, element, kind, middle, fn.add(source, fn.mul(fn.add(left, low), w["c"])), width)
     if kind == "gather":
-        end = fn.offset(middle, width, element)
-        fn.emit(f"call void @zero_{element}(ptr {end}, i64 {after})")
+        cut = fn.compare("ne", width, line)
+        with fn.when(cut):
+            fn.emit(f"call void @zero_{element}(ptr {place}, i64 {before})")
+            end = fn.offset(middle, width, element)
+            fn.emit(f"call void @zero_{element}(ptr {end}, i64 {after})")
 
 
 def _spread_column(

@@ -260,19 +260,61 @@ def add_vector_loops(module: Module, element: str) -> None:
 def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> None:
     fn = Function(module)
     whole = fn.mul(fn.divide("%count", lanes), lanes)
-    for start, stop, width in ((0, whole, lanes), (whole, "%count", 1)):
-        type_ = f"<{width} x {element}>" if width > 1 else element
-        with fn.loop(start, stop, width) as i:
-            target = fn.offset("%target", i, element)
-            value = "zeroinitializer" if width > 1 else "0.0"
-            size = FLOATS[element]
-            if kind != "zero":
-                source = fn.offset("%source", i, element)
-                value = fn.value(f"load {type_}, ptr {source}, align {size}")
-            if kind == "add":
-                before = fn.value(f"load {type_}, ptr {target}, align {size}")
-                value = fn.value(f"fadd {type_} {before}, {value}")
-            fn.emit(f"store {type_} {value}, ptr {target}, align {size}")
+    with fn.loop(0, whole, lanes) as i:
+        _vector_step(fn, kind, element, i, lanes)
+    # Masked moves are instructions there, but what they store is slow to load again at once.
+    if module.target.vector_bits >= 256 and kind != "add":
+        rest = fn.sub("%count", whole)
+        some = fn.compare("sgt", rest, 0)
+        with fn.when(some):
+            _vector_step(fn, kind, element, whole, lanes, _first_lanes(fn, rest, lanes))
+    else:
+        with fn.loop(whole, "%count") as i:
+            _vector_step(fn, kind, element, i, 1)
     fn.emit("ret void")
     source = "" if kind == "zero" else "ptr %source, "
     fn.define(f"{kind}_{element}", f"void @{{}}(ptr %target, {source}i64 %count)", "internal")
+
+
+def _first_lanes(fn: Function, count: Word, lanes: int) -> str:
+    """The mask of the first `count` of the lanes."""
+    one = fn.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
+    zeros = f"<{lanes} x i32> zeroinitializer"
+    every = fn.value(f"shufflevector <{lanes} x i64> {one}, <{lanes} x i64> poison, {zeros}")
+    numbers = ", ".join(f"i64 {i}" for i in range(lanes))
+    return fn.value(f"icmp slt <{lanes} x i64> <{numbers}>, {every}")
+
+
+def _vector_step(
+    fn: Function, kind: str, element: str, index: Word, lanes: int, mask: str = ""
+) -> None:
+    """Copy, add or clear `lanes` elements at `index`, or those that the mask selects."""
+    type_ = f"<{lanes} x {element}>" if lanes > 1 else element
+    target = fn.offset("%target", index, element)
+    value = "zeroinitializer" if lanes > 1 else "0.0"
+    if kind != "zero":
+        value = _load(fn, type_, fn.offset("%source", index, element), element, lanes, mask)
+    if kind == "add":
+        before = _load(fn, type_, target, element, lanes, mask)
+        value = fn.value(f"fadd {type_} {before}, {value}")
+    size = FLOATS[element]
+    if not mask:
+        fn.emit(f"store {type_} {value}, ptr {target}, align {size}")
+        return
+    name = f"void @llvm.masked.store.v{lanes}{_SUFFIX[element]}.p0"
+    fn.module.declare(f"{name}({type_}, ptr, i32 immarg, <{lanes} x i1>)")
+    fn.emit(f"call {name}({type_} {value}, ptr {target}, i32 {size}, <{lanes} x i1> {mask})")
+
+
+def _load(fn: Function, type_: str, pointer: str, element: str, lanes: int, mask: str) -> str:
+    size = FLOATS[element]
+    if not mask:
+        return fn.value(f"load {type_}, ptr {pointer}, align {size}")
+    name = f"{type_} @llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
+    return fn.call(
+        f"{name}(ptr, i32 immarg, <{lanes} x i1>, {type_})",
+        f"ptr {pointer}, i32 {size}, <{lanes} x i1> {mask}, {type_} zeroinitializer",
+    )
+
+
+_SUFFIX = {"float": "f32", "double": "f64"}
