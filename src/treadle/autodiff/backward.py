@@ -117,7 +117,7 @@ def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list
         ]
     with attributed_to(_origin(call)):
         result = op.gradient(call, *output_grads)
-    gradients = list(result) if isinstance(result, list | tuple) else [result]
+    gradients: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
     if len(gradients) != len(call.inputs):
         raise ValueError(
             f"The gradient of {op.name} gave {len(gradients)} values for "

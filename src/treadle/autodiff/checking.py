@@ -188,7 +188,7 @@ def _theoretical(f: Callable[..., Any], points: Sequence[Tensor]) -> tuple[NDArr
         for unit in units:
             seed = np.zeros(size, y.dtype.np_dtype)
             seed[k] = unit
-            shaped = constant(seed.reshape(y.shape.as_list()))  # type: ignore[arg-type]
+            shaped = constant(seed.reshape(y.shape.as_list()))
             gradients = tape.gradient(
                 y, list(points), output_gradients=shaped, unconnected_gradients="zero"
             )

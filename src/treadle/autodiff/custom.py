@@ -62,7 +62,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
     @functools.wraps(function)
     def decorated(*args: Any, **kwargs: Any) -> Any:
         watcher = _VariableWatcher()
-        with taping((*context.tapes, watcher)):  # type: ignore[arg-type]
+        with taping((*context.tapes, watcher)):
             result, grad_fn = _call(function, args, kwargs)
         inputs = nest.flatten(args)
         given = {id(x) for x in (*inputs, *nest.flatten(kwargs))}

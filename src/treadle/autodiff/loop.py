@@ -182,7 +182,7 @@ def _extend_forward(loop: _Loop, joint: Joint, parts: Partition) -> _Stacks:
         carried, _, invariant = _split(params, count, len(extra))
         old, into = node.regions[0], context.recorder
         mapping = dict(zip(old.params, [t.value for t in (*carried, *invariant)], strict=True))
-        return copy_into(into, Joint(old, 1, (), ()), old.nodes, old.results, mapping)
+        return [*copy_into(into, Joint(old, 1, (), ()), old.nodes, old.results, mapping)]
 
     children = [trace_in(builder, fn, all_specs) for fn in (condition, body)]
     more = builder.align_captures(children)

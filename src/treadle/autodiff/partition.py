@@ -6,11 +6,12 @@ backward part reads of the forward part is saved, or computed again where that i
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-from treadle.core.shapes import product, symbol_name
+from treadle.core.shapes import symbol_name
 from treadle.core.spec import Spec, TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import attr_symbols
@@ -214,9 +215,7 @@ class _Saver:
 def _size(value: Value) -> int:
     """The bytes of a value, with a guess for symbolic dims."""
     spec: Spec = value.spec
-    return int(product([d if isinstance(d, int) else _UNKNOWN_DIM for d in spec.dims])) * (
-        spec.dtype.size
-    )
+    return math.prod(d if isinstance(d, int) else _UNKNOWN_DIM for d in spec.dims) * spec.dtype.size
 
 
 def is_cheap(node: Node) -> bool:
