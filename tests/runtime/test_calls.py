@@ -89,7 +89,7 @@ ENDLESS = """
     import numpy as np
     import treadle as td
     from treadle.core.spec import TensorSpec
-    from harness import native, trace
+    from tests.runtime.harness import native, trace
     from treadle.ops.control_flow import while_loop
 
     def f(x):
@@ -107,9 +107,9 @@ ENDLESS = """
 
 
 def run_python(source, **options):
-    here = os.path.dirname(__file__)
-    root = os.path.join(here, "..", "..", "src")
-    environment = os.environ | {"PYTHONPATH": f"{root}{os.pathsep}{here}"}
+    root = os.path.join(os.path.dirname(__file__), "..", "..")
+    paths = [os.path.join(root, "src"), root]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(source)], env=environment | options.pop("env", {}),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options,
@@ -159,7 +159,7 @@ SECOND = """
     import numpy as np
     import treadle as td
     from treadle.core.spec import TensorSpec
-    from harness import native, trace
+    from tests.runtime.harness import native, trace
     from treadle.runtime.cpu.jit import jit
 
     v = td.Variable(np.ones((50, 40), np.float32))

@@ -3,7 +3,7 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import both, captures, inputs, native, trace_like
+from tests.runtime.harness import both, captures, inputs, native, trace_like
 
 import treadle as td
 from treadle.ops.control_flow import while_loop

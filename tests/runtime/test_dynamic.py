@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from harness import both, inputs, native, trace, trace_like
+from tests.runtime.harness import both, inputs, native, trace, trace_like
 
 import treadle as td
 from treadle.core import errors
