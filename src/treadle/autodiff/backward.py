@@ -89,17 +89,25 @@ class _Walk:
     def step(self, entry: Entry) -> None:
         """Push the gradients of an operation's outputs through to its inputs."""
         output_grads = [self._take(o) for o in entry.outputs]
-        if all(g is None for g in output_grads):
+        if not any(g is not None for g in output_grads):
             return
-        needed = tuple(key(x) in self.reached and is_differentiable(x) for x in entry.inputs)
-        if not any(needed):
+        inputs, reached = entry.inputs, self.reached
+        keys = [id(x) if type(x) is Tensor else key(x) for x in inputs]
+        needed = tuple(
+            [k in reached and is_differentiable(x) for k, x in zip(keys, inputs, strict=True)]
+        )
+        if True not in needed:
             return
-        call = OpCall(entry.op, tuple(entry.inputs), entry.attrs, tuple(entry.outputs), needed)
-        for x, wanted, gradient in zip(
-            call.inputs, needed, input_gradients(call, output_grads), strict=True
-        ):
+        call = OpCall(entry.op, tuple(inputs), entry.attrs, tuple(entry.outputs), needed)
+        gradients = input_gradients(call, output_grads)
+        parts = self.parts
+        for identity, wanted, gradient in zip(keys, needed, gradients, strict=True):
             if wanted and gradient is not None:
-                self.add(key(x), gradient)
+                known = parts.get(identity)
+                if known is None:
+                    parts[identity] = [gradient]
+                else:
+                    known.append(gradient)
 
 
 def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:
@@ -115,8 +123,12 @@ def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list
             zeros_for(o) if g is None and is_differentiable(o) else g
             for g, o in zip(output_grads, call.outputs, strict=True)
         ]
-    with attributed_to(_origin(call)):
+    origin = _origin(call)
+    if origin is None:
         result = op.gradient(call, *output_grads)
+    else:
+        with attributed_to(origin):
+            result = op.gradient(call, *output_grads)
     gradients: list[Any] = list(result) if isinstance(result, list | tuple) else [result]
     if len(gradients) != len(call.inputs):
         raise ValueError(
@@ -125,6 +137,8 @@ def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list
         )
     for number, (gradient, x) in enumerate(zip(gradients, call.inputs, strict=True)):
         if gradient is None or (call.needed and not call.needed[number]):
+            continue
+        if isinstance(gradient, Tensor) and gradient.spec is x.spec:
             continue
         wrong = mismatch(gradient, x)
         if wrong is not None:

@@ -215,7 +215,9 @@ class _Saver:
 def _size(value: Value) -> int:
     """The bytes of a value, with a guess for symbolic dims."""
     spec: Spec = value.spec
-    return math.prod(d if isinstance(d, int) else _UNKNOWN_DIM for d in spec.dims) * spec.dtype.size
+    dims = [d if isinstance(d, int) else _UNKNOWN_DIM for d in spec.dims]
+    size: int = math.prod(dims) * spec.dtype.size
+    return size
 
 
 def is_cheap(node: Node) -> bool:
