@@ -170,8 +170,11 @@ class GraphBuilder:
 
     def _reads(self) -> dict[Node, SymbolicTensor]:
         """The nodes that read a variable, with the parent's handle of it."""
-        outer = {inner.value: o for o, inner in self.captured.values()
-                 if isinstance(o, SymbolicTensor) and o.recorder is self.parent}
+        outer = {
+            inner.value: o
+            for o, inner in self.captured.values()
+            if isinstance(o, SymbolicTensor) and o.recorder is self.parent
+        }
         return {n: outer[n.inputs[0]] for n in self.region.nodes
                 if n.op is READ and n.inputs[0] in outer}  # fmt: skip
 
@@ -191,7 +194,9 @@ class GraphBuilder:
             node.inputs = [param if v in old else v for v in node.inputs]
         self.region.results = [param if v in old else v for v in self.region.results]
         handle = nodes[0].inputs[0]
-        self.captured = {i: pair for i, pair in self.captured.items() if pair[1].value is not handle}
+        self.captured = {
+            i: pair for i, pair in self.captured.items() if pair[1].value is not handle
+        }
         self.region.params.remove(handle)
 
     def _take_params(self, operands: Sequence[SymbolicTensor]) -> None:

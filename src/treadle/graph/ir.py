@@ -119,7 +119,7 @@ class Region:
 class Graph(Region):
     """A whole function: its parameters are the arguments and then the captures."""
 
-    __slots__ = ("captures", "name")
+    __slots__ = ("__weakref__", "captures", "name")
 
     def __init__(self, name: str) -> None:
         super().__init__()

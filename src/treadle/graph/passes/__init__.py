@@ -20,6 +20,7 @@ from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
 from treadle.graph.passes.dead_code import eliminate_dead_code
+from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.powers import reduce_powers
@@ -42,7 +43,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
-    Pass("invariants", hoist_invariants, "last: only what lives is worth an operand of a loop"),
+    Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
+    Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
 )
 
 # What one pass exposes to an earlier one is found in the next round.
