@@ -107,6 +107,10 @@ SORTING = [
 ]  # fmt: skip
 SHAPING = [
     moves("reshape", lambda x: td.reshape(x, [-1]), lambda x: x.reshape(-1)),
+    moves("reshape_flat", lambda x: td.reshape(x, [-1]), lambda x: x.reshape(-1),
+          (((2, 3, 4),), ((2, 3, 1, 5, 2),))),
+    moves("reshape_regroup", lambda x: td.reshape(x, [4, 6]), lambda x: x.reshape(4, 6),
+          (((2, 3, 4),), ((3, 2, 2, 2),), ((24,),)), symbolic=False),
     moves("reshape_split", lambda x: td.reshape(x, [2, -1, 3]), lambda x: x.reshape(2, -1, 3),
           (((4, 3),), ((12,),), ((2, 3, 2),)), symbolic=False),
     moves("reshape_merge", lambda x: td.reshape(x, [td.shape(x)[0], -1]),

@@ -11,7 +11,7 @@ import pytest
 import treadle as td
 from tests.ops.cases import Case
 from tests.ops.test_cases import ALL
-from tests.ops.traced import run_traced
+from tests.ops.traced import check_lowering, run_traced
 from treadle.core.tensor import from_array
 
 # Cases whose values jump: rounding, masks; or whose differentiable form is another case.
@@ -78,3 +78,12 @@ def test_traced_gradient_is_the_eager_one(case: Case) -> None:
             found = run_traced(lambda *args: gradients(fn, args), arrays, symbolic)
             for grad, wanted in zip(found, expected, strict=True):
                 np.testing.assert_allclose(grad, wanted.numpy(), rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_lowered_gradient_is_the_eager_one(case: Case) -> None:
+    """Rules that only gradients use (slices put back, padding folded) as kernels, too."""
+    for arrays in arguments(case):
+        fn = weighted(case, weights_for(case, arrays))
+        for symbolic in (False, True) if case.symbolic else (False,):
+            assert check_lowering(lambda *args: gradients(fn, args), arrays, symbolic, 1e-10)

@@ -78,11 +78,11 @@ def _erfc(x: NDArray) -> NDArray:
 
 def _ratio(coefficients: Any, x: NDArray) -> NDArray:
     above, below = coefficients
-    return np.divide(_horner(above, x), _horner(below, x))  # type: ignore[no-any-return]
+    return np.divide(_horner(above, x), _horner(below, x))
 
 
 def _horner(coefficients: Any, x: NDArray) -> NDArray:
-    total = x * coefficients[0]
+    total: NDArray = x * coefficients[0]
     for coefficient in coefficients[1:-1]:
         total += coefficient
         total *= x
