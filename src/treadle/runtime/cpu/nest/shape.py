@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -17,6 +18,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    index_axes,
     postorder,
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target
@@ -108,7 +110,8 @@ def _stored(kernel: Kernel) -> frozenset[Axis]:
 
 
 def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Axis | None:
-    """The axis along which most memory is contiguous; stores count more than loads.
+    """The axis along which most memory is contiguous; stores count more than loads, and each as
+    much as it moves: what is read once a row counts little beside the row's elements.
 
     Where there are rows only they are the innermost loops of stores.
     """
@@ -118,21 +121,29 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
         (s.buffer, s.index, 3) for s in kernel.stores
     ]
     places += [(e.buffer, e.index, 2) for e in exprs if isinstance(e, Load)]
+    traffic = [_elements(index) for _, index, _ in places]
+    most = max(traffic, default=1)
     for position, axis in enumerate(kernel.axes):
         if axis in outer or (isinstance(axis.extent, int) and axis.extent < 2):
             continue
         score = 1.0 + position / 100
-        for buffer, index, weight in places:
+        for (buffer, index, weight), elements in zip(places, traffic, strict=True):
             stride = flat_stride(buffer, index, axis)
             if stride == 1:
-                score += weight
+                score += weight * elements / most
             elif stride is None or stride != 0:
-                score -= weight / 2
+                score -= weight / 2 * elements / most
         if isinstance(axis.extent, int) and axis.extent < 8:
             score *= axis.extent / 8
         if score > best_score:
             best, best_score = axis, score
     return best
+
+
+def _elements(index: tuple[Index, ...]) -> int:
+    """How many elements a load or store touches, roughly."""
+    axes = frozenset().union(*(index_axes(i) for i in index))
+    return math.prod(extent_estimate(a.extent) for a in axes)
 
 
 def _reduced(exprs: Iterable[Expr]) -> set[Axis]:
