@@ -11,7 +11,7 @@ from treadle.core import dtypes, errors
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.kernel.ir import Expr, Index, Iota, Reduce, apply, as_index, cast, const
+from treadle.kernel.ir import Affine, Expr, Index, Iota, Reduce, apply, as_index, cast, const
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import sigmoid, square
@@ -103,11 +103,19 @@ def _classes(call: LowerCall) -> Expr:
 def _lower_sparse(call: LowerCall, index: Sequence[Index]) -> Expr:
     row, _ = _open_row(call, index)
     label = cast(call.inputs[1](index), dtypes.int64)
-    chosen = apply("eq", Iota(row.axis), label)
+    chosen = apply("eq", Iota(row.axis, dtypes.int32), cast(label, dtypes.int32))
     shifted = apply("sub", row.value, row.highest)
     none = const(0, shifted.dtype)
     picked = Reduce("sum", (row.axis,), apply("select", chosen, shifted, none))
     return _checked(label, _classes(call), apply("sub", apply("log", row.total), picked))
+
+
+def _int32(index: Index) -> Expr:
+    if isinstance(index, Affine) and len(index.terms) == 1 and index.offset == 0:
+        axis, coefficient = index.terms[0]
+        if coefficient == 1:
+            return Iota(axis, dtypes.int32)
+    return cast(index_expr(index), dtypes.int32)
 
 
 def _lower_sparse_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -115,7 +123,8 @@ def _lower_sparse_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
     x = call.inputs[0](index)
     label = cast(call.inputs[1](outer), dtypes.int64)
     p = apply("div", apply("exp", apply("sub", x, row.highest)), row.total)
-    hit = apply("eq", index_expr(index[-1]), label)
+    # 32-bit comparisons fill vectors as float32 does; _checked looks at the whole label.
+    hit = apply("eq", _int32(index[-1]), cast(label, dtypes.int32))
     slope = apply("sub", p, apply("select", hit, const(1, p.dtype), const(0, p.dtype)))
     return _checked(label, _classes(call), apply("mul", slope, call.inputs[2](outer)))
 
