@@ -216,6 +216,11 @@ from treadle.ops.state import (
 from treadle.tracing.function import (
     function,
 )
+from treadle.tracing.retraces import (
+    RetraceError,
+    explain_retraces,
+    no_retrace,
+)
 from treadle.version import __version__
 
 if TYPE_CHECKING:
@@ -253,6 +258,7 @@ __all__ = [
     "DType",
     "GradientTape",
     "Module",
+    "RetraceError",
     "Tensor",
     "TensorShape",
     "TensorSpec",
@@ -272,6 +278,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "autodiff",
     "autograph",
     "benchmark",
     "bfloat16",
@@ -301,6 +308,7 @@ __all__ = [
     "errors",
     "executing_eagerly",
     "exp",
+    "explain_retraces",
     "expand_dims",
     "eye",
     "fill",
@@ -341,6 +349,7 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "no_retrace",
     "norm",
     "not_equal",
     "one_hot",
@@ -389,6 +398,7 @@ __all__ = [
     "tensor_scatter_nd_add",
     "tensor_scatter_nd_update",
     "tensordot",
+    "test",
     "tile",
     "transpose",
     "truediv",

@@ -15,6 +15,7 @@ from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.calls import MISS, Plan, make_plan
 from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, ObjectKey, display_name
 from treadle.tracing.trace import trace
 
@@ -53,6 +54,9 @@ class Function:
         self._plans: list[Plan] = []
         self._keyword_plans: dict[tuple[str, ...], list[Plan]] = {}
         self._traces = 0
+        self._history = History(self._name)
+        self._general: list[tuple[Arguments, ConcreteFunction]] = []  # traces with open dims
+        self._traced: list[Arguments] = []  # what reduce_retracing has seen
         self._traced_once = False
         self._tracing: set[Any] = set()
         self._converted: Callable[..., Any] | None = None
@@ -122,16 +126,26 @@ class Function:
         if concrete is None:
             with self._lock:  # one trace per signature, whatever the number of threads
                 concrete = self._cache.get(key)
+                if concrete is None and not these_variables:
+                    concrete = self._more_general(key, arguments)
                 if concrete is None:
                     concrete = self._trace(key, arguments, these_variables)
         return concrete
+
+    def _more_general(self, key: Any, arguments: Arguments) -> ConcreteFunction | None:
+        """A trace with open dims that these arguments fit; noted for the next such call."""
+        for general, concrete in self._general:
+            if general.accepts(arguments) and key[1] is None:
+                self._cache[key] = concrete
+                return concrete
+        return None
 
     def _enclosing(self) -> Any:
         """Inside another trace, traces that captured its tensors belong to it alone."""
         recorder: Any = context.recorder
         if recorder is None or not self._captures_symbols:
             return None
-        return id(recorder.graph)
+        return ObjectKey(recorder.graph)
 
     _captures_symbols = False
 
@@ -142,6 +156,10 @@ class Function:
                 "the recursion would never end. Recurse on a Python value that changes, or use "
                 f"a while loop{at(user_origin())}"
             )
+        record = self._history.next_record(arguments)
+        self._history.admit(record)
+        if self._reduce_retracing:
+            arguments = self._generalized(arguments)
         self._tracing.add(key)
         try:
             first = not self._traced_once
@@ -153,12 +171,22 @@ class Function:
         finally:
             self._tracing.discard(key)
         self._traced_once = True
+        self._history.add(record)
         concrete = ConcreteFunction(traced, arguments, self._name)
+        if arguments.has_open_dims:
+            self._general.append((arguments, concrete))
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
         self._cache[key] = concrete
         return concrete
+
+    def _generalized(self, arguments: Arguments) -> Arguments:
+        """The arguments with every dim open that differed from an earlier trace's."""
+        for earlier in reversed(self._traced):
+            arguments = arguments.generalized(earlier)
+        self._traced.append(arguments)
+        return arguments
 
     def _target(self) -> Callable[..., Any]:
         """The function to trace: converted by AutoGraph unless switched off."""
@@ -188,7 +216,11 @@ class Function:
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
         """All traces, oldest first."""
-        return list(self._cache.values())
+        return list(dict.fromkeys(self._cache.values()))
+
+    def explain(self) -> Explanation:
+        """Why the function was traced: what each trace differed in from the nearest earlier one."""
+        return explain_retraces(self)
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
         """One line per trace."""
@@ -207,7 +239,7 @@ class Function:
         return tuple(v for v in self.variables if v.trainable)
 
     def __repr__(self) -> str:
-        return f"<td.function {self._name} ({len(self._cache)} traces)>"
+        return f"<td.function {self._name} ({len(self.concrete_functions)} traces)>"
 
     # -- methods -----------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ import numpy as np
 from treadle.core import nest
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -146,6 +146,53 @@ class Arguments:
         self.types: list[Any] = []
         self.key = structure_key(((*declared, *args[len(declared) :]), kwargs), self.types, {})
         self.leaves = nest.flatten((args, kwargs)) if declared else self.types
+
+    @property
+    def has_open_dims(self) -> bool:
+        """Whether a leaf is traced for more than one shape."""
+        return any(isinstance(t, TensorSpec) and ANY in t.dims for t in self.types)
+
+    def accepts(self, other: Arguments) -> bool:
+        """Whether a trace for these arguments serves the other ones."""
+        return self._family() == other._family() and all(
+            mine.is_compatible_with(theirs)
+            for mine, theirs in zip(self._specs(), other._specs(), strict=True)
+        )
+
+    def generalized(self, earlier: Arguments) -> Arguments:
+        """These arguments with the dims open in which they differ from `earlier`.
+
+        Only arguments of the same structure, dtypes and ranks are generalized.
+        """
+        if self._family() != earlier._family():
+            return self
+        merged = iter(
+            TensorSpec(
+                [a if a == b else None for a, b in zip(mine.dims, old.dims, strict=True)],
+                mine.dtype,
+            )
+            for mine, old in zip(self._specs(), earlier._specs(), strict=True)
+        )
+        types = [next(merged) if is_tensor_leaf(t) else t for t in self.types]
+        args, kwargs = self.pack(types)
+        general = Arguments(args, kwargs, self.names)
+        general.args, general.kwargs, general.leaves = self.args, self.kwargs, self.leaves
+        return general
+
+    def _specs(self) -> list[TensorSpec]:
+        return [leaf_spec(t) for t in self.types if is_tensor_leaf(t)]
+
+    def _family(self) -> Hashable:
+        """The key with the shapes of tensors replaced by their ranks."""
+        aliases: dict[int, int] = {}
+        leaves = tuple(
+            ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank)
+            if is_tensor_leaf(t)
+            else leaf_key(t, aliases)
+            for t in self.types
+        )
+        ones = self.pack([None] * len(self.leaves))
+        return leaves, structure_key(ones, [], {})
 
     def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with the leaves replaced."""

@@ -1,0 +1,216 @@
+"""Why a function was traced again: records of its traces and the differences between them."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core import nest
+from treadle.core.origin import Origin, user_origin
+from treadle.core.spec import Spec, TensorSpec
+from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_key, leaf_spec, weakly
+
+WARN_AFTER = 10  # traces, most of them caused by one argument
+
+
+class RetraceError(RuntimeError):
+    """A function would have been traced again inside `no_retrace`."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One leaf that differs between two signatures.
+
+    Attributes:
+        argument: how Python would name it: ``x``, ``batch['image']``.
+        old, new: the values or specs, as text; "(absent)" where there is none.
+        advice: what would avoid a trace for it.
+    """
+
+    argument: str
+    old: str
+    new: str
+    advice: str
+
+    def __str__(self) -> str:
+        return f"{self.argument}: {self.old} -> {self.new} ({self.advice})"
+
+
+@dataclass(frozen=True)
+class TraceRecord:
+    """One trace.
+
+    Attributes:
+        number: counted from 1.
+        origin: the user's line that called the function.
+        leaves: (argument, text, key) for every leaf of the arguments.
+        nearest: the number of the earlier trace with the fewest differences; None for the first.
+        differences: what differs from that one.
+    """
+
+    number: int
+    origin: Origin | None
+    leaves: tuple[tuple[str, str, Any], ...]
+    nearest: int | None
+    differences: tuple[Difference, ...]
+
+    def __str__(self) -> str:
+        where = f" at {self.origin}" if self.origin else ""
+        if self.nearest is None:
+            shown = ", ".join(f"{name}: {text}" for name, text, _ in self.leaves) or "no arguments"
+            return f"trace {self.number}{where}: {shown}"
+        lines = [f"trace {self.number}{where}, nearest to trace {self.nearest}:"]
+        lines += [f"    {d}" for d in self.differences] or ["    another enclosing function"]
+        return "\n".join(lines)
+
+
+class Explanation:
+    """All traces of a function; prints as a report."""
+
+    def __init__(self, name: str, traces: Sequence[TraceRecord]) -> None:
+        self.name = name
+        self.traces = tuple(traces)
+
+    def __str__(self) -> str:
+        count = len(self.traces)
+        head = f"{self.name} was traced {count} time{'' if count == 1 else 's'}"
+        body = [f"  {line}" for t in self.traces for line in str(t).split("\n")]
+        return "\n".join([head + (":" if body else ""), *body])
+
+    __repr__ = __str__
+
+
+class History:
+    """The traces of one function, in order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.records: list[TraceRecord] = []
+        self._warned = False
+
+    def next_record(self, arguments: Arguments) -> TraceRecord:
+        """What would be recorded for a trace with these arguments."""
+        leaves = tuple(_describe(arguments))
+        best: tuple[int, TraceRecord, tuple[Difference, ...]] | None = None
+        for record in reversed(self.records):
+            differences = tuple(_differences(record.leaves, leaves))
+            if best is None or len(differences) < best[0]:
+                best = (len(differences), record, differences)
+        number = len(self.records) + 1
+        if best is None:
+            return TraceRecord(number, user_origin(), leaves, None, ())
+        return TraceRecord(number, user_origin(), leaves, best[1].number, best[2])
+
+    def admit(self, record: TraceRecord) -> None:
+        """Refuse the trace inside `no_retrace`.
+
+        Raises:
+            RetraceError: naming the argument that changed.
+        """
+        if _forbidden.depth and record.nearest is not None:
+            raise RetraceError(f"{self.name} would be traced again: {record}")
+
+    def add(self, record: TraceRecord) -> None:
+        """Note a trace that was made; warn once where one argument keeps causing them."""
+        self.records.append(record)
+        if self._warned or len(self.records) < WARN_AFTER:
+            return
+        causes = [r.differences[0].argument for r in self.records if len(r.differences) == 1]
+        if len(causes) < WARN_AFTER - 1:
+            return
+        cause = max(set(causes), key=causes.count)
+        if causes.count(cause) < WARN_AFTER - 1:
+            return
+        self._warned = True
+        last = next(d for r in reversed(self.records) for d in r.differences if d.argument == cause)
+        message = (
+            f"{self.name} was traced {len(self.records)} times, {causes.count(cause)} of them "
+            f"because of {last}. Each trace costs far more than a call; see {self.name}.explain()."
+        )
+        if record.origin is None:
+            warnings.warn(message, RuntimeWarning, stacklevel=2)
+        else:
+            place = record.origin
+            warnings.warn_explicit(message, RuntimeWarning, place.file, place.line)
+
+
+def _describe(arguments: Arguments) -> Iterator[tuple[str, str, Any]]:
+    kwargs = sorted(arguments.kwargs.items())
+    labelled = [*zip(arguments.names, arguments.args, strict=True), *kwargs]
+    paths = [p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)]
+    aliases: dict[int, int] = {}
+    for path, leaf in zip(paths, arguments.types, strict=True):
+        if is_tensor_leaf(leaf):
+            spec = leaf_spec(leaf)
+            yield path, str(spec), spec
+        else:
+            yield path, _text(leaf), leaf_key(leaf, aliases)
+
+
+def _text(leaf: Any) -> str:
+    text = repr(weakly(leaf))
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[Difference]:
+    before = {name: (text, key) for name, text, key in old}
+    after = {name: (text, key) for name, text, key in new}
+    for name in [*before, *(n for n in after if n not in before)]:
+        absent = ("(absent)", None)
+        (old_text, old_key), (new_text, new_key) = before.get(name, absent), after.get(name, absent)
+        if old_key != new_key or (name in before) != (name in after):
+            yield Difference(name, old_text, new_text, _advice(old_key, new_key))
+
+
+def _advice(old: Any, new: Any) -> str:
+    if isinstance(old, TensorSpec) and isinstance(new, TensorSpec):
+        if old.dtype is not new.dtype:
+            return "another dtype: cast it before the call"
+        if old.rank != new.rank:
+            return "another rank"
+        return "another shape: use None in an input_signature, or reduce_retracing=True"
+    if isinstance(old, Spec) != isinstance(new, Spec):
+        return "a tensor in one call and a Python value in the other"
+    if old is None or new is None:
+        return "another structure of the arguments"
+    if isinstance(new, tuple) and new and new[0] in (int, float, bool, complex):
+        return "a Python number is part of the signature: pass td.constant(value)"
+    return "another Python value, which is part of the signature"
+
+
+class _Forbidden(threading.local):
+    depth = 0
+
+
+_forbidden = _Forbidden()
+
+
+@contextmanager
+def no_retrace() -> Iterator[None]:
+    """Inside the block, a function that has been traced may not be traced again.
+
+    Raises:
+        RetraceError: from the call that would need a new trace, naming the argument, its old and
+            new value and the nearest earlier trace.
+    """
+    _forbidden.depth += 1
+    try:
+        yield
+    finally:
+        _forbidden.depth -= 1
+
+
+def explain_retraces(function: Any) -> Explanation:
+    """Every trace of a `function`, with the argument that made each one necessary.
+
+    Raises:
+        TypeError: the argument is not a `function`.
+    """
+    history = getattr(function, "_history", None)
+    if not isinstance(history, History):
+        raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
+    return Explanation(history.name, history.records)
