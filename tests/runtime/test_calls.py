@@ -13,7 +13,11 @@ import pytest
 from tests.runtime.harness import inputs, native, trace, trace_like
 
 import treadle as td
+from treadle.core import errors
+from treadle.core.context import recording
+from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
+from treadle.graph.builder import GraphBuilder
 from treadle.ops.control_flow import while_loop
 from treadle.ops.registry import Op, run
 
@@ -183,3 +187,32 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert outputs[0][0] == outputs[1][0]
     assert int(outputs[0][1]) > 0
     assert int(outputs[1][1]) == 0
+
+
+def test_a_symbol_in_two_arguments_is_checked():
+    size = SymbolicDim.symbol("B")
+    builder = GraphBuilder("f")
+    x, y = (builder.parameter(TensorSpec((size * k,))) for k in (1, 2))
+    with recording(builder):
+        graph = builder.finish([td.concat([x, x], 0) + y])
+    executable = native(graph)
+    np.testing.assert_array_equal(executable.run([np.ones(2, np.float32), np.ones(4, np.float32)])[0], [2] * 4)
+    with pytest.raises(errors.InvalidArgumentError):
+        executable.run([np.ones(2, np.float32), np.ones(5, np.float32)])
+
+
+def test_a_fault_of_the_compiler_is_told_and_the_graph_interpreted(monkeypatch):
+    from treadle.runtime import compiler
+
+    def fail(*arguments):
+        raise AssertionError("broken")
+
+    monkeypatch.setattr(compiler, "plan_memory", fail)
+    graph = trace(lambda x: x * 2.0, TensorSpec((3,)))
+    with pytest.warns(RuntimeWarning, match="broken"):
+        executable = compiler.compile_graph(graph)
+    assert executable.mode == "interpreted"
+    np.testing.assert_array_equal(executable.run([np.ones(3, np.float32)])[0], [2, 2, 2])
+    monkeypatch.setenv("TREADLE_STRICT", "1")
+    with pytest.raises(AssertionError, match="broken"):
+        compiler.compile_graph(graph)

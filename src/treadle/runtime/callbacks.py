@@ -20,7 +20,12 @@ from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.schedule.state import handles_touched, touches_everything
 from treadle.runtime.schedule.steps import (
-    Callback, Deliver, Guard, Launch, ListStep, Operand,
+    Callback,
+    Deliver,
+    Guard,
+    Launch,
+    ListStep,
+    Operand,
 )  # fmt: skip
 from treadle.runtime.scope import Scope
 
@@ -111,6 +116,8 @@ class Callbacks:
         count = callback_words(step)
         values = (ctypes.c_int64 * count).from_address(words) if count else []
         scope = Scope(self._symbols(frame))
+        if step.mentioned:
+            scope.values.update(zip(step.mentioned, values[-len(step.mentioned) :], strict=True))
         node = step.node
         # User code may hold on to arrays, and lists do.
         keep = node.regions or node.op.effect is not None or _gives_list(node)
@@ -228,7 +235,7 @@ def input_words(step: Callback) -> int:
 
 
 def callback_words(step: Callback) -> int:
-    return input_words(step) + sum(map(output_words, step.outputs))
+    return input_words(step) + sum(map(output_words, step.outputs)) + len(step.mentioned)
 
 
 def captured_variable(graph: Graph, number: int) -> Variable:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import time
+import warnings
 
 from treadle.graph.ir import Graph, Value, clone_region
 from treadle.graph.passes import optimize
@@ -23,10 +25,20 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
         return _compile(optimized, options)
-    except (Unsupported, NotImplementedError) as unsupported:
+    except Unsupported as unsupported:
         return InterpretedExecutable(optimized, str(unsupported))
     except ImportError as error:
         return InterpretedExecutable(optimized, f"no compiler: {error}")
+    except Exception as error:
+        if os.environ.get("TREADLE_STRICT", "") not in ("", "0"):
+            raise
+        warnings.warn(
+            f"{graph.name!r} could not be compiled and is interpreted, which is slow. This is a "
+            f"fault of treadle: {type(error).__name__}: {error}. TREADLE_STRICT=1 shows where.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+        return InterpretedExecutable(optimized, f"{type(error).__name__}: {error}")
 
 
 def copy_graph(graph: Graph) -> Graph:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,6 +119,7 @@ class NativeExecutable(Executable):
             "empty": np.empty, "call": self.call, "failed": self._failed,
         }  # fmt: skip
         body = [f"{', '.join(names)}, = arrays"] if names else []
+        body += self._size_checks()
         body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
         for name, number in zip(outputs, signature.outputs, strict=True):
             spec = self.output_specs[number]
@@ -138,6 +139,19 @@ class NativeExecutable(Executable):
         exec(compile(source, f"<treadle run of {self.graph.name}>", "exec"), scope)
         run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
         return run
+
+    def _size_checks(self) -> list[str]:
+        """Tests of sizes that follow from others: a symbol used twice, or ``2*B``."""
+        sources = {(s.argument, s.axis): s.name for s in self.program.signature.symbols}
+        value = {s.name: f"a{s.argument}.shape[{s.axis}]" for s in self.program.signature.symbols}
+        tests = []
+        for number in self.program.signature.arguments:
+            for axis, dim in enumerate(self.graph.params[number].spec.dims):
+                if isinstance(dim, SymbolicDim) and (number, axis) not in sources:
+                    tests.append(f"a{number}.shape[{axis}] != {_dim_source(dim, value)}")
+        if not tests:
+            return []
+        return [f"if {' or '.join(tests)}:", f"    return failed({WRONG_SHAPE}, arrays, [], 0)"]
 
     def _used_symbols(self) -> list[Any]:
         specs = [self.output_specs[n] for n in self.program.signature.outputs]
@@ -229,20 +243,21 @@ def _shape_source(spec: Spec) -> str:
     return f"({', '.join(dims)}{',' if len(dims) == 1 else ''})"
 
 
-def _dim_source(dim: Dim) -> str:
-    """A dim as a Python expression over its symbols."""
+def _dim_source(dim: Dim, names: Mapping[str, str] | None = None) -> str:
+    """A dim as a Python expression over its symbols, or over what `names` has for them."""
     if not isinstance(dim, SymbolicDim):
         return str(dim)
     return " + ".join(
-        "*".join([str(c), *(_atom_source(a) for a in monomial)]) for monomial, c in dim.terms
+        "*".join([str(c), *(_atom_source(a, names or {}) for a in monomial)])
+        for monomial, c in dim.terms
     )
 
 
-def _atom_source(atom: Any) -> str:
+def _atom_source(atom: Any, names: Mapping[str, str]) -> str:
     if isinstance(atom, str):
-        return atom
+        return names.get(atom, atom)
     operation, a, b = atom
-    left, right = f"({_dim_source(a)})", f"({_dim_source(b)})"
+    left, right = f"({_dim_source(a, names)})", f"({_dim_source(b, names)})"
     if operation in ("max", "min"):
         return f"{operation}({left}, {right})"
     return f"({left} {'//' if operation == 'floordiv' else '%'} {right})"

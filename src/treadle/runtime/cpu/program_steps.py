@@ -7,15 +7,30 @@ from typing import Any
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.runtime.callbacks import (
-    callback_words, input_positions, input_words, output_words,
+    callback_words,
+    input_positions,
+    input_words,
+    output_words,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch
 from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Check, Copy, Deliver, Evaluate, Guard, Launch, LibraryCall, ListStep,
-    LoadScalar, Loop, Operand,
+    Block,
+    Branch,
+    Callback,
+    Check,
+    Copy,
+    Deliver,
+    Evaluate,
+    Guard,
+    Launch,
+    LibraryCall,
+    ListStep,
+    LoadScalar,
+    Loop,
+    Operand,
     Place,
 )  # fmt: skip
 
@@ -70,6 +85,9 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
             target = operand.place and emitter.pointer(operand.place)
             slot = fn.offset(words, i, "i64")
             fn.emit(f"store ptr {target or emitter.slot(operand.value)}, ptr {slot}")
+    last = callback_words(step) - len(step.mentioned)
+    for i, name in enumerate(step.mentioned, last):
+        fn.emit(f"store i64 {emitter.symbols[name]}, ptr {fn.offset(words, i, 'i64')}")
     call_python(emitter, number, words)
     for i, operand in zip(positions, step.outputs, strict=True):
         _take(emitter, words, i, operand)

@@ -9,19 +9,33 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim, dim_symbols, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.rewrite import attr_symbols
+from treadle.kernel.ir import Kernel, const
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, Unit, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
 from treadle.runtime.fusion.roles import Role, literal, splat
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Carried, Check, Copy, Deliver, Evaluate, Guard,
-    Launch, LibraryCall, ListStep,
+    Block,
+    Branch,
+    Callback,
+    Carried,
+    Check,
+    Copy,
+    Deliver,
+    Evaluate,
+    Guard,
+    Launch,
+    LibraryCall,
+    ListStep,
     LoadScalar,
-    Loop, Operand, Place, Step,
+    Loop,
+    Operand,
+    Place,
+    Step,
 )  # fmt: skip
 from treadle.runtime.symbols import guarded_dims, plain_symbol, symbol_sources, unknown_symbols
-from treadle.kernel.ir import Kernel, const
 
 
 class Needs(NamedTuple):
@@ -385,13 +399,15 @@ class _RegionBuilder:
 
     def call(self, unit: Unit, reason: str = "") -> None:
         node = unit.nodes[0]
+        mentioned = sorted(_attribute_symbols(node) & self.program.late)
         self.discover(node)
         inputs = [self.program.operand(v) for v in node.inputs]
         outputs = [self.output(v) for v in node.outputs]
         sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
         callback = Callback(
-            node, inputs, outputs, reason, sized, reads=_places(inputs), writes=_places(outputs)
-        )
+            node, inputs, outputs, reason, sized, mentioned,
+            reads=_places(inputs), writes=_places(outputs),
+        )  # fmt: skip
         if node.op.name == "check":  # its first input is the verdict on the others
             inner = Callback(
                 node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
@@ -614,3 +630,9 @@ _HANDLERS: dict[Role, Any] = {
     Role.CALL: _RegionBuilder.call,
     Role.LIST: _RegionBuilder.list_op,
 }
+
+
+def _attribute_symbols(node: Node) -> set[str]:
+    """The symbols in the attributes of a node and of those inside it."""
+    inner = [n for region in node.regions for n in region.walk()]
+    return set().union(*(attr_symbols(n.attrs) for n in (node, *inner)))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.spec import ListSpec
+from treadle.graph.rewrite import attr_symbols
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
@@ -77,6 +78,7 @@ class _Orderer:
                 maker = self.maker.get(value)
                 if maker is not None and maker is not unit:
                     self.after[maker].setdefault(unit)
+        self._order_symbols()
         self._order_effects()
         self._update_carried()
         self._update_variables()
@@ -108,6 +110,18 @@ class _Orderer:
         )
 
     # -- program order of effects ------------------------------------------------------------
+
+    def _order_symbols(self) -> None:
+        """A unit whose attributes mention a size runs after the one whose result tells it."""
+        known = {s for p in self.region.params for s in p.spec.symbols()}
+        tells: dict[str, Unit] = {}
+        for unit in self.units:
+            for name in set().union(*(attr_symbols(n.attrs) for n in unit.nodes)):
+                if tells.get(name, unit) is not unit:
+                    self.after[tells[name]].setdefault(unit)
+            for value in (v for n in unit.nodes for v in n.outputs):
+                for name in value.spec.symbols() - known:
+                    tells.setdefault(name, unit)
 
     def _order_effects(self) -> None:
         last: Unit | None = None

@@ -10,8 +10,22 @@ from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.memory.plan import Plan
 from treadle.runtime.schedule.order import CHANGES_LIST
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Callback, Check, Copy, Deliver, Evaluate, Guard, Launch, LibraryCall, ListStep, LoadScalar, Loop, Operand,
-    Place, Step,
+    Block,
+    Branch,
+    Callback,
+    Check,
+    Copy,
+    Deliver,
+    Evaluate,
+    Guard,
+    Launch,
+    LibraryCall,
+    ListStep,
+    LoadScalar,
+    Loop,
+    Operand,
+    Place,
+    Step,
 )  # fmt: skip
 
 

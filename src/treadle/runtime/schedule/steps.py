@@ -87,6 +87,7 @@ class Callback(Step):
     """Run a node's NumPy implementation, or a whole control flow node by interpretation.
 
     sized: for every input whether its dims are passed along, because they were found out late.
+    mentioned: such dims in the node's attributes, by symbol; passed after everything else.
     """
 
     node: Node
@@ -94,6 +95,7 @@ class Callback(Step):
     outputs: list[Operand]
     reason: str = ""
     sized: list[bool] = field(default_factory=list)
+    mentioned: list[str] = field(default_factory=list)
 
 
 @dataclass(eq=False)
