@@ -178,3 +178,45 @@ def test_wrong_arguments():
         td.nn.conv2d(x, w.astype(np.float64), 1, "SAME")
     with pytest.raises(ValueError, match="NHWC"):
         td.nn.conv2d(x, w, 1, "SAME", data_format="HWC")
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_programs_equal_numpy(case, dtype):
+    image, filters, strides, padding, dilations = case
+    x = td.constant(RNG.normal(size=image).astype(dtype))
+    w = td.constant(RNG.normal(size=filters).astype(dtype))
+
+    def all_three(x, w):
+        with td.GradientTape() as tape:
+            tape.watch([x, w])
+            y = td.nn.conv2d(x, w, strides, explicit(padding), dilations=dilations)
+            total = td.reduce_sum(y * y)
+        return [y, *tape.gradient(total, [x, w])]
+
+    tolerance = {"float32": 1e-5, "float64": 1e-12, "float16": 2e-2}[dtype]
+    program = td.function(all_three, autograph=False)
+    for actual, expected in zip(program(x, w), all_three(x, w), strict=True):
+        assert actual.dtype == dtype
+        scale = max(1.0, float(np.abs(expected.numpy()).max()))
+        np.testing.assert_allclose(
+            actual.numpy() / scale, expected.numpy() / scale, atol=tolerance
+        )
+
+
+def test_a_program_serves_every_batch_size():
+    w = td.constant(RNG.normal(size=(3, 3, 2, 4)).astype("f"))
+    spec = td.TensorSpec([None, 6, 5, 2])
+
+    @td.function(input_signature=[spec], autograph=False)
+    def f(x):
+        with td.GradientTape() as tape:
+            tape.watch([x, w])
+            y = td.nn.max_pool2d(td.nn.relu(td.nn.conv2d(x, w, 1, "SAME")), 2, 2, "VALID")
+        return [y, *tape.gradient(y, [x, w])]
+
+    for batch in (0, 1, 2, 7):
+        x = RNG.normal(size=(batch, 6, 5, 2)).astype("f")
+        for actual, expected in zip(f(x), f.python_function(td.constant(x)), strict=True):
+            np.testing.assert_allclose(actual, expected, rtol=1e-4, atol=1e-5)
+    assert f.experimental_get_tracing_count() == 1
