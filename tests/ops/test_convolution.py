@@ -199,9 +199,7 @@ def test_programs_equal_numpy(case, dtype):
     for actual, expected in zip(program(x, w), all_three(x, w), strict=True):
         assert actual.dtype == dtype
         scale = max(1.0, float(np.abs(expected.numpy()).max()))
-        np.testing.assert_allclose(
-            actual.numpy() / scale, expected.numpy() / scale, atol=tolerance
-        )
+        np.testing.assert_allclose(actual.numpy() / scale, expected.numpy() / scale, atol=tolerance)
 
 
 def test_a_program_serves_every_batch_size():

@@ -255,3 +255,36 @@ def test_wrong_seeds_and_states():
         td.random.Generator.from_state([1, 2])
     with pytest.raises(ValueError, match="threefry"):
         td.random.Generator.from_seed(1, alg="threefry")
+
+
+def test_streams_advance_inside_loops_and_branches():
+    def walk(steps):
+        return td.while_loop(
+            lambda i, x: i < steps,
+            lambda i, x: (i + 1, x + td.cond(i % 2 == 0, lambda: td.random.uniform([2]), jump)),
+            (td.constant(0), td.zeros([2])),
+        )[1]
+
+    def jump():
+        return td.random.normal([2], 10.0)
+
+    td.random.set_seed(4)
+    eager = walk(td.constant(5)).numpy()
+    program = td.function(walk, autograph=False)
+    td.random.set_seed(4)
+    np.testing.assert_allclose(program(td.constant(5)), eager, rtol=1e-6)
+    after = td.random.uniform([1]).numpy()
+    td.random.set_seed(4)
+    walk(td.constant(5))
+    np.testing.assert_array_equal(td.random.uniform([1]), after)
+
+
+def test_threads_do_not_share_numbers():
+    from concurrent.futures import ThreadPoolExecutor
+
+    td.random.set_seed(9)
+    with ThreadPoolExecutor(4) as pool:
+        parts = list(pool.map(lambda _: td.random.uniform([8]).numpy().tobytes(), range(64)))
+    td.random.set_seed(9)
+    expected = {td.random.uniform([8]).numpy().tobytes() for _ in range(64)}
+    assert set(parts) == expected
