@@ -12,6 +12,19 @@ from tests.ops.cases import TOLERANCE, Case
 from tests.ops.test_cases import ALL
 from treadle.core.tensor import from_array
 
+
+@pytest.fixture(autouse=True)
+def strict(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that cannot be compiled fails here instead of being interpreted."""
+    monkeypatch.setenv("TREADLE_STRICT", "1")
+
+
+def test_programs_are_native() -> None:
+    compiled = td.function(lambda x: td.exp(x) + 1.0, autograph=False)
+    concrete = compiled.get_concrete_function(td.constant([1.0, 2.0]))
+    assert type(concrete.executable).__name__ == "NativeExecutable"
+
+
 # The dtypes that take different ways through the compiler.
 KINDS = ("float32", "bfloat16", "int32", "bool", "complex64")
 

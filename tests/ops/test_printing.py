@@ -20,7 +20,8 @@ TENSORS: list[tuple[Any, str, str]] = [
      "<tf.Tensor: shape=(), dtype=float32, numpy=0.10000000149011612>"),
     (td.constant(True), "tf.Tensor(True, shape=(), dtype=bool)",
      "<tf.Tensor: shape=(), dtype=bool, numpy=True>"),
-    (td.constant([[1.0, 2], [3, 4]]), "tf.Tensor(\n[[1. 2.]\n [3. 4.]], shape=(2, 2), dtype=float32)",
+    (td.constant([[1.0, 2], [3, 4]]),
+     "tf.Tensor(\n[[1. 2.]\n [3. 4.]], shape=(2, 2), dtype=float32)",
      "<tf.Tensor: shape=(2, 2), dtype=float32, numpy=\narray([[1., 2.],\n       [3., 4.]], "
      "dtype=float32)>"),
     (td.constant([1.5, 2], td.bfloat16), "tf.Tensor([1.5 2], shape=(2,), dtype=bfloat16)",

@@ -122,7 +122,7 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
     ]
     places += [(e.buffer, e.index, 2) for e in exprs if isinstance(e, Load)]
     traffic = [_elements(index) for _, index, _ in places]
-    most = max(traffic, default=1)
+    most = max([1, *traffic])  # an empty array moves nothing
     for position, axis in enumerate(kernel.axes):
         if axis in outer or (isinstance(axis.extent, int) and axis.extent < 2):
             continue
