@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -14,8 +16,8 @@ from treadle.graph.ir import Graph, Node, Region
 from treadle.kernel.ir import Kernel
 from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
+from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.program import Emitter, Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
@@ -25,7 +27,7 @@ from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.build import Builder, Needs
 from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.state import handles_touched
-from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop
+from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop, SegmentedLaunch
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
@@ -68,7 +70,7 @@ def build_program(
             "assembly": lambda: jit().assembly(text),
         },
         {
-            "kernels": sum(isinstance(s, Launch) for s in all_steps(block)),
+            "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
             "workspace_bytes": plan.static_bytes,
             "callbacks": len(emitter.callbacks),
         },
@@ -137,12 +139,14 @@ def _is_long(block: Block) -> bool:
 
 
 def _work(step: object) -> Dim:
+    if isinstance(step, SegmentedLaunch):
+        return reduce(add, map(_work, step.segments))
     if isinstance(step, Launch):
         if step.extent is not None:
             return step.extent
         return product(a.extent for a in step.kernel.axes)
     if isinstance(step, LibraryCall):
-        return product(product(o.value.spec.dims) for o in step.inputs) 
+        return product(product(o.value.spec.dims) for o in step.inputs)
     return 0
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
+from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
-from treadle.runtime.cpu.kernel_code import in_terms_of, kernel_code
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.schedule.steps import Evaluate, Launch, Operand
+from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
@@ -41,6 +41,30 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         finish = emitter.state_word("kernel", (code, emitted.finish))
         fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
     _load_outputs(emitter, step)
+
+
+def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
+    """One launch over a table: the number of segments, then length and addresses of each."""
+    code = kernel_code(step.kernel)
+    assert code is not None
+    fn, emitted = emitter.fn, code.emitted
+    width = 1 + len(step.kernel.buffers)
+    table = fn.alloca(f"[{1 + width * len(step.segments)} x i64], align 8")
+    fn.emit(f"store i64 {len(step.segments)}, ptr {table}")
+    total: Word = 0
+    for number, segment in enumerate(step.segments):
+        assert segment.extent is not None
+        length = emitter.dim(segment.extent)
+        total = fn.add(total, length)
+        base = 1 + width * number
+        fn.emit(f"store i64 {length}, ptr {fn.offset(table, base, 'i64')}")
+        for i, pointer in enumerate(_addresses(emitter, segment)):
+            fn.emit(f"store ptr {pointer}, ptr {fn.offset(table, base + 1 + i, 'i64')}")
+    function = emitter.state_word("kernel", (code, emitted.symbol))
+    fn.emit(
+        f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {table}, ptr null, "
+        f"i64 {total}, i64 {emitted.grain}, ptr null, i64 0)"
+    )
 
 
 def _division(emitter: Emitter, step: Launch, grain: int, units: Word) -> tuple[Word, Word]:

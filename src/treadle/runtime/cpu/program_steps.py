@@ -14,7 +14,7 @@ from treadle.runtime.callbacks import (
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import RAISED, Emitter
-from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch
+from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.schedule.steps import (
     Block,
@@ -32,6 +32,7 @@ from treadle.runtime.schedule.steps import (
     Loop,
     Operand,
     Place,
+    SegmentedLaunch,
 )  # fmt: skip
 
 
@@ -203,4 +204,5 @@ _EMITTERS: dict[type, Any] = {
     ListStep: emit_list_step,
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
+    SegmentedLaunch: emit_segments,
 }

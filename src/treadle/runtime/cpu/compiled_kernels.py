@@ -1,0 +1,55 @@
+"""Compiled kernels of this process, by structure."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+
+from treadle.core.shapes import Dim, SymbolicDim, substitute
+from treadle.kernel.ir import Kernel
+from treadle.kernel.printer import kernel_hash
+from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.nest import EmittedKernel, emit_kernel
+from treadle.runtime.cpu.nest.shape import UnsupportedKernel
+from treadle.runtime.cpu.target import host
+from treadle.runtime.fusion.rewrite import canonical
+
+
+@dataclass(frozen=True)
+class KernelCode:
+    """A kernel's code. Its dims are in terms of the kernel's own symbols, by position.
+
+    Attributes:
+        name: names the structure, in every process.
+    """
+
+    name: str
+    emitted: EmittedKernel
+
+    def address(self, symbol: str) -> int:
+        """The address of one of its functions; the code is compiled or loaded on first need."""
+        return jit().load(self.emitted.text).address(symbol)
+
+
+_lock = threading.Lock()
+_codes: dict[str, KernelCode | None] = {}
+
+
+def kernel_code(kernel: Kernel) -> KernelCode | None:
+    """The code of a kernel, or None where it cannot be emitted."""
+    name = kernel_hash(kernel)
+    with _lock:
+        if name in _codes:
+            return _codes[name]
+    try:
+        code = KernelCode(name, emit_kernel(canonical(kernel), host()))
+    except UnsupportedKernel:
+        code = None
+    with _lock:
+        return _codes.setdefault(name, code)
+
+
+def in_terms_of(kernel: Kernel, dim: Dim) -> Dim:
+    """A dim of the code in the symbols of a kernel of that structure."""
+    renamed = {f"s{i}": SymbolicDim.symbol(n) for i, n in enumerate(kernel.symbols)}
+    return substitute(dim, renamed)
