@@ -90,3 +90,45 @@ def test_batch_jacobian_refuses_other_batches():
         tape.batch_jacobian(y, td.constant([[1.0], [2.0]]))
     with pytest.raises(ValueError, match="Need first dimension"):
         tape.batch_jacobian(s, x)
+
+
+def test_large_jacobian_in_a_function_is_a_loop():
+    def fn(x, w):
+        with td.GradientTape() as tape:
+            tape.watch([x, w])
+            y = td.tanh(x * x)
+        return tape.jacobian(y, [x, w], unconnected_gradients="zero")
+
+    x = np.linspace(-1.0, 1.0, 20)
+    graph = td.function(fn, autograph=False)
+    concrete = graph.get_concrete_function(td.constant(x), td.constant(W))
+    assert [n.op.name for n in concrete.graph.nodes].count("while") == 1
+    jx, jw = graph(td.constant(x), td.constant(W))
+    np.testing.assert_allclose(jx, np.diag(2 * x * (1 - np.tanh(x * x) ** 2)), atol=1e-12)
+    assert jw.shape == (20, 2, 3)
+    assert not jw.numpy().any()
+
+
+def test_jacobian_of_a_loop_by_a_loop():
+    def fn(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.while_loop(lambda i, y: i < 3, lambda i, y: (i + 1, td.sin(y)), (0, x))[1]
+        return tape.batch_jacobian(y, x)
+
+    x = td.constant(np.linspace(0.1, 1.0, 24).reshape(2, 12))
+    traced = td.function(fn, autograph=False)(x)
+    np.testing.assert_allclose(traced, fn(x), atol=1e-12)
+    assert traced.shape == (2, 12, 12)
+
+
+def test_unknown_target_shape():
+    @td.function(autograph=False, input_signature=[td.TensorSpec([None])])
+    def fn(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+        return tape.jacobian(y, x)
+
+    with pytest.raises(ValueError, match="needs a target of known shape"):
+        fn(td.constant([1.0, 2.0]))

@@ -14,9 +14,11 @@ def bound(start, cond, step):
         )
         return x
 
-    graph = td.function(fn, autograph=False).get_concrete_function(
-        td.constant(1.0), td.constant(5)
-    ).graph
+    graph = (
+        td.function(fn, autograph=False)
+        .get_concrete_function(td.constant(1.0), td.constant(5))
+        .graph
+    )
     found = [n for n in graph.walk() if n.op.name == "while"]
     return most_iterations(found[0])
 

@@ -2,37 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
-from treadle.autodiff.values import zeros_for
+from treadle.autodiff.values import filled, gradient_spec, zeros_for
 from treadle.core import nest
+from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import product
+from treadle.core.shapes import Dim, product
+from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.control_flow import while_loop
 from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.creation import one_hot
+from treadle.ops.joining import stack
+from treadle.ops.lists import list_new, list_push, list_stack
+from treadle.ops.shaping import reshape_to, transpose
+
+# A trace repeats the backward pass up to so many times; beyond that it records a loop.
+_MOST_COPIES = 8
 
 
 def jacobian(
     tape: GradientTape, target: Any, sources: Any, unconnected: UnconnectedGradients
 ) -> Any:
     """See `GradientTape.jacobian`."""
-    from treadle.ops.joining import stack
-    from treadle.ops.shaping import reshape
-
     target = convert_to_tensor(target)
     flat = nest.flatten(sources)
     size = _static_size(target.dims, "jacobian")
     with tape.used_once():
-        rows = [tape.vector_jacobian([target], [_unit(target, k)], flat) for k in range(size)]
-    results: list[Any] = []
-    for number, source in enumerate(flat):
-        parts = _column(rows, number, source, unconnected)
-        shape = (*target.dims, *source.spec.dims)
-        results.append(None if parts is None else reshape(stack(parts), shape))
+        rows = _rows(tape, target, flat, size, lambda k: _unit(k, size, target))
+    results = [
+        _shaped(row, (*target.dims, *source.spec.dims), source, unconnected)
+        for row, source in zip(rows, flat, strict=True)
+    ]
     return nest.pack(sources, results)
 
 
@@ -40,60 +45,97 @@ def batch_jacobian(
     tape: GradientTape, target: Any, source: Any, unconnected: UnconnectedGradients
 ) -> Any:
     """See `GradientTape.batch_jacobian`."""
-    from treadle.ops.joining import stack
-    from treadle.ops.shaping import reshape
-
-    rank, dims = target.ndim, target.dims
-    if rank < 2 or source.spec.rank < 2 or dims[0] != source.spec.dims[0]:
+    dims = target.dims
+    if target.ndim < 2 or source.spec.rank < 2 or dims[0] != source.spec.dims[0]:
         raise ValueError(
             f"Need first dimension of target shape ({target.shape}) and source shape "
             f"({source.shape}) to match.{at(user_origin())}"
         )
     size = _static_size(dims[1:], "batch_jacobian")
     with tape.used_once():
-        rows = [
-            tape.vector_jacobian([target], [_unit_of_rows(target, k, size)], [source])
-            for k in range(size)
-        ]
-    parts = _column(rows, 0, source, unconnected)
-    if parts is None:
-        return None
-    # Row k holds the derivatives of element k of every example.
-    return reshape(stack(parts, axis=1), (*dims, *source.spec.dims[1:]))
+        # Element k of every example at once: examples do not depend on each other.
+        (row,) = _rows(tape, target, [source], size, lambda k: _unit_of_examples(k, size, target))
+    if row is not None:
+        row = transpose(row, [1, 0, *range(2, row.ndim)])
+    return _shaped(row, (*dims, *source.spec.dims[1:]), source, unconnected)
 
 
-def _static_size(dims: Sequence[Any], what: str) -> int:
+def _static_size(dims: Sequence[Dim], what: str) -> int:
     size = product(dims)
     if not isinstance(size, int):
         raise ValueError(
-            f"GradientTape.{what} needs a target of known shape, got {dims}{at(user_origin())}"
+            f"GradientTape.{what} needs a target of known shape, got {tuple(dims)}"
+            f"{at(user_origin())}"
         )
     return size
 
 
-def _unit(target: Tensor, k: int) -> Tensor:
+def _unit(k: Any, size: int, target: Tensor) -> Tensor:
     """The gradient that picks element k of the target."""
-    unit = np.zeros(target.shape.as_list(), target.dtype.np_dtype)  # type: ignore[arg-type]
-    unit.reshape(-1)[k] = 1
-    return constant(unit)
+    return reshape_to(one_hot(k, size, dtype=target.dtype), target.dims)
 
 
-def _unit_of_rows(target: Tensor, k: int, size: int) -> Tensor:
+def _unit_of_examples(k: Any, size: int, target: Tensor) -> Tensor:
     """The gradient that picks element k of every example."""
-    from treadle.ops.broadcasting import broadcast_dims
-    from treadle.ops.shaping import reshape
-
-    unit = np.zeros((1, size), target.dtype.np_dtype)
-    unit[0, k] = 1
-    dims = target.dims
-    return broadcast_dims(reshape(constant(unit), (1, *dims[1:])), dims)
+    unit = one_hot(k, size, dtype=target.dtype)
+    return broadcast_dims(reshape_to(unit, (1, *target.dims[1:])), target.dims)
 
 
-def _column(
-    rows: Sequence[Sequence[Tensor | None]], number: int, source: Any, mode: UnconnectedGradients
-) -> list[Tensor] | None:
-    """The gradients of all rows for one source; None where no row depends on it."""
-    parts = [row[number] for row in rows]
-    if all(p is None for p in parts) and mode is UnconnectedGradients.NONE:
+def _rows(
+    tape: GradientTape,
+    target: Tensor,
+    sources: Sequence[Any],
+    size: int,
+    unit: Callable[[Any], Tensor],
+) -> list[Tensor | None]:
+    """For each source its gradients for all units, stacked; None where nothing depends on it."""
+    if context.recorder is not None and size > _MOST_COPIES:
+        return _rows_by_loop(tape, target, sources, size, unit)
+    rows = [tape.vector_jacobian([target], [unit(k)], sources) for k in range(size)]
+    columns: list[Tensor | None] = []
+    for number, source in enumerate(sources):
+        parts = [row[number] for row in rows]
+        if any(p is not None for p in parts):
+            columns.append(stack([zeros_for(source) if p is None else p for p in parts]))
+        else:
+            columns.append(None)
+    return columns
+
+
+def _rows_by_loop(
+    tape: GradientTape,
+    target: Tensor,
+    sources: Sequence[Any],
+    size: int,
+    unit: Callable[[Any], Tensor],
+) -> list[Tensor | None]:
+    """`_rows` as a loop in the graph."""
+    connected = [False] * len(sources)
+
+    def body(k: Tensor, *lists: Tensor) -> tuple[Tensor, ...]:
+        gradients = tape.vector_jacobian([target], [unit(k)], sources)
+        connected[:] = [g is not None for g in gradients]
+        pushed = [
+            list_push(items, zeros_for(source) if g is None else g)
+            for items, g, source in zip(lists, gradients, sources, strict=True)
+        ]
+        return (k + 1, *pushed)
+
+    specs = [gradient_spec(source) for source in sources]
+    lists = [list_new(TensorSpec(s.dims, s.dtype), capacity=size) for s in specs]
+    done = while_loop(lambda k, *_: k < size, body, (constant(0), *lists))
+    return [
+        list_stack(items, spec.dims) if found else None
+        for items, spec, found in zip(done[1:], specs, connected, strict=True)
+    ]
+
+
+def _shaped(
+    row: Tensor | None, dims: tuple[Dim, ...], source: Any, mode: UnconnectedGradients
+) -> Tensor | None:
+    """A Jacobian in its final dims; zeros or None where nothing depends on the source."""
+    if row is not None:
+        return reshape_to(row, dims)
+    if mode is UnconnectedGradients.NONE:
         return None
-    return [zeros_for(source) if p is None else p for p in parts]
+    return filled(0, TensorSpec(dims, source.spec.dtype))
