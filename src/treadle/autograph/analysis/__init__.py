@@ -1,0 +1,1 @@
+"""Data-flow analyses over the statements of one function."""

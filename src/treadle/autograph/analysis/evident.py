@@ -1,0 +1,56 @@
+"""Which conditions and iterables are plain Python's whatever the values are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+_PREDICATES = {"isinstance", "issubclass", "hasattr", "callable"}
+_MEMBERSHIP = (gast.Is, gast.IsNot, gast.In, gast.NotIn)
+
+
+def is_python_test(node: Any) -> bool:
+    """True for a condition that never is a tensor."""
+    match node:
+        case gast.Constant():
+            return True
+        case gast.UnaryOp(op=gast.Not()):
+            return is_python_test(node.operand)
+        case gast.BoolOp():
+            return all(map(is_python_test, node.values))
+        case gast.Call(func=gast.Name(id=name)):
+            return name in _PREDICATES
+        case gast.Compare():
+            return all(isinstance(op, _MEMBERSHIP) for op in node.ops) or (
+                any(map(_is_text, [node.left, *node.comparators]))
+            )
+    return False
+
+
+def _is_text(node: Any) -> bool:
+    return isinstance(node, gast.Constant) and (node.value is None or isinstance(node.value, str))
+
+
+def is_python_iterable(node: Any) -> bool:
+    """True for an iterable that never is a tensor: literals and ranges of literals."""
+    match node:
+        case gast.Constant():
+            return True
+        case gast.Tuple() | gast.List() | gast.Set() | gast.Dict():
+            return True
+        case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
+            return True
+        case gast.Call(func=gast.Name(id="range"), args=args):
+            return all(map(_is_literal, args))
+        case gast.Call(func=gast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            return bool(args) and all(map(is_python_iterable, args))
+        case gast.Call(func=gast.Attribute(attr="items" | "keys"), args=[]):
+            return True
+    return False
+
+
+def _is_literal(node: Any) -> bool:
+    if isinstance(node, gast.UnaryOp):
+        return _is_literal(node.operand)
+    return isinstance(node, gast.Constant)

@@ -1,0 +1,93 @@
+"""The public functions of AutoGraph."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from treadle.autograph.errors import ConversionError, UnsupportedSyntaxError
+from treadle.autograph.operators.calls import call
+
+
+def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """The form of `fn` to trace: its control flow may depend on tensors.
+
+    Functions, lambdas, bound methods, partials and objects with ``__call__`` are taken. Library
+    functions and functions marked `do_not_convert` come back as they are.
+
+    Raises:
+        ConversionError: there is no source, or a statement cannot be converted; the message names
+            file and line.
+    """
+    function = _plain_function(fn)
+    if function is not None and function.__code__.co_flags & (0x20 | 0x80 | 0x200):
+        code = function.__code__
+        raise UnsupportedSyntaxError(
+            f"{function.__name__} is a generator or coroutine and cannot become a graph: collect "
+            f"the values in a list or td.TensorArray\n  at {code.co_filename}:{code.co_firstlineno}"
+        )
+    return call(fn)  # type: ignore[no-any-return]
+
+
+def tf_convert(fn: Callable[..., Any], ctx: Any = None, **options: Any) -> Callable[..., Any]:
+    """`converted`, under the name that TensorFlow uses inside its layers."""
+    return call(fn)  # type: ignore[no-any-return]
+
+
+def to_graph(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> Callable[..., Any]:
+    """`fn` converted: a Python function whose conditions and loops also take symbolic tensors.
+
+    Args:
+        fn: a function, method or callable object.
+        recursive: whether the functions it calls are converted too.
+
+    Raises:
+        ConversionError: as for `converted`.
+    """
+    if recursive:
+        return converted(fn)
+    from treadle.autograph.conversion import _instantiate, template_of
+
+    function = _required(fn)
+    template = template_of(function, recursive=False)
+    made = function if template.code is None else _instantiate(function, template.code)
+    owner = getattr(fn, "__self__", None)
+    return made if owner is None else types.MethodType(made, owner)
+
+
+def to_code(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> str:
+    """The Python source that `fn` is converted to.
+
+    It calls the operators through the name ``ag__``, which is ``treadle.autograph.operators``.
+
+    Raises:
+        ConversionError: as for `converted`.
+    """
+    from treadle.autograph.conversion import template_of
+
+    return template_of(_required(fn), recursive).printed.text
+
+
+def _required(fn: Callable[..., Any]) -> types.FunctionType:
+    function = _plain_function(fn)
+    if function is None:
+        raise ConversionError(f"{fn!r} is not a Python function with source code")
+    return function
+
+
+def _plain_function(fn: Any) -> types.FunctionType | None:
+    while True:
+        if isinstance(fn, types.FunctionType):
+            return fn
+        if isinstance(fn, types.MethodType):
+            fn = fn.__func__
+        elif isinstance(fn, functools.partial):
+            fn = fn.func
+        elif hasattr(fn, "python_function"):
+            fn = fn.python_function
+        elif isinstance(getattr(type(fn), "__call__", None), types.FunctionType):
+            fn = type(fn).__call__
+        else:
+            return None

@@ -1,0 +1,146 @@
+"""Keeps what a syntax tree drops: comments, blank lines and the way literals were written.
+
+Statements get these attributes:
+
+- `leading`: (line, text) of the comment and blank lines above it,
+- `trailing`: the comment behind it (behind its header, for a compound statement),
+- `closing`: (line, text) of the comments below it that end its block,
+- `canonical`: its unparsed text, to see later whether it was changed.
+"""
+
+from __future__ import annotations
+
+import io
+import tokenize
+from typing import Any
+
+import gast
+
+from treadle.autograph.unparsing import unparse
+
+from treadle.autograph.analysis.jumps import blocks
+
+Lines = list[tuple[int, str]]
+
+
+class _Text(str):
+    """A string that prints as it was written."""
+
+    source: str
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+class _Number(float):
+    source: str
+
+    def __repr__(self) -> str:
+        return self.source
+
+
+def attach(function: Any, lines: list[str]) -> None:
+    """Set the attributes on every statement of a function. `lines` are those of its file."""
+    _keep_literals(function, lines)
+    own, behind = _comments(lines, function.lineno, function.end_lineno)
+    _Attach(own, behind, lines).block(function.body, _header_end(function, lines))
+    function.trailing = behind.get(_header_end(function, lines), "")
+
+
+def _comments(lines: list[str], first: int, last: int) -> tuple[dict[int, tuple[int, str]], dict[int, str]]:
+    """Comments on lines of their own (with their column), and behind code."""
+    own: dict[int, tuple[int, str]] = {}
+    behind: dict[int, str] = {}
+    text = io.StringIO("".join(lines[first - 1 : last]))
+    try:
+        for token in tokenize.generate_tokens(text.readline):
+            if token.type == tokenize.COMMENT:
+                line = token.start[0] + first - 1
+                if token.line.lstrip().startswith("#"):
+                    own[line] = (token.start[1], token.string)
+                else:
+                    behind[line] = token.string
+    except (tokenize.TokenError, IndentationError):
+        pass  # comments are a nicety: the code itself has been parsed
+    return own, behind
+
+
+def _header_end(node: Any, lines: list[str]) -> int:
+    """The last line of a compound statement's header."""
+    parts = [node.body[0].lineno]
+    header = max(
+        (n.end_lineno for f in ("test", "iter", "items", "args", "subject", "returns")
+         for p in _as_list(getattr(node, f, None)) for n in gast.walk(p) if hasattr(n, "end_lineno")),
+        default=node.lineno,
+    )  # fmt: skip
+    return min(max(header, node.lineno), max(parts[0], node.lineno))
+
+
+def _as_list(value: Any) -> list[Any]:
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+class _Attach:
+    def __init__(
+        self, own: dict[int, tuple[int, str]], behind: dict[int, str], lines: list[str]
+    ) -> None:
+        self.own, self.behind, self.lines = own, behind, lines
+
+    def block(self, body: list[Any], above: int) -> int:
+        """Attach within a block that begins below line `above`; gives its last line."""
+        for node in body:
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            node.leading = self.between(above, first)
+            above = self.inside(node)
+        if body:
+            body[-1].closing = self.closing(above, body[0].col_offset)
+            above += len(body[-1].closing)
+        return above
+
+    def inside(self, node: Any) -> int:
+        inner = list(blocks(node))
+        if not inner:
+            node.trailing = self.behind.get(node.end_lineno, "")
+            node.canonical = unparse(node)
+            return int(node.end_lineno)
+        header = _header_end(node, self.lines)
+        node.trailing = self.behind.get(header, "")
+        for block in inner:
+            if block:
+                header = self.block(block, header)
+        return max(header, int(node.end_lineno))
+
+    def between(self, above: int, below: int) -> Lines:
+        found: Lines = []
+        for line in range(above + 1, below):
+            if line in self.own:
+                found.append((line, self.own[line][1]))
+            elif not self.lines[line - 1].strip() and not (found and not found[-1][1]):
+                found.append((line, ""))
+        return found
+
+    def closing(self, above: int, column: int) -> Lines:
+        found: Lines = []
+        while (line := above + 1 + len(found)) in self.own and self.own[line][0] >= column:
+            found.append((line, self.own[line][1]))
+        return found
+
+
+def _keep_literals(function: Any, lines: list[str]) -> None:
+    for node in gast.walk(function):
+        if isinstance(node, gast.JoinedStr):
+            for part in gast.walk(node):
+                part.in_string = True
+        if not isinstance(node, gast.Constant) or hasattr(node, "in_string"):
+            continue
+        if not hasattr(node, "lineno") or node.lineno != node.end_lineno:
+            continue
+        line = lines[node.lineno - 1].encode()
+        source = line[node.col_offset : node.end_col_offset].decode()
+        if type(node.value) is float:
+            node.value = _Number(node.value)
+        elif type(node.value) is str:
+            node.value = _Text(node.value)
+        else:
+            continue
+        node.value.source = source

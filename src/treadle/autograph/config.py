@@ -1,0 +1,52 @@
+"""Which code is converted: the user's own, never the standard library, NumPy or treadle."""
+
+from __future__ import annotations
+
+import sys
+import types
+from typing import Any
+
+# Installed packages whose functions run as they are. The standard library is added to these.
+NEVER_CONVERTED = {
+    "treadle", "numpy", "scipy", "ml_dtypes", "llvmlite", "gast", "matplotlib", "rich", "tqdm",
+    "pandas", "PIL", "sklearn", "mlxtend", "pytest", "_pytest", "pluggy", "hypothesis", "IPython",
+    "ipykernel", "jax", "torch", "tensorflow", "numba", "cupy",
+}  # fmt: skip
+_STANDARD = sys.stdlib_module_names
+_CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
+                   types.MethodDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip
+
+
+def is_library_module(name: str | None) -> bool:
+    """Whether the functions of a module are never converted."""
+    if not name or name == "__main__":
+        return False
+    root = name.partition(".")[0]
+    return root in NEVER_CONVERTED or root in _STANDARD
+
+
+def is_library_object(value: Any) -> bool:
+    """Whether calling `value` needs no conversion: a library's function or class."""
+    if isinstance(value, types.FunctionType):
+        return is_library_module(value.__globals__.get("__name__"))
+    if isinstance(value, type):
+        return is_library_module(value.__module__)
+    if isinstance(value, types.MethodType):
+        return is_library_object(value.__func__)
+    if isinstance(value, _CALLABLE_TYPES):
+        return True
+    return is_library_module(type(value).__module__) and type(value).__module__ != "functools" and (
+        type(value).__module__.partition(".")[0] != "treadle"
+    )
+
+
+def gives_library_object(value: Any) -> bool:
+    """Whether calling `value` certainly gives an object of a library: numbers, tensors, tapes."""
+    if not isinstance(value, types.FunctionType | type | types.BuiltinFunctionType):
+        return False
+    module = getattr(value, "__module__", None) or ""
+    if getattr(value, "__name__", "") in {"function", "map_fn", "cond", "map_structure"}:
+        return False
+    if module.partition(".")[0] in {"treadle", "numpy"}:
+        return True
+    return module == "builtins" and isinstance(value, type) and value not in (type, super, object)

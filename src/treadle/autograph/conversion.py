@@ -1,0 +1,233 @@
+"""From a Python function to its converted twin: the whole pipeline, in order.
+
+The twin shares the original's globals, closure cells and defaults, so rebinding a name is seen.
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+
+from treadle.autograph import build, checks, comments, operators, parsing, resolution
+from treadle.autograph.analysis.activity import local_names, parameters, scope_of
+from treadle.autograph.analysis.definedness import definedness
+from treadle.autograph.analysis.jumps import statements
+from treadle.autograph.analysis.liveness import liveness
+from treadle.autograph.converters.expressions import Expressions
+from treadle.autograph.converters.functional import Functional
+from treadle.autograph.converters.jumps import lower_jumps
+from treadle.autograph.converters.native import decide_native
+from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
+from treadle.autograph.names import Names
+from treadle.autograph.printing import Printed, print_function
+from treadle.core.origin import LINE_MAPS
+
+
+@dataclass
+class Template:
+    """The converted form of one code object.
+
+    Attributes:
+        printed: the generated text and where its lines come from.
+        code: its compiled code; None where nothing had to be converted.
+        filename: the name under which `linecache` knows the text.
+    """
+
+    printed: Printed
+    code: types.CodeType | None
+    filename: str
+
+
+_templates: weakref.WeakKeyDictionary[types.CodeType, dict[Any, Template]]
+_templates = weakref.WeakKeyDictionary()
+_twins: weakref.WeakKeyDictionary[Callable[..., Any], Any] = weakref.WeakKeyDictionary()
+
+
+def twin(function: types.FunctionType) -> types.FunctionType:
+    """The converted form of a function; the function itself where nothing is to convert.
+
+    Raises:
+        ConversionError: there is no source, or it has a statement that cannot be converted.
+    """
+    known = _twins.get(function)
+    if known is not None and known[0] is function.__code__:
+        made = known[1]
+        return function if made is None else made  # type: ignore[no-any-return]
+    template = template_of(function)
+    made = None if template.code is None else _instantiate(function, template.code)
+    _twins[function] = (function.__code__, made)
+    return function if made is None else made
+
+
+def template_of(function: types.FunctionType, recursive: bool = True) -> Template:
+    """The generated text and code for a function, made once per code object."""
+    per_code = _templates.setdefault(function.__code__, {})
+    key = (function.__code__.co_filename, id(function.__globals__), recursive)
+    if key not in per_code:
+        per_code[key] = _make_template(function, recursive)
+    return per_code[key]
+
+
+def _make_template(function: types.FunctionType, recursive: bool) -> Template:
+    source = parsing.find(function)
+    checks.check(source)
+    root = gast.ast_to_gast(source.node)
+    printed = print_function(_convert(root, function, source, recursive), source.lines)
+    code = function.__code__
+    filename = f"<autograph of {code.co_name} at {code.co_filename}:{code.co_firstlineno}>"
+    if f"{build.AG}." not in printed.text:
+        return Template(printed, None, filename)
+    while filename in LINE_MAPS:
+        filename = filename[:-1] + "'>"
+    lines = [line + "\n" for line in printed.lines]
+    linecache.cache[filename] = (len(printed.text), None, lines, filename)
+    LINE_MAPS[filename] = {
+        number: (source.filename, origin, code.co_name)
+        for number, origin in enumerate(printed.origins, 1)
+    }
+    return Template(printed, _compile(printed.text, filename, code), filename)
+
+
+def _convert(root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool) -> Any:
+    """The pipeline for a function and those defined inside it."""
+    used = {n.id for n in gast.walk(root) if isinstance(n, gast.Name)}
+    used |= {n.name for n in gast.walk(root) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
+    names = Names(used | {build.AG})
+    if source.class_name is not None:
+        mangle(root, source.class_name)
+    resolver = resolution.Resolver(function, root)
+    if isinstance(root, gast.Lambda):
+        root.body = Expressions(resolver, set(), recursive).visit(root.body)
+        return root
+    comments.attach(root, source.lines)
+    root.decorator_list = []
+    if "__class__" in function.__code__.co_freevars:
+        explicit_super(root)
+    return _Function(root, resolver, names, recursive).convert()
+
+
+class _Function:
+    """Converts one function definition in place."""
+
+    def __init__(self, node: Any, resolver: resolution.Resolver, names: Names, recursive: bool) -> None:
+        self.node = node
+        self.resolver = resolver
+        self.names = names
+        self.recursive = recursive
+        self.local = frozenset(local_names(node))
+
+    def convert(self) -> Any:
+        node = self.node
+        inner = self.convert_inner()
+        decide_native(node.body, set(scope_of(node).declared))
+        node.body = lower_jumps(node.body, self.names)
+        live = liveness(node.body)
+        local = frozenset(local_names(node))  # flags of jumps included
+        defined = definedness(node.body, frozenset(parameters(node.args)), local)
+        kept = list(gast.walk(node))  # ids in `live` and `defined` stay taken
+        expressions = Expressions(self.resolver, inner, self.recursive)
+        node.body = [expressions.visit(s) for s in node.body]
+        functional = Functional(live, defined, self.names)
+        node.body = functional.block(node.body)
+        self.mark_undefined(functional)
+        _CheckLoads(defined.doubtful, functional.managed).visit(node)
+        del kept
+        return node
+
+    def convert_inner(self) -> set[str]:
+        """Convert nested functions; gives the names that stand for nothing but these."""
+        found: dict[str, int] = {}
+        for node in statements(self.node.body):
+            if isinstance(node, gast.FunctionDef) and not is_generator(node):
+                _Function(node, self.resolver.inner(node), self.names, self.recursive).convert()
+                if not node.decorator_list:
+                    found[node.name] = found.get(node.name, 0) + 1
+        stores = [n.id for n in gast.walk(self.node) if isinstance(n, gast.Name)
+                  and not isinstance(n.ctx, gast.Load)]  # fmt: skip
+        return {name for name in found if name not in stores}
+
+    def mark_undefined(self, functional: Functional) -> None:
+        body = self.node.body
+        at = body[0]
+        start = 1 if ast.get_docstring(gast.gast_to_ast(self.node)) is not None else 0
+        marks = [build.assign([n], build.undefined(n), at) for n in functional.entry]
+        body[start:start] = marks
+
+
+class _CheckLoads(gast.NodeTransformer):  # type: ignore[misc]
+    """Reads of variables that may be undefined: ``y`` becomes ``ag__.defined(y)``."""
+
+    def __init__(self, doubtful: dict[int, str], managed: set[str]) -> None:
+        self.doubtful = doubtful
+        self.managed = managed
+
+    def visit_Name(self, node: Any) -> Any:
+        if self.doubtful.get(id(node)) in self.managed:
+            return build.operator("defined", node)
+        return node
+
+
+def _compile(text: str, filename: str, original: types.CodeType) -> types.CodeType:
+    """The code object of the generated function, with the original's free variables free."""
+    statement = ast.parse(text).body[0]
+    free = sorted({*original.co_freevars, build.AG})
+    cells = ast.Assign([ast.Name(n, ast.Store()) for n in free], ast.Constant(None))
+    if isinstance(statement, ast.FunctionDef):
+        _strip(statement)
+        body: list[ast.stmt] = [cells, statement]
+    else:
+        body = [cells, ast.Return(statement.value)]  # type: ignore[attr-defined]
+        if isinstance(statement.value, ast.Lambda):  # type: ignore[attr-defined]
+            _strip_defaults(statement.value.args)  # type: ignore[attr-defined]
+    factory = ast.parse("def factory(): pass").body[0]
+    factory.body = body  # type: ignore[attr-defined]
+    module = ast.fix_missing_locations(ast.Module([factory], []))
+    outer = compile(module, filename, "exec", dont_inherit=True, flags=_future(original))
+    inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
+    return next(
+        c for c in inner.co_consts if isinstance(c, types.CodeType) and c.co_name == original.co_name
+    ).replace(co_qualname=original.co_qualname)
+
+
+def _future(code: types.CodeType) -> int:
+    import __future__
+
+    known = [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names]
+    return code.co_flags & sum(set(known)) & ~0x10  # 0x10: CO_NESTED, the flag of nested_scopes
+
+
+def _strip(node: ast.FunctionDef) -> None:
+    """Defaults and annotations are taken from the original, not evaluated again."""
+    node.returns = None
+    _strip_defaults(node.args)
+    a = node.args
+    for argument in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):
+        if argument is not None:
+            argument.annotation = None
+
+
+def _strip_defaults(arguments: ast.arguments) -> None:
+    arguments.defaults = []
+    arguments.kw_defaults = [None] * len(arguments.kw_defaults)
+
+
+def _instantiate(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    cells[build.AG] = types.CellType(operators)
+    closure = tuple(cells[name] for name in code.co_freevars)
+    made = types.FunctionType(
+        code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__annotations__ = function.__annotations__
+    made.__doc__ = function.__doc__
+    made.__qualname__ = function.__qualname__
+    made.__module__ = function.__module__
+    return made

@@ -1,0 +1,131 @@
+"""Decides which statements stay Python's own.
+
+- A condition or iterable that evidently is Python's is left alone, unless a jump inside depends on
+  a condition that may be a tensor.
+- A statement that cannot be made functional stays Python's and has its condition guarded: it works
+  for Python values, and a tensor gives an error with the reason (`guard`).
+
+A ``while`` whose test assigns (walrus) becomes ``while True`` with a break first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from treadle.autograph.analysis.activity import LOOPS, activity, free_names, writes
+from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
+from treadle.autograph.analysis.jumps import BRANCHING, converted_jumps, jumps, statements
+from treadle.autograph.analysis.liveness import Liveness, liveness
+from treadle.autograph.build import constant, place
+
+_FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
+
+
+def decide_native(body: list[Any], declared: set[str]) -> None:
+    """Set `native` and `guard` on every if, while and for of a function body."""
+    _rewrite_walrus_loops(body)
+    live = liveness(body)
+    shared = _shared_names(body)
+    for node in statements(body):
+        if isinstance(node, BRANCHING):
+            node.native, node.guard = False, _obstacle(node, live, shared, declared)
+    _force(body)
+    for node in reversed(list(statements(body))):
+        if isinstance(node, gast.If):
+            node.native = bool(node.guard) or is_python_test(node.test)
+        elif isinstance(node, LOOPS):
+            node.native = bool(node.guard) or _is_python_loop(node)
+
+
+def _is_python_loop(node: Any) -> bool:
+    python = is_python_test(node.test) if isinstance(node, gast.While) else is_python_iterable(node.iter)
+    return python and not converted_jumps(node.body)
+
+
+def _rewrite_walrus_loops(body: list[Any]) -> None:
+    for node in statements(body):
+        if isinstance(node, gast.While) and not node.orelse and writes(node.test):
+            leave = gast.If(gast.UnaryOp(gast.Not(), node.test), [place(gast.Break(), node)], [])
+            node.body.insert(0, place(leave, node))
+            node.test = constant(True)
+
+
+def _force(body: list[Any]) -> None:
+    """What jumps out of a guarded loop must be Python's too."""
+    for node in statements(body):
+        if isinstance(node, LOOPS) and node.guard:
+            for inner in statements(node.body):
+                if isinstance(inner, BRANCHING) and jumps([inner]) and not inner.guard:
+                    inner.guard = node.guard
+
+
+def _shared_names(body: list[Any]) -> dict[str, list[Any]]:
+    """Names that functions kept in this scope share with it, and the functions."""
+    shared: dict[str, list[Any]] = {}
+    for node in statements(body):
+        for function in _kept_functions(node):
+            for name in free_names(function):
+                shared.setdefault(name, []).append(function)
+    return shared
+
+
+def _kept_functions(node: Any) -> list[Any]:
+    """Functions that outlive the statement: definitions and stored lambdas."""
+    if isinstance(node, gast.FunctionDef | gast.AsyncFunctionDef):
+        return [node]
+    if isinstance(node, gast.Assign | gast.Return | gast.AnnAssign | gast.AugAssign):
+        value = node.value
+    elif isinstance(node, gast.Expr) and _is_storing_call(node.value):
+        return [n for a in node.value.args for n in gast.walk(a) if isinstance(n, gast.Lambda)]
+    else:
+        return []
+    return [n for n in _stored(value) if isinstance(n, gast.Lambda)]
+
+
+def _stored(value: Any) -> list[Any]:
+    if isinstance(value, gast.Tuple | gast.List | gast.Set):
+        return [n for e in value.elts for n in _stored(e)]
+    if isinstance(value, gast.Dict):
+        return [n for e in value.values for n in _stored(e)]
+    return [value]
+
+
+def _is_storing_call(node: Any) -> bool:
+    return (
+        isinstance(node, gast.Call)
+        and isinstance(node.func, gast.Attribute)
+        and node.func.attr in {"append", "add", "insert", "appendleft", "setdefault", "put"}
+    )
+
+
+def _obstacle(
+    node: Any, live: Liveness, shared: dict[str, list[Any]], declared: set[str]
+) -> str | None:
+    """Why a statement cannot be made functional, if it assigns what others can see change."""
+    found = activity(node)
+    if outer := sorted(set(found.writes) & declared):
+        return f"it assigns {outer[0]!r}, which is declared global or nonlocal"
+    if calls := sorted(set(found.reads) & _FRAME_FUNCTIONS):
+        return f"it calls {calls[0]}(), which looks at the variables of the running frame"
+    if found.deletes:
+        return f"it deletes {next(iter(found.deletes))!r}"
+    after = live.after[id(node)]
+    for name in found.writes:
+        for function in shared.get(name, ()):
+            if not _is_inside(function, node):
+                return f"the function in line {function.lineno} uses {name!r}, which it assigns"
+            kept = getattr(function, "name", None)
+            carried = live.header.get(id(node), after) | after
+            if isinstance(node, LOOPS) and (kept is None or kept in carried):
+                return f"the function in line {function.lineno} keeps {name!r}, which it assigns"
+    if seen := sorted(set(found.writes) & live.handlers.get(id(node), frozenset())):
+        return f"an except or finally block may read {seen[0]!r}, which it assigns"
+    return None
+
+
+def _is_inside(function: Any, node: Any) -> bool:
+    return any(n is function for n in gast.walk(node))
+
+

@@ -1,0 +1,90 @@
+"""Calls that may reach the user's own code."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from treadle.autograph import config
+from treadle.core.origin import LINE_MAPS
+
+MARK = "__treadle_do_not_convert__"
+
+
+def call(target: Any) -> Any:
+    """What to call instead of `target`: its converted form, or itself where nothing is to do.
+
+    Functions, methods, partials and objects with a ``__call__`` of the user's are converted;
+    classes, libraries and built-in functions are not.
+    """
+    if isinstance(target, types.FunctionType):
+        return convert_function(target)
+    if isinstance(target, types.MethodType):
+        return _convert_method(target)
+    if isinstance(target, functools.partial):
+        inner = call(target.func)
+        if inner is target.func:
+            return target
+        return functools.partial(inner, *target.args, **target.keywords)
+    if isinstance(target, type | types.BuiltinFunctionType):
+        return target
+    method = getattr(type(target), "__call__", None)
+    if isinstance(method, types.FunctionType) and not config.is_library_object(method):
+        return call(types.MethodType(method, target))
+    return target
+
+
+def _convert_method(method: types.MethodType) -> Any:
+    function = method.__func__
+    if not isinstance(function, types.FunctionType):
+        return method
+    made = convert_function(function)
+    return method if made is function else types.MethodType(made, method.__self__)
+
+
+def convert_function(function: types.FunctionType) -> Callable[..., Any]:
+    """A Python function's converted form, or itself where it must not or need not be converted."""
+    code = function.__code__
+    if (
+        config.is_library_object(function)
+        or getattr(function, MARK, None) is code
+        or code.co_filename in LINE_MAPS
+        or code.co_flags & _GENERATORS
+        or not (_may_branch(code) or _may_call(code))
+    ):
+        return function
+    from treadle.autograph.conversion import twin
+    from treadle.autograph.errors import SourceNotFoundError
+
+    try:
+        return twin(function)
+    except SourceNotFoundError:
+        if _may_branch(code):
+            raise
+        return function
+
+
+# CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR: run as they are; a tensor in a condition inside
+# gives an error of its own.
+_GENERATORS = 0x20 | 0x80 | 0x200
+
+
+@functools.lru_cache(maxsize=4096)
+def _may_branch(code: types.CodeType) -> bool:
+    """Whether the code has conditions or loops, in nested functions too."""
+    import dis
+
+    if any("JUMP_IF" in i.opname or i.opname in {"FOR_ITER", "UNARY_NOT"} for i in dis.get_instructions(code)):
+        return True
+    return any(isinstance(c, types.CodeType) and _may_branch(c) for c in code.co_consts)
+
+
+@functools.lru_cache(maxsize=4096)
+def _may_call(code: types.CodeType) -> bool:
+    import dis
+
+    if any(i.opname.startswith("CALL") for i in dis.get_instructions(code)):
+        return True
+    return any(isinstance(c, types.CodeType) and _may_call(c) for c in code.co_consts)

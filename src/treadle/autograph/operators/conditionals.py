@@ -1,0 +1,206 @@
+"""if statements and conditional expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.operators.undefined import Undefined
+from treadle.autograph.operators.values import (
+    describe,
+    is_number,
+    is_staged,
+    is_tensor_like,
+    same,
+    target_names,
+)
+from treadle.core import nest
+from treadle.core.context import context, recording, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.control_flow import COND, _check_predicate
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.registry import run_with_regions
+
+
+def if_stmt(
+    test: Any,
+    then: Callable[..., Any],
+    otherwise: Callable[..., Any],
+    *state: Any,
+    places: Sequence[Any] = (),
+) -> Any:
+    """``then(*state)`` or ``otherwise(*state)``; both are traced where `test` is symbolic.
+
+    Args:
+        test: the condition.
+        then, otherwise: the branches; they return the variables that are read afterwards.
+        state: the variables that a branch both reads and assigns.
+        places: attributes and items that a branch assigns.
+
+    Raises:
+        StagingTypeError: a variable has different types in the branches.
+    """
+    if not is_staged(test):
+        return then(*state) if test else otherwise(*state)
+    return staged_if(test, lambda: then(*state), lambda: otherwise(*state), places, target_names)
+
+
+def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    """``then() if test else otherwise()``."""
+    if not is_staged(test):
+        return then() if test else otherwise()
+    return staged_if(test, then, otherwise, (), lambda: ["the conditional expression"])
+
+
+class _Branch:
+    """One traced branch: its region's builder and what it returned."""
+
+    def __init__(self, builder: Any, fn: Callable[[], Any], places: Sequence[Any]) -> None:
+        before = [p.get() for p in places]
+
+        def run() -> list[Any]:
+            with taping(()):  # outer tapes see the whole node, not what is inside
+                self.result = fn()
+            return []
+
+        try:
+            self.builder = builder.trace_region(run, [])
+            self.placed = [p.get() for p in places]
+        finally:
+            for place, value in zip(places, before, strict=True):
+                place.set(value)
+        self.values: list[Any] = []
+
+    def tensor(self, value: Any, dtype: Any = None) -> Tensor:
+        """`value` as a tensor of this branch's region."""
+        with recording(self.builder):
+            return convert_to_tensor(value, dtype)
+
+
+class _Merge:
+    """Pairs up what two branches returned, variable by variable."""
+
+    def __init__(self, then: _Branch, otherwise: _Branch, names: Callable[[], list[str]]) -> None:
+        self.then, self.otherwise = then, otherwise
+        self.names = names
+        self.slots: list[Callable[[list[Any]], Any]] = []
+
+    def results(self) -> Any:
+        a, b = self.then.result, self.otherwise.result
+        if isinstance(a, tuple) and isinstance(b, tuple) and len(a) == len(b):
+            parts = [self.value(x, y, i) for i, (x, y) in enumerate(zip(a, b, strict=True))]
+            return lambda out: tuple(p(out) for p in parts)
+        return self.value(a, b, 0)
+
+    def placed(self) -> list[Any]:
+        pairs = zip(self.then.placed, self.otherwise.placed, strict=True)
+        return [self.value(a, b, -1) for a, b in pairs]
+
+    def value(self, a: Any, b: Any, index: int) -> Any:
+        """A function from the node's outputs to the variable's value."""
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self.half_defined(a, b)
+        if same(a, b):
+            return lambda out: a
+        if nest.is_nested(a) or nest.is_nested(b):
+            return self.structure(a, b, index)
+        if is_tensor_like(a) and is_tensor_like(b):
+            return self.tensors(a, b, index)
+        raise self.mismatch(a, b, index)
+
+    def half_defined(self, a: Any, b: Any) -> Any:
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return lambda out: a
+        missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
+        if isinstance(missing, Placeholder) and is_tensor_like(value):
+            branch = self.otherwise if missing is a else self.then
+            spec = branch.tensor(value).spec
+            return self.pair(_zeros(self.then, spec) if missing is a else a,
+                             _zeros(self.otherwise, spec) if missing is b else b)  # fmt: skip
+        side = "true" if missing is b else "false"
+        why = f": it is assigned only when the condition of the `if` is {side}{at(user_origin())}"
+        return lambda out: Undefined(missing.name, why)
+
+    def structure(self, a: Any, b: Any, index: int) -> Any:
+        try:
+            nest.assert_same_structure(a, b)
+        except (TypeError, ValueError):
+            raise self.mismatch(a, b, index) from None
+        pairs = zip(nest.flatten(a), nest.flatten(b), strict=True)
+        parts = [self.value(x, y, index) for x, y in pairs]
+        return lambda out: nest.pack(a, [p(out) for p in parts])
+
+    def tensors(self, a: Any, b: Any, index: int) -> Any:
+        if is_number(a) != is_number(b):  # a number takes the dtype of the other branch's tensor
+            try:
+                if is_number(a):
+                    a = self.then.tensor(a, b.dtype)
+                else:
+                    b = self.otherwise.tensor(b, a.dtype)
+            except (TypeError, ValueError):
+                raise self.mismatch(a, b, index) from None
+        left, right = self.then.tensor(a), self.otherwise.tensor(b)
+        if left.dtype is not right.dtype or left.ndim != right.ndim:
+            raise self.mismatch(left, right, index)
+        return self.pair(left, right)
+
+    def pair(self, left: Any, right: Any) -> Any:
+        number = len(self.then.values)
+        self.then.values.append(self.then.tensor(left))
+        self.otherwise.values.append(self.otherwise.tensor(right))
+        return lambda out: out[number]
+
+    def mismatch(self, a: Any, b: Any, index: int) -> StagingTypeError:
+        names = self.names()
+        name = names[index] if -1 < index < len(names) else "the return value"
+        shown = f"variable {name!r}" if name.isidentifier() else name
+        return StagingTypeError(
+            f"The branches of a conditional on a tensor give the {shown} different types: "
+            f"{describe(a)} when the condition is true, {describe(b)} when it is false. Make both "
+            f"the same, with td.cast for instance{at(user_origin())}"
+        )
+
+
+class Placeholder(Undefined):
+    """A loop variable without a value on entry, while its type is being found out."""
+
+    __slots__ = ()
+
+
+def _zeros(branch: _Branch, spec: Any) -> Any:
+    from treadle.ops.creation import zeros
+
+    with recording(branch.builder):
+        return zeros(spec.shape, spec.dtype)
+
+
+def staged_if(
+    test: Any,
+    then: Callable[[], Any],
+    otherwise: Callable[[], Any],
+    places: Sequence[Any],
+    names: Callable[[], list[str]],
+) -> Any:
+    """Trace both branches and record a ``cond`` node."""
+    builder: Any = context.recorder
+    test = convert_to_tensor(test)
+    _check_predicate(test, "if")
+    branches = [_Branch(builder, fn, places) for fn in (then, otherwise)]
+    merge = _Merge(branches[0], branches[1], names)
+    results, placed = merge.results(), merge.placed()
+    for branch in branches:
+        branch.builder.region.results = [branch.builder.use(v).value for v in branch.values]
+    outputs = _record(builder, test, branches)
+    for place, value in zip(places, placed, strict=True):
+        place.set(value(outputs))
+    return results(outputs)
+
+
+def _record(builder: Any, test: Any, branches: list[_Branch]) -> list[SymbolicTensor]:
+    children = [b.builder for b in branches]
+    if not branches[0].values and not any(c.region.nodes for c in children):
+        return []
+    operands = [test, *builder.align_captures(children)]
+    return list(run_with_regions(COND, operands, [c.region for c in children]))

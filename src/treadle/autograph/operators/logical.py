@@ -1,0 +1,46 @@
+"""and, or, not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.autograph.operators.conditionals import if_exp
+from treadle.autograph.operators.values import is_staged
+from treadle.ops import logic
+from treadle.ops.conversion import convert_to_tensor
+
+
+def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
+    """``first() and ...``: later operands are evaluated only if the earlier ones are true."""
+    value = first()
+    for i, other in enumerate(others):
+        if is_staged(value):
+            rest = others[i:]
+            return if_exp(value, lambda: _boolean(and_(*rest)), lambda: False)  # noqa: B023
+        if not value:
+            return value
+        value = other()
+    return value
+
+
+def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
+    """``first() or ...``: later operands are evaluated only if the earlier ones are false."""
+    value = first()
+    for i, other in enumerate(others):
+        if is_staged(value):
+            rest = others[i:]
+            return if_exp(value, lambda: True, lambda: _boolean(or_(*rest)))  # noqa: B023
+        if value:
+            return value
+        value = other()
+    return value
+
+
+def _boolean(value: Any) -> Any:
+    return value if is_staged(value) else bool(value)
+
+
+def not_(value: Any) -> Any:
+    """``not value``."""
+    return logic.logical_not(convert_to_tensor(value)) if is_staged(value) else not value

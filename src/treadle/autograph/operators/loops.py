@@ -1,0 +1,268 @@
+"""while and for statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.autograph.errors import StagingTypeError, StagingValueError
+from treadle.autograph.operators.conditionals import Placeholder, staged_if
+from treadle.autograph.operators.iteration import as_staged
+from treadle.autograph.operators.logical import and_, not_
+from treadle.autograph.operators.undefined import Undefined
+from treadle.autograph.operators.values import describe, is_staged, is_tensor_like, same
+from treadle.core import dtypes, nest
+from treadle.core.context import context, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops import control_flow
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
+from treadle.ops.state import Variable
+
+State = tuple[Any, ...]
+
+
+def while_stmt(
+    test: Callable[..., Any],
+    body: Callable[..., Any],
+    *state: Any,
+    until: Callable[..., Any] | None = None,
+    places: Sequence[Any] = (),
+) -> Any:
+    """Repeat ``state = body(*state)`` while ``test(*state)`` and not ``until(*state)``.
+
+    Runs in Python as long as the conditions are Python's; from the iteration in which one becomes
+    symbolic, the rest is a ``while`` node.
+
+    Raises:
+        StagingTypeError, StagingValueError: a variable changes its dtype or shape in the graph.
+    """
+    loop = _Loop(body, 0, places)
+    while True:
+        stop = False if until is None else until(*state)
+        if is_staged(stop):
+            break
+        if stop:
+            return loop.finish(state)
+        go = test(*state)
+        if is_staged(go):
+            break
+        if not go:
+            return loop.finish(state)
+        state = loop.step(state)
+
+    def proceed(*state: Any) -> Any:
+        if until is None:
+            return test(*state)
+        return and_(lambda: not_(until(*state)), lambda: test(*state))
+
+    return loop.finish(loop.staged(proceed, loop.step, state))
+
+
+def for_stmt(
+    iterable: Any,
+    body: Callable[..., Any],
+    *state: Any,
+    until: Callable[..., Any] | None = None,
+    places: Sequence[Any] = (),
+) -> Any:
+    """``state = body(item, *state)`` for each item, until ``until(*state)``.
+
+    A symbolic tensor (or range of one) gives a ``while`` node over its first dimension; anything
+    else is iterated by Python.
+    """
+    loop = _Loop(body, 1, places)
+    over = as_staged(iterable)
+    if over is None:
+        return loop.finish(_python_for(loop, iterable, state, until))
+
+    def proceed(index: Any, *state: Any) -> Any:
+        if until is None:
+            return index < over.length
+        return and_(lambda: not_(until(*state)), lambda: index < over.length)
+
+    def step(state: State) -> State:
+        index, *rest = state
+        return (index + 1, *loop.step(tuple(rest), over.item(index)))
+
+    start = (convert_to_tensor(0, over.length.dtype), *state)
+    return loop.finish(loop.staged(proceed, step, start, hidden=1)[1:])
+
+
+def _python_for(loop: _Loop, iterable: Any, state: State, until: Any) -> State:
+    for item in iterable:
+        state = _guarded_step(loop, item, state, until)
+        stop = False if until is None else until(*state)
+        if not is_staged(stop) and stop:
+            break
+    return state
+
+
+def _guarded_step(loop: _Loop, item: Any, state: State, until: Any) -> State:
+    """One iteration of a Python loop, run only if a symbolic `until` does not hold yet."""
+    stop = False if until is None else until(*state)
+    if not is_staged(stop):
+        return loop.step(state, item)
+    result = staged_if(
+        stop, lambda: state, lambda: loop.step(state, item), loop.places, lambda: loop.names
+    )
+    return tuple(result)
+
+
+class _Loop:
+    """A loop's body, with the names of its variables (the parameters of the body)."""
+
+    def __init__(self, body: Callable[..., Any], skip: int, places: Sequence[Any]) -> None:
+        code = body.__code__
+        self.body = body
+        self.places = places
+        self.names = list(code.co_varnames[skip : code.co_argcount])
+
+    def step(self, state: State, *item: Any) -> State:
+        result = self.body(*item, *state)
+        if len(self.names) == 1:
+            return (result,)
+        return tuple(result) if self.names else ()
+
+    def finish(self, state: State) -> Any:
+        if not self.names:
+            return None
+        return state[0] if len(self.names) == 1 else tuple(state)
+
+    def staged(
+        self,
+        proceed: Callable[..., Any],
+        step: Callable[[State], State],
+        state: State,
+        hidden: int = 0,
+    ) -> State:
+        """The loop as a ``while`` node. `hidden` leading variables are not the user's."""
+        names = ["the loop counter"] * hidden + self.names + ["an attribute or item"] * len(self.places)
+        start = (*state, *(p.get() for p in self.places))
+        before = start[len(state) :]
+
+        def step_all(values: State) -> State:
+            inner = values[: len(state)]
+            for place, value in zip(self.places, values[len(state) :], strict=True):
+                place.set(value)
+            return (*step(inner), *(p.get() for p in self.places))
+
+        try:
+            start = _with_types(start, step_all)
+            result = _record(names, lambda v: proceed(*v[: len(state)]), step_all, start)
+        finally:
+            for place, value in zip(self.places, before, strict=True):
+                place.set(value)
+        for place, value in zip(self.places, result[len(state) :], strict=True):
+            place.set(value)
+        return result[: len(state)]
+
+
+def _with_types(start: State, step: Callable[[State], State]) -> State:
+    """`start` with zeros for variables without a value, of the types the body gives them."""
+    if not any(isinstance(v, Undefined) for v in start):
+        return start
+    builder: Any = context.recorder
+    trial = tuple(Placeholder(v.name) if isinstance(v, Undefined) else v for v in start)
+    found: list[Any] = []
+
+    def run() -> list[Any]:
+        with taping(()):
+            found.extend(step(_as_tensors(trial)))
+            for i, value in enumerate(found):
+                if not isinstance(value, Undefined) and is_tensor_like(value):
+                    found[i] = convert_to_tensor(value).spec
+        return []
+
+    builder.trace_region(run, [])
+    return tuple(
+        zeros(now.shape, now.dtype) if isinstance(v, Undefined) and hasattr(now, "dims") else v
+        for v, now in zip(start, found, strict=True)
+    )
+
+
+def _as_tensors(values: State) -> State:
+    """Python numbers as tensors, which they are inside a staged loop."""
+    return tuple(
+        nest.map_structure(lambda x: convert_to_tensor(x) if is_tensor_like(x) else x, v)
+        for v in values
+    )
+
+
+def _record(
+    names: list[str], proceed: Callable[[State], Any], step: Callable[[State], State], start: State
+) -> State:
+    """A ``while`` node whose loop variables are the tensors in `start`."""
+    flat = nest.flatten(start)
+    moving = [i for i, v in enumerate(flat) if is_tensor_like(v) or _is_list(v)]
+    inside: list[Tensor] = []
+
+    def pack(tensors: Sequence[Any]) -> State:
+        values = list(flat)
+        for i, tensor in zip(moving, tensors, strict=True):
+            values[i] = tensor
+        return tuple(nest.pack(start, values))
+
+    def run_test(*tensors: Any) -> Any:
+        go = convert_to_tensor(proceed(pack(tensors)))
+        return go if go.dtype is dtypes.bool else go != 0
+
+    def run_body(*tensors: Any) -> Any:
+        inside[:] = tensors
+        return _checked(names, pack(tensors), step(pack(tensors)), set(moving))
+
+    initial = [convert_to_tensor(flat[i]) if is_tensor_like(flat[i]) else flat[i] for i in moving]
+    return pack(control_flow.while_loop(run_test, run_body, tuple(initial)))
+
+
+def _is_list(value: Any) -> bool:
+    return type(value).__name__ == "ListTensor"
+
+
+def _checked(names: list[str], before: State, after: State, moving: set[int]) -> State:
+    """The tensors of `after`, which must have the types they had before the iteration."""
+    result: list[Any] = []
+    number = 0
+    for name, old, new in zip(names, before, after, strict=True):
+        try:
+            nest.assert_same_structure(old, new)
+        except (TypeError, ValueError):
+            raise _changed(StagingTypeError, name, old, new) from None
+        for a, b in zip(nest.flatten(old), nest.flatten(new), strict=True):
+            if number in moving:
+                result.append(_same_type(name, a, b))
+            elif not same(a, b):
+                raise _changed(StagingTypeError, name, a, b)
+            number += 1
+    return tuple(result)
+
+
+def _same_type(name: str, old: Any, new: Any) -> Any:
+    if isinstance(new, Undefined) or not (is_tensor_like(new) or isinstance(new, Tensor)):
+        raise _changed(StagingTypeError, name, old, new)
+    if not isinstance(new, Tensor | Variable):
+        try:
+            new = convert_to_tensor(new, old.dtype)
+        except (TypeError, ValueError):
+            raise _changed(StagingTypeError, name, old, new) from None
+    new = convert_to_tensor(new)
+    if not isinstance(old, Tensor) or type(old.spec) is not type(new.spec):
+        return new
+    if old.dtype is not new.dtype:
+        raise _changed(StagingTypeError, name, old, new)
+    if old.ndim != new.ndim or any(
+        isinstance(a, int) and a != b for a, b in zip(old.dims, new.dims, strict=True)
+    ):
+        if hasattr(old.spec, "element"):  # lists learn their element shape
+            return new
+        raise _changed(StagingValueError, name, old, new)
+    return new
+
+
+def _changed(kind: type[Exception], name: str, old: Any, new: Any) -> Exception:
+    return kind(
+        f"The variable {name!r} changes its type in a loop over tensors: it is {describe(old)} "
+        f"before an iteration and {describe(new)} after it. Give it one dtype and shape before "
+        f"the loop{at(user_origin())}"
+    )

@@ -1,0 +1,80 @@
+"""Telling values of the graph from Python's."""
+
+from __future__ import annotations
+
+import linecache
+import re
+import sys
+from typing import Any
+
+import numpy as np
+
+from treadle.core import nest
+from treadle.core.context import context
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.state import Variable
+
+
+class Staged:
+    """Something to iterate whose length is only known when the graph runs.
+
+    Attributes:
+        length: a scalar integer tensor.
+        item: gives the element at a (symbolic) position.
+    """
+
+    def __init__(self, length: Any, item: Any) -> None:
+        self.length = length
+        self.item = item
+
+    def __iter__(self) -> Any:
+        raise TypeError("This depends on a tensor: only a converted `for` can iterate over it.")
+
+
+def is_staged(value: Any) -> bool:
+    """True for what belongs to the graph being traced: no Python value can be had from it."""
+    return isinstance(value, SymbolicTensor | Staged) or (
+        isinstance(value, Variable) and context.recorder is not None
+    )
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, bool | int | float | complex | np.ndarray | np.generic)
+
+
+def is_tensor_like(value: Any) -> bool:
+    """What a graph value can stand for: tensors, arrays, numbers."""
+    return isinstance(value, Tensor | Variable) or is_number(value)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two Python values are one, so that no graph value is needed for them."""
+    if a is b:
+        return True
+    if isinstance(a, Tensor | Variable | np.ndarray) or isinstance(b, Tensor | Variable | np.ndarray):
+        return False
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # a user's __eq__
+        return False
+
+
+def target_names() -> list[str]:
+    """What the statement that called the operator assigns, read from the generated line."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and "<autograph of " not in frame.f_code.co_filename:
+        frame = frame.f_back
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    found = re.match(r"\s*([\w, ]+?) = ag__", line)
+    if found is None:
+        return []
+    return [name.strip() for name in found.group(1).split(",")]
+
+
+def describe(value: Any) -> str:
+    """A value's type for messages: ``float32 tensor of shape (2, 3)``."""
+    if isinstance(value, Tensor | Variable):
+        return f"a {value.dtype.name} tensor of shape {value.shape}"
+    if nest.is_nested(value):
+        return f"a {type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else "a structure"
+    return f"{value!r} ({type(value).__name__})"

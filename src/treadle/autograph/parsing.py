@@ -1,0 +1,140 @@
+"""From a Python function to its syntax tree, with positions of the file it was written in."""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.autograph.errors import SourceNotFoundError
+
+FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+_MOST_FILES = 64
+_trees: OrderedDict[str, tuple[str, ast.Module]] = OrderedDict()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a function was found.
+
+    Attributes:
+        node: its `ast` node, with the line numbers of the file.
+        lines: the lines of the whole file.
+        filename: as in the function's code object.
+        class_name: the class whose body the function is written in, for name mangling.
+    """
+
+    node: FunctionNode
+    lines: list[str]
+    filename: str
+    class_name: str | None
+
+
+def find(function: types.FunctionType) -> Source:
+    """The source of a function or lambda.
+
+    Raises:
+        SourceNotFoundError: there is no source text, or it no longer matches the function.
+    """
+    code = function.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, function.__globals__)
+    if not lines:
+        raise SourceNotFoundError(_no_source(code))
+    tree = _parse("".join(lines), code.co_filename)
+    candidates = [pair for pair in _functions(tree, None) if _matches(pair[0], code)]
+    if len(candidates) > 1:
+        candidates = [_innermost(candidates, code)]
+    if not candidates:
+        raise SourceNotFoundError(
+            f"{_describe(code)} is not in its file as Python loaded it: the file was changed "
+            "since. Reload the module, or restart Python."
+        )
+    node, class_name = candidates[0]
+    return Source(node, lines, code.co_filename, class_name)
+
+
+def _describe(code: types.CodeType) -> str:
+    return f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _no_source(code: types.CodeType) -> str:
+    return (
+        f"AutoGraph needs the source code of {_describe(code)} and there is none: it was made by "
+        "exec, in a shell that keeps no history, or its file is gone. Put the function into a "
+        "file, or keep its text with linecache, or mark it with "
+        "@td.autograph.experimental.do_not_convert if it has no tensor-dependent control flow."
+    )
+
+
+def _parse(text: str, filename: str) -> ast.Module:
+    known = _trees.get(filename)
+    if known is not None and known[0] == text:
+        _trees.move_to_end(filename)
+        return known[1]
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise SourceNotFoundError(
+            f"{filename} does not parse any more ({error.msg}, line {error.lineno}): the file was "
+            "changed since Python loaded it."
+        ) from None
+    _trees[filename] = (text, tree)
+    if len(_trees) > _MOST_FILES:
+        _trees.popitem(last=False)
+    return tree
+
+
+def _functions(node: ast.AST, class_name: str | None) -> Iterator[tuple[FunctionNode, str | None]]:
+    """Every function and lambda under `node`, with the class it is written in."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, FunctionNode):
+            yield child, class_name
+        inner = child.name if isinstance(child, ast.ClassDef) else class_name
+        yield from _functions(child, inner)
+
+
+def _matches(node: FunctionNode, code: types.CodeType) -> bool:
+    if isinstance(node, ast.Lambda):
+        name, first = "<lambda>", node.lineno
+    else:
+        name, first = node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])
+    return name == code.co_name and first == code.co_firstlineno and _same_arguments(node, code)
+
+
+def _same_arguments(node: FunctionNode, code: types.CodeType) -> bool:
+    a = node.args
+    names = [x.arg for x in (*a.posonlyargs, *a.args, *a.kwonlyargs)]
+    names += [x.arg for x in (a.vararg, a.kwarg) if x is not None]
+    found = code.co_varnames[: len(names)]
+    return len(found) == len(names) and all(
+        name == varname or varname.endswith(name) for name, varname in zip(names, found, strict=True)
+    )
+
+
+def _innermost(
+    candidates: list[tuple[FunctionNode, str | None]], code: types.CodeType
+) -> tuple[FunctionNode, str | None]:
+    """Of several functions that begin on one line, the one whose columns the bytecode names."""
+    marks = [
+        (line, column)
+        for line, _, column, end in code.co_positions()
+        if line is not None and column is not None and (column, end) != (0, 0)
+    ]
+
+    def holds(pair: tuple[Any, str | None]) -> bool:
+        body = pair[0].body if isinstance(pair[0], ast.Lambda) else pair[0]
+        start = (body.lineno, body.col_offset)
+        end = (body.end_lineno, body.end_col_offset)
+        return all(start <= mark < end for mark in marks)
+
+    def size(pair: tuple[Any, str | None]) -> tuple[int, int]:
+        node = pair[0]
+        return node.end_lineno - node.lineno, node.end_col_offset - node.col_offset
+
+    return min(filter(holds, candidates), key=size, default=candidates[0])

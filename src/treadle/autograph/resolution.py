@@ -1,0 +1,125 @@
+"""What the names in a function stand for, as far as that is known before it runs."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from typing import Any
+
+import gast
+
+from treadle.autograph import config
+from treadle.autograph.analysis.activity import local_names
+
+UNKNOWN = object()
+
+
+class Resolver:
+    """Resolves names of a function through its closure, globals and the builtins."""
+
+    def __init__(self, function: types.FunctionType | None, node: Any) -> None:
+        self.known: dict[str, Any] = {}
+        if function is not None:
+            self.known.update(vars(builtins))
+            self.known.update(function.__globals__)
+            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+                self.known[name] = _content(cell)
+        self.hidden = local_names(node) if node is not None else set()
+        self.library = _library_locals(self, node) if node is not None else set()
+
+    def inner(self, node: Any) -> Resolver:
+        """The resolver of a function defined inside."""
+        made = Resolver(None, None)
+        made.known = {k: v for k, v in self.known.items() if k not in self.hidden}
+        made.hidden = local_names(node)
+        made.library = (self.library - made.hidden) | _library_locals(made, node)
+        return made
+
+    def value(self, node: Any) -> Any:
+        """The object that a dotted name stands for, or UNKNOWN."""
+        if isinstance(node, gast.Name):
+            return UNKNOWN if node.id in self.hidden else self.known.get(node.id, UNKNOWN)
+        if isinstance(node, gast.Attribute):
+            owner = self.value(node.value)
+            if isinstance(owner, types.ModuleType) and config.is_library_module(owner.__name__):
+                return getattr(owner, node.attr, UNKNOWN)
+        return UNKNOWN
+
+    def builtin(self, node: Any) -> str | None:
+        """The name of the builtin function or type that `node` stands for."""
+        found = self.value(node)
+        if isinstance(node, gast.Name) and found is getattr(builtins, node.id, None):
+            return str(node.id)
+        return None
+
+    def needs_no_conversion(self, node: Any) -> bool:
+        """Whether calling `node` cannot run the user's own functions unconverted."""
+        if isinstance(node, gast.Attribute) and self.is_library_value(node.value):
+            return True
+        found = self.value(node)
+        return found is not UNKNOWN and config.is_library_object(found)
+
+    def is_library_value(self, node: Any) -> bool:
+        """Whether `node` certainly is an instance of a library's or a built-in type."""
+        match node:
+            case gast.Name():
+                return node.id in self.library
+            case gast.Constant() | gast.JoinedStr() | gast.List() | gast.Dict() | gast.Set():
+                return True
+            case gast.ListComp() | gast.DictComp() | gast.SetComp() | gast.Tuple():
+                return True
+            case gast.BinOp():
+                return self.is_library_value(node.left) and self.is_library_value(node.right)
+            case gast.Call():
+                if isinstance(node.func, gast.Attribute) and self.is_library_value(node.func.value):
+                    return True
+                return config.gives_library_object(self.value(node.func))
+        return False
+
+
+def _content(cell: types.CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return UNKNOWN
+
+
+def _library_locals(resolver: Resolver, node: Any) -> set[str]:
+    """Local names bound to nothing but library values: the greatest set that is consistent."""
+    if not isinstance(node, gast.FunctionDef):
+        return set()
+    bound, opaque = _bindings(node)
+    resolver.library = set(bound) - opaque
+    while True:
+        kept = {n for n in resolver.library if all(map(resolver.is_library_value, bound[n]))}
+        if kept == resolver.library:
+            return kept
+        resolver.library = kept
+
+
+def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:
+    """The expressions each name is bound to, and the names bound in any other way."""
+    bound: dict[str, list[Any]] = {}
+    simple: set[int] = set()
+    for node in gast.walk(function):
+        pairs: list[tuple[Any, Any]] = []
+        if isinstance(node, gast.Assign):
+            pairs = [(t, node.value) for t in node.targets]
+        elif isinstance(node, gast.withitem) and node.optional_vars is not None:
+            pairs = [(node.optional_vars, node.context_expr)]
+        elif isinstance(node, gast.AugAssign):
+            pairs = [(node.target, node.value)]
+        for target, value in pairs:
+            names = target.elts if isinstance(target, gast.Tuple) else [target]
+            for name in (n for n in names if isinstance(n, gast.Name)):
+                bound.setdefault(name.id, []).append(value)
+                simple.add(id(name))
+    opaque = {
+        n.id for n in gast.walk(function)
+        if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in simple
+    }  # fmt: skip
+    opaque |= {n.name for n in gast.walk(function) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
+    for node in gast.walk(function):
+        if isinstance(node, gast.Global | gast.Nonlocal):
+            opaque.update(node.names)
+    return bound, opaque
