@@ -179,6 +179,70 @@ def test_a_subclass_trains_with_a_custom_step():
     assert list(history.history) == ["mine"]
 
 
+class Branching(keras.Model):
+    """Control flow on tensors in `call`, in a layer below and in a method of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = Halving()
+        self.head = layers.Dense(4)
+
+    def call(self, x, training=None):
+        x = self.inner(x)
+        if td.reduce_mean(x) > 0:
+            x = x * 2.0
+        else:
+            x = -x
+        return self.head(self.shrunk(x))
+
+    def shrunk(self, x):
+        for i in td.range(3):
+            x = x - 0.1 * td.cast(i, td.float32)
+        return x
+
+
+class Halving(layers.Layer):
+    def call(self, x):
+        while td.reduce_max(td.abs(x)) > 1.0:
+            x = x / 2.0
+        return x
+
+
+def test_call_may_branch_on_tensors():
+    x, y = digits_like(32)
+    for seed in (0, 1):
+        sign = 1.0 if seed else -1.0
+        model = Branching()
+        eager = model(sign * x)
+        traced = td.function(model)
+        np.testing.assert_allclose(traced(sign * x), eager, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(traced(-sign * x), model(-sign * x), rtol=1e-5, atol=1e-6)
+    model = Branching()
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.05), loss)
+    history = model.fit(x, y, epochs=20, verbose=0).history["loss"]
+    assert history[-1] < 0.8 * history[0]
+
+
+def test_a_traced_training_step_with_autograph():
+    x, y = digits_like(64)
+    model, opt = Net(), keras.optimizers.Adam(0.05)
+    loss_fn = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+
+    @td.function
+    def step(x, y):
+        with td.GradientTape() as tape:
+            loss = loss_fn(y, model(x, training=True))
+            if td.math.is_nan(loss):
+                loss = td.zeros_like(loss)
+        grads = tape.gradient(loss, model.trainable_variables)
+        opt.apply_gradients(zip(grads, model.trainable_variables))
+        return loss
+
+    losses = [float(step(x, y)) for _ in range(30)]
+    assert losses[-1] < 0.2 * losses[0] and step.experimental_get_tracing_count() <= 2
+
+
 def test_the_loss_is_weighted_by_batch_size():
     model = keras.Sequential([keras.Input((1,)), layers.Dense(1, kernel_initializer="ones")])
     model.compile("sgd", "mse")

@@ -323,12 +323,11 @@ class Layer(td.Module):
         self._loss_layers = []
 
     def _converted_call(self) -> Callable[..., Any]:
-        """`call`, rewritten by AutoGraph while a converted function is traced: what the user
-        wrote in it may branch on tensors. The package's own layers need no rewriting."""
+        """`call`, rewritten by AutoGraph while a function is traced: what the user wrote in it may
+        branch on tensors. The package's own layers need no rewriting."""
         if td.executing_eagerly() or type(self).call.__module__.startswith("treadle."):
             return self.call
-        convert = getattr(td.autograph, "tf_convert", None)
-        return self.call if convert is None else convert(self.call)
+        return td.autograph.tf_convert(self.call)
 
     def _with_training(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
