@@ -340,3 +340,30 @@ def test_stages_are_text():
     assert {"graph", "schedule", "kernels", "llvm"} <= set(stages)
     assert "kernel" in stages["schedule"]
     assert "define i64 @run" in stages["llvm"]
+
+
+@pytest.mark.parametrize("sizes", [((3,), (70, 50), (20_000,)), ((7,), (5,))])
+def test_updates_of_many_variables_are_one_launch(sizes):
+    variables = [td.Variable(a) for a in inputs(*sizes)]
+
+    def f(*gradients):
+        for variable, gradient in zip(variables, gradients, strict=True):
+            variable.assign_sub(td.tanh(gradient) * 0.1)
+        return ()
+
+    arrays = inputs(*sizes, seed=1)
+    executable = both(trace_like(f, *arrays), *arrays)
+    assert executable.counters["kernels"] == 1
+
+
+def test_dependent_updates_are_not_merged():
+    v = td.Variable(np.ones(9, np.float32))
+
+    def f(x):
+        v.assign(x * 2.0)
+        y = td.reverse(v.value(), [0])
+        v.assign(y * 2.0)
+        return y * 2.0
+
+    x = inputs((9,))[0]
+    both(trace_like(f, x), x)

@@ -16,6 +16,7 @@ from treadle.runtime.fusion.fuse import Fusion, Unit, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
 from treadle.runtime.fusion.roles import Role, literal, splat
 from treadle.runtime.schedule.order import Order, order_units
+from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -34,6 +35,7 @@ from treadle.runtime.schedule.steps import (
     Operand,
     Place,
     Step,
+    SegmentedLaunch,
 )  # fmt: skip
 from treadle.runtime.symbols import guarded_dims, plain_symbol, symbol_sources, unknown_symbols
 
@@ -241,8 +243,15 @@ class _RegionBuilder:
     def run(self) -> Block:
         for unit in self.order.units:
             _HANDLERS[unit.role](self, unit)
+        if self.program.fusing:
+            merged = merge_segments(self.block.steps)
+            self.block.steps = merged if self._has_code(merged) else self.block.steps
         self.block.results = [self.program.operand(v) for v in self.region.results]
         return self.block
+
+    def _has_code(self, steps: Sequence[Step]) -> bool:
+        kernels = [s.kernel for s in steps if isinstance(s, SegmentedLaunch)]
+        return all(self.program.backend.kernel_needs(k) is not None for k in kernels)
 
     def emit(self, step: Step) -> None:
         self.block.steps.append(step)

@@ -26,6 +26,7 @@ from treadle.runtime.schedule.steps import (
     Operand,
     Place,
     Step,
+    SegmentedLaunch,
 )  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def kernels_text(block: Block) -> str:
     """Every kernel of the schedule, each once."""
     texts: dict[str, str] = {}
     for step in all_steps(block):
-        if isinstance(step, Launch):
+        if isinstance(step, Launch | SegmentedLaunch):
             texts.setdefault(kernel_hash(step.kernel), kernel_text(step.kernel))
     return "\n\n".join(f"; {name}\n{text}" for name, text in texts.items())
 
@@ -93,7 +94,7 @@ class _Printer:
                 *self.block(step.body, depth + 1),
                 f"{pad}  next {_listed(step.body.results)}",
             ]
-        return [pad + _line(step)]
+        return [pad + line for line in _line(step).split("\n")]
 
 
 def _line(step: Step) -> str:
@@ -101,6 +102,9 @@ def _line(step: Step) -> str:
         case Launch():
             size = "" if step.extent is None else f" n={step.extent}"
             return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
+        case SegmentedLaunch():
+            parts = "".join(f"\n  {_listed(s.operands)} n={s.extent}" for s in step.segments)
+            return f"segmented kernel {kernel_hash(step.kernel)[:8]}{parts}"
         case Evaluate():
             return f"%{step.value.name} = {step.expr}"
         case LibraryCall():

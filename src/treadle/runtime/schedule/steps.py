@@ -64,6 +64,14 @@ class Launch(Step):
 
 
 @dataclass(eq=False)
+class SegmentedLaunch(Step):
+    """Run one flat kernel over the operands of several launches at once."""
+
+    kernel: Kernel
+    segments: list[Launch]
+
+
+@dataclass(eq=False)
 class Evaluate(Step):
     """Compute a rank-0 value in registers; `expr` loads rank-0 values and elements of arrays."""
 
