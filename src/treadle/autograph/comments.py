@@ -16,7 +16,7 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.unparsing import unparse
+from treadle.autograph.unparsing import unparse_statement
 
 from treadle.autograph.analysis.jumps import blocks
 
@@ -101,7 +101,7 @@ class _Attach:
         inner = list(blocks(node))
         if not inner:
             node.trailing = self.behind.get(node.end_lineno, "")
-            node.canonical = unparse(node)
+            node.canonical = unparse_statement(node)
             return int(node.end_lineno)
         header = _header_end(node, self.lines)
         node.trailing = self.behind.get(header, "")

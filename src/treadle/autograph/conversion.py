@@ -137,7 +137,7 @@ class _Function:
         functional = Functional(live, defined, self.names)
         node.body = functional.block(node.body)
         self.mark_undefined(functional)
-        _CheckLoads(defined.doubtful, functional.managed).visit(node)
+        _CheckLoads(defined.doubtful, functional.managed - self.names.given).visit(node)
         del kept
         return node
 

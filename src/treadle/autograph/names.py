@@ -11,11 +11,13 @@ class Names:
     def __init__(self, used: set[str]) -> None:
         self._user = frozenset(used)
         self._taken = set(used)
+        self.given: set[str] = set()
 
     def fresh(self, wanted: str) -> str:
         """A variable of its own: `wanted`, numbered if it was given out or is the user's."""
         name = self._first_free(wanted, self._taken)
         self._taken.add(name)
+        self.given.add(name)
         return name
 
     def helper(self, wanted: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.unparsing import unparse
+from treadle.autograph.unparsing import unparse, unparse_statement
 
 from treadle.autograph.analysis.activity import TRIES
 
@@ -153,7 +153,7 @@ class _Printer:
             self.block(case.body, depth + 2)
 
     def simple(self, node: Any, depth: int) -> None:
-        text = unparse(node)
+        text = unparse_statement(node)
         if text == getattr(node, "canonical", None) and self.copy(node, depth):
             return
         self.wrapped(text + _behind(node), depth, node.lineno)

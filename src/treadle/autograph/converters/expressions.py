@@ -27,9 +27,11 @@ from treadle.autograph.resolution import Resolver
 
 # Builtins with an operator of the same name that also takes tensors.
 OVERLOADED = {
-    "abs", "all", "any", "enumerate", "filter", "float", "int", "len", "map", "max", "min",
+    "all", "any", "enumerate", "filter", "float", "int", "len", "map", "max", "min",
     "range", "reversed", "sorted", "sum", "zip",
 }  # fmt: skip
+
+_ITERATORS = {"enumerate", "range", "reversed", "zip"}  # only where a `for` iterates them
 
 
 class Expressions(gast.NodeTransformer):  # type: ignore[misc]
@@ -92,11 +94,22 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         made.leading, made.closing = getattr(node, "leading", []), getattr(node, "closing", [])
         return made
 
+    def visit_For(self, node: Any) -> Any:
+        self._mark_iterable(node.iter)
+        return self.generic_visit(node)
+
+    def _mark_iterable(self, node: Any) -> None:
+        if isinstance(node, gast.Call):
+            node.iterated = True
+            for argument in node.args:
+                self._mark_iterable(argument)
+
     def visit_Call(self, node: Any) -> Any:
         func = node.func
         name = self.resolver.builtin(func)
         node = self.generic_visit(node)
-        if name in OVERLOADED and node.args and not all(map(_is_literal, node.args)):
+        overloaded = name in OVERLOADED and (name not in _ITERATORS or hasattr(node, "iterated"))
+        if overloaded and node.args and not all(map(_is_literal, node.args)):
             node.func = gast.Attribute(build.load(build.AG), name, gast.Load())
         elif self.recursive and not self._stays(func, name):
             node.func = gast.copy_location(operator("call", node.func), node.func)

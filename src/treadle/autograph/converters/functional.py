@@ -58,6 +58,7 @@ class Functional:
         self.names = names
         self.managed: set[str] = set()
         self.entry: dict[str, None] = {}
+        self.carried: list[list[str]] = []  # the state of the loops around
 
     def block(self, body: list[Any]) -> list[Any]:
         out: list[Any] = []
@@ -90,10 +91,12 @@ class Functional:
         if name in state.surely:
             return load(name)
         self.managed.add(name)
+        if any(name in carried for carried in self.carried):
+            return load(name)
         if name in state.perhaps:
             self.entry[name] = None
             return load(name)
-        return build.undefined(name)
+        return build.undefined("return value" if name in self.names.given else name)
 
     def places(self, node: Any, bound: set[str]) -> dict[str, Any]:
         """The ``places=`` argument: attributes and items assigned inside."""
@@ -220,7 +223,7 @@ class _If:
         return build.place(gast.Expr(call), self.node)
 
     def width(self, call: Any) -> int:
-        return len(unparse(self.final(call))) + int(self.node.col_offset)
+        return len(unparse(call)) + int(self.node.col_offset) + len(", ".join(self.outputs))
 
 
 class _Loop:
@@ -259,7 +262,9 @@ class _Loop:
     def body(self) -> tuple[list[Any], str | None]:
         """The body's statements, and its parameter for the loop's item."""
         node = self.node
+        self.owner.carried.append(self.state)
         body = self.owner.block(node.body)
+        self.owner.carried.pop()
         body = [n for n in body if not _is_empty(n)]
         parameter = None
         if self.is_for:

@@ -76,7 +76,8 @@ def _may_branch(code: types.CodeType) -> bool:
     """Whether the code has conditions or loops, in nested functions too."""
     import dis
 
-    if any("JUMP_IF" in i.opname or i.opname in {"FOR_ITER", "UNARY_NOT"} for i in dis.get_instructions(code)):
+    names = {i.opname for i in dis.get_instructions(code)}
+    if any("JUMP" in n and "_IF_" in n or n in {"FOR_ITER", "UNARY_NOT"} for n in names):
         return True
     return any(isinstance(c, types.CodeType) and _may_branch(c) for c in code.co_consts)
 
