@@ -188,3 +188,66 @@ def test_grad_pass_through():
         tape.watch(x)
         y = td.grad_pass_through(td.round)(x) * 3.0
     assert (y.numpy(), tape.gradient(y, x).numpy()) == (6.0, 3.0)
+
+
+@td.custom_gradient
+def tripled(x, y):
+    """The product, with a gradient that is not its own."""
+    return x * y, lambda dz: (dz * 3.0 * y, dz * x * 100.0)
+
+
+def run_tripled(fn):
+    x, y = td.constant(2.0), td.constant(5.0)
+    with td.GradientTape() as tape:
+        tape.watch([x, y])
+        z = fn(x, y)
+    return [g.numpy() for g in tape.gradient(z, [x, y])]
+
+
+def test_custom_gradient_of_a_function_called_under_a_tape():
+    assert run_tripled(tripled) == [15.0, 200.0]
+    assert run_tripled(traced(tripled)) == [15.0, 200.0]
+    inner = traced(tripled)
+    assert run_tripled(traced(lambda x, y: inner(x, y) * 2.0)) == [30.0, 400.0]
+
+
+def test_custom_gradient_in_loops_and_branches():
+    def loop(x, y):
+        return td.while_loop(lambda i, z: i < 2, lambda i, z: (i + 1, tripled(z, y)), (0, x))[1]
+
+    expected = run_tripled(lambda x, y: tripled(tripled(x, y), y))
+    assert run_tripled(traced(loop)) == expected
+    branch = lambda x, y: td.cond(x > 0.0, lambda: tripled(x, y), lambda: x)
+    assert run_tripled(traced(branch)) == [15.0, 200.0]
+
+
+def test_custom_gradient_with_a_variable_in_a_loop():
+    v = td.Variable(3.0)
+
+    @td.custom_gradient
+    def scaled(x):
+        def grad(dy, variables=None):
+            return dy * 7.0, [dy * 11.0]
+
+        return x * v, grad
+
+    @traced
+    def f(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.while_loop(lambda i, y: i < 2, lambda i, y: (i + 1, scaled(y)), (0, x))[1]
+        return tape.gradient(y, [x, v])
+
+    dx, dv = f(td.constant(1.0))
+    assert (dx.numpy(), dv.numpy()) == (49.0, 11.0 + 77.0)
+
+
+def test_second_order_of_a_custom_gradient_in_a_loop():
+    def fn(x):
+        return td.while_loop(
+            lambda i, y: i < 2, lambda i, y: (i + 1, log1pexp(y)), (td.constant(0), x)
+        )[1]
+
+    x = np.array([0.3, -1.0])
+    check_gradients(fn, x, order=2, wrap=traced, rtol=1e-4)
+    check_gradients(traced(fn), x, order=2, rtol=1e-4)

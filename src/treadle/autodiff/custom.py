@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.autodiff.custom_node import mark_custom_gradient
 from treadle.autodiff.recording import record_custom
 from treadle.autodiff.tape import GradientTape
 from treadle.autodiff.values import subject
@@ -74,13 +75,18 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
                 f"{_name(function)} uses variables: {names}{at(user_origin())}"
             )
         tensors = [convert_to_tensor(x) for x in inputs]
-        with taping(()):  # results that only this entry knows
-            outputs = [identity(x) for x in nest.flatten(result)]
+        results = [convert_to_tensor(x) for x in nest.flatten(result)]
 
         def gradient(*output_grads: Any) -> list[Any]:
             return _input_gradients(function, grad_fn, len(tensors), variables, output_grads)
 
-        record_custom(_name(function), [*tensors, *variables], outputs, gradient)
+        if context.recorder is not None:
+            name = _name(function)
+            outputs = mark_custom_gradient(name, results, [*tensors, *variables], gradient)
+        else:
+            with taping(()):  # results that only this entry knows
+                outputs = [identity(x) for x in results]
+            record_custom(_name(function), [*tensors, *variables], outputs, gradient)
         return nest.pack(result, outputs)
 
     return decorated

@@ -19,6 +19,7 @@ from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
+from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.forwarding import forward_variables
@@ -36,7 +37,8 @@ class Pass(NamedTuple):
 
 
 PIPELINE: tuple[Pass, ...] = (
-    Pass("constants", fold_constants, "first: the others look for constants"),
+    Pass("custom_gradients", drop_custom_gradients, "first: they hide what results are made of"),
+    Pass("constants", fold_constants, "early: the others look for constants"),
     Pass("conditionals", inline_conditionals, "predicates are folded; what it exposes comes next"),
     Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),

@@ -1,0 +1,81 @@
+"""Custom gradients in graphs: a node that passes results through and knows their gradient.
+
+The gradient function is traced together with the function, so that the graph can be differentiated
+later, in loops, and from outside.
+
+    %r', ... = custom_gradient(%r, ..., %x, ..., %c, ...) {count, sources, gradient}
+
+%r are the results, %x the arguments and variables, %c what the gradient's graph reads besides.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.core.context import context, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import Spec
+from treadle.core.tensor import Tensor
+from treadle.graph.ir import Region
+from treadle.graph.replay import replay
+from treadle.ops.registry import Op, OpCall, register, run
+
+_numbers = itertools.count()
+
+
+class GradientName(str):
+    """The name of a traced gradient; the region comes along but is not printed."""
+
+    region: Region | None = None
+    present: tuple[bool, ...] = ()  # which sources have a gradient
+
+
+def mark_custom_gradient(
+    name: str, results: Sequence[Tensor], sources: Sequence[Any], gradient: Callable[..., Any]
+) -> list[Tensor]:
+    """`results` with a gradient of their own in the graph being traced.
+
+    Args:
+        sources: the arguments and variables that `gradient` gives gradients for.
+        gradient: called with a gradient for each result.
+    """
+    recorder: Any = context.recorder
+    present: list[bool] = []
+
+    def traced(*output_grads: Any) -> list[Tensor]:
+        found = gradient(*output_grads)
+        present[:] = [g is not None for g in found]
+        return [g for g in found if g is not None]
+
+    with taping(()):
+        child = recorder.trace_region(traced, [r.spec for r in results])
+    label = GradientName(f"{name}_{next(_numbers)}")
+    label.region, label.present = child.region, tuple(present)
+    inputs = [*results, *sources, *child.captures()]
+    outputs = run(CUSTOM, *inputs, count=len(results), sources=len(sources), gradient=label)
+    return list(outputs) if isinstance(outputs, tuple) else [outputs]
+
+
+def _infer(*specs: Spec, count: int, sources: int, gradient: str) -> tuple[Spec, ...]:
+    return specs[:count]
+
+
+def _eager(*values: Any, count: int, sources: int, gradient: str) -> tuple[Any, ...]:
+    return values[:count]
+
+
+def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
+    count, sources, label = (call.attrs[k] for k in ("count", "sources", "gradient"))
+    if getattr(label, "region", None) is None:
+        raise NotImplementedError(
+            f"the custom gradient {label!r} is not part of a parsed graph{at(user_origin())}"
+        )
+    captured = call.inputs[count + sources :]
+    found = iter(replay(label.region, [*output_grads, *captured]))
+    of_sources = [next(found) if there else None for there in label.present]
+    return [*[None] * count, *of_sources, *[None] * len(captured)]
+
+
+CUSTOM = register(Op("custom_gradient", _infer, _eager, _gradient))
