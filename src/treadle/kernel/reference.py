@@ -11,18 +11,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, substitute
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
-    Apply,
-    Buffer,
-    Const,
-    Expr,
-    Extent,
-    Index,
-    Iota,
-    Kernel,
-    Load,
-    Reduce,
-    Store,
-    postorder,
+    Apply, Buffer, Const, Expr, Extent, Index, Iota, Kernel, Load, Reduce, Store, postorder,
 )  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[Any]]

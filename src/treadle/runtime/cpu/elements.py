@@ -13,7 +13,14 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.runtime.cpu import casts, integers, libm, vector_math
+from treadle.runtime.cpu import (
+    casts,
+    integers,
+    inverse_functions,
+    power,
+    trigonometry,
+    vector_math,
+)
 from treadle.runtime.cpu.lanes import Lanes
 from treadle.runtime.cpu.llvm_text import Function, float_text
 
@@ -141,11 +148,7 @@ class Elements:
         return self.value(f"{op} {kind} {args[0]}, {args[1]}")
 
     def _float(self, fn: str, args: Sequence[str], dtype: DType) -> str:
-        v = self.lanes(dtype)
-        emit = _FLOAT.get(fn)
-        if emit is not None:
-            return emit(v, *args)
-        return libm.call(v, fn, *args)
+        return _FLOAT[fn](self.lanes(dtype), *args)
 
 
 def _minimum(v: Lanes, x: str, y: str) -> str:
@@ -166,9 +169,14 @@ def _sign(v: Lanes, x: str) -> str:
     return v.select(v.compare("uno", x, x), x, one)
 
 
+def _remainder(v: Lanes, x: str, y: str) -> str:
+    """``fmod(x, y)``, exact; LLVM calls the C library lane by lane."""
+    return v.function.value(f"frem {v.floats} {x}, {y}")
+
+
 def _mod(v: Lanes, x: str, y: str) -> str:
     """The remainder with the sign of y."""
-    r = libm.remainder(v, x, y)
+    r = _remainder(v, x, y)
     wrong = v.differ(v.compare("olt", r, 0.0), v.compare("olt", y, 0.0))
     adjust = v.both(v.compare("one", r, 0.0), wrong)
     return v.select(adjust, v.add(r, y), r)
@@ -182,7 +190,7 @@ _FLOAT: dict[str, Callable[..., str]] = {
     "add": Lanes.add, "sub": Lanes.sub, "mul": Lanes.mul, "div": Lanes.div, "neg": Lanes.neg,
     "abs": Lanes.abs, "sign": _sign, "min": _minimum, "max": _maximum,
     "floordiv": _rounded_quotient("floor"), "truncdiv": _rounded_quotient("trunc"),
-    "mod": _mod, "truncmod": libm.remainder,
+    "mod": _mod, "truncmod": _remainder,
     "floor": lambda v, x: v.intrinsic("floor", x),
     "ceil": lambda v, x: v.intrinsic("ceil", x),
     "round": lambda v, x: v.intrinsic("rint", x),
@@ -193,10 +201,25 @@ _FLOAT: dict[str, Callable[..., str]] = {
 }  # fmt: skip
 for _name in (
     "sqrt", "rsqrt", "sigmoid", "softplus", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
-    "sin", "cos", "tanh", "pow",
+    "tanh",
 ):  # fmt: skip
-    if hasattr(vector_math, _name):
-        _FLOAT[_name] = getattr(vector_math, _name)
+    _FLOAT[_name] = getattr(vector_math, _name)
+for _name in (
+    "tan",
+    "sinh",
+    "cosh",
+    "asin",
+    "acos",
+    "atan",
+    "atan2",
+    "asinh",
+    "acosh",
+    "atanh",
+    "erfc",
+):
+    _module = trigonometry if _name == "tan" else inverse_functions
+    _FLOAT[_name] = vector_math.in_float64(getattr(_module, _name))
+_FLOAT |= {"sin": trigonometry.sin, "cos": trigonometry.cos, "pow": power.power}
 
 
 def emit_scalar(

@@ -1,170 +1,130 @@
-"""Compiles LLVM text to objects, through the caches, and links objects into this process.
-
-Every object's functions become known under their names, so later objects may call them. Code
-is never unloaded: a thread may be running it.
-"""
+"""From LLVM text to machine code in this process, through a cache in memory and one on disk."""
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import threading
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from treadle.runtime.cpu import threads
-from treadle.runtime.cpu.object_cache import ObjectCache, cache_directory
+from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
 from treadle.runtime.cpu.target import Target, host, llvm_binding
 
 
 @dataclass
 class Counters:
-    """What the JIT did in this process (or since `reset`)."""
+    """What the process has done so far."""
 
-    compiled: int = 0  # objects made by LLVM
-    from_disk: int = 0  # objects read from the cache on disk
-    from_memory: int = 0  # requests for objects that were already loaded
-    linked: int = 0
-
-    def reset(self) -> None:
-        self.compiled = self.from_disk = self.from_memory = self.linked = 0
+    compiled: int = 0
+    loaded_from_disk: int = 0
+    reused: int = 0
 
 
-class CompileError(RuntimeError):
-    """LLVM refused a generated text; the text is in `text`."""
+class Code:
+    """Loaded machine code. It is never unloaded: a thread may be running it."""
 
-    def __init__(self, message: str, text: str) -> None:
-        super().__init__(message)
-        self.text = text
+    def __init__(self, engine: Any, size: int) -> None:
+        self._engine = engine
+        self.size = size
+
+    def address(self, name: str) -> int:
+        """The address of a function; KeyError where the object has none of that name."""
+        found = int(self._engine.get_function_address(name))
+        if not found:
+            raise KeyError(name)
+        return found
 
 
 class Jit:
-    """A target machine, its caches, and the symbols loaded so far. Safe for many threads."""
+    """Compiles and loads modules for one target."""
 
-    def __init__(self, target: Target | None = None, cache: ObjectCache | None = None) -> None:
-        self.target = target or host()
-        self.cache = cache or ObjectCache(cache_directory())
+    def __init__(self, target: Target, cache: ObjectCache) -> None:
+        self.target = target
+        self.cache = cache
         self.counters = Counters()
-        self.addresses: dict[str, int] = {}
-        self._loaded: set[str] = set()  # keys of the objects that are in the process
-        self._lock = threading.RLock()
-        self._local = threading.local()
+        self._lock = threading.Lock()
+        self._loading: dict[str, threading.Event] = {}
+        self._codes: dict[str, Code] = {}
 
-    # ---- compiling
+    def load(self, text: str) -> Code:
+        """The loaded code of a module: compiled once however many threads ask for it.
+
+        Raises:
+            RuntimeError: the text is not valid LLVM IR.
+        """
+        key = self.key(text)
+        while True:
+            with self._lock:
+                code = self._codes.get(key)
+                if code is not None:
+                    self.counters.reused += 1
+                    return code
+                waiting = self._loading.get(key)
+                if waiting is None:
+                    done = self._loading[key] = threading.Event()
+                    break
+            waiting.wait()
+        try:
+            code = self._codes[key] = self._load(key, text)
+            return code
+        finally:
+            with self._lock:
+                del self._loading[key]
+            done.set()
+
     def key(self, text: str) -> str:
-        """What identifies an object: its text, the target, LLVM and how code is generated."""
-        return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()
+        """Names the object made from a text on this target."""
+        return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
+
+    def _load(self, key: str, text: str) -> Code:
+        data = self.cache.load(key)
+        if data is not None:
+            try:
+                code = self._link(data)
+            except RuntimeError:  # not an object file after all
+                data = None
+            else:
+                self.counters.loaded_from_disk += 1
+                return code
+        data = self.compile(text)
+        self.counters.compiled += 1
+        self.cache.store(key, data)
+        return self._link(data)
 
     def compile(self, text: str) -> bytes:
-        """The object of a text, from the disk cache where possible."""
-        key = self.key(text)
-        found = self.cache.read(key)
-        if found is not None:
-            self.counters.from_disk += 1
-            return found
-        compiled = self._generate(text)
-        self.counters.compiled += 1
-        self.cache.write(key, compiled)
-        return compiled
+        """The object file of a module.
 
-    def parse(self, text: str) -> Any:
-        """The verified LLVM module of a text; CompileError shows LLVM's message."""
+        No pass pipeline runs: the text is already in the shape that the code generator wants.
+        """
         llvm = llvm_binding()
-        try:
-            module = llvm.parse_assembly(text, llvm.create_context())
-            module.verify()  # otherwise bad text aborts the process
-        except RuntimeError as error:
-            raise CompileError(f"LLVM rejected generated code: {error}", text) from None
-        return module
-
-    def _generate(self, text: str) -> bytes:
-        module = self.parse(text)
-        return bytes(self._machine().emit_object(module))
+        module = llvm.parse_assembly(text)
+        module.verify()  # otherwise invalid IR would end the process
+        return bytes(self.target.machine().emit_object(module))
 
     def assembly(self, text: str) -> str:
-        """The assembly of a text, for inspection."""
-        return str(self._machine().emit_assembly(self.parse(text)))
-
-    def _machine(self) -> Any:
-        if not hasattr(self._local, "machine"):
-            self._local.machine = self.target.machine()
-        return self._local.machine
-
-    # ---- linking
-    def load(self, texts: Iterable[str], symbols: Iterable[str] = ()) -> dict[str, int]:
-        """Make the functions that `texts` define callable; the addresses of `symbols`.
-
-        Texts may call functions of each other, of anything loaded before, and those given to
-        `add_symbol`. Texts that are loaded already cost nothing.
-        """
-        with self._lock:
-            fresh: dict[str, str] = {}
-            for text in texts:
-                key = self.key(text)
-                if key in self._loaded:
-                    self.counters.from_memory += 1
-                else:
-                    fresh[key] = text
-            if fresh:
-                self._link([(text, self.compile(text)) for text in fresh.values()])
-                self._loaded |= set(fresh)
-            missing = [s for s in symbols if s not in self.addresses]
-            if missing:
-                raise KeyError(f"no loaded object defines {', '.join(missing)}")
-            return {s: self.addresses[s] for s in symbols}
-
-    def _link(self, objects: list[tuple[str, bytes]]) -> None:
+        """The assembly of a module, for people to read."""
         llvm = llvm_binding()
-        defined = [name for text, _ in objects for name in _defined(text)]
+        module = llvm.parse_assembly(text)
+        module.verify()
+        return str(self.target.machine().emit_assembly(module))
+
+    def _link(self, data: bytes) -> Code:
+        llvm = llvm_binding()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target.machine())
-        for _, data in objects:
-            engine.add_object_file(llvm.ObjectFileRef.from_data(data))
+        engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        ctypes.pythonapi.Py_IncRef(ctypes.py_object(engine))  # its code lives for ever
-        for name in defined:
-            self.add_symbol(name, engine.get_function_address(name))
-        self.counters.linked += len(objects)
-
-    def add_symbol(self, name: str, address: int) -> None:
-        """Let objects that are loaded from now on refer to `name`."""
-        if not address:
-            raise ValueError(f"{name} has no address")
-        llvm_binding().add_symbol(name, address)
-        self.addresses[name] = address
-
-    def address(self, name: str) -> int:
-        return self.addresses[name]
+        return Code(engine, len(data))
 
 
-def _defined(text: str) -> list[str]:
-    """The external functions that a text defines."""
-    names = []
-    for line in text.splitlines():
-        if line.startswith("define ") and not line.startswith(
-            ("define internal", "define private")
-        ):
-            names.append(line.split("@", 1)[1].split("(", 1)[0])
-    return names
-
-
+_lock = threading.Lock()
 _jit: Jit | None = None
-_jit_lock = threading.Lock()
 
 
-def default_jit() -> Jit:
-    """The process's JIT for this machine, with the thread pool loaded."""
+def jit() -> Jit:
+    """The process's compiler for the machine that it runs on."""
     global _jit
-    with _jit_lock:
-        if _jit is None:
-            made = Jit()
-            text = threads.pool_text(made.target)
-            made.load([text])
-            threads.start_pool(made.addresses)
-            _jit = made
+    if _jit is None:
+        with _lock:
+            if _jit is None:
+                _jit = Jit(host(), ObjectCache(default_folder()))
     return _jit
-
-
-def counters() -> Counters:
-    """The counters of the process's JIT."""
-    return default_jit().counters

@@ -1,125 +1,155 @@
-"""Compiled objects on disk: private, versioned, checksummed and bounded.
+"""Compiled objects on disk, so that a second process compiles nothing.
 
-An entry is a file named by its key: a header line with the checksum, then the object. Writing
-goes through a temporary file and a rename, so that readers never see half an entry; an entry
-that does not match its checksum is ignored and rewritten.
+One file an object: a magic line, the checksum of the rest, the object. Files are written under a
+temporary name and renamed, so readers see whole files only; one that is damaged is ignored and
+written again. The least recently used files go when the folder outgrows its bound.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import tempfile
+import threading
 import warnings
 from pathlib import Path
 
-_VERSION = b"treadle-object-2"
-_DEFAULT_LIMIT = 256 << 20  # bytes
-
-
-def cache_directory() -> Path | None:
-    """TREADLE_CACHE_DIR, else treadle under XDG_CACHE_HOME or ~/.cache; None when it is "off"."""
-    given = os.environ.get("TREADLE_CACHE_DIR")
-    if given is not None:
-        return None if given in ("", "off", "0") else Path(given)
-    base = os.environ.get("XDG_CACHE_HOME")
-    try:
-        return (Path(base) if base else Path.home() / ".cache") / "treadle"
-    except RuntimeError:  # no home directory
-        return None
+MAGIC = b"treadle-object-1\n"
+MOST_BYTES = 512 << 20
+_DIGEST = 32
 
 
 class ObjectCache:
-    """Objects by key. Never raises for trouble with files: one warning, then it goes without."""
+    """A folder of compiled objects.
 
-    def __init__(self, directory: Path | None, limit: int = _DEFAULT_LIMIT) -> None:
-        self.directory = directory / "objects" if directory else None
-        self.limit = limit
-        self.written = 0
-        self._warned = False
+    Args:
+        folder: where; None keeps nothing.
+        most_bytes: the folder is trimmed to this size now and then.
+    """
 
-    def _path(self, key: str) -> Path | None:
-        return self.directory / key[:2] / f"{key[2:]}.o" if self.directory else None
+    def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
+        self.folder = folder
+        self.most_bytes = most_bytes
+        self._usable: bool | None = None
+        self._lock = threading.Lock()
+        self._written = 0
 
-    def read(self, key: str) -> bytes | None:
-        """The object stored under `key`, or None when there is none that can be trusted."""
+    def load(self, key: str) -> bytes | None:
+        """The object stored under `key`, or None where there is none or it is damaged."""
+        if not self._ready():
+            return None
         path = self._path(key)
-        if path is None:
-            return None
         try:
-            with open(path, "rb") as file:
-                if hasattr(os, "getuid") and os.fstat(file.fileno()).st_uid != os.getuid():
-                    return None  # written by somebody else: code that must not be run
-                data = file.read()
+            data = path.read_bytes()
         except OSError:
             return None
-        header, _, body = data.partition(b"\n")
-        if header != self._header(key, body):
+        head, body = data[: len(MAGIC)], data[len(MAGIC) + _DIGEST :]
+        digest = data[len(MAGIC) : len(MAGIC) + _DIGEST]
+        if head != MAGIC or hashlib.sha256(body).digest() != digest:
             return None
-        try:
-            os.utime(path)  # the least recently used go first
-        except OSError:
-            pass
+        with contextlib.suppress(OSError):
+            os.utime(path)  # recently used
         return body
 
-    def write(self, key: str, body: bytes) -> None:
-        """Store an object; a directory that cannot be written to causes one warning."""
-        path = self._path(key)
-        if path is None or self.directory is None:
+    def store(self, key: str, data: bytes) -> None:
+        """Keep an object. A folder that cannot be written gives one warning, no error."""
+        if not self._ready():
             return
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            path.parent.mkdir(mode=0o700, exist_ok=True)
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
-            try:
-                with os.fdopen(handle, "wb") as file:
-                    file.write(self._header(key, body) + b"\n" + body)
-                os.replace(temporary, path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
+            self._write(self._path(key), MAGIC + hashlib.sha256(data).digest() + data)
         except OSError as error:
-            self._warn(error)
+            self._give_up(error)
             return
-        self.written += len(body)
-        if self.written > self.limit // 8:
-            self.written = 0
+        self._written += len(data)
+        if self._written > self.most_bytes // 16:
+            self._written = 0
             self.trim()
 
     def trim(self) -> None:
-        """Remove the least recently used entries until the cache is within its limit."""
-        if self.directory is None:
+        """Remove the least recently used objects until the folder is within its bound."""
+        if self.folder is None:
             return
-        entries = []
-        for path in self.directory.glob("*/*.o"):
-            try:
+        files = []
+        for path in self.folder.glob("*.o"):
+            with contextlib.suppress(OSError):
                 status = path.stat()
-            except OSError:
-                continue
-            entries.append((status.st_mtime, status.st_size, path))
-        total = sum(size for _, size, _ in entries)
-        for _, size, path in sorted(entries):
-            if total <= self.limit:
-                break
-            path.unlink(missing_ok=True)
-            total -= size
+                files.append((status.st_mtime, status.st_size, path))
+        excess = sum(size for _, size, _ in files) - self.most_bytes
+        for _, size, path in sorted(files):
+            if excess <= 0:
+                return
+            with contextlib.suppress(OSError):
+                path.unlink()
+            excess -= size
 
     def clear(self) -> None:
-        """Remove every entry."""
-        for path in self.directory.glob("*/*.o") if self.directory else ():
-            path.unlink(missing_ok=True)
+        """Remove every object."""
+        if self.folder is not None:
+            for path in self.folder.glob("*.o"):
+                with contextlib.suppress(OSError):
+                    path.unlink()
+
+    def _path(self, key: str) -> Path:
+        assert self.folder is not None
+        return self.folder / f"{key}.o"
 
     @staticmethod
-    def _header(key: str, body: bytes) -> bytes:
-        digest = hashlib.sha256(key.encode() + body).hexdigest().encode()
-        return b" ".join((_VERSION, str(len(body)).encode(), digest))
+    def _write(path: Path, data: bytes) -> None:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(name, path)
+        except OSError:
+            with contextlib.suppress(OSError):
+                os.unlink(name)
+            raise
 
-    def _warn(self, error: OSError) -> None:
-        if not self._warned:
-            self._warned = True
+    def _ready(self) -> bool:
+        """Whether the folder exists, or could be made, and belongs to this user alone."""
+        if self.folder is None:
+            return False
+        if self._usable is None:
+            with self._lock:
+                if self._usable is None:
+                    self._usable = self._prepare(self.folder)
+        return self._usable
+
+    def _prepare(self, folder: Path) -> bool:
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            status = folder.stat()
+        except OSError as error:
+            self._give_up(error)
+            return False
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
             warnings.warn(
-                f"treadle cannot write its compile cache in {self.directory} ({error}); "
-                "set TREADLE_CACHE_DIR to a writable directory, or to 'off'",
+                f"The compile cache {folder} is not private to you and is not used. Set "
+                "TREADLE_CACHE_DIR to a folder of your own.",
                 RuntimeWarning,
-                stacklevel=4,
+                stacklevel=2,
             )
+            return False
+        return True
+
+    def _give_up(self, error: OSError) -> None:
+        """Stop using the folder, saying so once."""
+        if self._usable is False:
+            return
+        self._usable = False
+        warnings.warn(
+            f"The compile cache cannot be used ({error}); code is compiled in every process. Set "
+            "TREADLE_CACHE_DIR to a folder that can be written, or to an empty string for none.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+
+
+def default_folder() -> Path | None:
+    """``TREADLE_CACHE_DIR`` (empty: none), else ``treadle`` in the user's cache folder."""
+    chosen = os.environ.get("TREADLE_CACHE_DIR")
+    if chosen is not None:
+        return Path(chosen) if chosen else None
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "treadle"

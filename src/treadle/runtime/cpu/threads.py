@@ -1,14 +1,14 @@
-"""The native worker pool: low-latency fork and join with a static partition.
+"""The pool of native threads that share the work of kernels and library routines.
 
-Generated code calls ``treadle_parallel_for(job, context, n, unit, grain)``. The range [0, n) is
-cut into at most as many parts as there are threads, at multiples of `unit`, none smaller than
-`grain` but the last; part w belongs to worker w and the caller runs part 0. A part whose worker
-has not woken up is taken back by the caller, so a sleeping worker never delays a call. A call
-while the pool is busy (nested, or from another Python thread) runs in the calling thread.
-What a part computes does not depend on who runs it.
+Generated code calls two functions, whose addresses `pool` gives:
 
-Workers are native threads made on first use. They spin for a moment after their last part
-and then sleep on a condition variable. They do not survive a fork; the child starts its own.
+    parallel(task, record)   task(record, part, parts) for every part, on all threads
+    launch(kernel, buffers, dims, units, grain, scratch, stride)
+                             kernel(buffers, dims, lo, hi, scratch) over ranges of the units
+
+A worker spins for a short while and then sleeps. The caller runs part 0 itself and then takes
+back every part whose worker has not begun, so a sleeping worker never delays it. One parallel
+region runs at a time: a nested one, or one of another Python thread, runs on its caller alone.
 """
 
 from __future__ import annotations
@@ -16,456 +16,399 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import signal
-import sys
 import threading
-import time
-from typing import Any
+import weakref
+from collections.abc import Callable
+from dataclasses import dataclass
 
-from treadle.runtime.cpu.llvm_text import Module
+from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.target import Target
 
-MAX_THREADS = 256
-_SLOT = 256  # bytes a worker: cache lines of its own
-_HEADER = 256
+_SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable
+_HEAD = 64  # bytes of the pool before the slots: busy, workers
+_SPINS = 20_000  # pauses before a worker sleeps: a few hundred microseconds
+MOST_THREADS = 256
 
-# Header words: 0 busy, 1 threads to use, 2 workers started, 3 spin ns, 4 SIG_BLOCK,
-# 5 SIG_SETMASK, 6 the monotonic clock's number.
-# A slot: +0 i32 state (0 idle, 1 posted, 2 running, 3 done), +8 job, +16 context, +24 low, +32 high, +40 header, +48 pthread_t, +56 i32 quit,
-# +64 i32 asleep, +96 mutex, +160 condition.
-_TEXT = r"""
-@treadle_pool = internal global ptr null
 
-define void @treadle_pool_set(ptr %pool) #0 {
-  store atomic ptr %pool, ptr @treadle_pool release, align 8
+@dataclass(frozen=True)
+class PoolAddresses:
+    """The functions for generated code."""
+
+    parallel: int
+    launch: int
+
+
+class Pool:
+    """Worker threads. Those that are needed are started when the number of threads is set."""
+
+    def __init__(self, compiler: Jit) -> None:
+        code = compiler.load(pool_text(compiler.target))
+        self.addresses = PoolAddresses(code.address("parallel"), code.address("launch"))
+        self._work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("work"))
+        self._init = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("init_slot"))
+        self._set_pool = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("set_pool"))
+        self._quit = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("quit_slot"))
+        self._lock = threading.Lock()
+        self._threads = 1
+        self._fresh_memory()
+
+    def _fresh_memory(self) -> None:
+        size = _HEAD + MOST_THREADS * _SLOT
+        self._memory = ctypes.create_string_buffer(size + 64)
+        self._base = (ctypes.addressof(self._memory) + 63) // 64 * 64
+        self._workers = ctypes.c_int64.from_address(self._base + 8)
+        self._started = 0
+        self._set_pool(self._base)
+
+    @property
+    def threads(self) -> int:
+        """How many threads share the work, the caller included."""
+        return self._threads
+
+    def set_threads(self, count: int) -> None:
+        """Use `count` threads from the next parallel region on.
+
+        Raises:
+            ValueError: `count` is not between 1 and 256.
+        """
+        if not 1 <= count <= MOST_THREADS:
+            raise ValueError(f"The number of threads must be from 1 to {MOST_THREADS}, got {count}")
+        with self._lock:
+            while self._started < count - 1:
+                self._start()
+            self._threads = count
+            self._workers.value = count - 1
+
+    def _start(self) -> None:
+        slot = self._base + _HEAD + self._started * _SLOT
+        self._init(slot)
+        worker = threading.Thread(
+            target=self._work, args=(slot, _SPINS), name=f"treadle-{self._started + 1}", daemon=True
+        )
+        worker.start()
+        self._started += 1
+
+    def after_fork(self) -> None:
+        """In the child the workers are gone: start others."""
+        self._lock = threading.Lock()
+        self._fresh_memory()
+        self.set_threads(self._threads)
+
+    def stop(self) -> None:
+        """Let the workers end; what runs later runs on its caller alone."""
+        with self._lock:
+            self._workers.value = 0
+            for k in range(self._started):
+                self._quit(self._base + _HEAD + k * _SLOT)
+
+
+def default_threads() -> int:
+    """``TREADLE_NUM_THREADS``, else the number of processors this process may use.
+
+    Raises:
+        ValueError: the variable does not hold a positive number.
+    """
+    text = os.environ.get("TREADLE_NUM_THREADS", "").strip()
+    if text:
+        if not text.isdigit() or not 1 <= int(text) <= MOST_THREADS:
+            raise ValueError(
+                f"TREADLE_NUM_THREADS must be a number from 1 to {MOST_THREADS}, got {text!r}"
+            )
+        return int(text)
+    if hasattr(os, "sched_getaffinity"):
+        return min(MOST_THREADS, len(os.sched_getaffinity(0)))
+    return min(MOST_THREADS, os.cpu_count() or 1)
+
+
+_create = threading.Lock()
+_pool: Pool | None = None
+
+
+def pool() -> Pool:
+    """The process's pool, started on first use."""
+    global _pool
+    if _pool is None:
+        with _create:
+            if _pool is None:
+                made = Pool(jit())
+                made.set_threads(default_threads())
+                if hasattr(os, "register_at_fork"):
+                    reference = weakref.WeakMethod(made.after_fork)
+                    os.register_at_fork(after_in_child=lambda: _call(reference))
+                atexit.register(made.stop)
+                _pool = made
+    return _pool
+
+
+def _call(reference: weakref.WeakMethod[Callable[[], None]]) -> None:
+    method = reference()
+    if method is not None:
+        method()
+
+
+def pool_text(target: Target) -> str:
+    """The module of the pool's native functions."""
+    declaration = target.pause.split("call ")[-1] if "call" in target.pause else ""
+    declare = f"declare {declaration.replace('(i32 1)', '(i32)')}\n" if declaration else ""
+    return declare + _TEXT.replace("PAUSE", target.pause) + target.attributes
+
+
+_TEXT = f"""
+@pool = internal global ptr null
+
+declare i32 @pthread_mutex_init(ptr, ptr)
+declare i32 @pthread_mutex_lock(ptr)
+declare i32 @pthread_mutex_unlock(ptr)
+declare i32 @pthread_cond_init(ptr, ptr)
+declare i32 @pthread_cond_wait(ptr, ptr)
+declare i32 @pthread_cond_signal(ptr)
+
+; A slot: +0 i32 state (0 idle, 1 posted, 2 running, 3 done), +8 task, +16 record, +24 part,
+; +32 parts, +64 i32 asleep, +68 i32 quit, +128 mutex, +192 condition.
+
+define void @set_pool(ptr %p) #0 {{
+  store atomic ptr %p, ptr @pool release, align 8
   ret void
-}
+}}
 
-define internal ptr @slot(ptr %pool, i64 %worker) #0 {
-  %a = mul i64 %worker, 256
-  %p = getelementptr i8, ptr %pool, i64 %a   ; worker 1 is right after the header
-  ret ptr %p
-}
+define void @init_slot(ptr %slot) #0 {{
+  %mutex = getelementptr i8, ptr %slot, i64 128
+  %cond = getelementptr i8, ptr %slot, i64 192
+  %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
+  %b = call i32 @pthread_cond_init(ptr %cond, ptr null)
+  ret void
+}}
 
-define internal i64 @now(i32 %clock) #0 {
-  %ts = alloca [2 x i64]
-  %r = call i32 @clock_gettime(i32 %clock, ptr %ts)
-  %s = load i64, ptr %ts
-  %np = getelementptr i64, ptr %ts, i64 1
-  %n = load i64, ptr %np
-  %s9 = mul i64 %s, 1000000000
-  %t = add i64 %s9, %n
-  ret i64 %t
-}
+define internal void @wake(ptr %slot) #0 {{
+  %mutex = getelementptr i8, ptr %slot, i64 128
+  %cond = getelementptr i8, ptr %slot, i64 192
+  %a = call i32 @pthread_mutex_lock(ptr %mutex)
+  %b = call i32 @pthread_cond_signal(ptr %cond)
+  %c = call i32 @pthread_mutex_unlock(ptr %mutex)
+  ret void
+}}
 
-define ptr @treadle_worker(ptr %slot) #0 {
+define void @quit_slot(ptr %slot) #0 {{
+  %quit = getelementptr i8, ptr %slot, i64 68
+  store atomic i32 1, ptr %quit seq_cst, align 4
+  call void @wake(ptr %slot)
+  ret void
+}}
+
+define void @work(ptr %slot, i64 %spins) #0 {{
 entry:
-  %headp = getelementptr i8, ptr %slot, i64 40
-  %head = load ptr, ptr %headp
-  %spinp = getelementptr i64, ptr %head, i64 3
-  %clockp = getelementptr i64, ptr %head, i64 6
-  %clock64 = load i64, ptr %clockp
-  %clock = trunc i64 %clock64 to i32
-  %quitp = getelementptr i8, ptr %slot, i64 56
+  %taskp = getelementptr i8, ptr %slot, i64 8
+  %recordp = getelementptr i8, ptr %slot, i64 16
+  %partp = getelementptr i8, ptr %slot, i64 24
+  %partsp = getelementptr i8, ptr %slot, i64 32
   %asleep = getelementptr i8, ptr %slot, i64 64
-  %mutex = getelementptr i8, ptr %slot, i64 96
-  %cond = getelementptr i8, ptr %slot, i64 160
+  %quit = getelementptr i8, ptr %slot, i64 68
+  %mutex = getelementptr i8, ptr %slot, i64 128
+  %cond = getelementptr i8, ptr %slot, i64 192
   br label %restart
 restart:
-  %since = call i64 @now(i32 %clock)
   br label %spin
-spin:                                         ; 64 looks between two looks at the clock
-  %n = phi i64 [0, %restart], [0, %time], [%n1, %idle]
+spin:
+  %n = phi i64 [0, %restart], [%n1, %idle]
   %s = load atomic i32, ptr %slot acquire, align 4
   %posted = icmp eq i32 %s, 1
   br i1 %posted, label %claim, label %idle
 idle:
   PAUSE
   %n1 = add i64 %n, 1
-  %again = icmp ult i64 %n1, 64
-  br i1 %again, label %spin, label %time
-time:
-  %t = call i64 @now(i32 %clock)
-  %elapsed = sub i64 %t, %since
-  %limit = load i64, ptr %spinp
-  %early = icmp slt i64 %elapsed, %limit
-  %quit = load atomic i32, ptr %quitp acquire, align 4
-  %wanted = icmp eq i32 %quit, 0
-  %stay = and i1 %early, %wanted
-  br i1 %stay, label %spin, label %sleep
+  %more = icmp ult i64 %n1, %spins
+  br i1 %more, label %spin, label %sleep
 sleep:
   %l = call i32 @pthread_mutex_lock(ptr %mutex)
   store atomic i32 1, ptr %asleep seq_cst, align 4
-  br label %check
-check:
+  br label %doze
+doze:
+  %q = load atomic i32, ptr %quit seq_cst, align 4
+  %leave = icmp ne i32 %q, 0
+  br i1 %leave, label %out, label %look
+look:
   %s2 = load atomic i32, ptr %slot seq_cst, align 4
   %p2 = icmp eq i32 %s2, 1
-  %q2 = load atomic i32, ptr %quitp seq_cst, align 4
-  %qq = icmp ne i32 %q2, 0
-  %up = or i1 %p2, %qq
-  br i1 %up, label %awake, label %block
-block:
+  br i1 %p2, label %awake, label %wait
+wait:
   %w = call i32 @pthread_cond_wait(ptr %cond, ptr %mutex)
-  br label %check
+  br label %doze
 awake:
   store atomic i32 0, ptr %asleep seq_cst, align 4
   %u = call i32 @pthread_mutex_unlock(ptr %mutex)
-  br i1 %qq, label %out, label %restart
+  br label %restart
 claim:
   %x = cmpxchg ptr %slot, i32 1, i32 2 acq_rel acquire
-  %ok = extractvalue {i32, i1} %x, 1
-  br i1 %ok, label %run, label %restart
-run:
-  call void @run_part(ptr %slot)
+  %ok = extractvalue {{i32, i1}} %x, 1
+  br i1 %ok, label %go, label %restart
+go:
+  %task = load ptr, ptr %taskp
+  %record = load ptr, ptr %recordp
+  %part = load i64, ptr %partp
+  %parts = load i64, ptr %partsp
+  call void %task(ptr %record, i64 %part, i64 %parts)
   store atomic i32 3, ptr %slot release, align 4
   br label %restart
 out:
-  ret ptr null
-}
-
-define internal void @run_part(ptr %slot) #0 {
-  %jobp = getelementptr i8, ptr %slot, i64 8
-  %ctxp = getelementptr i8, ptr %slot, i64 16
-  %lowp = getelementptr i8, ptr %slot, i64 24
-  %highp = getelementptr i8, ptr %slot, i64 32
-  %job = load ptr, ptr %jobp
-  %ctx = load ptr, ptr %ctxp
-  %low = load i64, ptr %lowp
-  %high = load i64, ptr %highp
-  call void %job(ptr %ctx, i64 %low, i64 %high)
+  %u2 = call i32 @pthread_mutex_unlock(ptr %mutex)
   ret void
-}
+}}
 
-define internal void @wake(ptr %slot) #0 {
+define internal ptr @slot_of(ptr %pool, i64 %k) #0 {{
+  %a = mul i64 %k, {_SLOT}
+  %b = add i64 %a, {_HEAD}
+  %p = getelementptr i8, ptr %pool, i64 %b
+  ret ptr %p
+}}
+
+define internal void @post(ptr %slot, ptr %task, ptr %record, i64 %part, i64 %parts) #0 {{
 entry:
+  %taskp = getelementptr i8, ptr %slot, i64 8
+  %recordp = getelementptr i8, ptr %slot, i64 16
+  %partp = getelementptr i8, ptr %slot, i64 24
+  %partsp = getelementptr i8, ptr %slot, i64 32
   %asleep = getelementptr i8, ptr %slot, i64 64
-  %z = load atomic i32, ptr %asleep seq_cst, align 4
-  %yes = icmp ne i32 %z, 0
-  br i1 %yes, label %signal, label %out
-signal:
-  %mutex = getelementptr i8, ptr %slot, i64 96
-  %cond = getelementptr i8, ptr %slot, i64 160
-  %l = call i32 @pthread_mutex_lock(ptr %mutex)
-  %s = call i32 @pthread_cond_signal(ptr %cond)
-  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
-  br label %out
-out:
-  ret void
-}
-
-; Start workers up to number %want, with all signals blocked; the number that runs.
-define internal i64 @start_workers(ptr %pool, i64 %want) #0 {
-entry:
-  %startedp = getelementptr i64, ptr %pool, i64 2
-  %started = load i64, ptr %startedp
-  %enough = icmp sge i64 %started, %want
-  br i1 %enough, label %have, label %begin
-have:
-  ret i64 %want
-begin:
-  %all = alloca [256 x i8], align 16
-  %old = alloca [256 x i8], align 16
-  %blockp = getelementptr i64, ptr %pool, i64 4
-  %setp = getelementptr i64, ptr %pool, i64 5
-  %block64 = load i64, ptr %blockp
-  %set64 = load i64, ptr %setp
-  %block = trunc i64 %block64 to i32
-  %set = trunc i64 %set64 to i32
-  %f = call i32 @sigfillset(ptr %all)
-  %m1 = call i32 @pthread_sigmask(i32 %block, ptr %all, ptr %old)
-  br label %loop
-loop:
-  %k = phi i64 [%started, %begin], [%k1, %made]
-  %done = icmp sge i64 %k, %want
-  br i1 %done, label %out, label %create
-create:
-  %worker = add i64 %k, 1
-  %slot = call ptr @slot(ptr %pool, i64 %worker)
-  %headp = getelementptr i8, ptr %slot, i64 40
-  store ptr %pool, ptr %headp
-  %mutex = getelementptr i8, ptr %slot, i64 96
-  %cond = getelementptr i8, ptr %slot, i64 160
-  %i1 = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
-  %i2 = call i32 @pthread_cond_init(ptr %cond, ptr null)
-  %tidp = getelementptr i8, ptr %slot, i64 48
-  %e = call i32 @pthread_create(ptr %tidp, ptr null, ptr @treadle_worker, ptr %slot)
-  %bad = icmp ne i32 %e, 0
-  br i1 %bad, label %out, label %made
-made:
-  %k1 = add i64 %k, 1
-  store i64 %k1, ptr %startedp
-  br label %loop
-out:
-  %m2 = call i32 @pthread_sigmask(i32 %set, ptr %old, ptr null)
-  ret i64 %k
-}
-
-define void @treadle_pool_stop(ptr %pool) #0 {
-entry:
-  %startedp = getelementptr i64, ptr %pool, i64 2
-  %started = load i64, ptr %startedp
-  br label %loop
-loop:
-  %k = phi i64 [1, %entry], [%k1, %stop]
-  %more = icmp sle i64 %k, %started
-  br i1 %more, label %stop, label %out
-stop:
-  %slot = call ptr @slot(ptr %pool, i64 %k)
-  %quitp = getelementptr i8, ptr %slot, i64 56
-  %mutex = getelementptr i8, ptr %slot, i64 96
-  %cond = getelementptr i8, ptr %slot, i64 160
-  store atomic i32 1, ptr %quitp seq_cst, align 4
-  %l = call i32 @pthread_mutex_lock(ptr %mutex)
-  %s = call i32 @pthread_cond_signal(ptr %cond)
-  %u = call i32 @pthread_mutex_unlock(ptr %mutex)
-  %tidp = getelementptr i8, ptr %slot, i64 48
-  %tid = load i64, ptr %tidp
-  %j = call i32 @pthread_join(i64 %tid, ptr null)
-  %k1 = add i64 %k, 1
-  br label %loop
-out:
-  store i64 0, ptr %startedp
-  ret void
-}
-
-define void @treadle_parallel_for(ptr %job, ptr %ctx, i64 %n, i64 %unit, i64 %grain) #0 {
-entry:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %begin, label %out
-begin:
-  %pool = load atomic ptr, ptr @treadle_pool acquire, align 8
-  %none = icmp eq ptr %pool, null
-  %small = icmp sle i64 %n, %grain
-  %alone = or i1 %none, %small
-  br i1 %alone, label %serial, label %count
-count:
-  %limitp = getelementptr i64, ptr %pool, i64 1
-  %limit = load i64, ptr %limitp
-  %n1 = add i64 %n, %grain
-  %n2 = sub i64 %n1, 1
-  %fit = udiv i64 %n2, %grain
-  %less = icmp slt i64 %fit, %limit
-  %parts = select i1 %less, i64 %fit, i64 %limit
-  %two = icmp sgt i64 %parts, 1
-  br i1 %two, label %lock, label %serial
-lock:
-  %x = cmpxchg ptr %pool, i64 0, i64 1 acquire monotonic
-  %mine = extractvalue {i64, i1} %x, 1
-  br i1 %mine, label %ready, label %serial
-ready:
-  %want = sub i64 %parts, 1
-  %got = call i64 @start_workers(ptr %pool, i64 %want)
-  %p = add i64 %got, 1
-  %c1 = add i64 %n, %p
-  %c2 = sub i64 %c1, 1
-  %c3 = udiv i64 %c2, %p
-  %c4 = add i64 %c3, %unit
-  %c5 = sub i64 %c4, 1
-  %c6 = udiv i64 %c5, %unit
-  %chunk = mul i64 %c6, %unit
-  br label %post
-post:
-  %w = phi i64 [1, %ready], [%w1, %posted]
-  %low = mul i64 %w, %chunk
-  %morew = icmp slt i64 %w, %p
-  %morei = icmp slt i64 %low, %n
-  %go = and i1 %morew, %morei
-  br i1 %go, label %one, label %own
-one:
-  %slot = call ptr @slot(ptr %pool, i64 %w)
-  %end = add i64 %low, %chunk
-  %over = icmp slt i64 %end, %n
-  %high = select i1 %over, i64 %end, i64 %n
-  %jobp = getelementptr i8, ptr %slot, i64 8
-  %ctxp = getelementptr i8, ptr %slot, i64 16
-  %lowp = getelementptr i8, ptr %slot, i64 24
-  %highp = getelementptr i8, ptr %slot, i64 32
-  store ptr %job, ptr %jobp
-  store ptr %ctx, ptr %ctxp
-  store i64 %low, ptr %lowp
-  store i64 %high, ptr %highp
+  store ptr %task, ptr %taskp
+  store ptr %record, ptr %recordp
+  store i64 %part, ptr %partp
+  store i64 %parts, ptr %partsp
   %o = atomicrmw xchg ptr %slot, i32 1 seq_cst
+  %z = load atomic i32, ptr %asleep seq_cst, align 4
+  %sleeps = icmp ne i32 %z, 0
+  br i1 %sleeps, label %call, label %done
+call:
   call void @wake(ptr %slot)
-  br label %posted
-posted:
-  %w1 = add i64 %w, 1
-  br label %post
-own:
-  %first = icmp slt i64 %chunk, %n
-  %mineend = select i1 %first, i64 %chunk, i64 %n
-  call void %job(ptr %ctx, i64 0, i64 %mineend)
-  br label %join
-join:
-  %v = phi i64 [1, %own], [%v1, %joined]
-  %last = icmp slt i64 %v, %w
-  br i1 %last, label %take, label %unlock
-take:
-  %s = call ptr @slot(ptr %pool, i64 %v)
-  %y = cmpxchg ptr %s, i32 1, i32 0 acq_rel acquire
-  %back = extractvalue {i32, i1} %y, 1
-  br i1 %back, label %mypart, label %wait
-mypart:
-  call void @run_part(ptr %s)
-  br label %joined
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @join(ptr %slot, ptr %task, ptr %record, i64 %part, i64 %parts) #0 {{
+entry:
+  %x = cmpxchg ptr %slot, i32 1, i32 0 acq_rel acquire
+  %back = extractvalue {{i32, i1}} %x, 1
+  br i1 %back, label %mine, label %wait
+mine:
+  call void %task(ptr %record, i64 %part, i64 %parts)
+  ret void
 wait:
-  %spins = phi i64 [0, %take], [%spins1, %pause], [%spins1, %yield]
-  %st = load atomic i32, ptr %s acquire, align 4
-  %fin = icmp eq i32 %st, 3
-  br i1 %fin, label %clear, label %again
-again:
-  %spins1 = add i64 %spins, 1
-  %many = icmp ugt i64 %spins1, 20000
-  br i1 %many, label %yield, label %pause
-yield:
-  %yy = call i32 @sched_yield()
-  br label %wait
+  %s = load atomic i32, ptr %slot acquire, align 4
+  %d = icmp eq i32 %s, 3
+  br i1 %d, label %fin, label %pause
 pause:
   PAUSE
   br label %wait
-clear:
-  store atomic i32 0, ptr %s release, align 4
-  br label %joined
-joined:
-  %v1 = add i64 %v, 1
-  br label %join
-unlock:
-  store atomic i64 0, ptr %pool release, align 8
-  br label %out
-serial:
-  call void %job(ptr %ctx, i64 0, i64 %n)
-  br label %out
-out:
+fin:
+  store atomic i32 0, ptr %slot release, align 4
   ret void
-}
-"""
-_EXTERNALS = (
-    "i32 @clock_gettime(i32, ptr)", "i32 @pthread_mutex_lock(ptr)",
-    "i32 @pthread_mutex_unlock(ptr)", "i32 @pthread_cond_wait(ptr, ptr)",
-    "i32 @pthread_cond_signal(ptr)", "i32 @pthread_mutex_init(ptr, ptr)",
-    "i32 @pthread_cond_init(ptr, ptr)", "i32 @pthread_create(ptr, ptr, ptr, ptr)",
-    "i32 @pthread_join(i64, ptr)", "i32 @pthread_sigmask(i32, ptr, ptr)",
-    "i32 @sigfillset(ptr)", "i32 @sched_yield()",
-)  # fmt: skip
+}}
 
-# Without pthreads every range is one part.
-_SERIAL = """
-define void @treadle_parallel_for(ptr %job, ptr %ctx, i64 %n, i64 %unit, i64 %grain) #0 {
+define void @parallel(ptr %task, ptr %record) #0 {{
 entry:
-  %some = icmp sgt i64 %n, 0
-  br i1 %some, label %run, label %out
+  %pool = load atomic ptr, ptr @pool acquire, align 8
+  %wp = getelementptr i64, ptr %pool, i64 1
+  %workers = load atomic i64, ptr %wp monotonic, align 8
+  %some = icmp sgt i64 %workers, 0
+  br i1 %some, label %try, label %alone
+try:
+  %b = atomicrmw xchg ptr %pool, i64 1 acquire
+  %free = icmp eq i64 %b, 0
+  br i1 %free, label %region, label %alone
+alone:
+  call void %task(ptr %record, i64 0, i64 1)
+  ret void
+region:
+  %parts = add i64 %workers, 1
+  br label %posting
+posting:
+  %k = phi i64 [0, %region], [%k1, %posting]
+  %slot = call ptr @slot_of(ptr %pool, i64 %k)
+  %k1 = add i64 %k, 1
+  call void @post(ptr %slot, ptr %task, ptr %record, i64 %k1, i64 %parts)
+  %more = icmp slt i64 %k1, %workers
+  br i1 %more, label %posting, label %own
+own:
+  call void %task(ptr %record, i64 0, i64 %parts)
+  br label %joining
+joining:
+  %j = phi i64 [0, %own], [%j1, %joining]
+  %slot2 = call ptr @slot_of(ptr %pool, i64 %j)
+  %j1 = add i64 %j, 1
+  call void @join(ptr %slot2, ptr %task, ptr %record, i64 %j1, i64 %parts)
+  %left = icmp slt i64 %j1, %workers
+  br i1 %left, label %joining, label %done
+done:
+  store atomic i64 0, ptr %pool release, align 8
+  ret void
+}}
+
+; record: kernel, buffers, dims, units, grain, scratch, stride
+define internal void @launch_part(ptr %record, i64 %part, i64 %parts) #0 {{
+entry:
+  %bp = getelementptr i64, ptr %record, i64 1
+  %dp = getelementptr i64, ptr %record, i64 2
+  %up = getelementptr i64, ptr %record, i64 3
+  %gp = getelementptr i64, ptr %record, i64 4
+  %sp = getelementptr i64, ptr %record, i64 5
+  %tp = getelementptr i64, ptr %record, i64 6
+  %kernel = load ptr, ptr %record
+  %buffers = load ptr, ptr %bp
+  %dims = load ptr, ptr %dp
+  %units = load i64, ptr %up
+  %grain = load i64, ptr %gp
+  %scratch = load ptr, ptr %sp
+  %stride = load i64, ptr %tp
+  %fit = sdiv i64 %units, %grain
+  %fewer = icmp slt i64 %fit, %parts
+  %useful = select i1 %fewer, i64 %fit, i64 %parts
+  %none = icmp slt i64 %useful, 1
+  %n = select i1 %none, i64 1, i64 %useful
+  %over = add i64 %units, %n
+  %over1 = sub i64 %over, 1
+  %even = sdiv i64 %over1, %n
+  %long = icmp sge i64 %grain, 64
+  %up64 = add i64 %even, 63
+  %whole = and i64 %up64, -64
+  %size = select i1 %long, i64 %whole, i64 %even
+  %lo = mul i64 %part, %size
+  %end = add i64 %lo, %size
+  %past = icmp sgt i64 %end, %units
+  %hi = select i1 %past, i64 %units, i64 %end
+  %work = icmp slt i64 %lo, %hi
+  br i1 %work, label %run, label %out
 run:
-  call void %job(ptr %ctx, i64 0, i64 %n)
+  %shift = mul i64 %part, %stride
+  %own = getelementptr i8, ptr %scratch, i64 %shift
+  call void %kernel(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %own)
   br label %out
 out:
   ret void
-}
+}}
+
+define void @launch(ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride) #0 {{
+entry:
+  %record = alloca [7 x i64], align 16
+  %twice = shl i64 %grain, 1
+  %small = icmp slt i64 %units, %twice
+  br i1 %small, label %one, label %many
+one:
+  call void %kernel(ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch)
+  ret void
+many:
+  %bp = getelementptr i64, ptr %record, i64 1
+  %dp = getelementptr i64, ptr %record, i64 2
+  %up = getelementptr i64, ptr %record, i64 3
+  %gp = getelementptr i64, ptr %record, i64 4
+  %sp = getelementptr i64, ptr %record, i64 5
+  %tp = getelementptr i64, ptr %record, i64 6
+  store ptr %kernel, ptr %record
+  store ptr %buffers, ptr %bp
+  store ptr %dims, ptr %dp
+  store i64 %units, ptr %up
+  store i64 %grain, ptr %gp
+  store ptr %scratch, ptr %sp
+  store i64 %stride, ptr %tp
+  call void @parallel(ptr @launch_part, ptr %record)
+  ret void
+}}
 """
-
-
-def pool_text(target: Target) -> str:
-    """The LLVM text that defines `treadle_parallel_for`."""
-    module = Module(target)
-    if sys.platform == "win32":
-        module.define("pool", _SERIAL)
-        return module.text()
-    for declaration in _EXTERNALS:
-        module.declare(declaration)
-    if target.is_x86:
-        module.declare("void @llvm.x86.sse2.pause()")
-    elif target.arch == "aarch64":
-        module.declare("void @llvm.aarch64.hint(i32)")
-    module.define("pool", _TEXT.replace("PAUSE", target.pause))
-    return module.text()
-
-
-def default_threads() -> int:
-    """TREADLE_NUM_THREADS, or the number of cores this process may run on."""
-    given = os.environ.get("TREADLE_NUM_THREADS")
-    if given:
-        try:
-            count = int(given)
-        except ValueError:
-            count = 0
-        if count < 1:
-            raise ValueError(f"TREADLE_NUM_THREADS must be a positive integer, got {given!r}")
-        return min(count, MAX_THREADS)
-    if hasattr(os, "sched_getaffinity"):
-        return min(len(os.sched_getaffinity(0)), MAX_THREADS)
-    return min(os.cpu_count() or 1, MAX_THREADS)
-
-
-class Pool:
-    """The pool's memory, as generated code sees it."""
-
-    def __init__(self, addresses: dict[str, int]) -> None:
-        self._set = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["treadle_pool_set"])
-        self._stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(addresses["treadle_pool_stop"])
-        self._spin_ns = int(float(os.environ.get("TREADLE_SPIN_US", "200")) * 1000)
-        self._memory: list[Any] = []  # never freed: a worker may still look at it
-        self._threads = default_threads()
-        self._install()
-        os.register_at_fork(after_in_child=self._install)
-        atexit.register(self._shut_down)
-
-    def _install(self) -> None:
-        size = _HEADER + _SLOT * MAX_THREADS
-        memory = ctypes.create_string_buffer(size + 64)
-        self._memory.append(memory)
-        self.address = (ctypes.addressof(memory) + 63) & ~63
-        header = (ctypes.c_int64 * 7).from_address(self.address)
-        header[1], header[3] = self._threads, self._spin_ns
-        header[4], header[5] = int(signal.SIG_BLOCK), int(signal.SIG_SETMASK)
-        header[6] = time.CLOCK_MONOTONIC
-        self._set(self.address)
-
-    def _shut_down(self) -> None:
-        """Workers return before the code they run can go away."""
-        header = (ctypes.c_int64 * 7).from_address(self.address)
-        self._set(None)
-        deadline = time.monotonic() + 1
-        while header[0] and time.monotonic() < deadline:
-            time.sleep(0.001)
-        if not header[0]:
-            self._stop(self.address)
-
-    @property
-    def threads(self) -> int:
-        return self._threads
-
-    @threads.setter
-    def threads(self, count: int) -> None:
-        self._threads = count
-        ctypes.c_int64.from_address(self.address + 8).value = count
-
-
-_pool: Pool | None = None
-_pool_lock = threading.Lock()
-_requested: int | None = None
-
-
-def start_pool(addresses: dict[str, int]) -> None:
-    """Give the pool its memory; `addresses` are those of the loaded `pool_text`."""
-    global _pool
-    with _pool_lock:
-        if _pool is None and sys.platform != "win32":
-            _pool = Pool(addresses)
-            if _requested is not None:
-                _pool.threads = _requested
-
-
-def num_threads() -> int:
-    """How many threads parallel kernels use."""
-    if _pool is not None:
-        return _pool.threads
-    return _requested or default_threads()
-
-
-def set_num_threads(count: int) -> None:
-    """Use `count` threads from the next kernel on (0: the default)."""
-    global _requested
-    if count < 0 or count > MAX_THREADS:
-        raise ValueError(f"the number of threads must be in 0..{MAX_THREADS}, got {count}")
-    with _pool_lock:
-        _requested = count or default_threads()
-        if _pool is not None:
-            _pool.threads = _requested
