@@ -213,6 +213,7 @@ from treadle.ops.slicing import (
 from treadle.ops.state import (
     Variable,
 )
+from treadle.ops.tensor_array import TensorArray
 from treadle.tracing.function import (
     function,
 )
@@ -260,6 +261,7 @@ __all__ = [
     "Module",
     "RetraceError",
     "Tensor",
+    "TensorArray",
     "TensorShape",
     "TensorSpec",
     "UnconnectedGradients",

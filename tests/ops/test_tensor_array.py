@@ -207,3 +207,25 @@ def test_arrays_pass_in_and_out_of_functions_as_structures() -> None:
     assert isinstance(result, TensorArray)
     assert result.stack().numpy().tolist() == [8, 4]
     assert start.stack().numpy().tolist() == [0, 4]
+
+
+def test_an_array_in_a_loop_as_users_write_it() -> None:
+    @td.function
+    def powers_or_sums(x: td.Tensor, n: td.Tensor) -> td.Tensor:
+        array = td.TensorArray(td.float32, size=n)
+        state = x
+        for i in td.range(n):
+            if td.reduce_sum(state) > 0.0:
+                state = state * x
+            else:
+                state = state + 1.0
+            array = array.write(i, state)
+        return array.stack()
+
+    x = td.constant([1.0, 2.0, -1.0])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = powers_or_sums(x, td.constant(3))
+        total = td.reduce_sum(y)
+    np.testing.assert_allclose(y.numpy(), np.stack([x.numpy() ** k for k in (2, 3, 4)]))
+    assert tape.gradient(total, x).numpy().tolist() == [9, 48, -3]
