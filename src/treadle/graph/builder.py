@@ -91,8 +91,7 @@ class GraphBuilder:
         return inner
 
     def _captured_parameter(self, outer: Any, spec: Spec) -> SymbolicTensor:
-        name = outer.value.name if isinstance(outer, SymbolicTensor) else ""
-        inner = self._symbolic(self.region.add_param(spec, name), user_origin())
+        inner = self._symbolic(self.region.add_param(spec, _label(outer)), user_origin())
         if isinstance(spec, ResourceSpec):
             inner.source = getattr(outer, "source", outer)
         self.captured[id(outer)] = (outer, inner)
@@ -253,3 +252,10 @@ class GraphBuilder:
 def _runs_python(region: Region) -> bool:
     """Whether a node calls back into the user's Python code."""
     return any(n.op.effect == "io" and n.op.name not in ("print", "assert") for n in region.walk())
+
+
+def _label(outer: Any) -> str:
+    """What to call the parameter for a captured thing: as its tensor or variable is called."""
+    if isinstance(outer, SymbolicTensor):
+        return str(outer.value.name)
+    return str(getattr(outer, "name", "")).removesuffix(":0")
