@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Buffer, Expr, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, weight
@@ -263,7 +264,7 @@ class _Fuser:
     def _finish(self) -> Fusion:
         """Keep what results and effects need, consumers first."""
         fusion = Fusion(self.region)
-        needed: set[Value] = set(self.results)
+        needed: set[Value] = {*self.results, *self._tellers()}
         order = self._consumers_first()
         for unit in order:
             if not self._is_live(unit, needed):
@@ -308,6 +309,18 @@ class _Fuser:
     def _is_view(self, value: Value) -> bool:
         node = value.node
         return node is not None and self.roles.get(node) is Role.VIEW
+
+    def _tellers(self) -> Iterator[Value]:
+        """Results of calls that first tell a size which some node's attributes mention: needed
+        even where nothing reads their elements."""
+        known = {s for p in self.region.params for s in p.spec.symbols()}
+        mentioned = {s for n in self.region.walk() for s in attr_symbols(n.attrs)} - known
+        for node in self.region.nodes if mentioned else ():
+            for value in node.outputs:
+                new = value.spec.symbols() - known
+                if new & mentioned and self.roles.get(node) in (Role.CALL, Role.LIST):
+                    yield value
+                known |= new
 
     def _is_live(self, unit: Unit, needed: set[Value]) -> bool:
         return any(
