@@ -67,13 +67,21 @@ def _comments(lines: list[str], first: int, last: int) -> tuple[dict[int, tuple[
 
 def _header_end(node: Any, lines: list[str]) -> int:
     """The last line of a compound statement's header."""
-    parts = [node.body[0].lineno]
     header = max(
         (n.end_lineno for f in ("test", "iter", "items", "args", "subject", "returns")
          for p in _as_list(getattr(node, f, None)) for n in gast.walk(p) if hasattr(n, "end_lineno")),
         default=node.lineno,
     )  # fmt: skip
-    return min(max(header, node.lineno), max(parts[0], node.lineno))
+    return min(max(header, node.lineno), max(_first_line(node), node.lineno))
+
+
+def _first_line(node: Any) -> int:
+    """The line of the first statement inside."""
+    return int(next(block[0].lineno for block in _inner_blocks(node) if block))
+
+
+def _inner_blocks(node: Any) -> list[list[Any]]:
+    return [node.body] if hasattr(node, "body") else [case.body for case in node.cases]
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -181,6 +181,7 @@ def _compile(text: str, filename: str, original: types.CodeType) -> types.CodeTy
     cells = ast.Assign([ast.Name(n, ast.Store()) for n in free], ast.Constant(None))
     if isinstance(statement, ast.FunctionDef):
         _strip(statement)
+        statement.name = _FACTORY_NAME  # its own name must stay a global one
         body: list[ast.stmt] = [cells, statement]
     else:
         body = [cells, ast.Return(statement.value)]  # type: ignore[attr-defined]
@@ -191,9 +192,13 @@ def _compile(text: str, filename: str, original: types.CodeType) -> types.CodeTy
     module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, filename, "exec", dont_inherit=True, flags=_future(original))
     inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
+    wanted = (_FACTORY_NAME, "<lambda>")
     return next(
-        c for c in inner.co_consts if isinstance(c, types.CodeType) and c.co_name == original.co_name
-    ).replace(co_qualname=original.co_qualname)
+        c for c in inner.co_consts if isinstance(c, types.CodeType) and c.co_name in wanted
+    ).replace(co_name=original.co_name, co_qualname=original.co_qualname)
+
+
+_FACTORY_NAME = "ag__function"
 
 
 def _future(code: types.CodeType) -> int:

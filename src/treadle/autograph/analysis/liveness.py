@@ -94,6 +94,7 @@ def _loop(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
     is_for = isinstance(node, gast.For)
     target = writes(node.target) if is_for else set()
     header = leave | (reads(node.target) if is_for else reads(node.test))
+    header |= set(getattr(node, "stops", ()))  # flags that end a converted loop
     while True:
         inner = replace(to, brk=live, cont=header)
         begin = header | (_block(node.body, header, inner, found) - target)

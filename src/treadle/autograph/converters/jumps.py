@@ -77,6 +77,9 @@ class _Lowering:
         out: list[Any] = []
         for i, node in enumerate(body):
             rest = body[i + 1 :]
+            if isinstance(node, LOOPS) and node.orelse and not node.native:
+                rest = self.after_loop(node, rest)
+                return out + self.block([node, *rest], where)
             if isinstance(node, gast.Return | gast.Break | gast.Continue):
                 return out + self.jump(node, where)
             if self.to_lower(node, where):
@@ -121,9 +124,7 @@ class _Lowering:
 
     def compound(self, node: Any, rest: list[Any], where: _Where) -> list[Any]:
         """`node`, which jumps, and all that follows it in its block."""
-        if isinstance(node, LOOPS):
-            rest = self.after_loop(node, rest)
-        elif isinstance(node, gast.If):
+        if isinstance(node, gast.If):
             rest = _absorb(node, rest)
         by_return = "return" in jumps([node]) and not where.returned
         stays = isinstance(node, gast.If | gast.With | gast.Match) and not rest and where.tail
@@ -197,9 +198,6 @@ class _Lowering:
     def after_loop(self, node: Any, rest: list[Any]) -> list[Any]:
         """The statements after a loop, its ``else`` among them."""
         orelse, node.orelse = node.orelse, []
-        if not orelse or node.native:
-            node.orelse = orelse
-            return rest
         if "break" not in jumps(node.body):
             return orelse + rest
         node.done = self.names.fresh("done")
