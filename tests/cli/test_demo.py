@@ -5,7 +5,7 @@ import pytest
 
 import treadle as td
 from treadle.cli import main
-from treadle.cli.demo import collatz
+from treadle.examples.collatz import collatz
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@ import pytest
 
 from treadle.cli import main
 
-TARGET = "treadle.cli.demo:collatz"
+TARGET = "treadle.examples.collatz:collatz"
 
 
 def shown(capsys, *argv):

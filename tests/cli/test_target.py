@@ -1,14 +1,15 @@
 import pytest
 
 import treadle as td
-from treadle.cli.demo import Trainer, collatz
 from treadle.cli.errors import UsageError
 from treadle.cli.target import find_function, parse_argument
+from treadle.examples.collatz import collatz
+from treadle.examples.digits_cnn import Trainer
 
 
 def test_functions_and_methods_of_modules():
-    assert find_function("treadle.cli.demo:collatz") is collatz
-    assert find_function("treadle.cli.demo:Trainer.epoch") is Trainer.epoch
+    assert find_function("treadle.examples.collatz:collatz") is collatz
+    assert find_function("treadle.examples.digits_cnn:Trainer.epoch") is Trainer.epoch
 
 
 def test_function_in_a_file(tmp_path, monkeypatch):
@@ -26,7 +27,7 @@ def test_function_in_a_file(tmp_path, monkeypatch):
         ("treadle.cli.demo:", "MODULE:FUNCTION"),
         ("no_such_module:f", "no_such_module"),
         ("no/such/file.py:f", "no file"),
-        ("treadle.cli.demo:colatz", "did you mean 'collatz'"),
+        ("treadle.examples.collatz:colatz", "did you mean 'collatz'"),
         ("treadle.cli.demo:BATCH", "int, not a function"),
     ],
 )

@@ -19,7 +19,7 @@ _CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.Wra
 
 def is_library_module(name: str | None) -> bool:
     """Whether the functions of a module are never converted."""
-    if not name or name == "__main__":
+    if not name or name == "__main__" or name.startswith("treadle.examples."):
         return False
     root = name.partition(".")[0]
     return root in NEVER_CONVERTED or root in _STANDARD

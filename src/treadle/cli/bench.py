@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table
 
 from treadle.bench import BenchmarkResult, benchmark
-from treadle.bench.workloads import WORKLOADS
+from treadle.examples.workloads import WORKLOADS
 from treadle.version import __version__
 
 from .errors import UsageError

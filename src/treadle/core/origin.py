@@ -10,6 +10,7 @@ from types import FrameType
 from typing import NamedTuple
 
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep  # written as users write
 
 # Generated file -> {generated line: (source file, source line, function)}; AutoGraph fills it.
 LINE_MAPS: dict[str, dict[int, tuple[str, int, str]]] = {}
@@ -47,7 +48,8 @@ def frame_origin(frame: FrameType) -> Origin:
 
 def is_internal(filename: str) -> bool:
     """True for treadle's own files; generated code counts as the user's."""
-    return filename.startswith(_PACKAGE) and filename not in LINE_MAPS
+    inside = filename.startswith(_PACKAGE) and not filename.startswith(_EXAMPLES)
+    return inside and filename not in LINE_MAPS
 
 
 class _Forced(threading.local):
