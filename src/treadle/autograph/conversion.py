@@ -79,7 +79,8 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     source = parsing.find(function)
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    printed = print_function(_convert(root, function, source, recursive), source.lines)
+    root = _convert(root, function, source, recursive)
+    printed = print_function(root, source.lines)
     code = function.__code__
     filename = f"<autograph of {code.co_name} at {code.co_filename}:{code.co_firstlineno}>"
     if f"{build.AG}." not in printed.text:
@@ -92,7 +93,31 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
         number: (source.filename, origin, code.co_name)
         for number, origin in enumerate(printed.origins, 1)
     }
-    return Template(printed, _compile(printed.text, filename, code), filename)
+    tree = ast.parse(printed.text).body[0]
+    for line, shown in _separate_lambdas(tree, root, printed):
+        LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, code.co_name)
+        lines.append(lines[shown - 1])
+    return Template(printed, _compile(tree, filename, code), filename)
+
+
+def _separate_lambdas(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple[int, int]]:
+    """Give lambdas that come from another source line than the line they are printed on a line
+    number of their own, after the last one. Returns (source line, printed line) for each."""
+    made = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
+    known = [n for n in gast.walk(root) if isinstance(n, gast.Lambda)]
+    extra: list[tuple[int, int]] = []
+    if len(made) != len(known):
+        return extra
+    for node, original in zip(made, known, strict=True):
+        line = next((n.lineno for n in gast.walk(original.body) if hasattr(n, "lineno")), None)
+        shown = node.lineno
+        if line is None or shown > len(printed.origins) or line == printed.origins[shown - 1]:
+            continue
+        extra.append((line, shown))
+        for inner in ast.walk(node.body):
+            if hasattr(inner, "lineno"):
+                inner.lineno = inner.end_lineno = len(printed.lines) + len(extra)
+    return extra
 
 
 def _convert(root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool) -> Any:
@@ -100,13 +125,14 @@ def _convert(root: Any, function: types.FunctionType, source: parsing.Source, re
     used = {n.id for n in gast.walk(root) if isinstance(n, gast.Name)}
     used |= {n.name for n in gast.walk(root) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
     names = Names(used | {build.AG})
+    if not isinstance(root, gast.Lambda):
+        comments.attach(root, source.lines)  # first: it notes what is unchanged
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)
     if isinstance(root, gast.Lambda):
         root.body = Expressions(resolver, set(), recursive).visit(root.body)
         return root
-    comments.attach(root, source.lines)
     root.decorator_list = []
     if "__class__" in function.__code__.co_freevars:
         explicit_super(root)
@@ -174,9 +200,8 @@ class _CheckLoads(gast.NodeTransformer):  # type: ignore[misc]
         return node
 
 
-def _compile(text: str, filename: str, original: types.CodeType) -> types.CodeType:
+def _compile(statement: ast.stmt, filename: str, original: types.CodeType) -> types.CodeType:
     """The code object of the generated function, with the original's free variables free."""
-    statement = ast.parse(text).body[0]
     free = sorted({*original.co_freevars, build.AG})
     cells = ast.Assign([ast.Name(n, ast.Store()) for n in free], ast.Constant(None))
     if isinstance(statement, ast.FunctionDef):

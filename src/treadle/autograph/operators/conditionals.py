@@ -114,7 +114,8 @@ class _Merge:
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda out: a
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
-        if isinstance(missing, Placeholder) and is_tensor_like(value):
+        guarded = isinstance(missing, Placeholder) or missing.name == RETURN_VALUE
+        if guarded and is_tensor_like(value):  # only read where a flag says that it is set
             branch = self.otherwise if missing is a else self.then
             spec = branch.tensor(value).spec
             return self.pair(_zeros(self.then, spec) if missing is a else a,
@@ -161,6 +162,9 @@ class _Merge:
             f"{describe(a)} when the condition is true, {describe(b)} when it is false. Make both "
             f"the same, with td.cast for instance{at(user_origin())}"
         )
+
+
+RETURN_VALUE = "return value"  # the marker of a `return` that has not happened
 
 
 class Placeholder(Undefined):

@@ -1,0 +1,109 @@
+"""Errors of conversion and staging: type, the user's file and line, usable afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+import treadle as td
+
+
+def line_of(fn, offset):
+    return f"{__file__}:{fn.python_function.__code__.co_firstlineno + offset}"
+
+
+def test_undefined_in_one_branch():
+    @td.function
+    def f(x, read):
+        if x > 0:
+            y = x
+        if read:
+            return y
+        return x
+
+    with pytest.raises(UnboundLocalError) as e:
+        f(td.constant(1.0), True)
+    assert "'y'" in str(e.value) and line_of(f, 2) in str(e.value) and line_of(f, 5) in str(e.value)
+    assert f(td.constant(1.0), False).numpy() == 1.0  # not read: no error
+
+
+def test_branches_of_different_dtypes():
+    @td.function
+    def f(x):
+        if x > 0:
+            y = td.cast(x, td.int32)
+        else:
+            y = x
+        return y
+
+    with pytest.raises(TypeError) as e:
+        f(td.constant(1.0))
+    text = str(e.value)
+    assert "'y'" in text and "int32" in text and "float32" in text and line_of(f, 2) in text
+
+
+def test_loop_variable_changes_dtype():
+    @td.function
+    def f(x):
+        s = 0
+        while x > 0:
+            s = x
+            x = x - 1
+        return s
+
+    with pytest.raises(TypeError) as e:
+        f(td.constant(1.0))
+    assert "'s'" in str(e.value) and line_of(f, 3) in str(e.value)
+
+
+def test_loop_variable_changes_shape():
+    @td.function
+    def f(x):
+        s = x
+        while td.reduce_sum(s) < 10:
+            s = td.concat([s, x], 0)
+        return s
+
+    with pytest.raises(ValueError) as e:
+        f(td.constant([1.0]))
+    assert "'s'" in str(e.value) and "(1,)" in str(e.value) and "(2,)" in str(e.value)
+
+
+def test_generator_is_refused():
+    def f(x):
+        yield x
+
+    with pytest.raises(NotImplementedError, match="test_errors.py:"):
+        td.function(f)(td.constant(1))
+
+
+def test_no_source():
+    namespace = {}
+    exec("def f(x):\n    return x if x > 0 else -x\n", namespace)
+    with pytest.raises(ValueError, match="source code of f"):
+        td.function(namespace["f"])(td.constant(1))
+
+
+def test_statement_that_must_stay_python():
+    @td.function
+    def f(n):
+        count = 0
+        try:
+            while count < n:
+                count += 1
+        except ValueError:
+            return -count
+        return count
+
+    with pytest.raises(TypeError, match="except or finally"):
+        f(td.constant(3))
+    assert f(3).numpy() == 3
+
+
+def test_do_not_convert():
+    @td.autograph.experimental.do_not_convert
+    def f(x):
+        return x if x > 0 else -x
+
+    assert td.autograph.to_graph(f) is f
+    with pytest.raises(TypeError):
+        td.function(f)(td.constant(1))
