@@ -107,3 +107,39 @@ def test_do_not_convert():
     assert td.autograph.to_graph(f) is f
     with pytest.raises(TypeError):
         td.function(f)(td.constant(1))
+
+
+class Counter:
+    def __init__(self):
+        self.__step = td.constant(2.0)
+        self.count = 0
+
+    @td.function
+    def run(self, x):
+        for _ in td.range(3):
+            x = x + self.__step
+        return x
+
+    @td.function
+    def conditional_state(self, x):
+        if x > 0:
+            self.count = self.count + 1
+        else:
+            self.count = self.count + 10
+        return self.count
+
+    def base(self, x):
+        return x * 2
+
+
+class Derived(Counter):
+    def base(self, x):
+        if x > 1:
+            return super().base(x)
+        return x
+
+
+def test_methods_private_names_super_and_attribute_state():
+    assert Counter().run(td.constant(1.0)).numpy() == 7.0
+    assert td.function(Derived().base)(td.constant(3.0)).numpy() == 6.0
+    assert Counter().conditional_state(td.constant(-1.0)).numpy() == 10

@@ -92,10 +92,10 @@ GOLDEN = {
                 return n, steps, done
 
             _, steps, _ = ag__.while_stmt(
-                lambda n, steps, done: n != 1, body, n, steps, False, until=lambda n, steps, done: done
+                lambda n, steps, done: n != 1, body, n, steps, False, until=UNTIL
             )
             return steps
-        """,
+        """.replace("UNTIL", "lambda n, steps, done: done"),
     newton: '''
         def newton(x):
             """Square root."""

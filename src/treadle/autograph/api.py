@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.autograph.errors import ConversionError, UnsupportedSyntaxError
-from treadle.autograph.operators.calls import call
+from treadle.autograph.operators.calls import call, convert_function
 
 
 def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -28,7 +28,18 @@ def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
             f"{function.__name__} is a generator or coroutine and cannot become a graph: collect "
             f"the values in a list or td.TensorArray\n  at {code.co_filename}:{code.co_firstlineno}"
         )
+    inner = getattr(fn, "__func__", None)
+    if isinstance(inner, types.FunctionType) and not isinstance(fn, types.MethodType):
+        return _convert_weak_method(fn, inner)
     return call(fn)  # type: ignore[no-any-return]
+
+
+def _convert_weak_method(fn: Any, inner: types.FunctionType) -> Callable[..., Any]:
+    """A method of a decorated class: `fn` knows its object only weakly, and so does the result."""
+    made = convert_function(inner)
+    if made is inner:
+        return fn  # type: ignore[no-any-return]
+    return lambda *args, **kwargs: made(fn.method().__self__, *args, **kwargs)
 
 
 def tf_convert(fn: Callable[..., Any], ctx: Any = None, **options: Any) -> Callable[..., Any]:
@@ -81,7 +92,7 @@ def _plain_function(fn: Any) -> types.FunctionType | None:
     while True:
         if isinstance(fn, types.FunctionType):
             return fn
-        if isinstance(fn, types.MethodType):
+        if hasattr(fn, "__func__"):
             fn = fn.__func__
         elif isinstance(fn, functools.partial):
             fn = fn.func

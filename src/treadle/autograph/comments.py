@@ -16,9 +16,8 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.unparsing import unparse_statement
-
 from treadle.autograph.analysis.jumps import blocks
+from treadle.autograph.unparsing import unparse_statement
 
 Lines = list[tuple[int, str]]
 

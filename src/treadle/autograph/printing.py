@@ -10,9 +10,8 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.unparsing import unparse, unparse_statement
-
 from treadle.autograph.analysis.activity import TRIES
+from treadle.autograph.unparsing import unparse, unparse_statement
 
 _WIDTH = 100
 _INDENT = "    "

@@ -31,8 +31,6 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.unparsing import unparse
-
 from treadle.autograph import build
 from treadle.autograph.analysis.activity import activity, reads, writes
 from treadle.autograph.analysis.definedness import Definedness, assigned_on_all_paths
@@ -40,6 +38,7 @@ from treadle.autograph.analysis.jumps import BRANCHING, always_jumps, blocks
 from treadle.autograph.analysis.liveness import Liveness, live_before
 from treadle.autograph.build import load, operator, thunk
 from treadle.autograph.names import Names
+from treadle.autograph.unparsing import unparse
 
 _WIDTH = 96
 
