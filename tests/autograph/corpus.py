@@ -404,7 +404,7 @@ def unused_after(n):
     i = 0
     t = 0
     while i < n:
-        t = i * 2
+        t = t + i * 2
         i += 1
     return i
 
@@ -793,8 +793,11 @@ def multiline_string(n):
     text = """one
     two"""
     if n > 3:
-        text = text + """
+        text = (
+            text
+            + """
   three"""
+        )
     return text
 
 

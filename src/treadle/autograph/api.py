@@ -98,7 +98,7 @@ def _plain_function(fn: Any) -> types.FunctionType | None:
             fn = fn.func
         elif hasattr(fn, "python_function"):
             fn = fn.python_function
-        elif isinstance(getattr(type(fn), "__call__", None), types.FunctionType):
+        elif isinstance(getattr(type(fn), "__call__", None), types.FunctionType):  # noqa: B004
             fn = type(fn).__call__
         else:
             return None

@@ -46,7 +46,9 @@ def attach(function: Any, lines: list[str]) -> None:
     function.trailing = behind.get(_header_end(function, lines), "")
 
 
-def _comments(lines: list[str], first: int, last: int) -> tuple[dict[int, tuple[int, str]], dict[int, str]]:
+def _comments(
+    lines: list[str], first: int, last: int
+) -> tuple[dict[int, tuple[int, str]], dict[int, str]]:
     """Comments on lines of their own (with their column), and behind code."""
     own: dict[int, tuple[int, str]] = {}
     behind: dict[int, str] = {}
@@ -66,12 +68,11 @@ def _comments(lines: list[str], first: int, last: int) -> tuple[dict[int, tuple[
 
 def _header_end(node: Any, lines: list[str]) -> int:
     """The last line of a compound statement's header."""
-    header = max(
-        (n.end_lineno for f in ("test", "iter", "items", "args", "subject", "returns")
-         for p in _as_list(getattr(node, f, None)) for n in gast.walk(p) if hasattr(n, "end_lineno")),
-        default=node.lineno,
-    )  # fmt: skip
-    return min(max(header, node.lineno), max(_first_line(node), node.lineno))
+    fields = ("test", "iter", "items", "args", "subject", "returns")
+    parts = [p for f in fields for p in _as_list(getattr(node, f, None))]
+    ends = [n.end_lineno for p in parts for n in gast.walk(p) if hasattr(n, "end_lineno")]
+    header: int = max([node.lineno, *ends])
+    return min(header, max(_first_line(node), node.lineno))
 
 
 def _first_line(node: Any) -> int:

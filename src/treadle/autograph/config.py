@@ -35,8 +35,10 @@ def is_library_object(value: Any) -> bool:
         return is_library_object(value.__func__)
     if isinstance(value, _CALLABLE_TYPES):
         return True
-    return is_library_module(type(value).__module__) and type(value).__module__ != "functools" and (
-        type(value).__module__.partition(".")[0] != "treadle"
+    return (
+        is_library_module(type(value).__module__)
+        and type(value).__module__ != "functools"
+        and (type(value).__module__.partition(".")[0] != "treadle")
     )
 
 

@@ -59,7 +59,7 @@ def twin(function: types.FunctionType) -> types.FunctionType:
     known = _twins.get(function)
     if known is not None and known[0] is function.__code__:
         made = known[1]
-        return function if made is None else made  # type: ignore[no-any-return]
+        return function if made is None else made
     template = template_of(function)
     made = None if template.code is None else _instantiate(function, template.code)
     _twins[function] = (function.__code__, made)
@@ -115,12 +115,14 @@ def _separate_lambdas(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple
             continue
         extra.append((line, shown))
         for inner in ast.walk(node.body):
-            if hasattr(inner, "lineno"):
+            if isinstance(inner, ast.expr):
                 inner.lineno = inner.end_lineno = len(printed.lines) + len(extra)
     return extra
 
 
-def _convert(root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool) -> Any:
+def _convert(
+    root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool
+) -> Any:
     """The pipeline for a function and those defined inside it."""
     used = {n.id for n in gast.walk(root) if isinstance(n, gast.Name)}
     used |= {n.name for n in gast.walk(root) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
@@ -142,7 +144,9 @@ def _convert(root: Any, function: types.FunctionType, source: parsing.Source, re
 class _Function:
     """Converts one function definition in place."""
 
-    def __init__(self, node: Any, resolver: resolution.Resolver, names: Names, recursive: bool) -> None:
+    def __init__(
+        self, node: Any, resolver: resolution.Resolver, names: Names, recursive: bool
+    ) -> None:
         self.node = node
         self.resolver = resolver
         self.names = names
@@ -229,7 +233,7 @@ _FACTORY_NAME = "ag__function"
 def _future(code: types.CodeType) -> int:
     import __future__
 
-    known = [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names]
+    known: list[int] = [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names]
     return code.co_flags & sum(set(known)) & ~0x10  # 0x10: CO_NESTED, the flag of nested_scopes
 
 

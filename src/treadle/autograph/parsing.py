@@ -113,7 +113,8 @@ def _same_arguments(node: FunctionNode, code: types.CodeType) -> bool:
     names += [x.arg for x in (a.vararg, a.kwarg) if x is not None]
     found = code.co_varnames[: len(names)]
     return len(found) == len(names) and all(
-        name == varname or varname.endswith(name) for name, varname in zip(names, found, strict=True)
+        name == varname or varname.endswith(name)
+        for name, varname in zip(names, found, strict=True)
     )
 
 

@@ -146,7 +146,9 @@ class _Printer:
     def match(self, node: Any, depth: int) -> None:
         self.line(f"match {unparse(node.subject)}:", depth, node.lineno)
         for case in node.cases:
-            shell = gast.Match(node.subject, [gast.match_case(case.pattern, case.guard, [gast.Pass()])])
+            shell = gast.Match(
+                node.subject, [gast.match_case(case.pattern, case.guard, [gast.Pass()])]
+            )
             text = unparse(shell).split("\n")[1].strip()
             self.line(text, depth + 1, case.body[0].lineno)
             self.block(case.body, depth + 2)

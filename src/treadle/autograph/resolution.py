@@ -22,7 +22,9 @@ class Resolver:
         if function is not None:
             self.known.update(vars(builtins))
             self.known.update(function.__globals__)
-            for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+            for name, cell in zip(
+                function.__code__.co_freevars, function.__closure__ or (), strict=True
+            ):
                 self.known[name] = _content(cell)
         self.hidden = local_names(node) if node is not None else set()
         self.library = _library_locals(self, node) if node is not None else set()
@@ -118,7 +120,9 @@ def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:
         n.id for n in gast.walk(function)
         if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in simple
     }  # fmt: skip
-    opaque |= {n.name for n in gast.walk(function) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
+    opaque |= {
+        n.name for n in gast.walk(function) if isinstance(n, gast.FunctionDef | gast.ClassDef)
+    }
     for node in gast.walk(function):
         if isinstance(node, gast.Global | gast.Nonlocal):
             opaque.update(node.names)

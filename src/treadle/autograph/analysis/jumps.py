@@ -47,7 +47,9 @@ def converted_jumps(body: list[Any]) -> Kinds:
 def _jumps(body: list[Any], converted_only: bool) -> Kinds:
     kinds = NONE
     for node in body:
-        kind = {gast.Break: "break", gast.Continue: "continue", gast.Return: "return"}.get(type(node))
+        kind = {gast.Break: "break", gast.Continue: "continue", gast.Return: "return"}.get(
+            type(node)
+        )
         if kind is not None:
             kinds |= NONE if converted_only else {kind}
             continue

@@ -74,7 +74,9 @@ class Functional:
             return [node]
         if id(node) not in self.defined.before:
             return []  # never reached
-        return _If(self, node).convert() if isinstance(node, gast.If) else _Loop(self, node).convert()
+        return (
+            _If(self, node).convert() if isinstance(node, gast.If) else _Loop(self, node).convert()
+        )
 
     def guard(self, node: Any) -> None:
         """Leave `node` to Python, with an error should its condition be a tensor."""
@@ -101,7 +103,9 @@ class Functional:
         """The ``places=`` argument: attributes and items assigned inside."""
         found = []
         for place in activity(node).places.values():
-            parts = [place.value] if isinstance(place, gast.Attribute) else [place.value, place.slice]
+            parts = (
+                [place.value] if isinstance(place, gast.Attribute) else [place.value, place.slice]
+            )
             if bound & reads(parts) or any(isinstance(n, gast.Call) for n in gast.walk(place)):
                 continue
             if isinstance(place, gast.Attribute):
@@ -312,7 +316,11 @@ def _assignments(body: list[Any]) -> dict[str, Any] | None:
         if not (isinstance(node, gast.Assign) and len(node.targets) == 1):
             return None
         target = node.targets[0]
-        if not isinstance(target, gast.Name) or target.id in found or reads(node.value) & set(found):
+        if (
+            not isinstance(target, gast.Name)
+            or target.id in found
+            or reads(node.value) & set(found)
+        ):
             return None
         found[target.id] = node.value
     return found
@@ -328,13 +336,18 @@ def _with_result(body: list[Any], names: list[str], results: list[Any], at: Any)
     """`body` followed by ``return results``; joined with a last assignment of just these."""
     same = all(isinstance(r, gast.Name) and r.id == n for r, n in zip(results, names, strict=True))
     last = body[-1] if body else None
-    if same and isinstance(last, gast.Assign) and len(last.targets) == 1 and _is_call(last.value):
-        if unparse(last.targets[0]) == unparse(build.targets(names)):
-            final = build.returns(last.value, last)
-            final.leading = getattr(last, "leading", [])
-            final.trailing = getattr(last, "trailing", "")
-            final.closing = getattr(last, "closing", [])
-            return [*body[:-1], final]
+    if (
+        same
+        and isinstance(last, gast.Assign)
+        and len(last.targets) == 1
+        and _is_call(last.value)
+        and unparse(last.targets[0]) == unparse(build.targets(names))
+    ):
+        final = build.returns(last.value, last)
+        final.leading = getattr(last, "leading", [])
+        final.trailing = getattr(last, "trailing", "")
+        final.closing = getattr(last, "closing", [])
+        return [*body[:-1], final]
     return [*body, build.returns(build.values(results), at)]
 
 
@@ -346,5 +359,3 @@ def _is_call(node: Any) -> bool:
         and isinstance(node.func.value, gast.Name)
         and node.func.value.id == build.AG
     )
-
-

@@ -197,7 +197,8 @@ class _Lowering:
 
     def after_loop(self, node: Any, rest: list[Any]) -> list[Any]:
         """The statements after a loop, its ``else`` among them."""
-        orelse, node.orelse = node.orelse, []
+        orelse: list[Any] = node.orelse
+        node.orelse = []
         if "break" not in jumps(node.body):
             return orelse + rest
         node.done = self.names.fresh("done")
@@ -252,5 +253,3 @@ def _like(made: Any, node: Any) -> Any:
         if getattr(node, name, None):
             setattr(made, name, getattr(node, name))
     return place(made, node)
-
-

@@ -40,7 +40,9 @@ def decide_native(body: list[Any], declared: set[str]) -> None:
 
 
 def _is_python_loop(node: Any) -> bool:
-    python = is_python_test(node.test) if isinstance(node, gast.While) else is_python_iterable(node.iter)
+    python = (
+        is_python_test(node.test) if isinstance(node, gast.While) else is_python_iterable(node.iter)
+    )
     return python and not converted_jumps(node.body)
 
 
@@ -127,5 +129,3 @@ def _obstacle(
 
 def _is_inside(function: Any, node: Any) -> bool:
     return any(n is function for n in gast.walk(node))
-
-

@@ -17,10 +17,10 @@ def mangle(root: Any, class_name: str) -> None:
         return
     for node in gast.walk(root):
         for field in ("id", "attr", "name", "arg"):
-            name = getattr(node, field, None)
-            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
-                if node is not root:
-                    setattr(node, field, prefix + name)
+            name = getattr(node, field, "")
+            private = isinstance(name, str) and name.startswith("__") and not name.endswith("__")
+            if private and node is not root:
+                setattr(node, field, prefix + name)
 
 
 def explicit_super(function: Any) -> None:

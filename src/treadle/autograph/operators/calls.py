@@ -30,7 +30,7 @@ def call(target: Any) -> Any:
         return functools.partial(inner, *target.args, **target.keywords)
     if isinstance(target, type | types.BuiltinFunctionType):
         return target
-    method = getattr(type(target), "__call__", None)
+    method = getattr(type(target), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType) and not config.is_library_object(method):
         return call(types.MethodType(method, target))
     return target

@@ -18,7 +18,7 @@ from treadle.autograph.operators.values import (
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import Tensor
 from treadle.ops.control_flow import COND, _check_predicate
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import run_with_regions
@@ -202,7 +202,7 @@ def staged_if(
     return results(outputs)
 
 
-def _record(builder: Any, test: Any, branches: list[_Branch]) -> list[SymbolicTensor]:
+def _record(builder: Any, test: Any, branches: list[_Branch]) -> list[Tensor]:
     children = [b.builder for b in branches]
     if not branches[0].values and not any(c.region.nodes for c in children):
         return []

@@ -24,4 +24,5 @@ def python_iterable(value: Any, why: str) -> Any:
 
 
 def _message(what: str, why: str) -> str:
-    return f"The {what} of this statement is a tensor, which is not possible here: {why}{at(user_origin())}"
+    place = at(user_origin())
+    return f"The {what} of this statement is a tensor, which is not possible here: {why}{place}"

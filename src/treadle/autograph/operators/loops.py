@@ -138,7 +138,9 @@ class _Loop:
         hidden: int = 0,
     ) -> State:
         """The loop as a ``while`` node. `hidden` leading variables are not the user's."""
-        names = ["the loop counter"] * hidden + self.names + ["an attribute or item"] * len(self.places)
+        names = (
+            ["the loop counter"] * hidden + self.names + ["an attribute or item"] * len(self.places)
+        )
         start = (*state, *(p.get() for p in self.places))
         before = start[len(state) :]
 

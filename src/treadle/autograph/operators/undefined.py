@@ -13,14 +13,16 @@ class Undefined:
 
     __slots__ = ("name", "why")
 
+    name: str
+    why: str
+
     def __init__(self, name: str, why: str = "") -> None:
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "why", why)
+        object.__setattr__(self, "why", why or ": the code that assigns it did not run")
 
     def fail(self, *args: Any, **kwargs: Any) -> NoReturn:
         raise UndefinedVariableError(
-            f"The variable {self.name!r} is used before it has a value"
-            f"{self.why or ': the code that assigns it did not run'}{at(user_origin())}"
+            f"The variable {self.name!r} is used before it has a value{self.why}{at(user_origin())}"
         )
 
     def __repr__(self) -> str:

@@ -51,7 +51,9 @@ def same(a: Any, b: Any) -> bool:
     """Whether two Python values are one, so that no graph value is needed for them."""
     if a is b:
         return True
-    if isinstance(a, Tensor | Variable | np.ndarray) or isinstance(b, Tensor | Variable | np.ndarray):
+    if isinstance(a, Tensor | Variable | np.ndarray) or isinstance(
+        b, Tensor | Variable | np.ndarray
+    ):
         return False
     try:
         return type(a) is type(b) and bool(a == b)
@@ -76,5 +78,9 @@ def describe(value: Any) -> str:
     if isinstance(value, Tensor | Variable):
         return f"a {value.dtype.name} tensor of shape {value.shape}"
     if nest.is_nested(value):
-        return f"a {type(value).__name__} of {len(value)}" if hasattr(value, "__len__") else "a structure"
+        return (
+            f"a {type(value).__name__} of {len(value)}"
+            if hasattr(value, "__len__")
+            else "a structure"
+        )
     return f"{value!r} ({type(value).__name__})"
