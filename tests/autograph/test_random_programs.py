@@ -47,7 +47,8 @@ def expression(rng: random.Random) -> str:
 
 
 def condition(rng: random.Random) -> str:
-    test = f"{rng.choice('abc')} {rng.choice(['<', '>', '==', '!='])} {rng.choice(['b', 'c', '3', '20'])}"
+    operator = rng.choice(["<", ">", "==", "!="])
+    test = f"{rng.choice('abc')} {operator} {rng.choice(['b', 'c', '3', '20'])}"
     shape = rng.choice(["{0}", "not {0}", "{0} and a > 5", "{0} or c < 9"])
     return shape.format(test)
 
@@ -64,7 +65,7 @@ def program(seed: int):
     return namespace["f"], text
 
 
-@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.parametrize("seed", [*range(120), 1066])
 def test_random_program(seed):
     fn, text = program(seed)
     converted = td.autograph.to_graph(fn)

@@ -208,8 +208,8 @@ class _Lowering:
         """A loop's body; a converted one gets `stops`, the flags that end it."""
         if node.native:
             inside = replace(where, tail=False, loop=None, loop_tail=False)
-            for block in blocks(node):
-                block[:] = self.block(block, inside)
+            node.body = self.block(node.body, inside)
+            node.orelse = self.block(node.orelse, where)  # its jumps belong to the loop around
             return node
         leaving = jumps(node.body)
         flags = _Loop(getattr(node, "done", None) or "")
