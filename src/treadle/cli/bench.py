@@ -30,7 +30,7 @@ def run(options: argparse.Namespace) -> None:
             results[name] = benchmark(function, *arguments)
     console.print(table(results))
     options.json.write_text(json.dumps(report(results), indent=1) + "\n")
-    console.print(f"wrote {options.json}")
+    console.print(f"wrote {options.json}", markup=False)
     plot(results, options.plot, console)
 
 
@@ -71,7 +71,8 @@ def plot(results: dict[str, BenchmarkResult], file: Path, console: Console) -> N
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        console.print("no plot: matplotlib is missing; pip install 'treadle[plot]' brings it")
+        hint = "no plot: matplotlib is missing; pip install 'treadle[plot]' brings it"
+        console.print(hint, markup=False)
         return
     figure = Figure(figsize=(8, 1.2 + 0.7 * len(results)), layout="constrained")
     axes = figure.add_subplot()
@@ -88,4 +89,4 @@ def plot(results: dict[str, BenchmarkResult], file: Path, console: Console) -> N
     axes.set_title("treadle: eager against graph")
     axes.legend()
     figure.savefig(file, dpi=150)
-    console.print(f"wrote {file}")
+    console.print(f"wrote {file}", markup=False)

@@ -23,7 +23,8 @@ def run(options: argparse.Namespace) -> None:
     except TypeError as error:
         # Above all a missing argument: the message names it.
         hint = "" if options.args else "; give arguments: --args 'float32[3,4]' 2 ..."
-        raise UsageError(f"{options.function}: {error}{hint}") from None
+        message = str(error).partition("\n")[0]
+        raise UsageError(f"{options.function}: {message}{hint}") from None
     for name, text in select(stages, options.stage).items():
         console.print(Rule(name, align="left"))
         print_code(console, text, LANGUAGES.get(name, "text"))
