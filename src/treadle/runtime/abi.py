@@ -63,7 +63,7 @@ def _holds(found: Layout, array: Any) -> bool:
     if rank != array.ndim:
         return False
     dims = (ctypes.c_ssize_t * rank).from_address(_word(id(array) + found.dims))
-    return tuple(dims) == array.shape
+    return bool(tuple(dims) == array.shape)
 
 
 def c_function(name: str) -> int:
@@ -84,4 +84,4 @@ def array_at(address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
     if not count:
         return np.empty(shape, dtype)
     buffer = (ctypes.c_char * count).from_address(address)
-    return np.ndarray(shape, dtype, buffer)
+    return np.ndarray(shape, dtype, buffer)  # type: ignore[arg-type]

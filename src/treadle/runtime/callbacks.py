@@ -114,7 +114,7 @@ class Callbacks:
         from treadle.runtime import interpreter
 
         count = callback_words(step)
-        values = (ctypes.c_int64 * count).from_address(words) if count else []
+        values: Any = (ctypes.c_int64 * count).from_address(words) if count else []
         scope = Scope(self._symbols(frame))
         if step.mentioned:
             scope.values.update(zip(step.mentioned, values[-len(step.mentioned) :], strict=True))
@@ -231,7 +231,8 @@ def input_positions(step: Callback) -> list[int]:
 
 
 def input_words(step: Callback) -> int:
-    return sum(1 + (o.value.spec.rank if s else 0) for o, s in zip(step.inputs, step.sized, strict=True))
+    pairs = zip(step.inputs, step.sized, strict=True)
+    return sum(1 + (operand.value.spec.rank if sized else 0) for operand, sized in pairs)
 
 
 def callback_words(step: Callback) -> int:

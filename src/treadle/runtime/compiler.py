@@ -12,7 +12,8 @@ from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
-from treadle.runtime.schedule.build import Builder, Unsupported
+from treadle.runtime.schedule.backend import Unsupported
+from treadle.runtime.schedule.build import Builder
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:

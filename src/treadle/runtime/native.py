@@ -71,7 +71,7 @@ class NativeExecutable(Executable):
         weakref.finalize(self, _free_workspace, self._state).atexit = False
         self._slots = [i for i, p in enumerate(graph.params) if isinstance(p.spec, ResourceSpec)]
         self.call = self._entry()
-        self.run = self._write_run()  # type: ignore[method-assign]
+        self.run = self._write_run()  # type: ignore[assignment, method-assign]
 
     @property
     def stages(self) -> dict[str, str]:

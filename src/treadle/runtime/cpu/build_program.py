@@ -24,7 +24,8 @@ from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.native import NativeExecutable, Program
-from treadle.runtime.schedule.build import Builder, Needs
+from treadle.runtime.schedule.backend import Needs
+from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.state import handles_touched
 from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop, SegmentedLaunch
@@ -118,7 +119,7 @@ def _signature(work: Graph, builder: Builder) -> Signature:
 
 def _written(region: Region, builder: Builder) -> set[int]:
     """Numbers of the variables that the program itself assigns."""
-    found = set()
+    found: set[int] = set()
     for node in region.walk():
         if node.op.name == "assign_variable":
             found.update(builder.variables[h] for h, w in handles_touched(node) if w and h in builder.variables)

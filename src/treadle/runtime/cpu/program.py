@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.dtypes import DType
@@ -21,7 +21,8 @@ from treadle.runtime.symbols import SymbolSource, plain_symbol
 
 # What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
 # exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
-DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE, NO_MEMORY, INTERRUPTED, NO_ARRAY = 0, -1, -2, -3, -4, -5, -6
+DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
+NO_MEMORY, INTERRUPTED, NO_ARRAY = -4, -5, -6
 
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
@@ -71,6 +72,7 @@ class Emitter:
         self.slot_words: list[Word] = []
         self.workspace = ""
         self.size: Word = 0
+        self.frame_words: dict[tuple[str, int], str] = {}
         self.callbacks: list[Step] = []
         self.scratch_words = 0
 
@@ -124,8 +126,8 @@ class Emitter:
         fn.label(f"go{k}")
 
     # ---- the state table
-    def state_word(self, kind: str, key: object) -> str:
-        position = self.table.position(kind, key)  # type: ignore[arg-type]
+    def state_word(self, kind: str, key: Hashable) -> str:
+        position = self.table.position(kind, key)
         return self._table_load(position)
 
     def fixed_word(self, name: str) -> str:
@@ -148,10 +150,6 @@ class Emitter:
         for source in signature.symbols:
             self.symbols[source.name] = fn.load_word("%frame", position)
             position += 1
-
-    @property
-    def frame_words(self) -> dict[tuple[str, int], str]:
-        return self.__dict__.setdefault("_frame_words", {})
 
     def define_symbols(self, dims: Sequence[Dim], values: Sequence[str]) -> None:
         """Dims that are symbols without a value yet get one."""

@@ -167,6 +167,7 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
 def _element(emitter: Emitter, load: Load, operand: Operand, values: dict[Expr, str]) -> str:
     """One element of an array; a position that is computed is kept inside it."""
     fn = emitter.fn
+    assert operand.place is not None
     offset: Word = 0
     for index, extent in zip(load.index, load.buffer.shape, strict=True):
         size = emitter.dim(extent)

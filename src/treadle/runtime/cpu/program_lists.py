@@ -31,7 +31,7 @@ def element_bytes(operand: Operand) -> int:
     spec = operand.value.spec
     count = product(spec.dims)
     assert isinstance(count, int)
-    return count * spec.dtype.size
+    return int(count * spec.dtype.size)
 
 
 def _items(emitter: Emitter, step: ListStep) -> str:
@@ -163,7 +163,8 @@ def _get_length(emitter: Emitter, step: ListStep) -> None:
 
     length = _length(emitter, emitter.registers[step.inputs[0].value])
     out = step.outputs[0].value
-    emitter.registers[out] = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
+    cast = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
+    emitter.registers[out] = cast
 
 
 def _truncate(emitter: Emitter, step: ListStep) -> None:

@@ -8,17 +8,17 @@ they are needed rather than stored.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import attr_symbols
-from treadle.kernel.ir import Buffer, Expr, Load, Reduce, postorder
+from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
-from treadle.runtime.fusion.space import Placement, place_in, placement_of
+from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
@@ -177,9 +177,10 @@ class _Fuser:
         if value in self.results:
             return True
         for node in self.consumers.get(value, ()):
-            if node not in inside:
-                if squeezed(node) is None or self._escapes(node.outputs[0], inside):
-                    return True
+            if node not in inside and (
+                squeezed(node) is None or self._escapes(node.outputs[0], inside)
+            ):
+                return True
         return False
 
     def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
@@ -251,9 +252,9 @@ class _Fuser:
             lambda _: (),
             self.names,
         )
-        index = placement_of(node)
+        placement = placement_of(node)
         try:
-            expr = build.element(value, _index(index))
+            expr = build.element(value, index_at(placement.space, placement.out))
         except NotFusable:
             return None
         total = sum(weight(e) for e in postorder([expr]))
@@ -292,9 +293,7 @@ class _Fuser:
         """Build the expressions of rank-0 outputs, single elements of arrays included; False
         where that needs a kernel."""
         for value in unit.nodes[0].outputs:
-            build = Expressions(
-                lambda v, _, own=value: v is own or self._is_view(v), lambda _: (), self.names
-            )
+            build = Expressions(self._within(value), lambda _: (), self.names)
             expr = build.element(value, ())
             order = postorder([expr])
             if expr.axes or len(order) > MAX_MOVED or any(
@@ -305,6 +304,10 @@ class _Fuser:
             used = {e.buffer for e in order if isinstance(e, Load)}
             fusion.scalars[value] = expr, {b: v for b, v in build.buffers.items() if b in used}
         return True
+
+    def _within(self, own: Value) -> Callable[[Value, tuple[Index, ...]], bool]:
+        """What a rank-0 value is computed from without memory: itself and views."""
+        return lambda value, _: value is own or self._is_view(value)
 
     def _is_view(self, value: Value) -> bool:
         node = value.node
@@ -360,12 +363,6 @@ class _Fuser:
                 if below is not None and below is not unit:
                     found.setdefault(below)
         return list(found)
-
-
-def _index(placement: Placement) -> Sequence[object]:
-    from treadle.runtime.fusion.space import index_at
-
-    return index_at(placement.space, placement.out)
 
 
 def _loaded(group: Group, stores: Sequence[Value]) -> list[Value]:

@@ -33,7 +33,7 @@ def plan_memory(block: Block) -> Plan:
     """Assign every temporary of the schedule its place in the workspace."""
     plan = Plan(live=lifetimes(block))
     static = [p for p in plan.live if isinstance(p.bytes, int)]
-    for place in sorted(static, key=lambda p: (-p.bytes, p.number)):  # type: ignore[operator]
+    for place in sorted(static, key=lambda p: (-p.bytes, p.number)):
         offset = _first_fit(place, plan)
         plan.offsets[place] = offset
         plan.static_bytes = max(plan.static_bytes, offset + rounded(place.bytes))

@@ -208,18 +208,18 @@ class _Orderer:
                 barrier = unit
                 continue
             for handle, written in handles_touched(node):
-                before = last_write.get(handle, barrier)
+                earlier = last_write.get(handle, barrier)
                 touched[handle] = unit
                 if not written:
-                    if before is not None and before is not unit:
-                        self.after[before].setdefault(unit)
+                    if earlier is not None and earlier is not unit:
+                        self.after[earlier].setdefault(unit)
                     if unit.role is Role.READ:
                         reads.setdefault(handle, []).append((node.outputs[0], unit))
                     else:
                         reads.setdefault(handle, []).append((handle, unit))
                 else:
                     pairs = reads.pop(handle, [])
-                    last_write[handle] = self._assign(unit, handle, pairs, before)
+                    last_write[handle] = self._assign(unit, handle, pairs, earlier)
                     if unit.role is Role.ASSIGN and node.inputs[1] in self.order.assigned:
                         reads[handle] = [(node.inputs[1], unit)]  # it names the cell from now on
 

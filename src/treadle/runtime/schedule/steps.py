@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.dtypes import DType
@@ -28,7 +29,8 @@ class Place:
 
     @property
     def bytes(self) -> Dim:
-        return product(self.dims) * self.dtype.size
+        total: Dim = product(self.dims) * self.dtype.size
+        return total
 
     def __repr__(self) -> str:
         return f"{self.kind[0]}{self.number}"
@@ -205,3 +207,8 @@ class Loop(Step):
     condition: Block
     body: Block
     carried: list[Carried]
+
+
+def places_of(operands: Sequence[Operand]) -> list[Place]:
+    """The places of the operands that are in memory."""
+    return [o.place for o in operands if o.place is not None]

@@ -1,0 +1,30 @@
+"""What the schedule needs to know of the machine, and what cannot be scheduled."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Protocol
+
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Node
+from treadle.kernel.ir import Kernel
+
+
+class Unsupported(Exception):
+    """The region cannot be compiled; the message says why."""
+
+
+class Needs(NamedTuple):
+    """Bytes of workspace that a kernel needs: for its threads together, and shared by them."""
+
+    scratch: Dim
+    shared: Dim
+
+
+class Backend(Protocol):
+    """What the schedule must know of the machine."""
+
+    def routine_bytes(self, node: Node) -> Dim | None:
+        """Workspace of the library routine for a node; None where there is none."""
+
+    def kernel_needs(self, kernel: Kernel) -> Needs | None:
+        """Workspace of a kernel; None where it has no code."""

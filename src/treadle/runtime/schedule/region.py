@@ -1,0 +1,293 @@
+"""From the ordered units of a region to steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from treadle.core.shapes import dim_symbols, substitute
+from treadle.core.spec import ListSpec
+from treadle.graph.ir import Node, Region, Value
+from treadle.kernel.ir import const
+from treadle.runtime.fusion.fuse import Fusion, Unit
+from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
+from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
+from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.control import ControlFlow
+from treadle.runtime.schedule.order import Order
+from treadle.runtime.schedule.segments import merge_segments
+from treadle.runtime.schedule.steps import (
+    Block,
+    Callback,
+    Check,
+    Evaluate,
+    Guard,
+    Launch,
+    LibraryCall,
+    ListStep,
+    LoadScalar,
+    Operand,
+    Place,
+    SegmentedLaunch,
+    Step,
+    places_of,
+)
+from treadle.graph.rewrite import attr_symbols
+from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
+
+
+class RegionBuilder(ControlFlow):
+    """Builds the steps of one region whose parameters are bound."""
+
+    def __init__(
+        self, program: Builder, region: Region, fusion: Fusion, order: Order,
+        wanted: Mapping[Value, Place],
+    ) -> None:  # fmt: skip
+        self.program, self.region, self.fusion, self.order = program, region, fusion, order
+        self.wanted = dict(wanted)
+        for value, place in wanted.items():  # an alias of what is computed here
+            while value.node is not None and value.node.region is region and _moves_memory(value):
+                value = value.node.inputs[0]
+                self.wanted.setdefault(value, place)
+        self.block = Block()
+
+    def run(self) -> Block:
+        for unit in self.order.units:
+            _HANDLERS[unit.role](self, unit)
+        if self.program.fusing:
+            merged = merge_segments(self.block.steps)
+            self.block.steps = merged if self._has_code(merged) else self.block.steps
+        self.block.results = [self.program.operand(v) for v in self.region.results]
+        return self.block
+
+    def _has_code(self, steps: Sequence[Step]) -> bool:
+        kernels = [s.kernel for s in steps if isinstance(s, SegmentedLaunch)]
+        return all(self.program.backend.kernel_needs(k) is not None for k in kernels)
+
+    def emit(self, step: Step) -> None:
+        self.block.steps.append(step)
+
+    def place_for(self, value: Value) -> Place:
+        """Where a new array goes: where the region's user wants it, else a temporary."""
+        program = self.program
+        old = self.order.in_place.get(value)
+        handle = self.order.assigned.get(value)
+        if handle is not None:
+            place = program.variable(handle)
+        elif old is not None:
+            place = program.places[old]
+        else:
+            wanted = self.wanted.pop(value, None)
+            place = program.temporary(value.spec) if wanted is None else wanted
+        program.places[value] = place
+        return place
+
+    def output(self, value: Value) -> Operand:
+        if isinstance(value.spec, ListSpec) or value.spec.rank == 0:
+            return Operand(value, None)
+        return Operand(value, self.place_for(value))
+
+    def known(self, node: Node) -> None:
+        """The sizes of the outputs must be known before the node runs."""
+        self.program.require_known(node.outputs, f"{node.op.name}:")
+
+    def discover(self, node: Node) -> None:
+        """New symbols in the outputs get their values when the node has run."""
+        tensors = [v for v in node.outputs if not isinstance(v.spec, ListSpec)]
+        new = unknown_symbols(tensors, self.program.known)
+        plain = {plain_symbol(d) for v in tensors for d in v.spec.dims}
+        if not new <= plain:
+            self.known(node)  # says so
+        self.program.known |= new
+        self.program.late |= new
+
+    # -- the kinds of units ------------------------------------------------------------------
+
+    def constant(self, unit: Unit) -> None:
+        (value,) = unit.nodes[0].outputs
+        number = splat(value)
+        if value.spec.rank == 0 and number is not None:
+            self.emit(Evaluate(value, const(number, value.spec.dtype), {}))
+            return
+        place = self.program.constant_place(literal(value), value.spec)
+        if value.spec.rank == 0:
+            self.emit(LoadScalar(value, place, reads=[place]))
+        else:
+            self.program.places[value] = place
+
+    def alias(self, unit: Unit) -> None:
+        source, out = unit.nodes[0].inputs[0], unit.nodes[0].outputs[0]
+        operand = self.program.operand(source)
+        if operand.place is not None and out.spec.rank:
+            self.program.places[out] = operand.place
+        elif operand.place is not None:
+            self.emit(LoadScalar(out, operand.place, reads=[operand.place]))
+        elif out.spec.rank == 0:
+            self.program.same[out] = operand.value
+        else:
+            place = self.place_for(out)
+            self.emit(self.program.copy(operand, place))
+
+    def scalar(self, unit: Unit) -> None:
+        for value in unit.nodes[0].outputs:
+            expr, buffers = self.fusion.scalars[value]
+            inputs = {b.name: self.program.operand(v) for b, v in buffers.items()}
+            self.emit(Evaluate(value, expr, inputs, reads=places_of(list(inputs.values()))))
+
+    def array(self, unit: Unit) -> None:
+        group, stores = unit.group, self.fusion.stores[unit]
+        assert group is not None
+        for node in unit.nodes:
+            self.known(node)
+            self._guard(node)
+        if not stores:
+            return
+        targets: dict[Value, list[Operand]] = {}
+        for value in stores:
+            targets[value] = [self.output(value)]
+            extra = self.wanted.pop(value, None)
+            if extra is not None and value.spec.rank:
+                targets[value].append(Operand(value, extra))
+        copies = {v: len(t) for v, t in targets.items()}
+        built = build_kernel(group, stores, copies, self.order.in_place)
+        stored = built.kernel.outputs
+        operands, outputs = [], []
+        for position, (value, copy) in enumerate(built.operands):
+            if built.kernel.buffers[position] in stored:
+                outputs.append(position)
+                if value in targets:
+                    operands.append(targets[value][copy])
+                    continue
+            operands.append(self.program.operand(value))
+        self._launch(built, operands, outputs)
+        for value in stores:  # what the region's user wanted stays where it is
+            place = targets[value][0].place
+            if place is not None:
+                self.program.places[value] = place
+
+    def _guard(self, node: Node) -> None:
+        """Compare sizes that the shape rule took for equal and that are known only now."""
+        for a, b in guarded_dims(node):
+            if (dim_symbols(a) | dim_symbols(b)) & self.program.late:
+                self.emit(Guard(node, (a, b)))
+
+    def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> None:
+        needs = self.program.backend.kernel_needs(built.kernel)
+        step = Launch(built.kernel, operands, outputs, built.extent, native=needs is not None)
+        if needs is not None:
+            size = {"n": built.extent} if built.extent is not None else {}
+            scratch, shared = (substitute(d, size) for d in needs)
+            step.scratch = None if scratch == 0 else self.program.scratch(scratch)
+            step.shared = None if shared == 0 else self.program.scratch(shared)
+        extra = [p for p in (step.scratch, step.shared) if p is not None]
+        step.reads = places_of(operands)
+        step.writes = [*places_of([operands[i] for i in outputs]), *extra]
+        self.emit(step)
+
+    def library(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        size = self.program.backend.routine_bytes(node)
+        if size is None:
+            self.call(unit, "the library has no such routine")
+            return
+        self.known(node)
+        inputs = [self.program.operand(v) for v in node.inputs]
+        outputs = [self.output(v) for v in node.outputs]
+        scratch = None if size == 0 else self.program.scratch(size)
+        written = [*places_of(outputs), *([] if scratch is None else [scratch])]
+        self.emit(
+            LibraryCall(node, inputs, outputs, scratch, reads=places_of(inputs), writes=written)
+        )
+
+    def read(self, unit: Unit) -> None:
+        node = unit.nodes[0]
+        (value,) = node.outputs
+        place = self.program.variable(node.inputs[0])
+        if value.spec.rank == 0:
+            self.emit(LoadScalar(value, place, reads=[place]))
+        elif value in self.order.snapshots:
+            target = self.place_for(value)
+            self.emit(self.program.copy(Operand(value, place), target))
+        else:
+            self.program.places[value] = place
+
+    def assign(self, unit: Unit) -> None:
+        handle, value = unit.nodes[0].inputs
+        if value in self.order.assigned:
+            return
+        target = self.program.variable(handle)
+        self.emit(self.program.copy(self.program.operand(value), target))
+
+    def call(self, unit: Unit, reason: str = "") -> None:
+        node = unit.nodes[0]
+        mentioned = sorted(_attribute_symbols(node) & self.program.late)
+        self.discover(node)
+        inputs = [self.program.operand(v) for v in node.inputs]
+        outputs = [self.output(v) for v in node.outputs]
+        sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
+        callback = Callback(
+            node, inputs, outputs, reason, sized, mentioned,
+            reads=places_of(inputs), writes=places_of(outputs),
+        )  # fmt: skip
+        if node.op.name == "check":  # its first input is the verdict on the others
+            inner = Callback(
+                node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
+            )
+            self.emit(Check(inputs[0], inner, reads=callback.reads))
+        elif node.op.name == "assert":
+            self.emit(Check(inputs[0], callback, reads=callback.reads))
+        else:
+            self.emit(callback)
+
+    def list_op(self, unit: Unit) -> None:
+        """An op on lists: native, or as Python objects behind numbers."""
+        node = unit.nodes[0]
+        program = self.program
+        if not program.native_lists:
+            self.call(unit)
+            return
+        self.discover(node)
+        inputs = [program.operand(v) for v in node.inputs]
+        if node.op.name == "list_get" and node.inputs[0] in program.stable_lists:
+            outputs = [self._element(node.outputs[0])]
+        else:
+            outputs = [self.output(v) for v in node.outputs]
+        self.emit(
+            ListStep(
+                node, inputs, outputs, unit in self.order.owned,
+                reads=places_of(inputs), writes=places_of(outputs),
+            )
+        )  # fmt: skip
+
+    def _element(self, value: Value) -> Operand:
+        """An element of a list that stays as it is: no copy."""
+        if value.spec.rank == 0:
+            return Operand(value, None)
+        place = Place("element", len(self.program.temporaries), value.spec.dtype, value.spec.dims)
+        self.program.places[value] = place
+        return Operand(value, place)
+
+
+def _moves_memory(value: Value) -> bool:
+    node = value.node
+    return node is not None and is_alias(node) and node.inputs[0].spec.rank > 0
+
+
+_HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
+    Role.CONSTANT: RegionBuilder.constant,
+    Role.ALIAS: RegionBuilder.alias,
+    Role.SCALAR: RegionBuilder.scalar,
+    Role.ARRAY: RegionBuilder.array,
+    Role.LIBRARY: RegionBuilder.library,
+    Role.READ: RegionBuilder.read,
+    Role.ASSIGN: RegionBuilder.assign,
+    Role.COND: RegionBuilder.cond,
+    Role.WHILE: RegionBuilder.loop,
+    Role.CALL: RegionBuilder.call,
+    Role.LIST: RegionBuilder.list_op,
+}
+
+
+def _attribute_symbols(node: Node) -> set[str]:
+    """The symbols in the attributes of a node and of those inside it."""
+    inner = [n for region in node.regions for n in region.walk()]
+    return set().union(*(attr_symbols(n.attrs) for n in (node, *inner)))
