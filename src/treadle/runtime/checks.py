@@ -69,7 +69,8 @@ ANY = Op("any_bad", lambda x: TensorSpec((), BOOL), lower=Compute(_any, "reduce"
 GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), lower=elementwise_rule(_not))
 CHECK = Op("check", lambda *_, **__: (), effect="io")  # inputs: (good, those of attrs["of"])
 
-Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]  # what to look for, in which input, with which size
+# What to look for, in which input, with which size.
+Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
 def add_checks(region: Region) -> None:

@@ -16,8 +16,14 @@ from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks
-from treadle.runtime.cpu.program import (
-    DONE, NO_ARRAY, NO_MEMORY, NOT_WRITABLE, RAISED, WRONG_SHAPE, Signature,
+from treadle.runtime.cpu.program_entry import (
+    DONE,
+    NO_ARRAY,
+    NO_MEMORY,
+    NOT_WRITABLE,
+    RAISED,
+    WRONG_SHAPE,
+    Signature,
 )  # fmt: skip
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.executable import Executable

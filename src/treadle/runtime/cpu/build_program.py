@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
@@ -18,7 +19,8 @@ from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.program import Emitter, Signature
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.threads import pool
@@ -27,7 +29,6 @@ from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
-from treadle.runtime.schedule.state import handles_touched
 from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop, SegmentedLaunch
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
@@ -52,32 +53,56 @@ def build_program(
     emitter.native_lists = builder.native_lists
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text)
-    has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
-    callbacks = None
-    if emitter.callbacks:
-        callbacks = Callbacks(
-            emitter.callbacks, [s.name for s in signature.symbols],  # type: ignore[arg-type]
-            signature.words - len(signature.symbols),
-            builder.variables, graph, written,
-        )  # fmt: skip
+    callbacks = _callbacks(graph, builder, emitter, written)
+    by_object = layout() is not None and not signature.cells
+    finds_out = bool(builder.late) or bool(signature.cells)
+    python_lists = _uses_lists(work) and not builder.native_lists
     program = Program(
-        signature, emitter.table, 0 if layout() is None or signature.cells else loaded.address("entry"),
-        loaded.address("run"), _Words(graph, builder, callbacks, has_library), callbacks, written, releases,
-        callbacks is not None and ((_uses_lists(work) and not builder.native_lists) or bool(builder.late) or bool(signature.cells)),
-        {
-            "schedule": lambda: schedule_text(block, plan),
-            "kernels": lambda: kernels_text(block),
-            "llvm": lambda: text,
-            "assembly": lambda: jit().assembly(text),
-        },
-        {
+        signature=signature,
+        table=emitter.table,
+        entry=loaded.address("entry") if by_object else 0,
+        run=loaded.address("run"),
+        words=_Words(graph, builder, callbacks, block),
+        callbacks=callbacks,
+        written=written,
+        releases_gil=releases,
+        needs_frame=callbacks is not None and (python_lists or finds_out),
+        texts=_texts(block, plan, text),
+        counters={
             "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
             "workspace_bytes": plan.static_bytes,
             "callbacks": len(emitter.callbacks),
         },
-        [loaded, callbacks],
-    )  # fmt: skip
+        keep=[loaded, callbacks],
+    )
     return NativeExecutable(graph, program)
+
+
+def _callbacks(
+    graph: Graph, builder: Builder, emitter: Emitter, written: Sequence[int]
+) -> Callbacks | None:
+    if not emitter.callbacks:
+        return None
+    signature = emitter.signature
+    names = [s.name for s in signature.symbols]
+    first = signature.words - len(names)
+    return Callbacks(emitter.callbacks, names, first, builder.variables, graph, written)
+
+
+def _texts(block: Block, plan: Plan, text: str) -> dict[str, Callable[[], str]]:
+    """The stages for `inspect`, made when they are asked for."""
+    codes = {
+        code.name: code.emitted.text
+        for step in all_steps(block)
+        if isinstance(step, Launch | SegmentedLaunch)
+        and (code := kernel_code(step.kernel)) is not None
+    }
+    return {
+        "schedule": lambda: schedule_text(block, plan),
+        "kernels": lambda: kernels_text(block),
+        "llvm": lambda: "\n".join([text, *(f"; kernel {n}\n{t}" for n, t in codes.items())]),
+        "assembly": lambda: "\n".join(map(jit().assembly, [text, *codes.values()])),
+    }
 
 
 class Cpu:
@@ -122,7 +147,9 @@ def _written(region: Region, builder: Builder) -> set[int]:
     found: set[int] = set()
     for node in region.walk():
         if node.op.name == "assign_variable":
-            found.update(builder.variables[h] for h, w in handles_touched(node) if w and h in builder.variables)
+            handle = node.inputs[0]
+            if handle in builder.variables:
+                found.add(builder.variables[handle])
     return found
 
 
@@ -159,10 +186,10 @@ class _Words:
     """The words of the state table."""
 
     def __init__(
-        self, graph: Graph, builder: Builder, callbacks: Callbacks | None, has_library: bool
+        self, graph: Graph, builder: Builder, callbacks: Callbacks | None, block: Block
     ) -> None:
         self.graph, self.builder, self.callbacks = graph, builder, callbacks
-        self.has_library = has_library
+        self.has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
 
     def __call__(self, kind: str, key: Any) -> int:
         if kind == "fixed":

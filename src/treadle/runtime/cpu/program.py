@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, dim_symbols
@@ -11,41 +10,24 @@ from treadle.graph.ir import Value
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.program_entry import (
+    DONE,
+    NO_MEMORY,
+    NOT_WRITABLE,
+    WRONG_SHAPE,
+    Signature,
+    add_entry,
+)
+from treadle.runtime.cpu.program_memory import LATE, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
-from treadle.runtime.symbols import SymbolSource, plain_symbol
-
-# What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
-# exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
-DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
-NO_MEMORY, INTERRUPTED, NO_ARRAY = -4, -5, -6
+from treadle.runtime.symbols import plain_symbol
 
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
-
-@dataclass
-class Signature:
-    """How a program is called.
-
-    Attributes:
-        arguments: numbers of the array parameters, in frame order.
-        cells: numbers of the variables that are passed at the call.
-        outputs: numbers of the results that the caller makes room for; the others are delivered.
-        symbols: where the symbolic dims come from.
-    """
-
-    arguments: list[int]
-    cells: list[int]
-    outputs: list[int]
-    symbols: list[SymbolSource] = field(default_factory=list)
-
-    @property
-    def words(self) -> int:
-        """Words of a frame: addresses of arguments, cells and outputs, then the symbols."""
-        return len(self.arguments) + len(self.cells) + len(self.outputs) + len(self.symbols)
 
 
 class Emitter:
@@ -69,7 +51,6 @@ class Emitter:
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}
         self.slots: dict[Value, str] = {}
-        self.slot_words: list[Word] = []
         self.workspace = ""
         self.size: Word = 0
         self.frame_words: dict[tuple[str, int], str] = {}
@@ -112,7 +93,7 @@ class Emitter:
         if any(isinstance(s, Loop) for s in all_steps(self.block)):
             add_poll(self.module)
         if layout is not None:
-            self._entry(layout)
+            add_entry(self.module, self.signature, layout)
         return self.module.text()
 
     def fail_if(self, condition: str, status: int | str) -> None:
@@ -207,7 +188,7 @@ class Emitter:
             self.fn.emit(f"call void @give_workspace(ptr %state, ptr {self.workspace})")
 
     def _define_workspace(self) -> None:
-        self.module.define("workspace", _WORKSPACE)
+        self.module.define("workspace", WORKSPACE)
 
     def _release_gil(self) -> None:
         fn = self.fn
@@ -223,39 +204,6 @@ class Emitter:
         restore = self.fixed_word("PyEval_RestoreThread")
         thread = self.fn.value(f"load ptr, ptr {self.record}")
         self.fn.emit(f"call void {restore}(ptr {thread})")
-
-    def _entry(self, layout: Layout) -> None:
-        """``PyObject *entry(self, objects, count)``: a built-in function of CPython.
-
-        `self` is the state table as an ndarray, `objects` the arguments and outputs as ndarrays.
-        Returns None, an int for a status, or NULL with an exception set.
-        """
-        signature = self.signature
-        if signature.cells:
-            return
-        fn = Function(self.module)
-        count = len(signature.arguments) + len(signature.outputs)
-        frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
-        state = _field(fn, "%self", layout.data)
-        arrays = [fn.load_word("%objects", i, "ptr") for i in range(count)]
-        kind = fn.load_word(state, fixed("ndarray"), "ptr")
-        for array in arrays[: len(signature.arguments)]:
-            other = fn.value(f"icmp ne ptr {_field(fn, array, layout.type)}, {kind}")
-            k = fn.unique()
-            fn.emit(f"br i1 {other}, label %other{k}, label %array{k}, !prof !1")
-            fn.label(f"other{k}")
-            fn.emit(f"ret ptr {_status(fn, state, str(NO_ARRAY))}")
-            fn.label(f"array{k}")
-        for i, array in enumerate(arrays):
-            fn.emit(f"store ptr {_field(fn, array, layout.data)}, ptr {fn.offset(frame, i, 'i64')}")
-        order = {number: i for i, number in enumerate(signature.arguments)}
-        for i, source in enumerate(signature.symbols):
-            dims = _field(fn, arrays[order[source.argument]], layout.dims)
-            size = fn.load_word(dims, source.axis)
-            fn.emit(f"store i64 {size}, ptr {fn.offset(frame, count + i, 'i64')}")
-        status = fn.value(f"call i64 @run(ptr {state}, ptr {frame})")
-        _answer(fn, state, status)
-        fn.define("entry", "ptr @{}(ptr %self, ptr %objects, i64 %count)")
 
     # ---- where things are
     def cell(self, number: int) -> str:
@@ -286,7 +234,7 @@ class Emitter:
     def _allocate(self, place: Place) -> str:
         """Memory for an array whose size has just become known; freed when the call ends, or the
         iteration of the loop around it."""
-        self.module.define("late", _LATE)
+        self.module.define("late", LATE)
         size = self.dim(place.bytes)
         pointer = self.fn.value(f"call ptr @late_alloc(ptr %state, ptr {self.late}, i64 {size})")
         self.pointers[place] = pointer
@@ -314,130 +262,3 @@ class Emitter:
     def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
         stored = self.elements.to_memory(register, dtype)
         self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}")
-
-
-def _field(fn: Function, pointer: str, offset: int) -> str:
-    """A pointer-sized field of an object."""
-    return fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr {pointer}, i64 {offset}')}")
-
-
-def _answer(fn: Function, state: str, status: str) -> None:
-    """Return None for success, else the status as an int; NULL where an exception is set."""
-
-    def word(name: str) -> str:
-        return fn.load_word(state, fixed(name), "ptr")
-
-    good = fn.value(f"icmp eq i64 {status}, {DONE}")
-    fn.emit(f"br i1 {good}, label %good, label %bad")
-    fn.label("good")
-    none = word("None")
-    fn.emit(f"call void {word('Py_IncRef')}(ptr {none})")
-    fn.emit(f"ret ptr {none}")
-    fn.label("bad")
-    raised = fn.value(f"icmp eq i64 {status}, {INTERRUPTED}")
-    fn.emit(f"br i1 {raised}, label %raised, label %told")
-    fn.label("raised")
-    fn.emit("ret ptr null")
-    fn.label("told")
-    fn.emit(f"ret ptr {_status(fn, state, status)}")
-
-
-def _status(fn: Function, state: str, status: str) -> str:
-    """A status as a Python int."""
-    convert = fn.load_word(state, fixed("PyLong_FromLong"), "ptr")
-    return fn.value(f"call ptr {convert}(i64 {status})")
-
-
-_WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{
-entry:
-  %word = atomicrmw xchg ptr %state, i64 0 acquire
-  %none = icmp eq i64 %word, 0
-  br i1 %none, label %new, label %old
-old:
-  %base = inttoptr i64 %word to ptr
-  %has = load i64, ptr %base
-  %fits = icmp uge i64 %has, %size
-  br i1 %fits, label %take, label %drop
-take:
-  %p = getelementptr i8, ptr %base, i64 {ALIGNMENT}
-  ret ptr %p
-drop:
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  call void %free(ptr %base)
-  br label %new
-new:
-  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
-  %alloc = load ptr, ptr %allocp
-  %padded = add i64 %size, {2 * ALIGNMENT - 1}
-  %total = and i64 %padded, {-ALIGNMENT}
-  %fresh = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
-  %failed = icmp eq ptr %fresh, null
-  br i1 %failed, label %out, label %good
-out:
-  ret ptr null
-good:
-  store i64 %size, ptr %fresh
-  %q = getelementptr i8, ptr %fresh, i64 {ALIGNMENT}
-  ret ptr %q
-}}
-
-define internal void @give_workspace(ptr %state, ptr %p) noinline #0 {{
-entry:
-  %base = getelementptr i8, ptr %p, i64 {-ALIGNMENT}
-  %word = ptrtoint ptr %base to i64
-  %before = atomicrmw xchg ptr %state, i64 %word release
-  %none = icmp eq i64 %before, 0
-  br i1 %none, label %done, label %drop
-drop:
-  %other = inttoptr i64 %before to ptr
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  call void %free(ptr %other)
-  br label %done
-done:
-  ret void
-}}
-"""
-
-_LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
-entry:
-  %padded = add i64 %size, {3 * ALIGNMENT - 1}
-  %total = and i64 %padded, {-ALIGNMENT}
-  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
-  %alloc = load ptr, ptr %allocp
-  %p = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
-  %none = icmp eq ptr %p, null
-  br i1 %none, label %out, label %good
-out:
-  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
-  %abort = load ptr, ptr %abortp
-  call void %abort()
-  unreachable
-good:
-  %before = load ptr, ptr %chain
-  store ptr %before, ptr %p
-  store ptr %p, ptr %chain
-  %q = getelementptr i8, ptr %p, i64 {ALIGNMENT}
-  ret ptr %q
-}}
-
-define internal void @late_free(ptr %state, ptr %chain, ptr %until) noinline #0 {{
-entry:
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  %first = load ptr, ptr %chain
-  br label %next
-next:
-  %p = phi ptr [%first, %entry], [%after, %one]
-  %end = icmp eq ptr %p, %until
-  br i1 %end, label %done, label %one
-one:
-  %after = load ptr, ptr %p
-  call void %free(ptr %p)
-  br label %next
-done:
-  store ptr %until, ptr %chain
-  ret void
-}}
-"""

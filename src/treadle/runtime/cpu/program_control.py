@@ -5,7 +5,8 @@ from __future__ import annotations
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
-from treadle.runtime.cpu.program import INTERRUPTED, Emitter
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import copied, element_bytes
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
 from treadle.runtime.schedule.printer import all_steps

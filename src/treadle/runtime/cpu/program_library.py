@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from treadle.core.shapes import Dim
 from treadle.runtime.cpu.library import Routine, routine_for
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.schedule.steps import LibraryCall
@@ -37,7 +36,3 @@ def _numbers(emitter: Emitter, routine: Routine) -> str:
         fn.emit(f"store i64 {emitter.dim(number)}, ptr {fn.offset(numbers, i, 'i64')}")
     return numbers
 
-
-def scratch_bytes(routine: Routine, workers: int) -> Dim:
-    """The workspace that a call needs."""
-    return routine.workspace(workers)

@@ -13,7 +13,8 @@ from treadle.runtime.callbacks import (
     output_words,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Word
-from treadle.runtime.cpu.program import RAISED, Emitter
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.schedule.steps import (

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from treadle.kernel.ir import (
-    Affine, Axis, Buffer, Expr, Index, Iota, Kernel, Load, Reduce, Store, index_axes, postorder,
+    Affine,
+    Axis,
+    Buffer,
+    Expr,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    index_axes,
+    postorder,
 )  # fmt: skip
 from treadle.runtime.fusion.rewrite import Rewrite, is_axis
 

@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from treadle.core.shapes import Dim, SymbolicDim
 from treadle.graph.ir import Value
 from treadle.kernel.ir import (
-    Affine, Axis, Buffer, Expr, Index, Iota, Kernel, Load, Reduce, Store, postorder,
+    Affine,
+    Axis,
+    Buffer,
+    Expr,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    postorder,
 )  # fmt: skip
 from treadle.runtime.fusion.collapse import collapse
 from treadle.runtime.fusion.group import Group
@@ -27,7 +37,10 @@ class BuiltKernel:
 
 
 def build_kernel(
-    group: Group, stores: Sequence[Value], copies: Mapping[Value, int], in_place: Mapping[Value, Value]
+    group: Group,
+    stores: Sequence[Value],
+    copies: Mapping[Value, int],
+    in_place: Mapping[Value, Value],
 ) -> BuiltKernel:
     """The kernel that computes `stores`.
 

@@ -7,8 +7,20 @@ from typing import Any
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import (
-    Affine, Apply, Axis, Buffer, Expr, Extent, Index, Kernel, Iota, Load,
-    Reduce, Store, affine, postorder,
+    Affine,
+    Apply,
+    Axis,
+    Buffer,
+    Expr,
+    Extent,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    affine,
+    postorder,
 )  # fmt: skip
 
 Place = Callable[[Buffer, Any], tuple[Buffer, Any]]

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treadle.runtime.schedule.steps import (
-    Block, Branch, Loop, Operand, Place, Step,
+    Block,
+    Branch,
+    Loop,
+    Operand,
+    Place,
+    Step,
 )  # fmt: skip
 
 

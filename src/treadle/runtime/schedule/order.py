@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.spec import ListSpec
-from treadle.graph.rewrite import attr_symbols
 from treadle.graph.ir import Value
+from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias

@@ -25,8 +25,8 @@ from treadle.runtime.schedule.steps import (
     Loop,
     Operand,
     Place,
-    Step,
     SegmentedLaunch,
+    Step,
 )  # fmt: skip
 
 

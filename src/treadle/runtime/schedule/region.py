@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from treadle.core.shapes import dim_symbols, substitute
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import const
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
@@ -31,7 +32,6 @@ from treadle.runtime.schedule.steps import (
     Step,
     places_of,
 )
-from treadle.graph.rewrite import attr_symbols
 from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
 
 

@@ -1,0 +1,102 @@
+"""How a program is called: its signature, its statuses, and the entry for CPython."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.program_state import fixed
+from treadle.runtime.symbols import SymbolSource
+
+# What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
+# exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
+DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
+NO_MEMORY, INTERRUPTED, NO_ARRAY = -4, -5, -6
+
+
+@dataclass
+class Signature:
+    """How a program is called.
+
+    Attributes:
+        arguments: numbers of the array parameters, in frame order.
+        cells: numbers of the variables that are passed at the call.
+        outputs: numbers of the results that the caller makes room for; the others are delivered.
+        symbols: where the symbolic dims come from.
+    """
+
+    arguments: list[int]
+    cells: list[int]
+    outputs: list[int]
+    symbols: list[SymbolSource] = field(default_factory=list)
+
+    @property
+    def words(self) -> int:
+        """Words of a frame: addresses of arguments, cells and outputs, then the symbols."""
+        return len(self.arguments) + len(self.cells) + len(self.outputs) + len(self.symbols)
+
+
+def add_entry(module: Module, signature: Signature, layout: Layout) -> None:
+    """``PyObject *entry(self, objects, count)``: a built-in function of CPython.
+
+    `self` is the state table as an ndarray, `objects` the arguments and outputs as ndarrays.
+    Returns None, an int for a status, or NULL with an exception set.
+    """
+    if signature.cells:
+        return
+    fn = Function(module)
+    count = len(signature.arguments) + len(signature.outputs)
+    frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
+    state = _field(fn, "%self", layout.data)
+    arrays = [fn.load_word("%objects", i, "ptr") for i in range(count)]
+    kind = fn.load_word(state, fixed("ndarray"), "ptr")
+    for array in arrays[: len(signature.arguments)]:
+        other = fn.value(f"icmp ne ptr {_field(fn, array, layout.type)}, {kind}")
+        k = fn.unique()
+        fn.emit(f"br i1 {other}, label %other{k}, label %array{k}, !prof !1")
+        fn.label(f"other{k}")
+        fn.emit(f"ret ptr {_status(fn, state, str(NO_ARRAY))}")
+        fn.label(f"array{k}")
+    for i, array in enumerate(arrays):
+        fn.emit(f"store ptr {_field(fn, array, layout.data)}, ptr {fn.offset(frame, i, 'i64')}")
+    order = {number: i for i, number in enumerate(signature.arguments)}
+    for i, source in enumerate(signature.symbols):
+        dims = _field(fn, arrays[order[source.argument]], layout.dims)
+        size = fn.load_word(dims, source.axis)
+        fn.emit(f"store i64 {size}, ptr {fn.offset(frame, count + i, 'i64')}")
+    status = fn.value(f"call i64 @run(ptr {state}, ptr {frame})")
+    _answer(fn, state, status)
+    fn.define("entry", "ptr @{}(ptr %self, ptr %objects, i64 %count)")
+
+
+def _field(fn: Function, pointer: str, offset: int) -> str:
+    """A pointer-sized field of an object."""
+    return fn.value(f"load ptr, ptr {fn.value(f'getelementptr i8, ptr {pointer}, i64 {offset}')}")
+
+
+def _answer(fn: Function, state: str, status: str) -> None:
+    """Return None for success, else the status as an int; NULL where an exception is set."""
+
+    def word(name: str) -> str:
+        return fn.load_word(state, fixed(name), "ptr")
+
+    good = fn.value(f"icmp eq i64 {status}, {DONE}")
+    fn.emit(f"br i1 {good}, label %good, label %bad")
+    fn.label("good")
+    none = word("None")
+    fn.emit(f"call void {word('Py_IncRef')}(ptr {none})")
+    fn.emit(f"ret ptr {none}")
+    fn.label("bad")
+    raised = fn.value(f"icmp eq i64 {status}, {INTERRUPTED}")
+    fn.emit(f"br i1 {raised}, label %raised, label %told")
+    fn.label("raised")
+    fn.emit("ret ptr null")
+    fn.label("told")
+    fn.emit(f"ret ptr {_status(fn, state, status)}")
+
+
+def _status(fn: Function, state: str, status: str) -> str:
+    """A status as a Python int."""
+    convert = fn.load_word(state, fixed("PyLong_FromLong"), "ptr")
+    return fn.value(f"call ptr {convert}(i64 {status})")

@@ -1,0 +1,102 @@
+"""Memory that a program takes while it runs, as LLVM text: the workspace and late arrays."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.program_state import fixed
+from treadle.runtime.memory.plan import ALIGNMENT
+
+# One idle workspace is kept in the state table. A call takes it by an atomic exchange, or
+# allocates one when another call has it.
+WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{
+entry:
+  %word = atomicrmw xchg ptr %state, i64 0 acquire
+  %none = icmp eq i64 %word, 0
+  br i1 %none, label %new, label %old
+old:
+  %base = inttoptr i64 %word to ptr
+  %has = load i64, ptr %base
+  %fits = icmp uge i64 %has, %size
+  br i1 %fits, label %take, label %drop
+take:
+  %p = getelementptr i8, ptr %base, i64 {ALIGNMENT}
+  ret ptr %p
+drop:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %base)
+  br label %new
+new:
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %padded = add i64 %size, {2 * ALIGNMENT - 1}
+  %total = and i64 %padded, {-ALIGNMENT}
+  %fresh = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
+  %failed = icmp eq ptr %fresh, null
+  br i1 %failed, label %out, label %good
+out:
+  ret ptr null
+good:
+  store i64 %size, ptr %fresh
+  %q = getelementptr i8, ptr %fresh, i64 {ALIGNMENT}
+  ret ptr %q
+}}
+
+define internal void @give_workspace(ptr %state, ptr %p) noinline #0 {{
+entry:
+  %base = getelementptr i8, ptr %p, i64 {-ALIGNMENT}
+  %word = ptrtoint ptr %base to i64
+  %before = atomicrmw xchg ptr %state, i64 %word release
+  %none = icmp eq i64 %before, 0
+  br i1 %none, label %done, label %drop
+drop:
+  %other = inttoptr i64 %before to ptr
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %other)
+  br label %done
+done:
+  ret void
+}}
+"""
+
+LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
+entry:
+  %padded = add i64 %size, {3 * ALIGNMENT - 1}
+  %total = and i64 %padded, {-ALIGNMENT}
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %p = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %out, label %good
+out:
+  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
+  %abort = load ptr, ptr %abortp
+  call void %abort()
+  unreachable
+good:
+  %before = load ptr, ptr %chain
+  store ptr %before, ptr %p
+  store ptr %p, ptr %chain
+  %q = getelementptr i8, ptr %p, i64 {ALIGNMENT}
+  ret ptr %q
+}}
+
+define internal void @late_free(ptr %state, ptr %chain, ptr %until) noinline #0 {{
+entry:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  %first = load ptr, ptr %chain
+  br label %next
+next:
+  %p = phi ptr [%first, %entry], [%after, %one]
+  %end = icmp eq ptr %p, %until
+  br i1 %end, label %done, label %one
+one:
+  %after = load ptr, ptr %p
+  call void %free(ptr %p)
+  br label %next
+done:
+  store ptr %until, ptr %chain
+  ret void
+}}
+"""
