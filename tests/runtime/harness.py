@@ -41,7 +41,11 @@ def native(graph: Graph, options: Options | None = None) -> Executable:
 
 
 def both(
-    graph: Graph, *arrays: Any, rtol: float = 1e-5, atol: float = 1e-6, options: Options | None = None
+    graph: Graph,
+    *arrays: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-6,
+    options: Options | None = None,
 ) -> Executable:
     """Run the program and the interpreter from the same state; results and variables agree."""
     values = [*(np.asarray(a) for a in arrays), *captures(graph)]

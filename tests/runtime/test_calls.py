@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 import pytest
-from tests.runtime.harness import inputs, native, trace, trace_like
 
 import treadle as td
+from tests.runtime.harness import inputs, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.context import recording
 from treadle.core.shapes import SymbolicDim
@@ -134,7 +134,9 @@ def test_ctrl_c_ends_a_native_loop():
 
 def test_memory_does_not_grow():
     resource = pytest.importorskip("resource")
-    executable = native(trace_like(lambda x: td.transpose(td.transpose(x) * 2.0 + 1.0), *inputs((700, 600))))
+    executable = native(
+        trace_like(lambda x: td.transpose(td.transpose(x) * 2.0 + 1.0), *inputs((700, 600)))
+    )
     x = inputs((700, 600))[0]
     for _ in range(5):
         executable.run([x])
@@ -196,7 +198,9 @@ def test_a_symbol_in_two_arguments_is_checked():
     with recording(builder):
         graph = builder.finish([td.concat([x, x], 0) + y])
     executable = native(graph)
-    np.testing.assert_array_equal(executable.run([np.ones(2, np.float32), np.ones(4, np.float32)])[0], [2] * 4)
+    np.testing.assert_array_equal(
+        executable.run([np.ones(2, np.float32), np.ones(4, np.float32)])[0], [2] * 4
+    )
     with pytest.raises(errors.InvalidArgumentError):
         executable.run([np.ones(2, np.float32), np.ones(5, np.float32)])
 

@@ -3,9 +3,9 @@
 import ml_dtypes
 import numpy as np
 import pytest
-from tests.runtime.harness import both, captures, inputs, native, trace_like
 
 import treadle as td
+from tests.runtime.harness import both, captures, inputs, native, trace_like
 from treadle.ops.control_flow import while_loop
 
 FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
@@ -66,7 +66,12 @@ def test_reductions(dtype, shape):
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_booleans(shape):
     x = np.asarray(np.random.default_rng(0).integers(0, 2, shape)).astype(bool)
-    both(trace_like(lambda x: (~x, x & ~x, td.reduce_any(x), td.reduce_all(x), td.cast(x, td.int8)), x), x)
+    both(
+        trace_like(
+            lambda x: (~x, x & ~x, td.reduce_any(x), td.reduce_all(x), td.cast(x, td.int8)), x
+        ),
+        x,
+    )
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=lambda d: np.dtype(d).name)
@@ -74,7 +79,9 @@ def test_rank_0_values_of_every_float_stay_rounded(dtype):
     x = values(dtype, ())
 
     def f(x):
-        return while_loop(lambda i, x: i < 9, lambda i, x: (i + 1, x * 0.75 + 0.3), (td.constant(0), x))[1]
+        return while_loop(
+            lambda i, x: i < 9, lambda i, x: (i + 1, x * 0.75 + 0.3), (td.constant(0), x)
+        )[1]
 
     t = tolerance(dtype)
     both(trace_like(f, x), x, rtol=t, atol=t)
@@ -89,7 +96,12 @@ def test_complex_values_take_the_numpy_way():
 def big_step(x, w):
     h = td.nn.softmax(td.matmul(x, w)) + td.reduce_mean(x, 0, keepdims=True)[:, :1]
     centered = h - td.reduce_mean(h, 0)
-    return td.reduce_sum(centered * centered), td.tanh(centered), td.reduce_sum(h, 0), td.transpose(h) * 2.0
+    return (
+        td.reduce_sum(centered * centered),
+        td.tanh(centered),
+        td.reduce_sum(h, 0),
+        td.transpose(h) * 2.0,
+    )
 
 
 def test_results_do_not_depend_on_the_number_of_threads():

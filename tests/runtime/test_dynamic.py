@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.runtime.harness import both, inputs, native, trace, trace_like
 
 import treadle as td
+from tests.runtime.harness import both, inputs, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.ops import lists
@@ -37,7 +37,12 @@ def pushed_and_read(x):
 def old_list_still_read(x):
     items = filled(x, 3)
     longer = lists.list_push(items, x * 2.0)
-    return lists.list_length(items), lists.list_length(longer), lists.list_get(items, 2), lists.list_get(longer, 3)
+    return (
+        lists.list_length(items),
+        lists.list_length(longer),
+        lists.list_get(items, 2),
+        lists.list_get(longer, 3),
+    )
 
 
 def two_from_one(x):
@@ -62,7 +67,9 @@ def given_to_two_loops(x):
 
 def pushed_in_a_branch(x):
     def body(i, items):
-        grown = cond(i % 2 == 0, lambda: lists.list_push(items, x * td.cast(i, td.float32)), lambda: items)
+        grown = cond(
+            i % 2 == 0, lambda: lists.list_push(items, x * td.cast(i, td.float32)), lambda: items
+        )
         return i + 1, grown
 
     items = while_loop(
@@ -84,7 +91,11 @@ def scalars_and_sizes(x):
     items = lists.list_set(items, 6, td.reduce_max(x), grow=True)
     shorter = lists.list_truncate(items, 3)
     longer = lists.list_extend(shorter, 5)
-    return [lists.list_get(items, i) for i in (0, 2, 5, 6)], lists.list_length(longer), lists.list_get(longer, 4)
+    return (
+        [lists.list_get(items, i) for i in (0, 2, 5, 6)],
+        lists.list_length(longer),
+        lists.list_get(longer, 4),
+    )
 
 
 def stacked(x):
@@ -119,7 +130,11 @@ def test_lists(fn):
 
 
 def test_a_list_index_out_of_range_names_index_and_length():
-    executable = native(trace(lambda x, i: lists.list_get(filled(x, 4), i), TensorSpec((2,)), TensorSpec((), "int32")))
+    executable = native(
+        trace(
+            lambda x, i: lists.list_get(filled(x, 4), i), TensorSpec((2,)), TensorSpec((), "int32")
+        )
+    )
     x = inputs((2,))[0]
     np.testing.assert_allclose(executable.run([x, np.asarray(np.int32(3))])[0], x + 3)
     for wrong in (4, -1):
@@ -142,7 +157,9 @@ def loop_gradient(x, w):
     with td.GradientTape() as tape:
         tape.watch([x, w])
         y = while_loop(
-            lambda i, h: i < 5, lambda i, h: (i + 1, td.tanh(td.matmul(h, w) + x)), (td.constant(0), x)
+            lambda i, h: i < 5,
+            lambda i, h: (i + 1, td.tanh(td.matmul(h, w) + x)),
+            (td.constant(0), x),
         )[1]
         loss = td.reduce_sum(y * y)
     return tape.gradient(loss, [x, w])
@@ -180,7 +197,9 @@ def masked_in_a_loop(x):
 
 
 def masked_in_a_branch(x):
-    return cond(x[0] > 0.0, lambda: td.reduce_sum(td.boolean_mask(x, x > 0.0)), lambda: td.reduce_sum(x))
+    return cond(
+        x[0] > 0.0, lambda: td.reduce_sum(td.boolean_mask(x, x > 0.0)), lambda: td.reduce_sum(x)
+    )
 
 
 def branches_of_two_sizes(x):
@@ -190,7 +209,9 @@ def branches_of_two_sizes(x):
 
 def growing(x):
     y = while_loop(
-        lambda y: td.size(y) < 20, lambda y: (td.concat([y, y * 0.5], 0),), (x,),
+        lambda y: td.size(y) < 20,
+        lambda y: (td.concat([y, y * 0.5], 0),),
+        (x,),
         shape_invariants=[td.TensorShape([None])],
     )[0]
     return td.reduce_sum(y), y
@@ -198,7 +219,15 @@ def growing(x):
 
 @pytest.mark.parametrize(
     "fn",
-    [masked, masked_sum, masked_twice, masked_in_a_loop, masked_in_a_branch, branches_of_two_sizes, growing],
+    [
+        masked,
+        masked_sum,
+        masked_twice,
+        masked_in_a_loop,
+        masked_in_a_branch,
+        branches_of_two_sizes,
+        growing,
+    ],
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_sizes_found_out_while_running(fn, seed):
@@ -210,7 +239,9 @@ def test_sizes_found_out_while_running(fn, seed):
 
 
 def test_sizes_that_turn_out_different():
-    graph = trace(lambda x: td.boolean_mask(x, x > 0.0) + td.boolean_mask(x, x < 0.0), TensorSpec((4,)))
+    graph = trace(
+        lambda x: td.boolean_mask(x, x > 0.0) + td.boolean_mask(x, x < 0.0), TensorSpec((4,))
+    )
     executable = native(graph)
     np.testing.assert_allclose(executable.run([np.array([1, -2, 3, -4], np.float32)])[0], [-1, -1])
     with pytest.raises(errors.InvalidArgumentError, match="1 and 3|3 and 1"):

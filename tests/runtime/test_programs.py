@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.runtime.harness import both, inputs, native, trace, trace_like
 
 import treadle as td
+from tests.runtime.harness import both, inputs, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.ops.control_flow import cond, while_loop
@@ -29,7 +29,10 @@ STRAIGHT = {
     "softmax": (softmax, [(6, 19)]),
     "softmax op": (lambda x: td.nn.softmax(td.tanh(x)), [(6, 19)]),
     "layer norm": (layer_norm, [(6, 40), (40,)]),
-    "loss and gradient": (lambda p, y: (td.reduce_mean(td.square(p - y)), (p - y) * 2.0), [(90, 70)] * 2),
+    "loss and gradient": (
+        lambda p, y: (td.reduce_mean(td.square(p - y)), (p - y) * 2.0),
+        [(90, 70)] * 2,
+    ),
     "column sums": (lambda x: (td.reduce_sum(x, 0), td.reduce_sum(x, 0) / 3.0), [(31, 17)]),
     "column mean removed": (lambda x: x - td.reduce_mean(x, 0), [(31, 17)]),
     "square matrix": (lambda x: x / td.reduce_sum(x * x, 0), [(9, 9)]),
@@ -112,7 +115,8 @@ LOOPS = {
     ),
     "invariant": (
         lambda a, b: while_loop(
-            lambda i, a, b: td.reduce_sum(a) < 10.0, lambda i, a, b: (i + 1, a + b * b + 1.0, b),
+            lambda i, a, b: td.reduce_sum(a) < 10.0,
+            lambda i, a, b: (i + 1, a + b * b + 1.0, b),
             (td.constant(0), a, b),
         ),
         inputs((4,), (4,)),
@@ -122,7 +126,9 @@ LOOPS = {
             lambda i, x: i < 4,
             lambda i, x: (
                 i + 1,
-                while_loop(lambda j, x: j < i, lambda j, x: (j + 1, x * 1.5 + 1.0), (td.constant(0), x))[1],
+                while_loop(
+                    lambda j, x: j < i, lambda j, x: (j + 1, x * 1.5 + 1.0), (td.constant(0), x)
+                )[1],
             ),
             (td.constant(0), x),
         ),
@@ -164,7 +170,9 @@ def test_cond(sign):
 
 def test_a_branch_that_needs_python():
     x = inputs((4, 5))[0]
-    y = both(trace_like(lambda x: cond(x[0, 0] > 0, lambda: td.linalg.trace(x), lambda: x[0, 1]), x), x)
+    y = both(
+        trace_like(lambda x: cond(x[0, 0] > 0, lambda: td.linalg.trace(x), lambda: x[0, 1]), x), x
+    )
     assert y.mode == "native"
 
 
@@ -266,7 +274,10 @@ def test_an_argument_is_not_overwritten():
     x = inputs((6,))[0]
     before = x.copy()
     graph = trace_like(
-        lambda x: while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (td.constant(0), x))[1], x
+        lambda x: while_loop(
+            lambda i, x: i < 3, lambda i, x: (i + 1, x * 2.0), (td.constant(0), x)
+        )[1],
+        x,
     )
     native(graph).run([x])
     np.testing.assert_array_equal(x, before)
@@ -289,7 +300,9 @@ def test_index_out_of_range():
     graph = trace(lambda x, i: td.gather(x, i), TensorSpec((5, 2)), TensorSpec((3,), "int32"))
     executable = native(graph)
     x = inputs((5, 2))[0]
-    np.testing.assert_array_equal(executable.run([x, np.array([4, 0, 2], np.int32)])[0], x[[4, 0, 2]])
+    np.testing.assert_array_equal(
+        executable.run([x, np.array([4, 0, 2], np.int32)])[0], x[[4, 0, 2]]
+    )
     with pytest.raises(errors.InvalidArgumentError, match="5"):
         executable.run([x, np.array([4, 5, 2], np.int32)])
 
@@ -326,7 +339,9 @@ def test_a_dim_of_one_where_the_graph_took_sizes_for_equal():
 
 
 def test_what_cannot_be_compiled_is_interpreted_and_says_why():
-    graph = trace(lambda x, m: td.boolean_mask(x, m) * 2.0, TensorSpec((4,)), TensorSpec((4,), "bool"))
+    graph = trace(
+        lambda x, m: td.boolean_mask(x, m) * 2.0, TensorSpec((4,)), TensorSpec((4,), "bool")
+    )
     executable = compile(graph)
     x, m = np.arange(4, dtype=np.float32), np.array([True, False, True, True])
     np.testing.assert_array_equal(executable.run([x, m])[0], [0, 4, 6])

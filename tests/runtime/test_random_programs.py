@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from tests.runtime.harness import both, captures, native, trace
 
 import treadle as td
+from tests.runtime.harness import both, captures, native, trace
 from treadle.core.spec import TensorSpec
 from treadle.ops.control_flow import cond, while_loop
 
@@ -86,7 +86,9 @@ class Maker:
             inner = Maker(seed, self.symbolic)
             result = like
             for _ in range(2):
-                step = inner.pick(UNARY)(inner.pick([v for v in values if v.ndim <= like.ndim] or [like]))
+                step = inner.pick(UNARY)(
+                    inner.pick([v for v in values if v.ndim <= like.ndim] or [like])
+                )
                 result = result * 0.5 + (step if step.dims == like.dims else td.reduce_mean(step))
             return result
 
