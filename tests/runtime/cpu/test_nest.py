@@ -230,6 +230,45 @@ def test_transpose(shape, dtype):
     check(kernel, {x: numbers(shape, dtype)}, targets=JITS)
 
 
+@pytest.mark.parametrize("shape", [(16, 16), (40, 70), (70, 40), (17, 200), (200, 15)], ids=str)
+@pytest.mark.parametrize("dtype", [F32, F64, BOOL, dtypes.bfloat16], ids=lambda d: d.name)
+def test_tiles_with_work(shape, dtype):
+    """Two transposed operands, one that is not, and one of each direction's vectors."""
+    i, j = Axis("i", B), Axis("j", shape[1])
+    x, y = (Buffer(n, dtype, (shape[1], B)) for n in "xy")
+    z, row, column = (
+        Buffer("z", dtype, (B, shape[1])), Buffer("row", dtype, (shape[1],)),
+        Buffer("column", dtype, (B,)),
+    )  # fmt: skip
+    out = Buffer("out", dtype, (B, shape[1]))
+    combine = "max" if dtype is BOOL else "sub"
+    value = apply(combine, load(x, j, i), apply("min", load(y, j, i), load(z, i, j)))
+    value = apply(combine, apply(combine, value, load(row, j)), load(column, i))
+    kernel = Kernel((i, j), (x, y, z, row, column, out), (store(out, i, j, value=value),))
+    sizes = {x: shape[::-1], y: shape[::-1], z: shape, row: shape[1], column: shape[0]}
+    arrays = {b: numbers(s, dtype, n) for n, (b, s) in enumerate(sizes.items())}
+    check(kernel, arrays, {"B": shape[0]}, rtol=1e-2 if dtype.size == 2 else 2e-5, targets=JITS)
+
+
+@pytest.mark.parametrize("shape", [(2, 5, 9, 24), (3, 17, 4, 33)], ids=str)
+def test_channels_first_and_back(shape):
+    n, h, w, c = (Axis(name, extent) for name, extent in zip("nhwc", shape))
+    last = Buffer("last", F32, shape)
+    first = Buffer("first", F32, (shape[0], shape[3], shape[1], shape[2]))
+    there = store(first, n, c, h, w, value=load(last, n, h, w, c))
+    back = store(last, n, h, w, c, value=load(first, n, c, h, w))
+    check(Kernel((n, c, h, w), (last, first), (there,)), {last: numbers(shape)})
+    check(Kernel((n, h, w, c), (first, last), (back,)), {first: numbers(first.shape)})
+
+
+def test_an_update_in_place_is_not_tiled_ahead_of_its_stores():
+    i, j = Axis("i", 40), Axis("j", 40)
+    x, g = Buffer("x", F32, (40, 40)), Buffer("g", F32, (40, 40))
+    value = apply("sub", load(x, i, j), load(g, j, i))
+    kernel = Kernel((i, j), (x, g), (store(x, i, j, value=value),))
+    check(kernel, {x: numbers((40, 40)), g: numbers((40, 40), seed=1)})
+
+
 @pytest.mark.parametrize("step", [1, 2, 3, -1])
 def test_slices_with_steps(step):
     n = 41

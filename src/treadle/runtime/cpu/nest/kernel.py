@@ -11,8 +11,8 @@ from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
-from treadle.runtime.cpu.nest.passes import Passes
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate
+from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
@@ -46,7 +46,7 @@ class EmittedKernel:
     segmented: bool
 
 
-class KernelEmitter(Passes):
+class KernelEmitter(Tiles):
     """Writes the functions of one kernel."""
 
     def __init__(self, kernel: Kernel, target: Target, symbol: str) -> None:
@@ -131,6 +131,9 @@ class KernelEmitter(Passes):
         if axis is self.shape.vector:
             self._splat_ahead(level, [s.value for s in stores])
             self._vector_loop(level, axis, start, stop, [], self._storing(stores))
+            return
+        if axis is self.shape.tile:
+            self._tile_loops(level, axis, stores)
             return
 
         def row(i: Word, state: list[str]) -> list[str]:

@@ -61,12 +61,14 @@ class Memory:
     # ---- vectors
     def load(self, address: Address, dtype: DType, mask: str | None) -> str:
         """A vector; lanes outside the mask are not read and hold zero."""
+        return self.vector.from_memory(self.load_stored(address, dtype, mask), dtype)
+
+    def load_stored(self, address: Address, dtype: DType, mask: str | None) -> str:
+        """A vector as it lies in memory."""
         stored = stored_type(dtype)
         if address.places is None and address.stride == 1:
-            raw = self._load_contiguous(address, stored, dtype, mask)
-        else:
-            raw = self._gather(self._pointers(address, stored), stored, dtype, mask)
-        return self.vector.from_memory(raw, dtype)
+            return self._load_contiguous(address, stored, dtype, mask)
+        return self._gather(self._pointers(address, stored), stored, dtype, mask)
 
     def store(self, register: str, address: Address, dtype: DType, mask: str | None) -> None:
         """A vector; lanes outside the mask are not written."""

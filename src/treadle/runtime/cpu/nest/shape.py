@@ -25,6 +25,7 @@ from treadle.runtime.cpu.target import Target
 
 UNKNOWN = 64  # what a symbolic extent counts as in estimates
 WORK = 8192  # elements of simple work that are worth a thread of their own
+TILE_LEAST = 16  # extents from which tiles pay
 CHUNK = 16384  # elements a partial result of a total reduction covers
 
 
@@ -44,6 +45,8 @@ class Shape:
         grain: the fewest units of `parallel` that are worth a thread.
         rows: axes that are stored along and reduced over; their loops are inside all others,
             because the reductions come before them.
+        tile: the axis along which some loads are contiguous while `vector` strides over memory;
+            its loop is just outside the vector loop, and both go in square tiles.
     """
 
     vector: Axis | None
@@ -52,12 +55,13 @@ class Shape:
     total: tuple[Reduce, ...]
     grain: int
     rows: frozenset[Axis] = frozenset()
+    tile: Axis | None = None
 
     def order(self, axes: Iterable[Axis], kernel: Kernel) -> list[Axis]:
         """Axes from the outermost loop to the innermost."""
         known = set(axes)
         outer = [a for a in kernel.axes if a in known and a is not self.vector]
-        outer.sort(key=lambda a: a in self.rows)
+        outer.sort(key=lambda a: (a in self.rows, a is self.tile))
         return [*outer, self.vector] if self.vector in known else outer
 
 
@@ -73,7 +77,39 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
         parallel = next((a for a in _outer_first(kernel, total[0], vector)), None)
         chunk = CHUNK
         return Shape(vector, lanes, parallel, total, max(1, 2 * WORK // chunk))
-    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel), rows)
+    tile = _tile_axis(kernel, exprs, vector)
+    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel), rows, tile)
+
+
+def _tile_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
+    """The axis to tile with the vector axis, where that saves fetching cache lines again."""
+    if vector is None or kernel.segmented or any(isinstance(e, Reduce) for e in exprs):
+        return None
+    loads = [e for e in exprs if isinstance(e, Load)]
+    written = {s.buffer for s in kernel.stores}
+    loads = [e for e in loads if e.buffer not in written]  # a tile reads ahead of the stores
+    if any(s.axes != frozenset(kernel.axes) for s in kernel.stores):
+        return None
+    sizes = {a: extent_estimate(a.extent) for a in kernel.axes}
+    best: tuple[int, Axis | None] = (0, None)
+    for axis in kernel.axes:
+        if axis is not vector and min(sizes[axis], sizes[vector]) >= TILE_LEAST:
+            best = max(
+                best, (len(transposing_loads(loads, axis, vector)), axis), key=lambda t: t[0]
+            )
+    return best[1]
+
+
+def transposing_loads(loads: Iterable[Load], across: Axis, along: Axis) -> list[Load]:
+    """Loads that are contiguous along `across` and stride over memory along `along`."""
+    return [
+        e
+        for e in loads
+        if e.valid is None
+        and not any(isinstance(i, Expr) for i in e.index)
+        and flat_stride(e.buffer, e.index, across) == 1
+        and flat_stride(e.buffer, e.index, along) not in (0, 1)
+    ]
 
 
 def _lanes(kernel: Kernel, exprs: list[Expr], target: Target) -> int:
@@ -117,10 +153,14 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
     """
     outer = _stored(kernel) - rows if rows else frozenset()
     best, best_score = None, 0.0
+    loads = [e for e in exprs if isinstance(e, Load)]
+    # Without reductions, loads across the stores' direction go through tiles.
+    tiled = not any(isinstance(e, Reduce) for e in exprs)
+    store_weight = 3 + (2 * len(loads) if tiled else 0)
     places: list[tuple[Buffer, tuple[Index, ...], int]] = [
-        (s.buffer, s.index, 3) for s in kernel.stores
+        (s.buffer, s.index, store_weight) for s in kernel.stores
     ]
-    places += [(e.buffer, e.index, 2) for e in exprs if isinstance(e, Load)]
+    places += [(e.buffer, e.index, 2) for e in loads]
     traffic = [_elements(index) for _, index, _ in places]
     most = max([1, *traffic])  # an empty array moves nothing
     for position, axis in enumerate(kernel.axes):
