@@ -169,7 +169,7 @@ _define("sigmoid", 1, "f", _sigmoid, costly=True)
 _define("softplus", 1, "f", _softplus, costly=True)
 _define("erf", 1, "f", _vectorized(math.erf), costly=True)
 _define("erfc", 1, "f", _vectorized(math.erfc), costly=True)
-for _name, _ufunc in {
+for _name, _reference in {
     "exp": np.exp, "exp2": np.exp2, "expm1": np.expm1,
     "log": np.log, "log1p": np.log1p, "log2": np.log2,
     "sin": np.sin, "cos": np.cos, "tan": np.tan,
@@ -177,7 +177,7 @@ for _name, _ufunc in {
     "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan,
     "asinh": np.arcsinh, "acosh": np.arccosh, "atanh": np.arctanh,
 }.items():  # fmt: skip
-    _define(_name, 1, "f", _ufunc, costly=True)
+    _define(_name, 1, "f", _reference, costly=True)
 
 # The result dtype of a cast is the node's own.
 _define("cast", 1, "fiub", lambda x: x)

@@ -8,8 +8,21 @@ from collections.abc import Callable
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import (
-    Affine, Apply, Axis, Buffer, Const, Expr, Extent, Index, Iota, Kernel, Load, Node, Reduce,
-    Store, postorder,
+    Affine,
+    Apply,
+    Axis,
+    Buffer,
+    Const,
+    Expr,
+    Extent,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Node,
+    Reduce,
+    Store,
+    postorder,
 )  # fmt: skip
 
 _INFIX = {

@@ -11,7 +11,18 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, substitute
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
-    Apply, Buffer, Const, Expr, Extent, Index, Iota, Kernel, Load, Reduce, Store, postorder,
+    Apply,
+    Buffer,
+    Const,
+    Expr,
+    Extent,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    postorder,
 )  # fmt: skip
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -119,7 +130,7 @@ class _Evaluator:
 
     def reduce(self, reduce: Reduce) -> Array:
         value = self.values[reduce.value]
-        shape = list(value.shape)
+        shape: list[int] = list(value.shape)
         for axis in reduce.over:
             shape[self.position[axis]] = self.extents[self.position[axis]]
         value = np.broadcast_to(value, shape)
@@ -148,12 +159,12 @@ class _Evaluator:
         if not store.index:
             results[buffer][()] = value.reshape(())
             return
-        shape = [
+        extents = [
             n if axis in store.axes else 1
             for axis, n in zip(self.kernel.axes, self.extents, strict=True)
         ]
         indices = tuple(self.index(i) for i in store.index)
-        results[buffer][indices] = np.broadcast_to(value, shape)
+        results[buffer][indices] = np.broadcast_to(value, extents)
 
 
 def cast_array(value: Array, dtype: DType) -> Array:

@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from treadle.core.dtypes import DType
 from treadle.kernel.ir import (
-    REDUCTIONS, Affine, Apply, Axis, Buffer, Expr, Iota, Kernel, Load, Reduce, Store, postorder,
+    REDUCTIONS,
+    Affine,
+    Apply,
+    Axis,
+    Buffer,
+    Expr,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    postorder,
 )  # fmt: skip
 
 
