@@ -104,6 +104,16 @@ def stacked(x):
     return whole * 2.0, td.reduce_sum(whole, 0), lists.list_get(lists.list_unstack(whole), 1)
 
 
+def shape_told_by_what_is_stored(x):
+    array = td.TensorArray(td.float32, size=0, dynamic_size=True)
+    array = while_loop(
+        lambda i, a: i < 4,
+        lambda i, a: (i + 1, a.write(i, x * td.cast(i, td.float32))),
+        (td.constant(0), array),
+    )[1]
+    return td.reduce_sum(array.stack(), 0), array.read(3)
+
+
 def flat(fn):
     def run(x):
         result = fn(x)
@@ -117,7 +127,7 @@ def flat(fn):
 
 LISTS = [
     pushed_and_read, old_list_still_read, two_from_one, given_to_two_loops, pushed_in_a_branch,
-    branch_gives_back_its_list, scalars_and_sizes, stacked,
+    branch_gives_back_its_list, scalars_and_sizes, stacked, shape_told_by_what_is_stored,
 ]  # fmt: skip
 
 
@@ -246,3 +256,21 @@ def test_sizes_that_turn_out_different():
     np.testing.assert_allclose(executable.run([np.array([1, -2, 3, -4], np.float32)])[0], [-1, -1])
     with pytest.raises(errors.InvalidArgumentError, match="1 and 3|3 and 1"):
         executable.run([np.array([1, -2, -3, -4], np.float32)])
+
+
+def test_the_size_of_an_array_that_nothing_reads():
+    @td.function
+    def count(n):
+        return td.shape(td.range(n))[0]
+
+    @td.function
+    def fibonacci(n):
+        a, b = 0, 1
+        for _ in td.range(n):
+            a, b = b, a + b
+        return a
+
+    for function, expected in ((count, 10), (fibonacci, 55)):
+        concrete = function.get_concrete_function(td.TensorSpec([], td.int32))
+        assert int(concrete(td.constant(10))) == expected
+        assert concrete.executable.mode == "native", concrete.executable.reason

@@ -50,7 +50,7 @@ def build_program(
     emitter = Emitter(
         host(), workers(), block, plan, signature, list(broadcast_guards(work)), written, releases
     )
-    emitter.native_lists = builder.native_lists
+    emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text)
     callbacks = _callbacks(graph, builder, emitter, written)

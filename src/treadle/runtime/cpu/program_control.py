@@ -95,7 +95,7 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
     if carried.place is None:
         register = emitter.registers[carried.start.value]
         if carried.copied:
-            register = copied(emitter, register, element_bytes(carried.start))
+            register = copied(emitter, register, element_bytes(emitter, carried.start))
         return [register]
     if carried.other is None:
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)

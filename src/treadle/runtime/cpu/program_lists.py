@@ -7,6 +7,7 @@ which the schedule has found out; otherwise it works on a copy.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from treadle.core.shapes import product
@@ -26,18 +27,16 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     _OPS[step.node.op.name](emitter, step)
 
 
-def element_bytes(operand: Operand) -> int:
+def element_bytes(emitter: Emitter, operand: Operand) -> int:
     """The size of an element of a list operand."""
-    spec = operand.value.spec
-    count = product(spec.dims)
-    assert isinstance(count, int)
-    return int(count * spec.dtype.size)
+    count = math.prod(emitter.element_dims[operand.value])
+    return int(count * operand.value.spec.dtype.size)
 
 
 def _items(emitter: Emitter, step: ListStep) -> str:
     """The list that the op may change."""
     items = emitter.registers[step.inputs[0].value]
-    return items if step.owned else copied(emitter, items, element_bytes(step.inputs[0]))
+    return items if step.owned else copied(emitter, items, element_bytes(emitter, step.inputs[0]))
 
 
 def copied(emitter: Emitter, items: str, size: int) -> str:
@@ -103,7 +102,7 @@ def _check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> N
 
 def _new(emitter: Emitter, step: ListStep) -> None:
     out = step.outputs[0]
-    size = element_bytes(out)
+    size = element_bytes(emitter, out)
     expected = step.node.attrs.get("capacity")
     known = isinstance(expected, int) and 0 < expected <= MOST_EXPECTED
     items = emitter.fn.value(
@@ -117,7 +116,7 @@ def _new(emitter: Emitter, step: ListStep) -> None:
 
 
 def _push(emitter: Emitter, step: ListStep) -> None:
-    fn, size = emitter.fn, element_bytes(step.inputs[0])
+    fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
     items = _items(emitter, step)
     length = _length(emitter, items)
     emitter.fn.emit(
@@ -134,9 +133,11 @@ def _get(emitter: Emitter, step: ListStep) -> None:
     items = emitter.registers[step.inputs[0].value]
     index = _integer(emitter, step.inputs[1])
     _check_index(emitter, step, index, _length(emitter, items))
-    size = element_bytes(step.inputs[0])
+    size = element_bytes(emitter, step.inputs[0])
     source = _address(emitter, items, index, size)
     out = step.outputs[0]
+    shape = emitter.element_dims[step.inputs[0].value]
+    emitter.define_symbols(out.value.spec.dims, [str(d) for d in shape])
     if out.place is None:
         emitter.registers[out.value] = emitter.load_scalar(source, out.value.spec.dtype)
     elif out.place.kind == "element":
@@ -146,7 +147,7 @@ def _get(emitter: Emitter, step: ListStep) -> None:
 
 
 def _set(emitter: Emitter, step: ListStep) -> None:
-    fn, size = emitter.fn, element_bytes(step.inputs[0])
+    fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
     items = _items(emitter, step)
     index = _integer(emitter, step.inputs[1])
     if step.node.attrs.get("grow"):
@@ -177,7 +178,8 @@ def _truncate(emitter: Emitter, step: ListStep) -> None:
 
 def _extend(emitter: Emitter, step: ListStep) -> None:
     items = _items(emitter, step)
-    _reserve(emitter, items, _integer(emitter, step.inputs[1]), element_bytes(step.inputs[0]))
+    size = element_bytes(emitter, step.inputs[0])
+    _reserve(emitter, items, _integer(emitter, step.inputs[1]), size)
     emitter.registers[step.outputs[0].value] = items
 
 
@@ -186,7 +188,7 @@ def _unstack(emitter: Emitter, step: ListStep) -> None:
 
     source, out = step.inputs[0], step.outputs[0]
     assert source.place is not None
-    size = element_bytes(out)
+    size = element_bytes(emitter, out)
     count = emitter.dim(source.value.spec.dims[0])
     items = emitter.fn.value(
         f"call ptr @list_new(ptr %state, ptr {emitter.chain}, i64 {count}, i64 {size})"
@@ -206,8 +208,9 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     out = step.outputs[0]
     assert out.place is not None
     length = _length(emitter, items)
-    emitter.define_symbols(out.value.spec.dims[:1], [length])
-    size = emitter.fn.mul(length, element_bytes(step.inputs[0]))
+    shape = emitter.element_dims[step.inputs[0].value]
+    emitter.define_symbols(out.value.spec.dims, [length, *(str(d) for d in shape)])
+    size = emitter.fn.mul(length, element_bytes(emitter, step.inputs[0]))
     move(emitter, emitter.pointer(out.place), emitter.fn.load_word(items, DATA, "ptr"), size)
 
 

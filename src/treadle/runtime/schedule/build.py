@@ -12,28 +12,10 @@ from treadle.graph.ir import Graph, Region, Value
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.schedule.backend import Backend, Unsupported
+from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import Block, Copy, Deliver, LoadScalar, Operand, Place
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
-
-NATIVE_LIST_OPS = frozenset(
-    {"list_new", "list_push", "list_get", "list_set", "list_length", "list_truncate",
-     "list_extend", "list_stack", "list_unstack"}
-)  # fmt: skip
-
-
-def has_native_lists(graph: Region) -> bool:
-    """Whether every list in the graph has elements of one known shape and only native ops."""
-    return all(
-        _is_native_list(v.spec) and (node.op.name in NATIVE_LIST_OPS or bool(node.regions))
-        for node in graph.walk()
-        for v in (*node.inputs, *node.outputs, *(p for r in node.regions for p in r.params))
-        if isinstance(v.spec, ListSpec)
-    )
-
-
-def _is_native_list(spec: Spec) -> bool:
-    return not spec.dtype.is_complex and all(isinstance(d, int) for d in spec.dims)
 
 
 class Builder:
@@ -46,7 +28,9 @@ class Builder:
 
     def __init__(self, graph: Graph, backend: Backend, fusing: bool = True) -> None:
         self.graph, self.backend, self.fusing = graph, backend, fusing
-        self.native_lists = has_native_lists(graph)
+        dims = element_dims(graph)
+        self.native_lists = dims is not None
+        self.element_dims = dims or {}  # of native lists
         self.stable_lists: set[Value] = set()  # lists that do not change while a loop runs
         self.names = Names()
         self.places: dict[Value, Place] = {}

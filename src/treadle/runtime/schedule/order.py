@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
-from treadle.graph.rewrite import attr_symbols
+from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
@@ -112,16 +112,30 @@ class _Orderer:
     # -- program order of effects ------------------------------------------------------------
 
     def _order_symbols(self) -> None:
-        """A unit whose attributes mention a size runs after the one whose result tells it."""
+        """A unit that mentions a size runs after the one whose result tells it."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
         tells: dict[str, Unit] = {}
         for unit in self.units:
-            for name in set().union(*(attr_symbols(n.attrs) for n in unit.nodes)):
+            for name in self._mentioned(unit):
                 if tells.get(name, unit) is not unit:
                     self.after[tells[name]].setdefault(unit)
             for value in (v for n in unit.nodes for v in n.outputs):
                 for name in value.spec.symbols() - known:
                     tells.setdefault(name, unit)
+
+    def _mentioned(self, unit: Unit) -> set[str]:
+        """The symbols in the unit's nodes, and in the views that are computed inside it."""
+        found: set[str] = set()
+        seen: dict[Node, None] = {}
+        stack = list(unit.nodes)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen[node] = None
+                found |= mentioned_symbols(node)
+                inlined = (v.node for v in node.inputs if v not in self.maker)
+                stack += [n for n in inlined if n is not None]
+        return found
 
     def _order_effects(self) -> None:
         last: Unit | None = None
