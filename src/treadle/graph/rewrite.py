@@ -173,6 +173,11 @@ def attr_symbols(attrs: Mapping[str, Any]) -> set[str]:
     return found
 
 
+def mentioned_symbols(node: Node) -> set[str]:
+    """The symbols in a node's attributes and in the shapes of its inputs."""
+    return attr_symbols(node.attrs).union(*(v.spec.symbols() for v in node.inputs))
+
+
 def substitute_symbols(region: Region, symbols: Mapping[str, Dim]) -> None:
     """Replace symbols by dims in all specs and attributes."""
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.rewrite import attr_symbols
+from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, weight
@@ -314,10 +314,10 @@ class _Fuser:
         return node is not None and self.roles.get(node) is Role.VIEW
 
     def _tellers(self) -> Iterator[Value]:
-        """Results of calls that first tell a size which some node's attributes mention: needed
-        even where nothing reads their elements."""
+        """Results of calls that first tell a size which some node mentions, in its attributes or
+        in the shape of what it reads: needed even where nothing reads their elements."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
-        mentioned = {s for n in self.region.walk() for s in attr_symbols(n.attrs)} - known
+        mentioned = {s for n in self.region.walk() for s in mentioned_symbols(n)} - known
         for node in self.region.nodes if mentioned else ():
             for value in node.outputs:
                 new = value.spec.symbols() - known
