@@ -162,6 +162,7 @@ declare i32 @pthread_mutex_unlock(ptr)
 declare i32 @pthread_cond_init(ptr, ptr)
 declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
+declare i32 @sched_yield()
 
 ; A slot: +0 i32 state (0 idle, 1 posted, 2 running, 3 done), +8 task, +16 record, +24 part,
 ; +32 parts, +64 i32 asleep, +68 i32 quit, +128 mutex, +192 condition.
@@ -292,9 +293,17 @@ mine:
   call void %task(ptr %record, i64 %part, i64 %parts)
   ret void
 wait:
+  %n = phi i64 [0, %entry], [%n1, %pause], [%n1, %yield]
   %s = load atomic i32, ptr %slot acquire, align 4
   %d = icmp eq i32 %s, 3
-  br i1 %d, label %fin, label %pause
+  br i1 %d, label %fin, label %more
+more:
+  %n1 = add i64 %n, 1
+  %long = icmp ugt i64 %n1, 2000
+  br i1 %long, label %yield, label %pause
+yield:                                  ; the worker may be waiting for this very processor
+  %y = call i32 @sched_yield()
+  br label %wait
 pause:
   PAUSE
   br label %wait
@@ -385,7 +394,9 @@ out:
   ret void
 }}
 
-define void @launch(ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride) #0 {{
+define void @launch(
+    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride
+) #0 {{
 entry:
   %record = alloca [7 x i64], align 16
   %twice = shl i64 %grain, 1
