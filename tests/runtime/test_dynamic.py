@@ -274,3 +274,11 @@ def test_the_size_of_an_array_that_nothing_reads():
         concrete = function.get_concrete_function(td.TensorSpec([], td.int32))
         assert int(concrete(td.constant(10))) == expected
         assert concrete.executable.mode == "native", concrete.executable.reason
+
+
+def test_the_gradient_of_a_loop_over_any_batch_is_native():
+    graph = trace(loop_gradient, TensorSpec((None, 3)), TensorSpec((3, 3)))
+    for size in (4, 1, 7):
+        x, w = inputs((size, 3), (3, 3))
+        executable = both(graph, x, w)
+        assert "python" not in executable.stages["schedule"]

@@ -47,7 +47,7 @@ class Emitter:
         self.written = written
         self.releases = releases
         self.native_lists = False
-        self.element_dims: dict[Value, tuple[int, ...]] = {}  # of native lists
+        self.element_dims: dict[Value, tuple[Dim, ...]] = {}  # of native lists
         self.registers: dict[Value, str] = {}
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}

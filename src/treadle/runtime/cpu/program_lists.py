@@ -7,7 +7,6 @@ which the schedule has found out; otherwise it works on a copy.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from treadle.core.shapes import product
@@ -27,10 +26,10 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     _OPS[step.node.op.name](emitter, step)
 
 
-def element_bytes(emitter: Emitter, operand: Operand) -> int:
+def element_bytes(emitter: Emitter, operand: Operand) -> Word:
     """The size of an element of a list operand."""
-    count = math.prod(emitter.element_dims[operand.value])
-    return int(count * operand.value.spec.dtype.size)
+    count = product(emitter.element_dims[operand.value])
+    return emitter.fn.mul(emitter.dim(count), operand.value.spec.dtype.size)
 
 
 def _items(emitter: Emitter, step: ListStep) -> str:
@@ -39,7 +38,7 @@ def _items(emitter: Emitter, step: ListStep) -> str:
     return items if step.owned else copied(emitter, items, element_bytes(emitter, step.inputs[0]))
 
 
-def copied(emitter: Emitter, items: str, size: int) -> str:
+def copied(emitter: Emitter, items: str, size: Word) -> str:
     """A copy of a list."""
     emitter.module.define("lists", _TEXT)
     return emitter.fn.value(
@@ -58,12 +57,12 @@ def _length(emitter: Emitter, items: str) -> str:
     return emitter.fn.load_word(items, LENGTH)
 
 
-def _reserve(emitter: Emitter, items: str, count: Word, size: int) -> None:
+def _reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
     """Make the list `count` elements long at least; new ones are zeros."""
     emitter.fn.emit(f"call void @list_extend(ptr %state, ptr {items}, i64 {count}, i64 {size})")
 
 
-def _address(emitter: Emitter, items: str, index: Word, size: int) -> str:
+def _address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
     fn = emitter.fn
     data = fn.load_word(items, DATA, "ptr")
     return fn.offset(data, fn.mul(index, size), "i8")
@@ -137,7 +136,7 @@ def _get(emitter: Emitter, step: ListStep) -> None:
     source = _address(emitter, items, index, size)
     out = step.outputs[0]
     shape = emitter.element_dims[step.inputs[0].value]
-    emitter.define_symbols(out.value.spec.dims, [str(d) for d in shape])
+    emitter.define_symbols(out.value.spec.dims, [str(emitter.dim(d)) for d in shape])
     if out.place is None:
         emitter.registers[out.value] = emitter.load_scalar(source, out.value.spec.dtype)
     elif out.place.kind == "element":
@@ -209,7 +208,7 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     assert out.place is not None
     length = _length(emitter, items)
     shape = emitter.element_dims[step.inputs[0].value]
-    emitter.define_symbols(out.value.spec.dims, [length, *(str(d) for d in shape)])
+    emitter.define_symbols(out.value.spec.dims, [length, *(str(emitter.dim(d)) for d in shape)])
     size = emitter.fn.mul(length, element_bytes(emitter, step.inputs[0]))
     move(emitter, emitter.pointer(out.place), emitter.fn.load_word(items, DATA, "ptr"), size)
 

@@ -28,7 +28,7 @@ class Builder:
 
     def __init__(self, graph: Graph, backend: Backend, fusing: bool = True) -> None:
         self.graph, self.backend, self.fusing = graph, backend, fusing
-        dims = element_dims(graph)
+        dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists
         self.stable_lists: set[Value] = set()  # lists that do not change while a loop runs

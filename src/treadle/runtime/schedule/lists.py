@@ -7,13 +7,14 @@ values that may be the same list at run time form a class, and share what any of
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.lists import has_element_shape
 
-Dims = tuple[int, ...]
+Dims = tuple[Dim, ...]
 
 NATIVE_LIST_OPS = frozenset(
     {"list_new", "list_push", "list_get", "list_set", "list_length", "list_truncate",
@@ -21,8 +22,12 @@ NATIVE_LIST_OPS = frozenset(
 )  # fmt: skip
 
 
-def element_dims(graph: Region) -> dict[Value, Dims] | None:
-    """The element shape of every list in the graph; None where a list must be a Python object."""
+def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Dims] | None:
+    """The element shape of every list in the graph; None where a list must be a Python object.
+
+    Args:
+        symbols: those whose values are known when the program starts.
+    """
     classes = _Classes()
     shapes: list[tuple[Value, Sequence[Dim]]] = []
     for node in graph.walk():
@@ -34,7 +39,7 @@ def element_dims(graph: Region) -> dict[Value, Dims] | None:
         for a, b in _same_list(node):
             classes.join(a, b)
         shapes += _stored(node)
-    return classes.resolve(shapes)
+    return classes.resolve(shapes, symbols)
 
 
 def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
@@ -83,21 +88,23 @@ class _Classes:
     def join(self, a: Value, b: Value) -> None:
         self.above[self.root(a)] = self.root(b)
 
-    def resolve(self, stored: list[tuple[Value, Sequence[Dim]]]) -> dict[Value, Dims] | None:
+    def resolve(
+        self, stored: list[tuple[Value, Sequence[Dim]]], symbols: AbstractSet[str]
+    ) -> dict[Value, Dims] | None:
         """Every value's element shape; None where one is open or two disagree."""
         known: dict[Value, Dims] = {}
         for value, dims in stored:
-            shape = tuple(d for d in dims if isinstance(d, int))
-            if len(shape) != len(dims) or known.setdefault(self.root(value), shape) != shape:
+            shape = tuple(dims)
+            told = all(dim_symbols(d) <= symbols for d in dims)
+            if not told or known.setdefault(self.root(value), shape) != shape:
                 return None
         for value in list(self.above):
             dims = value.spec.dims
             if value.spec.dtype.is_complex:
                 return None
-            if has_element_shape(value.spec) and all(isinstance(d, int) for d in dims):
-                shape = tuple(d for d in dims if isinstance(d, int))
-                if known.setdefault(self.root(value), shape) != shape:
-                    return None
+            told = has_element_shape(value.spec) and all(dim_symbols(d) <= symbols for d in dims)
+            if told and known.setdefault(self.root(value), dims) != dims:
+                return None
         if any(self.root(v) not in known for v in self.above):
             return None
         return {v: known[self.root(v)] for v in self.above}
