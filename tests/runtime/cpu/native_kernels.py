@@ -69,12 +69,13 @@ def run(
         )
     dims = words([symbols[name] for name in emitted.symbols])
     units = substitute(emitted.units, symbols)
+    grain = grain or substitute(emitted.grain, symbols)
     shared = np.zeros(substitute(emitted.shared, symbols) + 64, np.uint8)
     stride = (substitute(emitted.scratch, symbols) + 127) // 64 * 64
     scratch = np.zeros(threads * stride + 64, np.uint8)
     table = words([*(g.array.ctypes.data for g in guarded.values()), aligned(shared)])
     launch(
-        code.address(emitted.symbol), table, dims, units, grain or emitted.grain,
+        code.address(emitted.symbol), table, dims, units, grain,
         aligned(scratch), stride, threads,
     )  # fmt: skip
     if emitted.finish:

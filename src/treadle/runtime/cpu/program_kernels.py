@@ -29,10 +29,11 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
     units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
     function = emitter.state_word("kernel", (code, emitted.symbol))
-    if isinstance(units, int) and units < 2 * emitted.grain:
+    least = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.grain)))
+    if isinstance(units, int) and isinstance(least, int) and units < 2 * least:
         fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
     else:
-        grain, stride = _division(emitter, step, emitted.grain, units)
+        grain, stride = _division(emitter, step, least, units)
         fn.emit(
             f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {words}, ptr {dims}, "
             f"i64 {units}, i64 {grain}, ptr {scratch}, i64 {stride})"
@@ -67,7 +68,7 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
     )
 
 
-def _division(emitter: Emitter, step: Launch, grain: int, units: Word) -> tuple[Word, Word]:
+def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple[Word, Word]:
     """The fewest units for a thread, such that there are no more threads than were planned for,
     and the distance between the threads' scratch."""
     if step.scratch is None:

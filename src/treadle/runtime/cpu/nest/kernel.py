@@ -39,7 +39,7 @@ class EmittedKernel:
     text: str
     symbols: tuple[str, ...]
     units: Dim
-    grain: int
+    grain: Dim
     scratch: Dim
     shared: Dim
     finish: str | None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
     Affine,
@@ -53,7 +53,7 @@ class Shape:
     lanes: int
     parallel: Axis | None
     total: tuple[Reduce, ...]
-    grain: int
+    grain: Dim
     rows: frozenset[Axis] = frozenset()
     tile: Axis | None = None
 
@@ -224,17 +224,13 @@ def extent_estimate(dim: Dim) -> int:
     return dim if isinstance(dim, int) else UNKNOWN
 
 
-def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None) -> int:
+def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None) -> Dim:
     """Units of the parallel axis for `WORK` elements, costly functions counted as several."""
     if parallel is None:
         return 1
     costly = sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
-    others = [a for a in kernel.axes if a is not parallel]
-    per_unit = 1
-    for axis in others:
-        per_unit *= extent_estimate(axis.extent)
-    units = WORK // max(1, per_unit * (1 + costly))
-    return max(1, units)
+    per_unit = product(a.extent for a in kernel.axes if a is not parallel) * (1 + costly)
+    return compound("max", compound("floordiv", WORK, compound("max", per_unit, 1)), 1)
 
 
 def is_costly(expr: Expr) -> bool:
