@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.spec import ListSpec
-from treadle.graph.ir import Value
+from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
