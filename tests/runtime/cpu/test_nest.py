@@ -24,6 +24,7 @@ from treadle.kernel.ir import (
     store,
 )  # fmt: skip
 from treadle.kernel.reference import evaluate, evaluate_segmented
+from treadle.runtime.cpu.nest import emit_kernel
 
 F32, F64, I32, I64, BOOL = (
     dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool,
@@ -406,3 +407,15 @@ def test_segmented_update(sizes):
     for threads in (2, 3):
         for one, two in zip(alone, run_segments(kernel, segments, threads)):
             assert all(one[b].tobytes() == two[b].tobytes() for b in one)
+
+
+def test_the_share_of_a_thread_follows_the_extents():
+    """Long rows are shared in smaller numbers than short ones, whether extents are known or not."""
+    width = SymbolicDim.symbol("C")
+    kernel, _, _ = softmax(B, width)
+    grain = emit_kernel(kernel, JITS["host"].target).grain
+    found = [grain.evaluate({"B": 4, "C": columns}) for columns in (0, 1, 100, 10**6)]
+    assert found == sorted(found, reverse=True)
+    assert found[-1] == 1 and found[1] > 1000
+    known = emit_kernel(softmax(64, 100)[0], JITS["host"].target).grain
+    assert known == found[2]
