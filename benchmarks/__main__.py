@@ -57,16 +57,16 @@ def main() -> None:
         raise SystemExit(f"no library {', '.join(sorted(unknown))}; there are {list(LIBRARIES)}")
     settings = Settings(libraries, options.peers_python, options.rounds, options.seconds)
     runner = Runner(settings, log=lambda line: print(line, file=sys.stderr, flush=True))
+    timing = {"rounds": settings.rounds, "seconds": settings.seconds}
+    rows, report = {}, make_report({}, {}, timing)
     try:
-        found = runner.run(chosen.values())
-        versions = runner.versions()
+        for name, row in runner.each(chosen.values()):
+            rows[name] = {library: entry.to_json() for library, entry in row.items()}
+            report = make_report(rows, runner.versions(), timing)
+            if options.out:  # after every workload: a run that is stopped leaves what it has
+                options.out.write_text(json.dumps(report, indent=1) + "\n")
     finally:
         runner.close()
-    rows = {name: {k: e.to_json() for k, e in row.items()} for name, row in found.items()}
-    timing = {"rounds": settings.rounds, "seconds": settings.seconds}
-    report = make_report(rows, versions, timing)
-    if options.out:
-        options.out.write_text(json.dumps(report, indent=1) + "\n")
     for library, why in runner.missing.items():
         print(f"{library}: not installed ({why})", file=sys.stderr)
     print(table(report))

@@ -2,7 +2,7 @@
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -50,13 +50,15 @@ class Runner:
 
     def run(self, places: Iterable[Place]) -> dict[str, dict[str, Entry]]:
         """{workload: {library: entry}}; a library that cannot do a workload has no entry."""
-        found = {}
+        return dict(self.each(places))
+
+    def each(self, places: Iterable[Place]) -> Iterator[tuple[str, dict[str, Entry]]]:
+        """The same, one workload at a time."""
         for place in places:
             workload = load(place)
             self.log(workload.name)
             run = self._run_fresh if workload.fresh else self._run_steady
-            found[workload.name] = run(place, workload)
-        return found
+            yield workload.name, run(place, workload)
 
     def versions(self) -> dict[str, str]:
         """The versions of the libraries that took part."""

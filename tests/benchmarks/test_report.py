@@ -61,6 +61,10 @@ def test_table(report):
     assert len({len(line) for line in lines}) == 1
 
 
+def test_report_of_nothing_is_a_table_of_nothing():
+    assert table(make_report({}, {}, {})).count("\n") == 1
+
+
 def test_three_digits():
     shown = [microseconds(v) for v in (0.07512, 2.934, 33.33, 230.4, 24_500.7)]
     assert shown == ["0.075", "2.93", "33.3", "230", "24,501"]
