@@ -193,6 +193,24 @@ def test_totals_of_long_arrays(size, op):
     check(kernel, {x: numbers(size)}, {"n": size}, rtol=1e-4)
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (0, 4), (4, 0), (2, 40_000), (40_000, 2), (300, 301)])
+def test_totals_over_extents_known_at_run_time(shape):
+    c = SymbolicDim.symbol("C")
+    i, j = Axis("i", B), Axis("j", c)
+    x, y = Buffer("x", F32, (B, c)), Buffer("y", F32, (c, B))
+    total, largest = Buffer("total", F32, ()), Buffer("largest", F32, ())
+    value = apply("mul", load(x, i, j), load(y, j, i))
+    stores = (
+        store(total, value=Reduce("sum", (i, j), value)),
+        store(largest, value=Reduce("max", (i, j), value)),
+    )
+    kernel = Kernel((i, j), (x, y, total, largest), stores)
+    arrays = {x: numbers(shape), y: numbers(shape[::-1], seed=1)}
+    check(kernel, arrays, {"B": shape[0], "C": shape[1]}, rtol=2e-3)
+    units = emit_kernel(kernel, JITS["host"].target).units
+    assert units.evaluate({"B": 32, "C": 10**6}) == 32
+
+
 def test_sums_of_many_numbers_are_accurate():
     i = Axis("i", 1_000_000)
     x, out = Buffer("x", F32, (1_000_000,)), Buffer("out", F32, ())

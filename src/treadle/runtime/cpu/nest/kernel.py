@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Axis, Kernel, Reduce, Store
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
-from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate
+from treadle.runtime.cpu.nest.shape import CHUNK
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
@@ -168,20 +168,18 @@ class KernelEmitter(Tiles):
             at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
             self.memory.store(part, Address(self.pointers[buffer], at, stride), dtype, level.mask)
 
-    def _chunk_rows(self) -> int:
+    def _chunk_rows(self) -> Dim:
         """Positions of the parallel axis in a chunk."""
         axis = self.shape.parallel
-        others = [a.extent for a in self.shape.total[0].over if a is not axis]
-        per_row = 1
-        for extent in others:
-            per_row *= extent_estimate(extent)
-        return max(1, CHUNK // max(1, per_row))
+        per_row = product(a.extent for a in self.shape.total[0].over if a is not axis)
+        return compound("max", compound("floordiv", CHUNK, compound("max", per_row, 1)), 1)
 
     def _emit_partials(self) -> Dim:
         """The chunks' function, and the one that merges their results; bytes for the partials."""
-        group, axis, rows = list(self.shape.total), self.shape.parallel, self._chunk_rows()
+        group, axis = list(self.shape.total), self.shape.parallel
         assert axis is not None
         self._read_arguments()
+        rows = self.dim(self._chunk_rows())
         fn = self.fn
         partials = fn.load_word("%buffers", len(self.kernel.buffers), "ptr")
         words = sum(len(Accumulator(r, self.scalar).types) for r in group)
