@@ -10,6 +10,7 @@ again under the same axis: softmax over j is ``e / Reduce("sum", (j,), e)``.
 
 from __future__ import annotations
 
+import functools
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
@@ -32,9 +33,15 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         node = super().__call__(*args, **kwargs)
-        key = (cls, *(getattr(node, f.name) for f in fields(node) if f.compare))
+        key = (cls, *(getattr(node, name) for name in _key_names(cls)))
         with _lock:
             return _nodes.setdefault(key, node)
+
+
+@functools.cache
+def _key_names(cls: Any) -> tuple[str, ...]:
+    """The fields that tell nodes of a class apart."""
+    return tuple(f.name for f in fields(cls) if f.compare)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
