@@ -20,6 +20,7 @@ from treadle.ops.linalg import matmul
 from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
+from treadle.ops.updates import refuse_assignment
 
 Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
@@ -226,6 +227,7 @@ _PROTOCOLS: dict[str, Any] = {
     "__invert__": logic.not_,
     "__pos__": lambda self: self,
     "__getitem__": getitem,
+    "__setitem__": refuse_assignment,
     "__bool__": _bool,
     "__int__": lambda self: int(_value(self, "converted to int")),
     "__float__": lambda self: float(_value(self, "converted to float")),
@@ -274,7 +276,7 @@ def install() -> None:
     numpy_interop.install()
     for name, method in _methods().items():
         setattr(Tensor, name, method)
-        if name not in ("item", "tolist", "set_shape"):
+        if name not in ("item", "tolist", "set_shape", "__setitem__"):
             setattr(Variable, name, _through_value(method))
 
 

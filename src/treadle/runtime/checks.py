@@ -115,7 +115,8 @@ def _exponent(node: Node) -> Kind | None:
 
 def _positions(node: Node) -> Kind | None:
     size = node.inputs[0].spec.dims[node.attrs["axis"]]
-    wraps = node.op.name == "index"  # x[-1] is the last element; gather takes no such index
+    # x[-1] is the last element; gather takes no such index.
+    wraps = node.op.name in ("index", "index_update")
     low = -size if wraps else 0
     if isinstance(size, int) and _never(node.inputs[1], lambda i: (i < low) | (i >= size)):
         return None
