@@ -379,3 +379,14 @@ def test_only_watched_tensors_have_gradients():
         tape.watch(x)
         y = x * c
     assert tape.gradient(y, [x, c])[1] is None
+
+
+def test_a_target_that_is_a_source_has_its_seed_as_gradient():
+    v, c = td.Variable(3.0), td.constant(2.0)
+    with td.GradientTape(persistent=True) as tape:
+        chosen = v if c > 0 else v * v
+        w = v * 2.0
+    assert float(tape.gradient(chosen, v)) == 1.0
+    assert float(tape.gradient([w, v], v)) == 3.0
+    assert float(tape.gradient(c, c, output_gradients=td.constant(5.0))) == 5.0
+    assert tape.gradient(v, c) is None

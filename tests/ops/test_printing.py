@@ -45,8 +45,12 @@ TENSORS: list[tuple[Any, str, str]] = [
 @pytest.mark.parametrize(("tensor", "text", "representation"), TENSORS)
 def test_eager_tensors(tensor: Any, text: str, representation: str) -> None:
     assert str(tensor) == text
-    assert f"{tensor}" == text
     assert repr(tensor) == representation
+
+
+def test_f_strings_show_the_elements() -> None:
+    assert f"{td.constant(2.5)} {td.constant(True)} {td.constant(7)}" == "2.5 True 7"
+    assert f"{td.constant([[1.0, 2.0], [3.0, 4.0]])}" == "[[1. 2.]\n [3. 4.]]"
 
 
 def test_format_specs_apply_to_scalars() -> None:

@@ -264,7 +264,8 @@ class GradientTape:
             self._entries = []
         else:
             entries = list(entries)  # a persistent tape may record its own gradients
-        watched = [s for s in sources if key(s) in self._watched]
+        own = {key(t) for t, _ in pairs}  # the gradient of a target by itself is its seed
+        watched = [s for s in sources if key(s) in self._watched or key(s) in own]
         found = backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], watched)
         by_source = {key(s): g for s, g in zip(watched, found, strict=True)}
         return [by_source.get(key(s)) for s in sources]

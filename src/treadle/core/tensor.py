@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.dtypes import DType
-from treadle.core.origin import Origin
+from treadle.core.origin import Origin, at, user_origin
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec
 
@@ -153,12 +153,12 @@ class SymbolicTensor(Tensor):
             return errors.InaccessibleTensorError(
                 f"{self!r} was made while tracing {self.recorder.name!r}{where}, and that trace "
                 "has ended: the tensor has no value. Return it from the function instead of "
-                "storing it outside."
+                f"storing it outside.{at(user_origin())}"
             )
         return NotImplementedError(
             f"{self!r} is symbolic: it was made while tracing {self.recorder.name!r}{where} and "
-            f"cannot be {use}. Use treadle ops, td.print or td.py_function on it, or call the "
-            "function with td.config.run_functions_eagerly(True) to debug."
+            f"cannot be {use}. Use treadle's ops or td.print on it, or call the function with "
+            f"td.config.run_functions_eagerly(True) to debug.{at(user_origin())}"
         )
 
     def __repr__(self) -> str:

@@ -354,10 +354,11 @@ def one_hot(
     """`on_value` at the position that each index names along a new axis, `off_value` elsewhere.
 
     An index outside [0, depth) gives `off_value` only. The new axis comes last unless given.
+    The dtype is that of the values, float32 where none is given.
     """
     x = convert_to_tensor(indices)
-    given = next((v.dtype for v in (on_value, off_value) if has_dtype(v)), None)
-    target = dtypes.as_dtype(dtype) if dtype is not None else given or dtypes.float32
+    values = [v for v in (on_value, off_value) if v is not None]
+    target = dtypes.as_dtype(dtype) if dtype is not None else _common_dtype(values)
     on = convert_to_tensor(1 if on_value is None else on_value, target)
     off = convert_to_tensor(0 if off_value is None else off_value, target)
     position = x.ndim if axis is None or axis == -1 else normalize_axis(axis, x.ndim + 1)
@@ -365,6 +366,14 @@ def one_hot(
     if size is None:
         raise ValueError(f"one_hot: depth must be known while tracing{at(user_origin())}")
     return run(ONE_HOT, x, on, off, depth=size, axis=position)  # type: ignore[no-any-return]
+
+
+def _common_dtype(values: Sequence[Any]) -> DType:
+    """That of the first value that has one, else what the first becomes; float32 without any."""
+    typed = next((v for v in values if has_dtype(v)), None)
+    if typed is not None:
+        return typed.dtype  # type: ignore[no-any-return]
+    return convert_to_tensor(values[0]).dtype if values else dtypes.float32
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:

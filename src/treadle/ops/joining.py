@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, shape_text
 from treadle.core.spec import TensorSpec
@@ -28,10 +29,16 @@ def convert_all(values: Any) -> list[Tensor]:
         return unstack(values)
     typed = next((v for v in values if has_dtype(v)), None)
     if typed is None:
-        first = convert_to_tensor(values[0])
-        return [first, *(convert_to_tensor(v, first.dtype) for v in values[1:])]
+        return [convert_to_tensor(v, _python_dtype(values)) for v in values]
     dtype = typed.dtype
     return [convert_to_tensor(v) if has_dtype(v) else convert_to_tensor(v, dtype) for v in values]
+
+
+def _python_dtype(values: Sequence[Any]) -> DType:
+    """The dtype of Python values: float32 as soon as one of several numbers is a float."""
+    found = [convert_to_tensor(v).dtype for v in values]
+    floats = (d for d in found if d.is_floating and not any(f.is_bool for f in found))
+    return next(floats, found[0])
 
 
 def _same_dtype(specs: Sequence[TensorSpec]) -> None:

@@ -33,10 +33,11 @@ def tensor_repr(tensor: Tensor) -> str:
 
 
 def tensor_format(tensor: Any, spec: str) -> str:
-    """f-strings show the number of a scalar; a format spec applies to it."""
-    if tensor.is_symbolic or tensor._array.ndim:
+    """f-strings show the elements only; a format spec applies to the number of a scalar."""
+    if tensor.is_symbolic:
         return format(str(tensor), spec)
-    return format(tensor._array.item() if spec else str(tensor), spec)
+    array = tensor._array
+    return format(array.item() if spec and not array.ndim else str(array), spec)
 
 
 def variable_repr(variable: Variable) -> str:
