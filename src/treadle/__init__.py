@@ -21,6 +21,9 @@ from treadle.autodiff.custom import (
     grad_pass_through,
     recompute_grad,
 )
+from treadle.autodiff.python_functions import (
+    py_function,
+)
 from treadle.autodiff.tape import (
     GradientTape,
     UnconnectedGradients,
@@ -178,6 +181,15 @@ from treadle.ops.logic import (
     logical_or,
     logical_xor,
 )
+from treadle.ops.ordering import (
+    control_dependencies,
+    group,
+    init_scope,
+    no_op,
+)
+from treadle.ops.python_functions import (
+    numpy_function,
+)
 from treadle.ops.reduction import (
     argmax,
     argmin,
@@ -297,6 +309,7 @@ __all__ = [
     "cond",
     "config",
     "constant",
+    "control_dependencies",
     "convert_to_tensor",
     "cos",
     "cosh",
@@ -310,8 +323,8 @@ __all__ = [
     "errors",
     "executing_eagerly",
     "exp",
-    "explain_retraces",
     "expand_dims",
+    "explain_retraces",
     "eye",
     "fill",
     "float16",
@@ -325,8 +338,10 @@ __all__ = [
     "grad_pass_through",
     "greater",
     "greater_equal",
+    "group",
     "half",
     "identity",
+    "init_scope",
     "inspect",
     "int16",
     "int32",
@@ -351,15 +366,18 @@ __all__ = [
     "nest",
     "newaxis",
     "nn",
+    "no_op",
     "no_retrace",
     "norm",
     "not_equal",
+    "numpy_function",
     "one_hot",
     "ones",
     "ones_like",
     "pad",
     "pow",
     "print",
+    "py_function",
     "random",
     "range",
     "rank",

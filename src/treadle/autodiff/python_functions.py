@@ -1,0 +1,173 @@
+"""`py_function`: Python code on eager tensors as a differentiable operation of the graph."""
+
+from __future__ import annotations
+
+import itertools
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.autodiff.tape import GradientTape, UnconnectedGradients
+from treadle.core import dtypes, errors
+from treadle.core.context import context
+from treadle.core.spec import Spec, TensorSpec
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
+from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.python_functions import (
+    _as_list,
+    _name,
+    _results_of,
+    arrange,
+    call_user,
+    check_shapes,
+    result_specs,
+    result_types,
+)
+from treadle.ops.registry import Op, OpCall, register, run
+
+_MOST_RECORDS = 1000  # of calls whose gradient was prepared and not taken
+_records: OrderedDict[int, tuple[GradientTape, list[Tensor], list[Tensor]]] = OrderedDict()
+_numbers = itertools.count(1)
+
+
+def py_function(
+    func: Callable[..., Any] | None = None, inp: Any = None, Tout: Any = None,
+    name: str | None = None, *, shape: Any = None,
+) -> Any:  # fmt: skip
+    """Run Python code on eager tensors when the function runs; gradients pass through it.
+
+    Args:
+        func: takes one eager tensor for each of `inp`, returns a tensor or a list of them.
+        inp, Tout, shape: as for `numpy_function`: inside functions the results' shapes must be
+            given, at least their rank.
+
+    The gradient is that of the operations which `func` runs. A call is recorded for it, or, where
+    that was not foreseen (inside loops), `func` is run again.
+
+    Raises:
+        ValueError: a shape is not known while tracing.
+        InvalidArgumentError: a result does not fit its type; other exceptions of `func` become
+            what TensorFlow maps them to.
+    """
+    assert func is not None
+    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
+    if context.recorder is None:
+        wanted = [d for d, _ in result_types(Tout, shape)]
+        found = _checked_tensors(func, call_user(func, *arguments), wanted)
+        return arrange(found, Tout) if wanted else []
+    specs = result_specs(Tout, shape, "py_function")
+    results = _run(func, arguments, specs)
+    return arrange(results, Tout) if specs else []
+
+
+def _run(func: Any, arguments: Sequence[Any], specs: tuple[TensorSpec, ...]) -> list[Tensor]:
+    """The op's results without the last one, the number of its record."""
+    outputs = run(PY_FUNCTION, *arguments, func=func, out=specs, recorded=False)
+    return list(outputs[:-1]) if specs else []
+
+
+def _checked_tensors(func: Any, results: Any, wanted: Sequence[Any]) -> list[Tensor]:
+    """The results as tensors of these dtypes; values without a dtype take them."""
+    tensors = []
+    for number, (value, dtype) in enumerate(
+        zip(_results_of(func, results, len(wanted)), wanted, strict=True)
+    ):
+        given = value if has_dtype(value) else convert_to_tensor(value, dtype)
+        tensor = convert_to_tensor(given)
+        if tensor.dtype is not dtype:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"result {number} of {_name(func)} is {tensor.dtype.name}, but Tout says "
+                f"{dtype.name}",
+            )  # fmt: skip
+        tensors.append(tensor)
+    return tensors
+
+
+def _infer(
+    *inputs: Spec, func: Any, out: tuple[TensorSpec, ...], recorded: bool
+) -> tuple[Spec, ...]:
+    number = TensorSpec((), dtypes.int64)
+    return (*(spec.with_fresh_symbols("result") for spec in out), number)
+
+
+def _call_now(
+    *arrays: NDArray, func: Any, out: tuple[TensorSpec, ...], recorded: bool
+) -> tuple[NDArray, ...]:
+    inputs = [from_array(a.copy()) for a in arrays]
+    if recorded:
+        outputs, number = _record(func, inputs, out)
+    else:
+        outputs, number = _evaluate(func, inputs, out), 0
+    found = [t._array for t in outputs]
+    check_shapes(func, found, out)
+    return (*found, np.array(number, np.int64))
+
+
+def _evaluate(func: Any, inputs: list[Tensor], out: Sequence[TensorSpec]) -> list[Tensor]:
+    return _checked_tensors(func, call_user(func, *inputs), [s.dtype for s in out])
+
+
+def _record(func: Any, inputs: list[Tensor], out: Sequence[TensorSpec]) -> tuple[list[Tensor], int]:
+    with GradientTape() as tape:
+        tape.watch([x for x in inputs if x.dtype.is_differentiable])
+        outputs = _evaluate(func, inputs, out)
+    number = next(_numbers)
+    _records[number] = (tape, inputs, outputs)
+    while len(_records) > _MOST_RECORDS:
+        _records.popitem(last=False)
+    return outputs, number
+
+
+def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
+    """A `py_function` of the inputs, the record's number and the outputs' gradients."""
+    _ask_for_record(call.outputs[-1])
+    places = [i for i, x in enumerate(call.inputs) if x.dtype.is_differentiable]
+    specs = tuple(TensorSpec(call.inputs[i].dims, call.inputs[i].dtype) for i in places)
+    used = [i for i, o in enumerate(call.outputs) if o.dtype.is_differentiable]
+    backward = _Backward(call.attrs["func"], call.attrs["out"], len(call.inputs), places, used)
+    grads = [output_grads[i] for i in used]
+    found = _run(backward, [*call.inputs, call.outputs[-1], *grads], specs)
+    by_place = dict(zip(places, found, strict=True))
+    return [by_place.get(i) for i in range(len(call.inputs))]
+
+
+def _ask_for_record(number: Tensor) -> None:
+    """Have the forward call recorded, where its node is at hand and not yet compiled."""
+    node = number.value.node if isinstance(number, SymbolicTensor) else None
+    if node is not None and node.op is PY_FUNCTION:
+        node.attrs = {**node.attrs, "recorded": True}
+
+
+class _Backward:
+    """The gradient of a function at the place of one call."""
+
+    def __init__(
+        self, func: Any, out: tuple[TensorSpec, ...], count: int, places: list[int],
+        used: list[int],
+    ) -> None:  # fmt: skip
+        self.func, self.out, self.count = func, out, count
+        self.places, self.used = places, used
+        self.__name__ = f"gradient of {_name(func)}"
+
+    def __call__(self, *arguments: Tensor) -> list[Tensor]:
+        inputs, number = list(arguments[: self.count]), int(arguments[self.count])
+        found = _records.pop(number, None)
+        if found is None or context.tapes:  # a tape around wants the gradient's own gradient
+            with GradientTape() as tape:
+                tape.watch([inputs[i] for i in self.places])
+                outputs = _evaluate(self.func, inputs, self.out)
+        else:
+            tape, inputs, outputs = found
+        gradients: list[Tensor] = tape.gradient(
+            [outputs[i] for i in self.used],
+            [inputs[i] for i in self.places],
+            output_gradients=list(arguments[self.count + 1 :]),
+            unconnected_gradients=UnconnectedGradients.ZERO,
+        )
+        return gradients
+
+
+PY_FUNCTION = register(Op("py_function", _infer, _call_now, _gradient, effect="io"))

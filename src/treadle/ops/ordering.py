@@ -1,0 +1,51 @@
+"""TensorFlow's names for order and scope. Operations with effects keep the program's order anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.core import nest
+from treadle.core.context import recording, taping
+from treadle.core.origin import at, user_origin
+from treadle.ops.conversion import has_dtype
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Lift what is inside out of the functions being traced and out of gradient tapes.
+
+    Operations run at once, eagerly, and may not use the trace's symbolic tensors.
+    """
+    with recording(None), taping(()):
+        yield
+
+
+@contextmanager
+def control_dependencies(control_inputs: Any) -> Iterator[None]:
+    """Accepted for TensorFlow programs: effects happen in the order of the program.
+
+    Raises:
+        TypeError: an input is not a tensor, a variable or None (what `group` and `no_op` give).
+    """
+    for x in nest.flatten(control_inputs or ()):
+        _check(x, "control_dependencies")
+    yield
+
+
+def group(*inputs: Any, name: str | None = None) -> None:
+    """Accepted for TensorFlow programs: the inputs' effects happen where they are written."""
+    for x in nest.flatten(inputs):
+        _check(x, "group")
+
+
+def no_op(name: str | None = None) -> None:
+    """Nothing."""
+
+
+def _check(x: Any, what: str) -> None:
+    if x is not None and not has_dtype(x):
+        raise TypeError(
+            f"{what} takes tensors and variables, not {type(x).__name__} {x!r}{at(user_origin())}"
+        )

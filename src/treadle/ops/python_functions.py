@@ -1,0 +1,177 @@
+"""`numpy_function`: Python code on NumPy arrays as an operation of the graph."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors, nest
+from treadle.core.context import context, taping
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, is_internal, user_origin
+from treadle.core.shapes import TensorShape
+from treadle.core.spec import Spec, TensorSpec, spec_text
+from treadle.core.tensor import NDArray, from_array
+from treadle.ops.conversion import convert_to_tensor, to_array
+from treadle.ops.registry import Op, register, run
+
+# What stands for an exception of the user's function, as TensorFlow maps them.
+_ERRORS: list[tuple[type[Exception], type[errors.OpError]]] = [
+    (NotImplementedError, errors.UnimplementedError),
+    (MemoryError, errors.ResourceExhaustedError),
+    (StopIteration, errors.OutOfRangeError),
+    (TypeError, errors.InvalidArgumentError),
+    (ValueError, errors.InvalidArgumentError),
+]
+
+
+def numpy_function(
+    func: Callable[..., Any], inp: Any, Tout: Any, stateful: bool = True,
+    name: str | None = None, *, shape: Any = None,
+) -> Any:  # fmt: skip
+    """Run Python code on ndarrays when the function runs. It has no gradient.
+
+    Args:
+        func: takes one ndarray for each of `inp`, returns an array or a list of them.
+        inp: tensors, or what converts to tensors.
+        Tout: the types of the results, one or a list: a TensorSpec each, or a dtype each with
+            their shapes given by `shape`. TensorFlow gives results of unknown rank; here the rank
+            must be known while tracing, None is a dim that a run tells. Outside functions a dtype
+            is enough.
+        stateful: False promises that equal arguments give equal results and that nothing else
+            happens: the call may then be merged with another, moved or left out.
+        shape: the shape of the result, or a list of shapes for a list of dtypes.
+
+    Returns:
+        A tensor, or a list of them where `Tout` is a list.
+
+    Raises:
+        ValueError: a shape is not known while tracing.
+        InvalidArgumentError: a result does not fit its type; an exception of `func` inside a
+            compiled function becomes the error TensorFlow maps it to.
+    """
+    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
+    if context.recorder is None:
+        wanted = [d for d, _ in result_types(Tout, shape)]
+        with taping(()):
+            results = func(*(x.numpy() for x in arguments))
+        made = [from_array(a) for a in _checked_arrays(func, results, wanted)]
+        return arrange(made, Tout)
+    op = NUMPY_FUNCTION if stateful else PURE_NUMPY_FUNCTION
+    return arrange(run(op, *arguments, func=func, out=result_specs(Tout, shape, op.name)), Tout)
+
+
+def _as_list(inp: Any) -> list[Any]:
+    return list(inp) if isinstance(inp, list | tuple) else [inp]
+
+
+def result_types(tout: Any, shape: Any) -> list[tuple[DType, Any]]:
+    """(dtype, shape or None) of each result."""
+    wanted = nest.flatten(tout)
+    shapes = [None] * len(wanted)
+    if shape is not None:
+        shapes = list(shape) if isinstance(tout, list | tuple) else [shape]
+    if len(shapes) != len(wanted):
+        raise ValueError(f"{len(wanted)} dtypes with {len(shapes)} shapes{at(user_origin())}")
+    return [
+        (t.dtype, t.shape) if isinstance(t, TensorSpec) else (dtypes.as_dtype(t), s)
+        for t, s in zip(wanted, shapes, strict=True)
+    ]
+
+
+def result_specs(tout: Any, shape: Any, name: str) -> tuple[TensorSpec, ...]:
+    """The specs of the results; ValueError where a rank is not given."""
+    types = result_types(tout, shape)
+    if any(s is None for _, s in types):
+        given = ", ".join(f"td.{d.name}" for d, _ in types)
+        raise ValueError(
+            f"{name}: the shape of the result is not known from Tout={given}: inside a function "
+            "give a td.TensorSpec(shape, dtype), or shape=..., with None for sizes that only a "
+            f"run can tell{at(user_origin())}"
+        )
+    return tuple(TensorSpec(TensorShape(s), d) for d, s in types)
+
+
+def arrange(results: Any, tout: Any) -> Any:
+    """The results as `Tout` asks for them: one tensor, or a list."""
+    tensors = list(results) if isinstance(results, list | tuple) else [results]
+    return tensors if isinstance(tout, list | tuple) else tensors[0]
+
+
+def call_user(func: Callable[..., Any], *args: Any) -> Any:
+    """``func(*args)``; its exception becomes an OpError that names type, message and line."""
+    try:
+        return func(*args)
+    except errors.OpError:
+        raise
+    except Exception as error:
+        kind = next((k for t, k in _ERRORS if isinstance(error, t)), errors.UnknownError)
+        frames = [
+            f for f in traceback.extract_tb(error.__traceback__) if not is_internal(f.filename)
+        ]
+        place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+        text = f"{type(error).__name__}: {error}{place}"
+        raise kind(None, None, text) from error
+
+
+def _results_of(func: Any, results: Any, count: int) -> list[Any]:
+    found = list(results) if isinstance(results, list | tuple) and count != 1 else [results]
+    if count == 0:
+        return []
+    if count == 1 and isinstance(results, list | tuple) and len(results) == 1:
+        found = list(results)
+    if len(found) != count:
+        raise errors.InvalidArgumentError(
+            None, None, f"{_name(func)} returned {len(found)} values where Tout has {count}"
+        )
+    return found
+
+
+def _checked_arrays(func: Any, results: Any, wanted: Sequence[DType]) -> list[NDArray]:
+    """The results as arrays of these dtypes; Python numbers take them."""
+    arrays = []
+    for number, (value, dtype) in enumerate(
+        zip(_results_of(func, results, len(wanted)), wanted, strict=True)
+    ):
+        typed = hasattr(value, "dtype")
+        array = np.asarray(value) if typed else to_array(value, dtype)
+        if array.dtype != dtype.np_dtype:
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"result {number} of {_name(func)} is {array.dtype}, but Tout says {dtype.name}",
+            )  # fmt: skip
+        arrays.append(np.array(array))
+    return arrays
+
+
+def check_shapes(func: Any, arrays: Sequence[NDArray], specs: Sequence[TensorSpec]) -> None:
+    """InvalidArgumentError for a result whose shape is not what its spec says."""
+    for number, (array, spec) in enumerate(zip(arrays, specs, strict=True)):
+        if not spec.shape.is_compatible_with(array.shape):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"result {number} of {_name(func)} has shape {array.shape}, but Tout says "
+                f"{spec_text(spec)}",
+            )  # fmt: skip
+
+
+def _name(func: Any) -> str:
+    return str(getattr(func, "__name__", type(func).__name__))
+
+
+def _infer(*inputs: Spec, func: Any, out: tuple[TensorSpec, ...]) -> tuple[Spec, ...]:
+    return tuple(spec.with_fresh_symbols("result") for spec in out)
+
+
+def _call_now(*arrays: NDArray, func: Any, out: tuple[TensorSpec, ...]) -> tuple[NDArray, ...]:
+    copies = [a.copy() if a.ndim else a[()] for a in arrays]
+    found = _checked_arrays(func, call_user(func, *copies), [spec.dtype for spec in out])
+    check_shapes(func, found, out)
+    return tuple(found)
+
+
+NUMPY_FUNCTION = register(Op("numpy_function", _infer, _call_now, effect="io"))
+PURE_NUMPY_FUNCTION = register(Op("pure_numpy_function", _infer, _call_now))
