@@ -8,6 +8,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -222,10 +224,16 @@ class Variable:
         """Make the buffer this variable's own, copying it if anybody else holds it."""
         if not self._shared:
             return
-        held_elsewhere = sys.getrefcount(self._array) > 2 or self._array.base is not None
-        writable = self._array.flags.writeable
-        array = self._array.copy() if held_elsewhere or not writable else self._array
-        self._set_array(array, shared=False)
+        own = self._holds_alone() and self._array.base is None and self._array.flags.writeable
+        self._set_array(self._array if own else self._array.copy(), shared=False)
+
+    def _holds_alone(self) -> bool:
+        """Whether nothing else refers to the array. How many references a lookup itself adds
+        differs between interpreters, so an array that is known to be alone is counted too."""
+        sample = object.__new__(Variable)
+        sample._array = np.empty(0)
+        alone, held = [sys.getrefcount(v._array) for v in (sample, self)]
+        return held <= alone
 
     def stand_in(self) -> Variable:
         """What a trace passes on in place of a variable argument: like it, but not it."""
