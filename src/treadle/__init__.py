@@ -15,7 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
-from treadle import bitwise, config, linalg, math, nest, nn, random
+from treadle import bitwise, config, debugging, linalg, math, nest, nn, random
 from treadle.autodiff.custom import (
     custom_gradient,
     grad_pass_through,
@@ -315,6 +315,7 @@ __all__ = [
     "cosh",
     "cumsum",
     "custom_gradient",
+    "debugging",
     "divide",
     "double",
     "dtypes",

@@ -59,11 +59,11 @@ def to_graph(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> 
     """
     if recursive:
         return converted(fn)
-    from treadle.autograph.conversion import _instantiate, template_of
+    from treadle.autograph.conversion import instantiate, template_of
 
     function = _required(fn)
     template = template_of(function, recursive=False)
-    made = function if template.code is None else _instantiate(function, template.code)
+    made = function if template.code is None else instantiate(function, template.code)
     owner = getattr(fn, "__self__", None)
     return made if owner is None else types.MethodType(made, owner)
 

@@ -61,7 +61,7 @@ def twin(function: types.FunctionType) -> types.FunctionType:
         made = known[1]
         return function if made is None else made
     template = template_of(function)
-    made = None if template.code is None else _instantiate(function, template.code)
+    made = None if template.code is None else instantiate(function, template.code)
     _twins[function] = (function.__code__, made)
     return function if made is None else made
 
@@ -89,15 +89,29 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
         filename = filename[:-1] + "'>"
     lines = [line + "\n" for line in printed.lines]
     linecache.cache[filename] = (len(printed.text), None, lines, filename)
+    tree = ast.parse(printed.text).body[0]
+    names = _names_by_line(tree, root)
     LINE_MAPS[filename] = {
-        number: (source.filename, origin, code.co_name)
+        number: (source.filename, origin, names.get(number, code.co_name))
         for number, origin in enumerate(printed.origins, 1)
     }
-    tree = ast.parse(printed.text).body[0]
     for line, shown in _separate_lambdas(tree, root, printed):
-        LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, code.co_name)
+        name = names.get(shown, code.co_name)
+        LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, name)
         lines.append(lines[shown - 1])
     return Template(printed, _compile(tree, filename, code), filename)
+
+
+def _names_by_line(tree: ast.stmt, root: Any) -> dict[int, str]:
+    """The user's function that each line of the generated text belongs to, for nested ones."""
+    found: dict[int, str] = {}
+    made = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
+    known = [n for n in gast.walk(root) if isinstance(n, gast.FunctionDef)]
+    for node, original in zip(made, known, strict=True):  # outer ones first
+        if not getattr(original, "generated", False):
+            inner = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
+            found.update(dict.fromkeys(inner, node.name))
+    return found
 
 
 def _separate_lambdas(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple[int, int]]:
@@ -252,7 +266,8 @@ def _strip_defaults(arguments: ast.arguments) -> None:
     arguments.kw_defaults = [None] * len(arguments.kw_defaults)
 
 
-def _instantiate(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+def instantiate(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+    """`function` with the converted `code`: it shares globals, closure cells and defaults."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[build.AG] = types.CellType(operators)
     closure = tuple(cells[name] for name in code.co_freevars)

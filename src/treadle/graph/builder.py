@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from treadle.core import errors
 from treadle.core.context import recording
+from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -63,7 +64,7 @@ class GraphBuilder:
             specs = inferred if isinstance(inferred, tuple) else (inferred,)
         else:
             specs = infer_outputs(op, [v.spec for v in operands], attrs)
-        origin = user_origin()
+        origin = recorded_origin()
         node = self.region.append(Node(op, operands, attrs, specs, regions, origin))
         return tuple(self._symbolic(v, origin) for v in node.outputs)
 

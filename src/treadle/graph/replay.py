@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from treadle.core.origin import attributed_to
+from treadle.core.frames import called_from
+from treadle.core.origin import Origin, attributed_to
 from treadle.core.shapes import Dim, SymbolicDim, fresh_symbol, substitute, symbol_name
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
@@ -19,12 +20,13 @@ from treadle.ops.registry import run, run_with_regions
 Dims = dict[str, Dim]
 
 
-def replay(region: Region, inputs: Sequence[Any]) -> list[Tensor]:
+def replay(region: Region, inputs: Sequence[Any], caller: Origin | None = None) -> list[Tensor]:
     """The results of `region` for the given parameters, computed in the current trace.
 
     Args:
         region: a graph, or a branch or body.
         inputs: a tensor for each parameter, and a Variable or a handle for each resource.
+        caller: the place in the user's program that calls the graph, if any does.
     """
     values: dict[Value, Any] = {}
     dims: Dims = {}  # what symbols of the region became
@@ -35,8 +37,8 @@ def replay(region: Region, inputs: Sequence[Any]) -> list[Tensor]:
         known |= param.spec.symbols()
     for node in region.nodes:
         operands = [values[v] for v in node.inputs]
-        with attributed_to(node.origin):
-            outputs = _run_again(node, operands, dims, known)
+        with attributed_to(called_from(caller, node.origin)):
+            outputs = _run_again(node, operands, dims, known, caller)
         for value, tensor in zip(node.outputs, outputs, strict=True):
             values[value] = tensor
             learn_dims(value.spec, tensor.spec, dims)
@@ -44,11 +46,14 @@ def replay(region: Region, inputs: Sequence[Any]) -> list[Tensor]:
     return [values[v] for v in region.results]
 
 
-def _run_again(node: Node, operands: list[Any], dims: Dims, known: set[str]) -> Sequence[Tensor]:
+def _run_again(
+    node: Node, operands: list[Any], dims: Dims, known: set[str], caller: Origin | None
+) -> Sequence[Tensor]:
     if node.regions:
         # A loop's results show its inner symbols outside: two replays must not share them.
         renamed = dims | {s: fresh_symbol() for s in inner_symbols(node.regions) - known}
-        return run_with_regions(node.op, operands, [copy_region(r, renamed) for r in node.regions])
+        regions = [copy_region(r, renamed, caller=caller) for r in node.regions]
+        return run_with_regions(node.op, operands, regions)
     attrs = {name: substitute_dims(value, dims) for name, value in node.attrs.items()}
     outputs = run(node.op, *operands, **attrs)
     return outputs if isinstance(outputs, tuple) else (outputs,)
@@ -96,14 +101,17 @@ def substitute_spec(spec: Spec, dims: Mapping[str, Dim]) -> Spec:
 
 
 def copy_region(
-    region: Region, dims: Mapping[str, Dim], mapping: dict[Value, Value] | None = None
+    region: Region,
+    dims: Mapping[str, Dim],
+    mapping: dict[Value, Value] | None = None,
+    caller: Origin | None = None,
 ) -> Region:
     """A deep copy of a region with symbols replaced; regions use no outer values."""
     mapping = {} if mapping is None else mapping
     copy = Region()
     for param in region.params:
         mapping[param] = copy.add_param(substitute_spec(param.spec, dims), param.name)
-    copy_nodes(region.nodes, copy, mapping, dims)
+    copy_nodes(region.nodes, copy, mapping, dims, caller)
     copy.results = [mapping[v] for v in region.results]
     return copy
 
@@ -113,6 +121,7 @@ def copy_nodes(
     into: Region,
     mapping: dict[Value, Value],
     dims: Mapping[str, Dim] | None = None,
+    caller: Origin | None = None,
 ) -> None:
     """Append copies of `nodes`, which read mapped values, to `into`."""
     dims = dims or {}
@@ -122,8 +131,8 @@ def copy_nodes(
             [mapping[v] for v in node.inputs],
             {name: substitute_dims(value, dims) for name, value in node.attrs.items()},
             [substitute_spec(v.spec, dims) for v in node.outputs],
-            [copy_region(r, dims) for r in node.regions],
-            node.origin,
+            [copy_region(r, dims, caller=caller) for r in node.regions],
+            called_from(caller, node.origin),
         )
         mapping.update(zip(node.outputs, copy.outputs, strict=True))
         into.append(copy)

@@ -29,7 +29,7 @@ def cond(
     """
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
-    _check_predicate(pred, "cond")
+    check_predicate(pred, "cond")
     builder = context.recorder
     traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
@@ -101,7 +101,7 @@ def _record_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: A
 
     def run_cond(*flat: Any) -> Any:
         result = convert_to_tensor(cond(*nest.pack(loop_vars, flat)))
-        _check_predicate(result, "while_loop")
+        check_predicate(result, "while_loop")
         return [result]
 
     def run_body(*flat: Any) -> Any:
@@ -186,7 +186,8 @@ def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) ->
     return list(run_with_regions(op, [*operands, *captured], [c.region for c in children]))
 
 
-def _check_predicate(pred: Tensor, what: str) -> None:
+def check_predicate(pred: Tensor, what: str) -> None:
+    """Raise a TypeError unless `pred` is a scalar bool."""
     if pred.dtype is not dtypes.bool or pred.ndim != 0:
         raise TypeError(
             f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use "

@@ -12,7 +12,7 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.context import recording, taping
 from treadle.core.list_value import ListValue
-from treadle.core.origin import at
+from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
@@ -146,19 +146,19 @@ class Callbacks:
     def _outside(self, step: ListStep, words: int) -> None:
         """A list was used at a position that it does not have."""
         position, length = (ctypes.c_int64 * 2).from_address(words)
-        raise errors.OutOfRangeError(
-            None, step.node.op,
+        text = (
             f"{step.node.op.name}: index {position} is out of range for a list of {length} "
-            f"elements{at(step.node.origin)}",
-        )  # fmt: skip
+            f"elements{at(step.node.origin)}"
+        )
+        raise failed_at(step.node.origin, errors.OutOfRangeError(None, step.node.op, text))
 
     def _differ(self, step: Guard, words: int) -> None:
         a, b = (ctypes.c_int64 * 2).from_address(words)
-        raise errors.InvalidArgumentError(
-            None, step.node.op,
+        text = (
             f"{step.node.op.name}: sizes {a} and {b} of the operands differ; sizes that only the "
-            f"running program knows are not broadcast{at(step.node.origin)}",
-        )  # fmt: skip
+            f"running program knows are not broadcast{at(step.node.origin)}"
+        )
+        raise failed_at(step.node.origin, errors.InvalidArgumentError(None, step.node.op, text))
 
     def _deliver(self, step: Deliver, words: int) -> None:
         """Copy a result out of the program's memory."""

@@ -12,7 +12,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.context import recording, taping
-from treadle.core.origin import at
+from treadle.core.origin import at, failed_at
 from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -177,7 +177,8 @@ def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Excepti
     message = error.message if isinstance(error, errors.OpError) else str(error)
     kind = type(error) if isinstance(error, errors.OpError) else errors.InvalidArgumentError
     operands = ", ".join(map(_describe, inputs))
-    return kind(None, node.op, f"{node.op.name}({operands}): {message}{at(node.origin)}")
+    text = f"{node.op.name}({operands}): {message}{at(node.origin)}"
+    return failed_at(node.origin, kind(None, node.op, text))
 
 
 def _describe(value: Runtime) -> str:
@@ -202,10 +203,9 @@ def _not_finite(
     what = "NaN" if np.isnan(array[first]) else "infinity"
     which = f" (output {number})" if len(node.outputs) > 1 else ""
     operands = ", ".join(map(_describe, inputs))
-    return errors.InvalidArgumentError(
-        None,
-        node.op,
+    text = (
         f"{node.op.name}({operands}){which} gave {what} at index {list(first)}, "
         f"{int(np.size(finite) - np.count_nonzero(finite))} of {finite.size} elements are not "
-        f"finite{at(node.origin)}",
+        f"finite{at(node.origin)}"
     )
+    return failed_at(node.origin, errors.InvalidArgumentError(None, node.op, text))

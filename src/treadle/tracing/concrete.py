@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core import errors, nest
 from treadle.core.context import context
+from treadle.core.frames import recorded_origin
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor, from_owned
@@ -16,6 +17,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.signature import Arguments, ObjectKey, weakly
 from treadle.tracing.trace import Trace, results_of
+from treadle.tracing.tracebacks import show_user_frames
 
 
 class ConcreteFunction:
@@ -94,10 +96,14 @@ class ConcreteFunction:
             TypeError: too few or too many arguments, or unknown names.
             InvalidArgumentError: a dtype or shape differs from the signature's.
         """
-        leaves = self._match_structure(args, kwargs)
-        if leaves is None:
-            leaves = self._match_flat(args, kwargs)
-        return self.call_flat(leaves)
+        try:
+            leaves = self._match_structure(args, kwargs)
+            if leaves is None:
+                leaves = self._match_flat(args, kwargs)
+            return self.call_flat(leaves)
+        except Exception as error:
+            show_user_frames(error)
+            raise
 
     def _match_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """The tensor leaves where the arguments have the signature's own structure."""
@@ -155,7 +161,7 @@ class ConcreteFunction:
         if context.recorder is not None:
             from treadle.graph.replay import replay
 
-            return list(replay(self.graph, inputs))
+            return list(replay(self.graph, inputs, recorded_origin()))
         if context.tapes:
             from treadle.tracing.gradient import run_taped
 

@@ -18,6 +18,7 @@ from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, ObjectKey, display_name
 from treadle.tracing.trace import trace
+from treadle.tracing.tracebacks import show_user_frames
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -74,17 +75,21 @@ class Function:
     # -- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            for plan in self._keyword_plans.get(tuple(kwargs), ()):
-                result = plan((*args, *kwargs.values()))
-                if result is not MISS:
-                    return result
-        else:
-            for plan in self._plans:
-                result = plan(args)
-                if result is not MISS:
-                    return result
-        return self._call_slowly(args, kwargs)
+        try:
+            if kwargs:
+                for plan in self._keyword_plans.get(tuple(kwargs), ()):
+                    result = plan((*args, *kwargs.values()))
+                    if result is not MISS:
+                        return result
+            else:
+                for plan in self._plans:
+                    result = plan(args)
+                    if result is not MISS:
+                        return result
+            return self._call_slowly(args, kwargs)
+        except Exception as error:
+            show_user_frames(error)
+            raise
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The general path: bind, look the trace up (or make it), run, and add a fast path."""
@@ -207,7 +212,11 @@ class Function:
         """
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
-        return self._lookup(self._signature.bind(args, kwargs))
+        try:
+            return self._lookup(self._signature.bind(args, kwargs))
+        except Exception as error:
+            show_user_frames(error)
+            raise
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""

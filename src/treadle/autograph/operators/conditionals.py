@@ -19,7 +19,7 @@ from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops.control_flow import COND, _check_predicate
+from treadle.ops.control_flow import COND, check_predicate
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import run_with_regions
 
@@ -190,7 +190,7 @@ def staged_if(
     """Trace both branches and record a ``cond`` node."""
     builder: Any = context.recorder
     test = convert_to_tensor(test)
-    _check_predicate(test, "if")
+    check_predicate(test, "if")
     branches = [_Branch(builder, fn, places) for fn in (then, otherwise)]
     merge = _Merge(branches[0], branches[1], names)
     results, placed = merge.results(), merge.placed()
