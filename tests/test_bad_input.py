@@ -67,20 +67,20 @@ def test_wrong_dtype():
     text = error_of(lambda: product(C(1), C(1.0)), TypeError, "multiply", "int32", "float32")
     assert marked(product) in text
     assert int(product(C(3), C(2))) == 6
-    eager = lambda: product.python_function(C(1), C(1.0))  # noqa: E731
+    eager = lambda: product.python_function(C(1), C(1.0))
     assert marked(product) in error_of(eager, Invalid, "multiply", "int32", "float32")
 
 
 @pytest.mark.parametrize("run", [product, product.python_function], ids=["graph", "eager"])
 def test_wrong_shape(run):
-    wrong = lambda: run(td.ones([2]), td.ones([3]))  # noqa: E731
+    wrong = lambda: run(td.ones([2]), td.ones([3]))
     assert marked(product) in error_of(wrong, Invalid, "multiply", "(2,)", "(3,)", "broadcast")
     assert int(run(C(3), C(2))) == 6
 
 
 @pytest.mark.parametrize("run", [layer, layer.python_function], ids=["graph", "eager"])
 def test_wrong_inner_dims(run):
-    wrong = lambda: run(td.ones([2, 3]), td.ones([2, 3]))  # noqa: E731
+    wrong = lambda: run(td.ones([2, 3]), td.ones([2, 3]))
     assert marked(layer) in error_of(wrong, Invalid, "matmul", "(2, 3)")
     assert run(td.ones([2, 3]), td.ones([3, 2])).shape == (2, 2)
 

@@ -85,6 +85,10 @@ from treadle.ops.casting import (
     cast,
     saturate_cast,
 )
+from treadle.ops.clipping import (
+    clip_by_global_norm,
+    clip_by_norm,
+)
 from treadle.ops.comparison import (
     equal,
     greater,
@@ -103,6 +107,7 @@ from treadle.ops.control_flow import (
 from treadle.ops.conversion import (
     constant,
     convert_to_tensor,
+    is_tensor,
 )
 from treadle.ops.creation import (
     eye,
@@ -121,6 +126,9 @@ from treadle.ops.dims import (
     shape,
     shape_n,
     size,
+)
+from treadle.ops.einsum import (
+    einsum,
 )
 from treadle.ops.elementwise import (
     abs,
@@ -222,6 +230,11 @@ from treadle.ops.shaping import (
 from treadle.ops.slicing import (
     pad,
 )
+from treadle.ops.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+)
 from treadle.ops.state import (
     Variable,
 )
@@ -286,6 +299,7 @@ __all__ = [
     "add_n",
     "argmax",
     "argmin",
+    "argsort",
     "as_dtype",
     "asin",
     "asinh",
@@ -301,6 +315,8 @@ __all__ = [
     "boolean_mask",
     "broadcast_to",
     "cast",
+    "clip_by_global_norm",
+    "clip_by_norm",
     "clip_by_value",
     "complex",
     "complex128",
@@ -319,6 +335,7 @@ __all__ = [
     "divide",
     "double",
     "dtypes",
+    "einsum",
     "ensure_shape",
     "equal",
     "errors",
@@ -348,6 +365,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "is_tensor",
     "keras",
     "less",
     "less_equal",
@@ -398,6 +416,7 @@ __all__ = [
     "round",
     "saturate_cast",
     "scatter_nd",
+    "searchsorted",
     "shape",
     "shape_n",
     "sigmoid",
@@ -406,6 +425,7 @@ __all__ = [
     "sinh",
     "size",
     "slice",
+    "sort",
     "split",
     "sqrt",
     "square",

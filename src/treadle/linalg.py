@@ -1,7 +1,13 @@
 """``td.linalg``: matrices."""
 
+from treadle.ops.clipping import (
+    global_norm,
+)
 from treadle.ops.creation import (
     eye,
+)
+from treadle.ops.einsum import (
+    einsum,
 )
 from treadle.ops.linalg import (
     diag,
@@ -19,7 +25,9 @@ from treadle.ops.reduction import (
 __all__ = [
     "diag",
     "diag_part",
+    "einsum",
     "eye",
+    "global_norm",
     "matmul",
     "matrix_transpose",
     "matvec",

@@ -108,6 +108,9 @@ from treadle.ops.softmax import (
     log_softmax,
     softmax,
 )
+from treadle.ops.sorting import (
+    top_k,
+)
 
 __all__ = [
     "abs",
@@ -191,6 +194,7 @@ __all__ = [
     "subtract",
     "tan",
     "tanh",
+    "top_k",
     "truediv",
     "truncatediv",
     "truncatemod",

@@ -297,11 +297,17 @@ def has_dtype(value: Any) -> bool:
     return isinstance(value, _typed)
 
 
+def is_tensor(x: Any) -> bool:
+    """True for tensors, symbolic ones too, and variables."""
+    return isinstance(x, _typed)
+
+
 def is_symbolic(value: Any) -> bool:
     """True for a tensor of the graph being traced."""
     return isinstance(value, Tensor) and value.is_symbolic
 
 
 __all__ = [
-    "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic", "to_array",
+    "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic", "is_tensor",
+    "to_array",
 ]  # fmt: skip
