@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import treadle as td
 from treadle.core import dtypes
 from treadle.core.context import recording
 from treadle.core.spec import TensorSpec
@@ -175,3 +176,19 @@ def test_a_tensor_of_a_branch_cannot_be_used_outside():
     assert "return it from the branch" in str(raised(fn, BOOL, F32).value) or "ended" in str(
         raised(fn, BOOL, F32).value
     )
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_a_loop_returns_its_variables_as_they_came(kind):
+    def count(limit=None):
+        start = kind([td.constant(0), td.constant(1)])
+        step = lambda i, x: (i + 1, x * 2)
+        return td.while_loop(lambda i, x: i < 5, step, start, maximum_iterations=limit)
+
+    for result, expected in (
+        (count(), [5, 32]),
+        (count(2), [2, 4]),
+        (td.function(count)(), [5, 32]),
+        (td.function(count)(2), [2, 4]),
+    ):
+        assert type(result) is kind and [int(x) for x in result] == expected

@@ -60,12 +60,14 @@ def while_loop(
         TypeError: the body returns another structure or dtype than it was given.
         ValueError: the body changes a variable's shape and no shape invariant allows it.
     """
-    loop_vars = tuple(loop_vars)
+    start = tuple(loop_vars)
     if context.recorder is None:
-        return _run_loop(cond, body, loop_vars, maximum_iterations)
-    if maximum_iterations is not None:
-        return _bounded(cond, body, loop_vars, shape_invariants, maximum_iterations)
-    return _record_loop(cond, body, loop_vars, shape_invariants)
+        result = _run_loop(cond, body, start, maximum_iterations)
+    elif maximum_iterations is not None:
+        result = _bounded(cond, body, start, shape_invariants, maximum_iterations)
+    else:
+        result = _record_loop(cond, body, start, shape_invariants)
+    return list(result) if isinstance(loop_vars, list) else result
 
 
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
