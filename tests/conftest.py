@@ -1,7 +1,15 @@
-"""Settings that must be there before NumPy is imported."""
+"""Settings that must be there before NumPy is imported, and Hypothesis's profile."""
 
 import os
+
+from hypothesis import HealthCheck, settings
 
 # Several workers share the cores: BLAS threads of each would only get in each other's way.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# The same examples in every run, and no verdict that depends on how busy the machine is.
+settings.register_profile(
+    "treadle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("treadle")

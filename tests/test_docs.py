@@ -44,8 +44,8 @@ def examples(page: str) -> list[Example]:
 
 
 def without_figures(text: str) -> str:
-    """Every number with the padding around it becomes one sign."""
-    return re.sub(r" *\d[\d.,]* *", " # ", text)
+    """Every number, with the padding around it and its unit of time, becomes one sign."""
+    return re.sub(r" *\d[\d.,]* *((n|µ|m)?s\b)? *", " # ", text)
 
 
 def without_places(text: str) -> str:

@@ -90,6 +90,7 @@ def test_exceptions_of_callbacks_arrive_unchanged():
 
 
 ENDLESS = """
+    import signal
     import numpy as np
     import treadle as td
     from treadle.core.spec import TensorSpec
@@ -99,6 +100,7 @@ ENDLESS = """
     def f(x):
         return while_loop(lambda x: x < 2.0, lambda x: (x * 0.5,), (x,))[0]
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without
     executable = native(trace(f, TensorSpec(())))
     executable.run([np.asarray(np.float32(3))])
     print("ready", flush=True)

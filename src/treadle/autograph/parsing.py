@@ -51,6 +51,8 @@ def find(function: types.FunctionType) -> Source:
     if len(candidates) > 1:
         candidates = [_innermost(candidates, code)]
     if not candidates:
+        if code.co_filename.startswith("<"):  # another text has the same made-up name
+            raise SourceNotFoundError(_no_source(code))
         raise SourceNotFoundError(
             f"{_describe(code)} is not in its file as Python loaded it: the file was changed "
             "since. Reload the module, or restart Python."

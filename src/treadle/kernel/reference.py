@@ -174,8 +174,8 @@ def cast_array(value: Array, dtype: DType) -> Array:
         whole = np.nan_to_num(np.trunc(value.astype(np.float64)), nan=0.0)
         inside = (whole > float(limits.min)) & (whole < float(limits.max))
         exact = np.where(inside, whole, 0.0).astype(dtype.np_dtype)
-        edge = np.where(whole <= float(limits.min), limits.min, limits.max)
-        return np.where(inside, exact, edge.astype(dtype.np_dtype))
+        least, most = dtype.np_dtype.type(limits.min), dtype.np_dtype.type(limits.max)
+        return np.where(inside, exact, np.where(whole <= float(limits.min), least, most))
     rounded = value.astype(dtype.np_dtype)
     return rounded.astype(compute_dtype(dtype))
 
