@@ -156,9 +156,9 @@ class _Merge:
     def mismatch(self, a: Any, b: Any, index: int) -> StagingTypeError:
         names = self.names()
         name = names[index] if -1 < index < len(names) else "the return value"
-        shown = f"variable {name!r}" if name.isidentifier() else name
+        shown = f"the variable {name!r}" if name.isidentifier() else name
         return StagingTypeError(
-            f"The branches of a conditional on a tensor give the {shown} different types: "
+            f"The branches of a conditional on a tensor give {shown} different types: "
             f"{describe(a)} when the condition is true, {describe(b)} when it is false. Make both "
             f"the same, with td.cast for instance{at(user_origin())}"
         )
