@@ -106,7 +106,10 @@ def test_mixed_dtypes_are_refused_with_op_dtypes_and_line() -> None:
         trace(lambda x: x * b, [np.int32([1])])
 
 
-@pytest.mark.parametrize("value", [1.5, "a", 1j, [0.5], np.float64(1.5), None, object()], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [1.5, "a", 1j, [0.5], np.float64(1.5), None, object()],
+    ids=lambda v: type(v).__name__,
+)  # fmt: skip
 def test_values_that_do_not_fit_the_dtype(value: Any) -> None:
     for run in (lambda: td.constant(I) + value, lambda: value - td.constant(I)):
         with pytest.raises(TypeError):

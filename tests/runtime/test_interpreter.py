@@ -6,7 +6,15 @@ import pytest
 from treadle.core import errors
 from treadle.graph.parser import parse_graph
 from treadle.ops import (  # noqa: F401
-    arithmetic, comparison, dims, elementwise, io, joining, lists, reduction, shaping,
+    arithmetic,
+    comparison,
+    dims,
+    elementwise,
+    io,
+    joining,
+    lists,
+    reduction,
+    shaping,
 )  # fmt: skip
 from treadle.ops.registry import OPS, Op
 from treadle.ops.state import Variable

@@ -72,7 +72,8 @@ def _header_end(node: Any, lines: list[str]) -> int:
     parts = [p for f in fields for p in _as_list(getattr(node, f, None))]
     ends = [n.end_lineno for p in parts for n in gast.walk(p) if hasattr(n, "end_lineno")]
     header: int = max([node.lineno, *ends])
-    return min(header, max(_first_line(node), node.lineno))
+    first: int = max(_first_line(node), node.lineno)
+    return min(header, first)
 
 
 def _first_line(node: Any) -> int:
