@@ -70,13 +70,13 @@ def test_variables_give_snapshots() -> None:
     assert v.numpy().tolist() == [2.0, 3.0]
 
 
-@pytest.mark.parametrize("use", [np.asarray, np.sin, np.sum, lambda t: np.add(t, 1)])
+@pytest.mark.parametrize("use", [np.asarray, np.array, np.float64])
 def test_symbolic_tensors_explain_themselves(use: Any) -> None:
     builder = GraphBuilder("step")
     x = builder.parameter(td.TensorSpec([2]), "x")
     v = td.Variable([1.0])
     with recording(builder):
-        with pytest.raises(NotImplementedError, match="symbolic.*'step'.*treadle ops"):
+        with pytest.raises(NotImplementedError, match="symbolic.*'step'.*treadle"):
             use(x)
         with pytest.raises(NotImplementedError, match="'Variable:0'"):
             np.asarray(v)

@@ -1,18 +1,19 @@
 """Tensors and NumPy: `np.asarray` without a copy, NumPy functions on tensors, DLPack.
 
-NumPy functions applied to eager tensors give ndarrays. Applied to symbolic tensors they raise
-(staging them belongs here: `__array_ufunc__` and `__array_function__`).
+NumPy functions applied to eager tensors give ndarrays. Applied to symbolic tensors they go into
+the graph: see `numpy_staging`, which is imported when that first happens.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
 
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.ops.state import Variable
 
 
@@ -73,8 +74,22 @@ def from_dlpack(external: Any) -> Tensor:
     return from_array(np.from_dlpack(external))
 
 
+def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    from treadle.ops.numpy_staging import array_ufunc, is_operator
+
+    return array_ufunc(ufunc, method, inputs, kwargs, is_operator(sys._getframe(1)))
+
+
+def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    from treadle.ops.numpy_staging import array_function
+
+    return array_function(func, args, kwargs)
+
+
 def install() -> None:
     """Put the protocols on Tensor and Variable."""
+    setattr(SymbolicTensor, "__array_ufunc__", _array_ufunc)  # noqa: B010
+    setattr(Tensor, "__array_function__", _array_function)  # noqa: B010
     for kind, method in ((Tensor, tensor_array), (Variable, variable_array)):
         setattr(kind, "__array__", method)  # noqa: B010
     setattr(Tensor, "__dlpack__", tensor_dlpack)  # noqa: B010

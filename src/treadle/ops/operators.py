@@ -13,7 +13,15 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
-from treadle.ops import arithmetic, comparison, elementwise, logic, numpy_interop, printing
+from treadle.ops import (
+    arithmetic,
+    comparison,
+    elementwise,
+    logic,
+    numpy_interop,
+    printing,
+    tensor_methods,
+)
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.indexing import getitem
 from treadle.ops.linalg import matmul
@@ -274,6 +282,7 @@ def install() -> None:
     """Put operators, printing and NumPy's protocols on Tensor and Variable."""
     printing.install()
     numpy_interop.install()
+    tensor_methods.install()
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name not in ("item", "tolist", "set_shape", "__setitem__"):

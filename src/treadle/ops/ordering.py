@@ -1,4 +1,4 @@
-"""TensorFlow's names for order and scope. Operations with effects keep the program's order anyway."""
+"""TensorFlow's names for order and scope: operations with effects keep the program's order."""
 
 from __future__ import annotations
 

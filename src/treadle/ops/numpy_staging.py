@@ -1,0 +1,177 @@
+"""NumPy code inside functions: what NumPy is asked to do with symbolic tensors goes into the graph.
+
+Functions applied to eager tensors alone still give arrays. An operator between an array and a
+symbolic tensor (``array + x``) stays the tensor's, under the tensor's dtype rules.
+"""
+
+from __future__ import annotations
+
+import difflib
+import dis
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops import complex_numbers
+from treadle.ops import numpy_functions as functions
+from treadle.ops import numpy_reductions as reductions
+from treadle.ops import numpy_ufuncs as ufuncs
+from treadle.ops.numpy_dtypes import as_array, result_dtype
+
+# NumPy's function -> the same on tensors.
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.sum: reductions.sum, np.prod: reductions.prod, np.mean: reductions.mean,
+    np.std: reductions.std, np.var: reductions.var, np.max: reductions.max,
+    np.min: reductions.min, np.amax: reductions.max, np.amin: reductions.min,
+    np.ptp: reductions.ptp, np.any: reductions.any, np.all: reductions.all,
+    np.argmax: reductions.argmax, np.argmin: reductions.argmin,
+    np.cumsum: reductions.cumsum, np.cumprod: reductions.cumprod,
+    np.count_nonzero: reductions.count_nonzero, np.nansum: reductions.nansum,
+    np.nanmean: reductions.nanmean, np.nanmax: reductions.nanmax,
+    np.nanmin: reductions.nanmin, np.average: reductions.average,
+    np.median: reductions.median, np.linalg.norm: reductions.norm,
+    np.real: lambda val: complex_numbers.real(as_array(val)),
+    np.imag: lambda val: complex_numbers.imag(as_array(val)),
+    np.fix: lambda x: ufuncs.call(np.trunc, (x,)),
+    np.around: functions.round, np.round: functions.round,
+    np.flipud: lambda m: functions.flip(m, 0),
+    np.fliplr: lambda m: functions.flip(m, 1),
+    np.linalg.matmul: lambda x, y: ufuncs.call(np.matmul, (x, y)),
+    np.result_type: lambda *xs: result_dtype(*xs).np_dtype,
+    **{
+        getattr(np, name): getattr(functions, name)
+        for name in (
+            "allclose", "append", "argsort", "argwhere", "array_equal", "array_split",
+            "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "clip",
+            "column_stack", "concatenate", "copy", "diag", "diagonal", "diff", "dot", "dstack",
+            "einsum", "expand_dims", "flip", "full_like", "hsplit", "hstack", "inner", "isclose",
+            "linspace", "meshgrid", "moveaxis", "nan_to_num", "ndim", "nonzero", "ones_like",
+            "outer", "pad", "polyval", "ravel", "repeat", "reshape", "roll", "searchsorted",
+            "select", "shape", "size", "sort", "split", "squeeze", "stack", "swapaxes", "take",
+            "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril", "triu", "vdot",
+            "vsplit", "vstack", "where", "zeros_like",
+        )
+    },
+}  # fmt: skip
+
+# The function that a ufunc's method is.
+REDUCTIONS: dict[Any, Callable[..., Any]] = {
+    (np.add, "reduce"): reductions.sum, (np.multiply, "reduce"): reductions.prod,
+    (np.maximum, "reduce"): reductions.max, (np.minimum, "reduce"): reductions.min,
+    (np.logical_and, "reduce"): reductions.all, (np.logical_or, "reduce"): reductions.any,
+    (np.add, "accumulate"): reductions.cumsum, (np.multiply, "accumulate"): reductions.cumprod,
+}  # fmt: skip
+
+# Keywords that only choose how NumPy stores or checks a result, and those that are refused.
+_IGNORED = frozenset({"order", "subok", "like", "device", "copy", "casting", "kind", "stable"})
+_REFUSED = frozenset({"out", "where", "initial"})
+_OPERATORS = frozenset(dis.opmap[name] for name in ("BINARY_OP", "COMPARE_OP") if name in dis.opmap)
+_REFLECTED = {
+    np.add: "__radd__", np.subtract: "__rsub__", np.multiply: "__rmul__",
+    np.true_divide: "__rtruediv__", np.floor_divide: "__rfloordiv__", np.remainder: "__rmod__",
+    np.power: "__rpow__", np.matmul: "__rmatmul__", np.bitwise_and: "__rand__",
+    np.bitwise_or: "__ror__", np.bitwise_xor: "__rxor__", np.less: "__gt__",
+    np.less_equal: "__ge__", np.greater: "__lt__", np.greater_equal: "__le__",
+    np.equal: "__eq__", np.not_equal: "__ne__",
+}  # fmt: skip
+
+
+def array_ufunc(
+    ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], operator: bool
+) -> Any:
+    """``SymbolicTensor.__array_ufunc__``; `operator`: it stands for ``array + tensor``."""
+    reflected = _REFLECTED.get(ufunc)
+    if operator and method == "__call__" and reflected and isinstance(inputs[1], Tensor):
+        return getattr(inputs[1], reflected)(inputs[0])
+    name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
+    options = _options(name, kwargs)
+    if method == "__call__" and ufunc in ufuncs.UFUNCS:
+        return ufuncs.call(ufunc, inputs, **options)
+    if method == "outer" and ufunc in ufuncs.UFUNCS:
+        return ufuncs.outer(ufunc, *inputs, **options)
+    function = REDUCTIONS.get((ufunc, method))
+    if function is None:
+        raise unsupported(name)
+    axis = inputs[1] if len(inputs) > 1 else options.pop("axis", 0)
+    return function(inputs[0], axis, **options)
+
+
+def is_operator(frame: FrameType) -> bool:
+    """Whether the frame is about to apply an operator to an array, rather than to call NumPy."""
+    return frame.f_code.co_code[frame.f_lasti] in _OPERATORS
+
+
+def array_function(func: Any, args: Any, kwargs: Any) -> Any:
+    """``Tensor.__array_function__``: staged where a symbolic tensor is among the arguments."""
+    if not _any_symbolic((args, kwargs)):
+        return func(*_as_arrays(args), **_as_arrays(kwargs))
+    name = f"{func.__module__.removeprefix('numpy').lstrip('.')}.{func.__name__}".lstrip(".")
+    function = FUNCTIONS.get(func)
+    if function is None:
+        raise unsupported(name)
+    try:
+        return function(*args, **_options(name, kwargs))
+    except TypeError as error:
+        if "positional argument" in str(error) or "unexpected keyword" in str(error):
+            raise TypeError(
+                f"np.{name}: {str(error).partition(') ')[2] or error}: not supported on symbolic "
+                f"tensors{at(user_origin())}"
+            ) from None
+        raise
+
+
+def _any_symbolic(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(_any_symbolic(v) for v in value)
+    if isinstance(value, dict):
+        return any(_any_symbolic(v) for v in value.values())
+    return isinstance(value, Tensor) and value.is_symbolic
+
+
+def _as_arrays(value: Any) -> Any:
+    """The same structure with ndarrays for eager tensors."""
+    if isinstance(value, Tensor):
+        return np.asarray(value)
+    if type(value) in (list, tuple):
+        return type(value)(_as_arrays(v) for v in value)
+    if type(value) is dict:
+        return {k: _as_arrays(v) for k, v in value.items()}
+    return value
+
+
+def _options(name: str, kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The keywords without those at their defaults; TypeError for what cannot be staged."""
+    options = {}
+    for key, value in kwargs.items():
+        default = value is None or value is np._NoValue or (key == "where" and value is True)
+        if key in _REFUSED and not default:
+            raise TypeError(
+                f"np.{name}: {key}= is not supported on symbolic tensors: {_INSTEAD[key]}"
+                f"{at(user_origin())}"
+            )
+        if key not in _REFUSED | _IGNORED and value is not np._NoValue:
+            options[key] = value
+    return options
+
+
+_INSTEAD = {
+    "out": "a tensor never changes; use the result",
+    "where": "use td.where or np.where on the arguments or the result",
+    "initial": "combine it with the result, or use np.concatenate",
+}
+
+
+def unsupported(name: str) -> TypeError:
+    """The error for a NumPy function that has no counterpart here."""
+    known = sorted(f.__name__ for f in (*FUNCTIONS, *ufuncs.UFUNCS))
+    near = difflib.get_close_matches(name.rpartition(".")[2], known, 3)
+    hint = f" Near it are np.{', np.'.join(near)}." if near else ""
+    return TypeError(
+        f"np.{name} cannot be staged: it was called with a symbolic tensor while a function is "
+        f"traced. Use td operations, or td.numpy_function(np.{name}, [x], td.TensorSpec(shape, "
+        f"dtype)) to call NumPy when the function runs.{hint}{at(user_origin())}"
+    )

@@ -1,0 +1,221 @@
+"""NumPy's universal functions on tensors.
+
+NumPy itself says which dtypes a ufunc computes in (`resolve_dtypes`); the table has what to run on
+operands of those dtypes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops import arithmetic, comparison, complex_numbers, elementwise, linalg, logic
+from treadle.ops.casting import cast
+from treadle.ops.numpy_dtypes import as_array, is_weak, numpy_dtype, to
+from treadle.ops.selection import where
+from treadle.ops.shaping import expand_dims, reshape_to, squeeze
+
+Rule = Callable[..., Any]
+
+
+def _bools(for_bools: Rule | None, otherwise: Rule) -> Rule:
+    """Another function for bools (None: unchanged)."""
+
+    def rule(x: Tensor, *rest: Tensor) -> Any:
+        if not x.dtype.is_bool:
+            return otherwise(x, *rest)
+        return x if for_bools is None else for_bools(x, *rest)
+
+    return rule
+
+
+def _floats(rule: Rule, of_others: Rule = lambda x: x) -> Rule:
+    """`rule` for floats only; integers stay as they are."""
+    return lambda x: rule(x) if x.dtype.is_floating else of_others(x)
+
+
+def _as_float(rule: Rule) -> Rule:
+    return lambda x: rule(x if x.dtype.is_floating else cast(x, dtypes.float64))
+
+
+def _on_truth(rule: Rule) -> Rule:
+    return lambda *xs: rule(*(truth(x) for x in xs))
+
+
+def _ordered(rule: Rule) -> Rule:
+    """Comparison of bools as 0 and 1."""
+    return _bools(lambda x, y: rule(cast(x, dtypes.int32), cast(y, dtypes.int32)), rule)
+
+
+def _number(value: float, x: Tensor) -> Tensor:
+    return to(value, x.dtype)
+
+
+def truth(x: Tensor) -> Tensor:
+    """What is not zero."""
+    return x if x.dtype.is_bool else comparison.not_equal(x, _number(0, x))
+
+
+def _trunc(x: Tensor) -> Tensor:
+    return where(x < _number(0, x), elementwise.ceil(x), elementwise.floor(x))
+
+
+def _ignoring_nan(rule: Rule) -> Rule:
+    def chosen(x: Tensor, y: Tensor) -> Tensor:
+        if not x.dtype.is_floating:
+            return rule(x, y)  # type: ignore[no-any-return]
+        either = where(elementwise.is_nan(y), x, rule(x, y))
+        return where(elementwise.is_nan(x), y, either)
+
+    return chosen
+
+
+def _hypot(x: Tensor, y: Tensor) -> Tensor:
+    """Without overflow of the squares."""
+    a, b = elementwise.abs(x), elementwise.abs(y)
+    large, small = arithmetic.maximum(a, b), arithmetic.minimum(a, b)
+    plain = (large == _number(0, x)) | elementwise.is_inf(large)
+    ratio = small / where(plain, _number(1, x), large)
+    return where(plain, large, large * elementwise.sqrt(ratio * ratio + _number(1, x)))
+
+
+def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
+    large = arithmetic.maximum(x, y)
+    distance = where(x == y, _number(0, x), elementwise.abs(x - y))
+    return large + elementwise.log1p(elementwise.exp(-distance))
+
+
+def _heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
+    zero, one = _number(0, x), _number(1, x)
+    step = where(x < zero, zero, where(x == zero, at_zero, one))
+    return where(elementwise.is_nan(x), x, step)
+
+
+def _cbrt(x: Tensor) -> Tensor:
+    return elementwise.sign(x) * arithmetic.pow(elementwise.abs(x), _number(1 / 3, x))
+
+
+def matmul(x: Tensor, y: Tensor) -> Tensor:
+    """NumPy's matmul: vectors are rows on the left and columns on the right."""
+    a = expand_dims(x, 0) if x.ndim == 1 else x
+    b = expand_dims(y, 1) if y.ndim == 1 else y
+    result = linalg.matmul(a, b)
+    axes = [i for i, t in ((-2, x), (-1, y)) if t.ndim == 1]
+    return squeeze(result, axes) if axes else result
+
+
+def _scaled(factor: float) -> Rule:
+    return lambda x: x * _number(factor, x)
+
+
+_RULES: dict[str, Rule] = {
+    "add": _bools(logic.logical_or, arithmetic.add),
+    "subtract": arithmetic.subtract,
+    "multiply": _bools(logic.logical_and, arithmetic.multiply),
+    "divide": arithmetic.divide,
+    "floor_divide": arithmetic.floordiv,
+    "remainder": arithmetic.mod,
+    "fmod": arithmetic.truncatemod,
+    "divmod": lambda x, y: (arithmetic.floordiv(x, y), arithmetic.mod(x, y)),
+    "power": arithmetic.pow,
+    "float_power": arithmetic.pow,
+    "arctan2": arithmetic.atan2,
+    "hypot": _hypot,
+    "logaddexp": _logaddexp,
+    "heaviside": _heaviside,
+    "maximum": _bools(logic.logical_or, arithmetic.maximum),
+    "minimum": _bools(logic.logical_and, arithmetic.minimum),
+    "fmax": _bools(logic.logical_or, _ignoring_nan(arithmetic.maximum)),
+    "fmin": _bools(logic.logical_and, _ignoring_nan(arithmetic.minimum)),
+    "negative": elementwise.negative,
+    "positive": lambda x: x,
+    "absolute": _bools(None, elementwise.abs),
+    "fabs": elementwise.abs,
+    "sign": elementwise.sign,
+    "square": elementwise.square,
+    "sqrt": elementwise.sqrt,
+    "cbrt": _cbrt,
+    "reciprocal": _floats(
+        elementwise.reciprocal, lambda x: arithmetic.truncatediv(_number(1, x), x)
+    ),
+    "exp": elementwise.exp,
+    "exp2": lambda x: arithmetic.pow(_number(2, x), x),
+    "expm1": elementwise.expm1,
+    "log": elementwise.log,
+    "log2": lambda x: elementwise.log(x) * _number(1 / math.log(2), x),
+    "log10": lambda x: elementwise.log(x) * _number(1 / math.log(10), x),
+    "log1p": elementwise.log1p,
+    "sin": elementwise.sin,
+    "cos": elementwise.cos,
+    "tan": elementwise.tan,
+    "arcsin": elementwise.asin,
+    "arccos": elementwise.acos,
+    "arctan": elementwise.atan,
+    "sinh": elementwise.sinh,
+    "cosh": elementwise.cosh,
+    "tanh": elementwise.tanh,
+    "arcsinh": elementwise.asinh,
+    "arccosh": elementwise.acosh,
+    "arctanh": elementwise.atanh,
+    "degrees": _scaled(180 / math.pi),
+    "rad2deg": _scaled(180 / math.pi),
+    "radians": _scaled(math.pi / 180),
+    "deg2rad": _scaled(math.pi / 180),
+    "floor": _floats(elementwise.floor),
+    "ceil": _floats(elementwise.ceil),
+    "trunc": _floats(_trunc),
+    "rint": elementwise.round,
+    "conjugate": _bools(None, complex_numbers.conj),
+    "isnan": _as_float(elementwise.is_nan),
+    "isinf": _as_float(elementwise.is_inf),
+    "isfinite": _as_float(elementwise.is_finite),
+    "equal": comparison.equal,
+    "not_equal": comparison.not_equal,
+    "less": _ordered(comparison.less),
+    "less_equal": _ordered(comparison.less_equal),
+    "greater": _ordered(comparison.greater),
+    "greater_equal": _ordered(comparison.greater_equal),
+    "logical_and": _on_truth(logic.logical_and),
+    "logical_or": _on_truth(logic.logical_or),
+    "logical_xor": _on_truth(logic.logical_xor),
+    "logical_not": _on_truth(logic.logical_not),
+    "bitwise_and": _bools(logic.logical_and, logic.bitwise_and),
+    "bitwise_or": _bools(logic.logical_or, logic.bitwise_or),
+    "bitwise_xor": _bools(logic.logical_xor, logic.bitwise_xor),
+    "invert": _bools(logic.logical_not, logic.invert),
+    "left_shift": logic.left_shift,
+    "right_shift": logic.right_shift,
+    "matmul": matmul,
+}  # fmt: skip
+UFUNCS: dict[Any, Rule] = {getattr(np, name): rule for name, rule in _RULES.items()}
+
+
+def call(ufunc: Any, inputs: tuple[Any, ...], dtype: Any = None) -> Any:
+    """``ufunc(*inputs)`` with NumPy's dtypes."""
+    rule, arguments = UFUNCS[ufunc], [v if is_weak(v) else as_array(v) for v in inputs]
+    kinds = (*(numpy_dtype(v) for v in arguments), *(None,) * ufunc.nout)
+    options = {}
+    if dtype is not None:
+        wanted = dtypes.as_dtype(dtype).np_dtype
+        options["signature"] = (None,) * ufunc.nin + (wanted,) * ufunc.nout
+    try:
+        found = ufunc.resolve_dtypes(kinds, **options)
+    except TypeError as error:
+        raise TypeError(f"np.{ufunc.__name__}: {error}{at(user_origin())}") from None
+    operands = [to(v, d) for v, d in zip(arguments, found, strict=False)]
+    result = rule(*operands)
+    if ufunc.nout > 1:
+        return tuple(cast(r, d) for r, d in zip(result, found[ufunc.nin :], strict=True))
+    return cast(result, dtypes.as_dtype(found[-1]))
+
+
+def outer(ufunc: Any, x: Any, y: Any, dtype: Any = None) -> Any:
+    """``ufunc.outer``: every element of x with every element of y."""
+    first, second = as_array(x), as_array(y)
+    return call(ufunc, (reshape_to(first, first.dims + (1,) * second.ndim), second), dtype)

@@ -1,0 +1,98 @@
+"""The methods of ndarray on tensors, with NumPy's signatures and result dtypes.
+
+TensorFlow's tensors have none of these names, so nothing is taken away from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.tensor import Tensor
+from treadle.ops.casting import cast
+
+
+def _from(module: str, name: str) -> Callable[..., Any]:
+    """The NumPy function of that name with the tensor as its first argument."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return getattr(_module(module), name)(self, *args, **kwargs)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"As ``numpy.ndarray.{name}``."
+    return method
+
+
+def _module(name: str) -> Any:
+    if name == "reductions":
+        from treadle.ops import numpy_reductions
+
+        return numpy_reductions
+    from treadle.ops import numpy_functions
+
+    return numpy_functions
+
+
+def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Tensor:
+    """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; a dim may be -1."""
+    from treadle.ops.shaping import reshape
+
+    return reshape(self, shape[0] if len(shape) == 1 else list(shape))
+
+
+def _transpose(self: Tensor, *axes: Any) -> Tensor:
+    """``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
+    from treadle.ops.shaping import transpose
+
+    chosen = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+    return transpose(self, chosen or None)
+
+
+def _astype(self: Tensor, dtype: Any, **kwargs: Any) -> Tensor:
+    """The tensor in another dtype."""
+    return cast(self, dtypes.as_dtype(dtype))
+
+
+def _flatten(self: Tensor, order: str = "C") -> Tensor:
+    """All elements on one axis."""
+    return _reshape(self, -1)
+
+
+def _size(self: Tensor) -> Any:
+    """The number of elements: an int, or a scalar tensor where only a run can tell."""
+    return _module("functions").size(self)
+
+
+def _bytes(self: Tensor) -> Any:
+    """The bytes of all elements."""
+    return _size(self) * self.dtype.size
+
+
+_REDUCTIONS = (
+    "sum", "prod", "mean", "std", "var", "max", "min", "any", "all", "argmax", "argmin", "cumsum",
+    "cumprod", "ptp",
+)  # fmt: skip
+_FUNCTIONS = (
+    "argsort", "clip", "copy", "diagonal", "dot", "nonzero", "ravel", "repeat", "round",
+    "searchsorted", "squeeze", "swapaxes", "take", "trace",
+)  # fmt: skip
+
+METHODS: dict[str, Any] = {
+    **{name: _from("reductions", name) for name in _REDUCTIONS},
+    **{name: _from("functions", name) for name in _FUNCTIONS},
+    "reshape": _reshape,
+    "transpose": _transpose,
+    "astype": _astype,
+    "flatten": _flatten,
+    "T": property(_transpose, doc="The tensor with its axes in reverse order."),
+    "size": property(_size),
+    "nbytes": property(_bytes),
+    "itemsize": property(lambda self: self.dtype.size, doc="The bytes of an element."),
+}
+
+
+def install() -> None:
+    """Put the methods on Tensor."""
+    for name, method in METHODS.items():
+        setattr(Tensor, name, method)
