@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import subprocess
 import sys
 import textwrap
 
+import numpy as np
 import pytest
 
 import treadle as td
@@ -125,6 +127,36 @@ GOLDEN = {
             total = ag__.for_stmt(xs, body, total)
             return total
         """,
+    first_above: """
+        def first_above(xs, limit):
+            def body(x, returned, result):
+                return ag__.if_stmt(x > limit, lambda: (True, x), lambda: (returned, result))
+
+            returned, result = ag__.for_stmt(
+                xs, body, False, ag__.undefined("return value"), until=UNTIL
+            )
+            return ag__.if_stmt(returned, lambda: result, lambda: limit)
+        """.replace("UNTIL", "lambda returned, result: returned"),
+    rnn: """
+        def rnn(cell, xs, h):
+            states = td.TensorArray(td.float32, size=5)
+
+            def body(t, h, states):
+                h = ag__.call(cell)(xs[t], h)
+                states = states.write(t, h)
+                return h, states
+
+            h, states = ag__.for_stmt(td.range(5), body, h, states)
+            return states.stack(), h
+        """,
+    train_step: """
+        def train_step(model, optimizer, x, y):
+            with td.GradientTape() as tape:
+                loss = td.reduce_mean((ag__.call(model)(x) - y) ** 2)
+            grads = tape.gradient(loss, model.trainable_variables)
+            ag__.call(optimizer.apply_gradients)(zip(grads, model.trainable_variables))
+            return loss
+        """,
 }
 
 
@@ -133,17 +165,58 @@ def test_text(fn):
     assert td.autograph.to_code(fn) == textwrap.dedent(GOLDEN[fn]).lstrip("\n")
 
 
+def arguments(fn):
+    """What to call a reference function with, made anew for each call."""
+    if fn is rnn:
+        xs = td.reshape(td.range(15.0), [5, 3]) / 15.0
+        return (lambda x, h: td.tanh(x + h)), xs, td.zeros(3)
+    if fn is train_step:
+        td.random.set_seed(3)
+        model = td.keras.Sequential([td.keras.layers.Dense(1, kernel_initializer="ones")])
+        x = td.reshape(td.range(6.0), [2, 3]) / 6.0
+        model(x)
+        return model, td.keras.optimizers.SGD(0.1), x, td.constant([[1.0], [0.0]])
+    vector = td.constant([1.0, 2.0, 3.0])
+    return {
+        square_if_positive: (td.constant(3),),
+        collatz: (td.constant(27),),
+        newton: (td.constant(2.0),),
+        nested: (vector, td.constant([1.0, 5.0])),
+        first_above: (vector, td.constant(1.5)),
+    }[fn]
+
+
+@pytest.fixture(scope="module")
+def generated(tmp_path_factory):
+    """The generated code of all reference functions, as a module that was imported."""
+    folder = tmp_path_factory.mktemp("generated")
+    head = "import treadle as td\nfrom treadle.autograph import operators as ag__\n\n\n"
+    path = folder / "generated.py"
+    path.write_text(head + "\n\n".join(map(td.autograph.to_code, REFERENCE)))
+    specification = importlib.util.spec_from_file_location("generated", path)
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("fn", REFERENCE, ids=lambda f: f.__name__)
+def test_same_results(fn, generated):
+    expected = td.nest.flatten(fn(*arguments(fn)))
+    imported = getattr(generated, fn.__name__)
+    for call in (imported, td.function(imported, autograph=False), td.function(fn)):
+        found = td.nest.flatten(call(*arguments(fn)))
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
 @pytest.mark.parametrize("fn", REFERENCE, ids=lambda f: f.__name__)
 def test_at_most_twice_the_lines(fn):
     lines = td.autograph.to_code(fn).strip().splitlines()
     assert len(lines) <= 2.0 * len(inspect.getsource(fn).strip().splitlines())
 
 
-def test_ruff_accepts_the_generated_code(tmp_path):
-    head = "import treadle as td\nfrom treadle.autograph import operators as ag__\n\n\n"
-    text = head + "\n\n".join(map(td.autograph.to_code, REFERENCE))
-    path = tmp_path / "generated.py"
-    path.write_text(text)
+def test_ruff_accepts_the_generated_code(generated):
+    path = generated.__file__
     done = subprocess.run(
         [sys.executable, "-m", "ruff", "check", "--isolated", str(path)],
         capture_output=True, text=True,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import gast
@@ -18,8 +19,15 @@ def store(name: str) -> Node:
     return gast.Name(name, gast.Store(), None, None)
 
 
+class _Quoted(str):
+    """A string that prints in double quotes."""
+
+    def __repr__(self) -> str:
+        return json.dumps(str(self), ensure_ascii=False)
+
+
 def constant(value: Any) -> Node:
-    return gast.Constant(value, None)
+    return gast.Constant(_Quoted(value) if type(value) is str else value, None)
 
 
 def operator(name: str, *args: Node, **keywords: Node) -> Node:

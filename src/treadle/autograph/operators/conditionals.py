@@ -9,6 +9,7 @@ from treadle.autograph.errors import StagingTypeError
 from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import (
     describe,
+    holds_tensors,
     is_number,
     is_staged,
     is_tensor_like,
@@ -115,11 +116,10 @@ class _Merge:
             return lambda out: a
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
         guarded = isinstance(missing, Placeholder) or missing.name == RETURN_VALUE
-        if guarded and is_tensor_like(value):  # only read where a flag says that it is set
-            branch = self.otherwise if missing is a else self.then
-            spec = branch.tensor(value).spec
-            return self.pair(_zeros(self.then, spec) if missing is a else a,
-                             _zeros(self.otherwise, spec) if missing is b else b)  # fmt: skip
+        if guarded and holds_tensors(value):  # only read where a flag says that it is set
+            branches = (self.otherwise, self.then) if missing is a else (self.then, self.otherwise)
+            filler = nest.map_structure(lambda x: _zeros(branches[1], branches[0].tensor(x)), value)
+            return self.value(filler, b, -1) if missing is a else self.value(a, filler, -1)
         side = "true" if missing is b else "false"
         why = f": it is assigned only when the condition of the `if` is {side}{at(user_origin())}"
         return lambda out: Undefined(missing.name, why)
@@ -173,11 +173,11 @@ class Placeholder(Undefined):
     __slots__ = ()
 
 
-def _zeros(branch: _Branch, spec: Any) -> Any:
+def _zeros(branch: _Branch, like: Tensor) -> Any:
     from treadle.ops.creation import zeros
 
     with recording(branch.builder):
-        return zeros(spec.shape, spec.dtype)
+        return zeros(like.spec.shape, like.dtype)
 
 
 def staged_if(

@@ -10,10 +10,17 @@ from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.iteration import as_staged
 from treadle.autograph.operators.logical import and_, not_
 from treadle.autograph.operators.undefined import Undefined
-from treadle.autograph.operators.values import describe, is_staged, is_tensor_like, same
+from treadle.autograph.operators.values import (
+    describe,
+    holds_tensors,
+    is_staged,
+    is_tensor_like,
+    same,
+)
 from treadle.core import dtypes, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
+from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
@@ -173,13 +180,15 @@ def _with_types(start: State, step: Callable[[State], State]) -> State:
         with taping(()):
             found.extend(step(_as_tensors(trial)))
             for i, value in enumerate(found):
-                if not isinstance(value, Undefined) and is_tensor_like(value):
-                    found[i] = convert_to_tensor(value).spec
+                if not isinstance(value, Undefined) and holds_tensors(value):
+                    found[i] = nest.map_structure(lambda x: convert_to_tensor(x).spec, value)
         return []
 
     builder.trace_region(run, [])
     return tuple(
-        zeros(now.shape, now.dtype) if isinstance(v, Undefined) and hasattr(now, "dims") else v
+        nest.map_structure(lambda x: zeros(x.shape, x.dtype), now)
+        if isinstance(v, Undefined) and all(isinstance(x, Spec) for x in nest.flatten(now))
+        else v
         for v, now in zip(start, found, strict=True)
     )
 

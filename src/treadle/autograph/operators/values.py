@@ -47,6 +47,11 @@ def is_tensor_like(value: Any) -> bool:
     return isinstance(value, Tensor | Variable) or is_number(value)
 
 
+def holds_tensors(value: Any) -> bool:
+    """Whether `value` is a tensor or number, or a structure of nothing else."""
+    return all(map(is_tensor_like, nest.flatten(value)))
+
+
 def same(a: Any, b: Any) -> bool:
     """Whether two Python values are one, so that no graph value is needed for them."""
     if a is b:
