@@ -89,8 +89,28 @@ def test_rank_0_values_of_every_float_stay_rounded(dtype):
 
 def test_complex_values_take_the_numpy_way():
     x = np.array([1 + 2j, -3j], np.complex64)
-    executable = both(trace_like(lambda x: x * x + 1.0, x), x)
+    executable = both(trace_like(lambda x: x * x + x, x), x)
     assert "python" in executable.stages["schedule"]
+
+
+@pytest.mark.parametrize("dtype", [td.complex64, td.complex128])
+@pytest.mark.parametrize(
+    ("f", "x"),
+    [
+        (lambda a: a * a, 1 + 2j),
+        (lambda a: a + 1.0, [1 + 2j]),
+        (lambda a: td.reduce_sum(a), [1 + 2j, 2j]),
+        (lambda a: td.abs(td.complex(td.math.real(a), 2.0 * td.math.imag(a))), 3 + 2j),
+        (lambda a: while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * x), (0, a))[1], 1j),
+    ],
+)
+def test_complex_scalars_are_interpreted(f, x, dtype):
+    x = td.constant(x, dtype)
+    function = td.function(lambda a: f(a))
+    np.testing.assert_allclose(function(x), f(x), rtol=1e-6)
+    (concrete,) = function.concrete_functions
+    assert concrete.executable.mode == "interpreted"
+    assert "complex scalar" in concrete.executable.reason
 
 
 def big_step(x, w):
