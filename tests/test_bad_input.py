@@ -240,7 +240,9 @@ def test_a_tensor_as_python_bool_outside_autograph():
     error_of(lambda: bool(C([1.0, 2.0])), ValueError, "reduce_any", __file__)
 
 
-@pytest.mark.parametrize("read", [methodcaller("numpy"), np.exp, np.asarray], ids=str)
+@pytest.mark.parametrize(
+    "read", [methodcaller("numpy"), np.asarray, np.array], ids=["numpy", "asarray", "array"]
+)
 def test_reading_a_tensor_while_tracing(read):
     @td.function
     def f(x, read):
