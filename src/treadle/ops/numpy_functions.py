@@ -18,6 +18,7 @@ from treadle.ops import (
     elementwise,
     joining,
     linalg,
+    logic,
     reduction,
     selection,
     shaping,
@@ -471,9 +472,9 @@ def isclose(
 ) -> Tensor:
     x, y = promoted([floating(as_array(v)) if not is_weak(v) else v for v in (a, b)])
     near = elementwise.abs(x - y) <= to(atol, x.dtype) + to(rtol, x.dtype) * elementwise.abs(y)
-    close = (elementwise.is_finite(y) & near) | (x == y)
+    close = logic.logical_or(elementwise.is_finite(y) & near, x == y)
     both = elementwise.is_nan(x) & elementwise.is_nan(y)
-    return close | both if equal_nan else close
+    return logic.logical_or(close, both) if equal_nan else close
 
 
 def allclose(
