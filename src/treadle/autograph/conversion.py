@@ -6,6 +6,7 @@ The twin shares the original's globals, closure cells and defaults, so rebinding
 from __future__ import annotations
 
 import ast
+import functools
 import linecache
 import types
 import weakref
@@ -24,6 +25,7 @@ from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
 from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.native import decide_native
+from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.names import Names
 from treadle.autograph.printing import Printed, print_function
@@ -152,24 +154,31 @@ def _convert(
     root.decorator_list = []
     if "__class__" in function.__code__.co_freevars:
         explicit_super(root)
-    return _Function(root, resolver, names, recursive).convert()
+    refuse = functools.partial(checks.refusal, source)
+    return _Function(root, resolver, names, recursive, refuse).convert()
 
 
 class _Function:
     """Converts one function definition in place."""
 
     def __init__(
-        self, node: Any, resolver: resolution.Resolver, names: Names, recursive: bool
+        self,
+        node: Any,
+        resolver: resolution.Resolver,
+        names: Names,
+        recursive: bool,
+        refuse: Refuse,
     ) -> None:
         self.node = node
         self.resolver = resolver
         self.names = names
         self.recursive = recursive
-        self.local = frozenset(local_names(node))
+        self.refuse = refuse
 
     def convert(self) -> Any:
         node = self.node
         inner = self.convert_inner()
+        take_options(node.body, self.resolver, self.refuse)
         decide_native(node.body, set(scope_of(node).declared))
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
@@ -190,7 +199,8 @@ class _Function:
         found: dict[str, int] = {}
         for node in statements(self.node.body):
             if isinstance(node, gast.FunctionDef) and not is_generator(node):
-                _Function(node, self.resolver.inner(node), self.names, self.recursive).convert()
+                inner = self.resolver.inner(node)
+                _Function(node, inner, self.names, self.recursive, self.refuse).convert()
                 if not node.decorator_list:
                     found[node.name] = found.get(node.name, 0) + 1
         stores = [n.id for n in gast.walk(self.node) if isinstance(n, gast.Name)

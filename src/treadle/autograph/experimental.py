@@ -22,4 +22,22 @@ def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     return func
 
 
-__all__ = ["do_not_convert"]
+def set_loop_options(
+    parallel_iterations: int | None = None,
+    swap_memory: bool | None = None,
+    maximum_iterations: Any = None,
+    shape_invariants: Any = None,
+) -> None:
+    """Options of the loop around; must be the first statement of its body.
+
+    They only concern loops that become part of a graph; Python's own ignore them.
+
+    Args:
+        maximum_iterations: an upper bound on the number of iterations.
+        shape_invariants: a list of (variable, TensorSpec or TensorShape) for variables whose
+            shape changes; the dims that change are None.
+        parallel_iterations, swap_memory: accepted for TensorFlow programs.
+    """
+
+
+__all__ = ["do_not_convert", "set_loop_options"]

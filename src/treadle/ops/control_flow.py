@@ -124,13 +124,15 @@ def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
     specs: list[Spec] = [t.spec for t in start]
     if invariants is None:
         return specs
-    shapes = [s.shape if isinstance(s, Spec) else TensorShape(s) for s in _flat_shapes(invariants)]
+    shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
     if len(shapes) != len(specs):
         raise ValueError(
             f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables"
             f"{at(user_origin())}"
         )
     for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
+        if shape is None:
+            continue
         if not shape.is_compatible_with(spec.shape):
             raise ValueError(
                 f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "
@@ -141,8 +143,8 @@ def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
 
 
 def _flat_shapes(invariants: Any) -> list[Any]:
-    """Leaves of a structure of shapes; a TensorShape or a Spec is a leaf."""
-    if isinstance(invariants, TensorShape | Spec):
+    """Leaves of a structure of shapes: TensorShapes, Specs, and None for what keeps its own."""
+    if invariants is None or isinstance(invariants, TensorShape | Spec):
         return [invariants]
     parts = nest.children(invariants)
     if parts is None:

@@ -102,7 +102,13 @@ def _loop(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
             break
         header = begin
     found.header[id(node)] = header
-    return header | reads(node.iter) if is_for else header
+    outside = [node.iter] if is_for else []
+    return header | reads([*outside, *_options(node)])
+
+
+def _options(loop: Any) -> list[Any]:
+    """What `set_loop_options` was given; evaluated once, before the loop."""
+    return [loop.options] if hasattr(loop, "options") else []
 
 
 def _try(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:

@@ -255,7 +255,8 @@ class _Loop:
         else:
             head = [thunk(node.test, self.state), load(name)]
         kind = "for_stmt" if self.is_for else "while_stmt"
-        call = operator(kind, *head, *inits, **until, **self.places)
+        options = {"options": node.options} if hasattr(node, "options") else {}
+        call = operator(kind, *head, *inits, **until, **self.places, **options)
         final = self.final(call)
         for comment in ("trailing", "closing"):
             if getattr(node, comment, None):

@@ -8,6 +8,9 @@ from treadle.autograph.operators.values import Staged
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.casting import cast
+from treadle.ops.conversion import CONST
+from treadle.ops.creation import RANGE, RANGE_DYNAMIC
 from treadle.ops.dims import shape
 
 
@@ -23,7 +26,30 @@ def as_staged(iterable: Any) -> Staged | None:
             f"A scalar tensor cannot be iterated over: {tensor!r}. Use td.range(n) to count"
             f"{at(user_origin())}"
         )
-    return Staged(shape(tensor)[0], lambda i: tensor[i])
+    counted = _counted(iterable)
+    return counted if counted is not None else Staged(shape(tensor)[0], lambda i: tensor[i])
+
+
+def _counted(tensor: SymbolicTensor) -> Staged | None:
+    """A ``td.range`` of integers as a counter, so that no array of its numbers is needed."""
+    node = tensor.value.node
+    if node is None or not tensor.dtype.is_integer:
+        return None
+    if node.op is RANGE_DYNAMIC:
+        return staged_range(*(_known(tensor.recorder.tensor_of(v)) for v in node.inputs))
+    if node.op is RANGE and isinstance(node.attrs["start"], int):
+        start, delta, dtype = node.attrs["start"], node.attrs["delta"], tensor.dtype
+        length = cast(shape(tensor)[0], dtype)
+        if (start, delta) == (0, 1):
+            return Staged(length, lambda i: i)
+        return Staged(length, lambda i: i * delta + start)
+    return None
+
+
+def _known(number: SymbolicTensor) -> Any:
+    """A constant's value as a Python int, else the tensor."""
+    node = number.value.node
+    return int(node.attrs["value"]) if node is not None and node.op is CONST else number
 
 
 def staged_range(start: Any, limit: Any, delta: Any) -> Staged:

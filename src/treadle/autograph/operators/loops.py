@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from treadle.autograph.errors import StagingTypeError, StagingValueError
@@ -20,6 +21,7 @@ from treadle.autograph.operators.values import (
 from treadle.core import dtypes, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.ops import control_flow
@@ -28,6 +30,7 @@ from treadle.ops.creation import zeros
 from treadle.ops.state import Variable
 
 State = tuple[Any, ...]
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 
 
 def while_stmt(
@@ -36,6 +39,7 @@ def while_stmt(
     *state: Any,
     until: Callable[..., Any] | None = None,
     places: Sequence[Any] = (),
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Any:
     """Repeat ``state = body(*state)`` while ``test(*state)`` and not ``until(*state)``.
 
@@ -45,7 +49,7 @@ def while_stmt(
     Raises:
         StagingTypeError, StagingValueError: a variable changes its dtype or shape in the graph.
     """
-    loop = _Loop(body, 0, places)
+    loop = _Loop(body, 0, places, options)
     while True:
         stop = False if until is None else until(*state)
         if is_staged(stop):
@@ -73,13 +77,14 @@ def for_stmt(
     *state: Any,
     until: Callable[..., Any] | None = None,
     places: Sequence[Any] = (),
+    options: Mapping[str, Any] = NO_OPTIONS,
 ) -> Any:
     """``state = body(item, *state)`` for each item, until ``until(*state)``.
 
     A symbolic tensor (or range of one) gives a ``while`` node over its first dimension; anything
     else is iterated by Python.
     """
-    loop = _Loop(body, 1, places)
+    loop = _Loop(body, 1, places, options)
     over = as_staged(iterable)
     if over is None:
         return loop.finish(_python_for(loop, iterable, state, until))
@@ -120,8 +125,15 @@ def _guarded_step(loop: _Loop, item: Any, state: State, until: Any) -> State:
 class _Loop:
     """A loop's body, with the names of its variables (the parameters of the body)."""
 
-    def __init__(self, body: Callable[..., Any], skip: int, places: Sequence[Any]) -> None:
+    def __init__(
+        self,
+        body: Callable[..., Any],
+        skip: int,
+        places: Sequence[Any],
+        options: Mapping[str, Any],
+    ) -> None:
         code = body.__code__
+        self.options = options
         self.body = body
         self.places = places
         self.names = list(code.co_varnames[skip : code.co_argcount])
@@ -159,7 +171,8 @@ class _Loop:
 
         try:
             start = _with_types(start, step_all)
-            result = _record(names, lambda v: proceed(*v[: len(state)]), step_all, start)
+            go_on = lambda v: proceed(*v[: len(state)])
+            result = _record(names, go_on, step_all, start, self.options)
         finally:
             for place, value in zip(self.places, before, strict=True):
                 place.set(value)
@@ -202,7 +215,11 @@ def _as_tensors(values: State) -> State:
 
 
 def _record(
-    names: list[str], proceed: Callable[[State], Any], step: Callable[[State], State], start: State
+    names: list[str],
+    proceed: Callable[[State], Any],
+    step: Callable[[State], State],
+    start: State,
+    options: Mapping[str, Any],
 ) -> State:
     """A ``while`` node whose loop variables are the tensors in `start`."""
     flat = nest.flatten(start)
@@ -224,7 +241,29 @@ def _record(
         return _checked(names, pack(tensors), step(pack(tensors)), set(moving))
 
     initial = [convert_to_tensor(flat[i]) if is_tensor_like(flat[i]) else flat[i] for i in moving]
-    return pack(control_flow.while_loop(run_test, run_body, tuple(initial)))
+    result = control_flow.while_loop(
+        run_test,
+        run_body,
+        tuple(initial),
+        _invariants(names, start, moving, options.get("shape_invariants")),
+        maximum_iterations=options.get("maximum_iterations"),
+    )
+    return pack(result)
+
+
+def _invariants(
+    names: list[str], start: State, moving: list[int], given: Mapping[str, Any] | None
+) -> list[Any] | None:
+    """For each moving value its shape invariant, or None where it keeps its shape."""
+    if not given:
+        return None
+    flat: list[Any] = []
+    for name, value in zip(names, start, strict=True):
+        shape = given.get(name)
+        if shape is not None and not isinstance(shape, TensorShape | Spec):
+            shape = TensorShape(shape)
+        flat += [shape] * len(nest.flatten(value))
+    return [flat[i] for i in moving]
 
 
 def _is_list(value: Any) -> bool:
@@ -272,8 +311,13 @@ def _same_type(name: str, old: Any, new: Any) -> Any:
 
 
 def _changed(kind: type[Exception], name: str, old: Any, new: Any) -> Exception:
+    advice = "Give it one dtype and shape before the loop"
+    if kind is StagingValueError:
+        advice += (
+            ", or name the dims that change: td.autograph.experimental.set_loop_options("
+            f"shape_invariants=[({name}, td.TensorShape([None, ...]))]) first in the loop"
+        )
     return kind(
         f"The variable {name!r} changes its type in a loop over tensors: it is {describe(old)} "
-        f"before an iteration and {describe(new)} after it. Give it one dtype and shape before "
-        f"the loop{at(user_origin())}"
+        f"before an iteration and {describe(new)} after it. {advice}{at(user_origin())}"
     )
