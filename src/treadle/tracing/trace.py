@@ -15,6 +15,7 @@ from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
+from treadle.tracing.frozen_randomness import watch_numpy_random
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_spec
 
 
@@ -76,7 +77,7 @@ def trace(
         leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))
     args, kwargs = arguments.pack(leaves)
     try:
-        with recording(builder), taping(()):
+        with recording(builder), taping(()), watch_numpy_random(name):
             result = fn(*args, **kwargs)
             structure, results = _collect(result, name)
             graph = builder.finish(results)
