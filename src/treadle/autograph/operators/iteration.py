@@ -62,7 +62,6 @@ def staged_range(start: Any, limit: Any, delta: Any) -> Staged:
     if isinstance(delta, int) and delta == 1:
         length = last - first if not (isinstance(start, int) and start == 0) else last
     else:
-        sign = 1 if not isinstance(delta, int) or delta > 0 else -1
-        length = (last - first + step - sign) // step
+        length = -((first - last) // step)  # rounded up, whatever the sign of the step
     simple = isinstance(start, int) and start == 0 and isinstance(delta, int) and delta == 1
     return Staged(length, (lambda i: i) if simple else (lambda i: first + i * step))

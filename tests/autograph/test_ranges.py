@@ -1,0 +1,65 @@
+"""Loops over ranges of tensors count; they make no array of the numbers."""
+
+import pytest
+
+import treadle as td
+
+CASES = [
+    (0, 5, 1),
+    (1, 20, 4),
+    (20, 1, -4),
+    (1, 18, 4),
+    (5, 5, 1),
+    (5, 1, 1),
+    (1, 5, -1),
+    (-7, 3, 2),
+]
+
+
+def digits(start, limit, delta):
+    total = 1
+    for i in range(start, limit, delta):
+        total = total * 3 + i
+    return total
+
+
+def td_digits(start, limit, delta):
+    total = 1
+    for i in td.range(start, limit, delta):
+        total = total * 3 + i
+    return total
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("fn", [digits, td_digits])
+def test_tensors(case, fn):
+    compiled = td.function(fn)
+    assert compiled(*map(td.constant, case)).numpy() == digits(*case)
+    executable = compiled.concrete_functions[0].executable
+    assert executable.mode == "native" and "range" not in str(executable.graph)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if (c[1] - c[0]) * c[2] >= 0])
+def test_constants(case):
+    start, limit, delta = case
+
+    @td.function
+    def f(x):
+        total = x
+        for i in td.range(start, limit, delta):
+            total = total * 3 + i
+        return total
+
+    assert f(td.constant(1)).numpy() == digits(*case)
+
+
+def test_the_dtype_of_the_range_is_that_of_its_numbers():
+    @td.function
+    def f(n):
+        total = td.constant(0, td.int64)
+        for i in td.range(n):
+            assert i.dtype is td.int64
+            total += i
+        return total
+
+    assert f(td.constant(10, td.int64)).numpy() == 45
