@@ -80,4 +80,4 @@ class ForeignLoad:
 
     def share(self) -> float:
         busy, total, own = (now - then for now, then in zip(self._read(), self._start, strict=True))
-        return max(0.0, busy - own) / total if total else 0.0
+        return min(1.0, max(0.0, busy - own) / total) if total > 0 else 0.0
