@@ -70,7 +70,7 @@ def _options(call: Any, refuse: Refuse) -> Any:
 
 
 def _invariants(node: Any, refuse: Refuse) -> Any:
-    pairs = node.elts if isinstance(node, gast.List | gast.Tuple) else [None]
+    pairs: list[Any] = node.elts if isinstance(node, gast.List | gast.Tuple) else [None]
     for pair in pairs:
         if not (
             isinstance(pair, gast.Tuple)
