@@ -127,6 +127,7 @@ class _Walk:
         self.block(node.body, self.bind(start, writes(node.target)) if is_for else start)
         broken = self.breaks.pop()
         endless = not is_for and isinstance(node.test, gast.Constant) and node.test.value
+        endless = endless and not getattr(node, "stops", ())  # flags end it too
         end = None if endless else self.block(node.orelse, start)
         return _join(end, broken)
 

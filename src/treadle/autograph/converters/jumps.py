@@ -187,7 +187,10 @@ class _Lowering:
         if not (isinstance(node, LOOPS) and not node.native):
             before = [assign([returned], constant(False), node)]
             before[0].leading, node.leading = getattr(node, "leading", []), []
+        endless = _is_endless(node)
         out = before + self.lowered(node, [], inner, inner)
+        if endless:  # only a return ends it
+            return out + self.block([place(gast.Return(load(result)), node)], where)
         at = rest[0] if rest else node
         final = place(gast.If(load(returned), [place(gast.Return(load(result)), at)], rest), at)
         final.native = False
@@ -222,6 +225,16 @@ class _Lowering:
         node.stops = [flags.done] if "break" in leaving else []
         node.stops += [where.returned] if "return" in leaving else []
         return node
+
+
+def _is_endless(node: Any) -> bool:
+    """Whether `node` is a ``while True`` without break."""
+    return (
+        isinstance(node, gast.While)
+        and isinstance(node.test, gast.Constant)
+        and bool(node.test.value)
+        and "break" not in jumps(node.body)
+    )
 
 
 def _absorb(node: Any, rest: list[Any]) -> list[Any]:

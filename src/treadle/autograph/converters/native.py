@@ -30,7 +30,12 @@ def decide_native(body: list[Any], declared: set[str]) -> None:
     shared = _shared_names(body)
     for node in statements(body):
         if isinstance(node, BRANCHING):
-            node.native, node.guard = False, _obstacle(node, live, shared, declared)
+            loops = [n for n in statements(body) if isinstance(n, LOOPS) and _is_inside(node, n)]
+            earlier = {
+                name: [f for f in functions if f.lineno <= node.end_lineno or _repeated(f, loops)]
+                for name, functions in shared.items()
+            }
+            node.native, node.guard = False, _obstacle(node, live, earlier, declared)
     _force(body)
     for node in reversed(list(statements(body))):
         if isinstance(node, gast.If):
@@ -61,6 +66,11 @@ def _force(body: list[Any]) -> None:
             for inner in statements(node.body):
                 if isinstance(inner, BRANCHING) and jumps([inner]) and not inner.guard:
                     inner.guard = node.guard
+
+
+def _repeated(function: Any, loops: list[Any]) -> bool:
+    """Whether a function that is defined further down may exist already, from an iteration."""
+    return any(_is_inside(function, loop) for loop in loops)
 
 
 def _shared_names(body: list[Any]) -> dict[str, list[Any]]:

@@ -1,34 +1,8 @@
-"""Small functions over all constructs, with the arguments to call them with.
-
-Each is run as plain Python, converted with Python values, and traced with tensors.
-"""
+"""if, while and for, with break, continue, return and else."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-PYTHON_ONLY: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
-
-
-def case(*arguments: Any) -> Callable[..., Any]:
-    """Run the function below with each of `arguments` (a tuple for several), tensors too."""
-    return _adder(CASES, arguments)
-
-
-def python(*arguments: Any) -> Callable[..., Any]:
-    """As `case`, for Python values only."""
-    return _adder(PYTHON_ONLY, arguments)
-
-
-def _adder(cases: list[Any], arguments: tuple[Any, ...]) -> Callable[..., Any]:
-    def add(fn: Callable[..., Any]) -> Callable[..., Any]:
-        for a in arguments:
-            cases.append((fn, a if isinstance(a, tuple) else (a,)))
-        return fn
-
-    return add
+from tests.corpus.registry import case, python
 
 
 @case(3, -3, 0)
