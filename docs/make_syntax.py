@@ -1,4 +1,4 @@
-"""Writes docs/supported_syntax.md from the corpus: ``PYTHONPATH=src:. python docs/make_syntax.py``"""
+"""Writes docs/supported_syntax.md: ``PYTHONPATH=src:. python docs/make_syntax.py``."""
 
 from __future__ import annotations
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import linecache
+
+import numpy as np
 import pytest
 
 import treadle as td
@@ -143,3 +146,41 @@ def test_methods_private_names_super_and_attribute_state():
     assert Counter().run(td.constant(1.0)).numpy() == 7.0
     assert td.function(Derived().base)(td.constant(3.0)).numpy() == 6.0
     assert Counter().conditional_state(td.constant(-1.0)).numpy() == 10
+
+
+def test_list_filled_in_a_loop_over_tensors():
+    @td.function
+    def f(n):
+        out = []
+        for i in range(n):
+            out.append(i * 2)
+        return td.stack(out)
+
+    with pytest.raises(TypeError, match="loop of 'f'.*TensorArray") as e:
+        f(td.constant(3))
+    assert line_of(f, 5) in str(e.value)
+    np.testing.assert_array_equal(f(3), [0, 2, 4])
+
+
+def test_filter_of_a_comprehension_must_be_pythons():
+    with pytest.raises(TypeError, match="test_errors.py:"):
+        td.function(lambda x: [k for k in range(3) if x > k])(td.constant(1))
+
+
+@pytest.mark.parametrize("prefix", ["async def f(x):", "async def f(x):\n    await x\n"])
+def test_async_is_refused(prefix, tmp_path):
+    text = f"{prefix}\n    return x\n"
+    path = tmp_path / "module.py"
+    path.write_text(text)
+    namespace = {}
+    exec(compile(text, str(path), "exec"), namespace)
+    with pytest.raises(NotImplementedError, match="module.py:1"):
+        td.function(namespace["f"])(td.constant(1))
+
+
+def test_source_kept_by_linecache_as_shells_do():
+    text = "def f(x):\n    return x if x > 0 else -x\n"
+    linecache.cache["<ipython-input-7>"] = (len(text), None, text.splitlines(True), "")
+    namespace = {}
+    exec(compile(text, "<ipython-input-7>", "exec"), namespace)
+    assert td.function(namespace["f"])(td.constant(-2)).numpy() == 2

@@ -105,11 +105,16 @@ class GraphBuilder:
             if builder is tensor.recorder:
                 return
             builder = builder.parent or builder.outer
-        if tensor.recorder.finished:
+        root = tensor.recorder
+        while root.parent is not None:
+            root = root.parent
+        if root.finished:
             raise tensor.no_value("used in another function")
         raise errors.InaccessibleTensorError(
             f"{tensor!r} belongs to a branch or loop of {tensor.recorder.name!r} and is used "
-            f"outside it: return it from the branch or body instead{at(user_origin())}"
+            "outside it: assign it to a variable there, or return it from the branch or body; "
+            "values of a loop that a Python list would collect go into a td.TensorArray"
+            f"{at(user_origin())}"
         )
 
     def captures(self) -> list[SymbolicTensor]:
