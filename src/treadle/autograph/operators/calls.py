@@ -71,14 +71,20 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
 _GENERATORS = 0x20 | 0x80 | 0x200
 
 
+_TRUTH = frozenset({"FOR_ITER", "UNARY_NOT", "TO_BOOL"})
+
+
 @functools.lru_cache(maxsize=4096)
 def _may_branch(code: types.CodeType) -> bool:
     """Whether the code has conditions or loops, in nested functions too."""
     import dis
 
-    names = {i.opname for i in dis.get_instructions(code)}
-    if any("JUMP" in n and "_IF_" in n or n in {"FOR_ITER", "UNARY_NOT"} for n in names):
-        return True
+    for i in dis.get_instructions(code):
+        if "JUMP" in i.opname and "_IF_" in i.opname:
+            return True
+        # Python 3.13 drops double negations: a comparison then gives a bool itself.
+        if i.opname in _TRUTH or i.argrepr.startswith("bool("):
+            return True
     return any(isinstance(c, types.CodeType) and _may_branch(c) for c in code.co_consts)
 
 
