@@ -15,10 +15,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from treadle.core import dtypes
-from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.core.spec import Spec
-from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, apply, const
+from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, apply, cast, const
 
 
 class Access(Protocol):
@@ -68,7 +67,7 @@ class Library:
     name: str
 
 
-def elementwise(fn: str, operand_dtype: DType | None = None) -> Compute:
+def elementwise(fn: str) -> Compute:
     """Lowering of an op that is one function of the kernel table, with broadcasting."""
 
     def rule(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -110,7 +109,7 @@ def broadcast_index(
 def index_expr(index: Index) -> Expr:
     """An index as an int64 expression."""
     if isinstance(index, Expr):
-        return index if index.dtype is dtypes.int64 else apply_cast(index)
+        return cast(index, dtypes.int64)
     total: Expr | None = None
     for axis, coefficient in index.terms:
         term: Expr = Iota(axis)
@@ -120,12 +119,6 @@ def index_expr(index: Index) -> Expr:
     if total is None:
         return dim_expr(index.offset)
     return total if index.offset == 0 else apply("add", total, dim_expr(index.offset))
-
-
-def apply_cast(value: Expr) -> Expr:
-    from treadle.kernel.ir import cast
-
-    return cast(value, dtypes.int64)
 
 
 def dim_expr(dim: Dim) -> Expr:

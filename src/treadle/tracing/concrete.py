@@ -31,10 +31,9 @@ class ConcreteFunction:
         captured_inputs: eager tensors and variables used by the function besides its arguments.
     """
 
-    def __init__(self, trace: Trace, arguments: Arguments, name: str, order: int = 0) -> None:
+    def __init__(self, trace: Trace, arguments: Arguments, name: str) -> None:
         self.graph: Graph = trace.graph
         self.name = name
-        self.order = order
         self._trace = trace
         self._arguments = arguments.pack(
             [
