@@ -225,9 +225,12 @@ def test_the_pool_of_the_process_gives_the_same_bits() -> None:
         assert run(x, w).numpy().tobytes() == expected.tobytes()
 
 
-def test_without_a_blas_there_are_no_routines(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_blas_only_convolutions_lack_a_routine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(library, "find_blas", lambda: None)
-    assert library.routine_for(matmul_node((2, 2), (2, 2), False, False)) is None
+    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
+    node = node_of("conv2d", [TensorSpec((2, 5, 5, 3)), TensorSpec((3, 3, 3, 4))], attrs)
+    assert library.routine_for(node) is None
+    assert library.routine_for(matmul_node((2, 2), (2, 2), False, False)) is not None
 
 
 def test_an_epilogue_is_left_to_the_caller() -> None:
@@ -238,6 +241,7 @@ def test_an_epilogue_is_left_to_the_caller() -> None:
 def test_blas_gets_its_threads_back() -> None:
     get = ctypes.CFUNCTYPE(ctypes.c_int)(find_blas().get_threads)
     before = get()
-    a = np.ones((64, 64), np.float32)
-    call(matmul_node((64, 64), (64, 64), False, False), [a, a], 2)
+    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
+    node = node_of("conv2d", [TensorSpec((2, 5, 5, 3)), TensorSpec((3, 3, 3, 4))], attrs)
+    call(node, [np.ones((2, 5, 5, 3), np.float32), np.ones((3, 3, 3, 4), np.float32)], 2)
     assert get() == before

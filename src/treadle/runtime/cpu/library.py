@@ -24,6 +24,9 @@ from treadle.graph.ir import Node
 from treadle.ops.lowering import Library
 from treadle.ops.windows import Span, spans
 from treadle.runtime.cpu.blas import Blas, find_blas
+from treadle.runtime.cpu.matmul.plan import Product
+from treadle.runtime.cpu.matmul.plan import plan as plan_product
+from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
 
 CACHE_BYTES = 512 << 10  # patches of a block that one thread works on
 PART_BYTES = 32 << 20  # all partial filter gradients together
@@ -64,7 +67,7 @@ def routine_for(node: Node, epilogue: Sequence[Node] = ()) -> Routine | None:
     lower = node.op.lower
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     element = _ELEMENTS.get(node.outputs[0].spec.dtype)
-    if plan is None or element is None or epilogue or find_blas() is None:
+    if plan is None or element is None or epilogue:
         return None
     return plan(node, element)
 
@@ -85,8 +88,23 @@ def _matmul(node: Node, element: str) -> Routine | None:
     strides = [_batch_stride(dims, out) for dims in (a, b)]
     if batch != 1 and None in strides:
         return None
-    numbers = (batch, m, n, k, ta, tb, *(s if batch != 1 and s is not None else 0 for s in strides))
-    return Routine(f"matmul_{element}", numbers)
+    steps = [s if batch != 1 and s is not None else 0 for s in strides]
+    return _product("matmul", Product(element, batch, m, n, k, ta, tb, *steps))
+
+
+def _product(name: str, product: Product) -> Routine:
+    """The routine for a batch of matrix products; its symbol names the tiles it calls."""
+    from treadle.runtime.cpu.target import host
+
+    plan = plan_product(product, host())
+    p = product
+    numbers = (
+        p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.stride_a, p.stride_b, plan.vectors,
+        plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a, plan.by_rows, plan.parts,
+        plan.chunk, plan.space, plan.tile_space,
+    )  # fmt: skip
+    tiles = ",".join(t.symbol for t in plan.needs)
+    return Routine(f"{name}_{p.element}@{tiles}", numbers, plan.space)
 
 
 def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:
@@ -141,15 +159,17 @@ def _pointwise(name: str, element: str, x: Sequence[Dim], filters: Sequence[Dim]
     """
     pixels, c, o = product(x[:3]), x[3], filters[3]
     if name == "conv2d":
-        return Routine(f"matmul_{element}", (1, pixels, o, c, 0, 0, 0, 0))
+        return _product("matmul", Product(element, 1, pixels, o, c))
     if name == "conv2d_backprop_filter":
-        return Routine(f"matmul_{element}", (1, c, o, pixels, 1, 0, 0, 0))
-    return Routine(f"matmul_swapped_{element}", (1, pixels, c, o, 0, 1, 0, 0))
+        return _product("matmul", Product(element, 1, c, o, pixels, 1))
+    return _product("matmul_swapped", Product(element, 1, pixels, c, o, 0, 1))
 
 
 def _windowed(
     name: str, element: str, x: Sequence[Dim], filters: Sequence[Dim], axes: tuple[Span, Span]
-) -> Routine:
+) -> Routine | None:
+    if find_blas() is None:
+        return None
     rows, columns = axes
     size = 4 if element == "float" else 8
     patch = product(filters[:3])
@@ -188,9 +208,27 @@ _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
 
 
 def routine_address(symbol: str) -> int:
-    """The address of a routine; the library is compiled on first need."""
-    element = symbol.rpartition("_")[2]
-    return int(_code(symbol.startswith("conv"), element).address(symbol))
+    """The address of a routine; the library, and the tiles it names, are compiled on first need."""
+    name, _, tiles = symbol.partition("@")
+    element = name.rpartition("_")[2]
+    for tile in filter(None, tiles.split(",")):
+        _load_tile(Tile.named(tile))
+    return int(_code(name.startswith("conv"), element).address(name))
+
+
+@functools.cache
+def _load_tile(tile: Tile) -> None:
+    """Compile a tile and enter it into the table through which the routine calls it."""
+    from treadle.runtime.cpu.jit import jit
+    from treadle.runtime.cpu.target import host
+
+    code = jit().load(tile_text(tile, host()))
+    _tiles(tile.element)[tile.place] = code.address(tile.symbol)
+
+
+@functools.cache
+def _tiles(element: str) -> Any:
+    return (ctypes.c_int64 * TABLE_WORDS)()
 
 
 @functools.cache
@@ -204,13 +242,15 @@ def _code(convolutions: bool, element: str) -> Any:
 def library_text(convolutions: bool, element: str) -> str:
     """The LLVM text of a family of routines."""
     from treadle.runtime.cpu.library_conv import add_convolutions
-    from treadle.runtime.cpu.library_matmul import add_matmul
     from treadle.runtime.cpu.llvm_text import Module
+    from treadle.runtime.cpu.matmul.routine import add_matmul
     from treadle.runtime.cpu.target import host
 
     module = Module(host())
-    add = add_convolutions if convolutions else add_matmul
-    add(module, element, _blas().wide)
+    if convolutions:
+        add_convolutions(module, element, _blas().wide)
+    else:
+        add_matmul(module, element)
     return module.text()
 
 
@@ -225,16 +265,21 @@ def _table() -> Any:
     from treadle.runtime.cpu.library_text import TABLE
     from treadle.runtime.cpu.threads import pool
 
-    blas = _blas()
+    blas = find_blas()
     table = (ctypes.c_int64 * len(TABLE))()
     known = {
         "parallel": pool().addresses.parallel,
         "limit": os.cpu_count() or 1,  # programs plan workspace for at least as many
-        "float_gemm": blas.sgemm,
-        "double_gemm": blas.dgemm,
-        "get_threads": blas.get_threads,
-        "set_threads": blas.set_threads,
+        "float_tiles": ctypes.addressof(_tiles("float")),
+        "double_tiles": ctypes.addressof(_tiles("double")),
     }
+    if blas is not None:
+        known |= {
+            "float_gemm": blas.sgemm,
+            "double_gemm": blas.dgemm,
+            "get_threads": blas.get_threads,
+            "set_threads": blas.set_threads,
+        }
     for name, address in known.items():
         table[TABLE.index(name)] = address
     return table

@@ -15,7 +15,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 # `users`, `saved` and `lock` belong to enter/leave.
 TABLE = (
     "parallel", "limit", "float_gemm", "double_gemm", "get_threads", "set_threads", "users",
-    "saved", "lock",
+    "saved", "lock", "float_tiles", "double_tiles",
 )  # fmt: skip
 
 Words = dict[str, Word]
@@ -65,6 +65,61 @@ def define_routine(
         phases: ``phase(fn, words, task)`` emits one task; a phase starts when the one before is
             complete. Words hold `worker`, the number of the thread, and `workspace`.
     """
+    fn, words, kinds, record = _begin_routine(module, operands, numbers, plan)
+    fn.emit("call void @enter(ptr %table)")
+    for number, phase in enumerate(phases):
+        body = f"{name}.phase{number}"
+        _define_phase(module, body, list(words), kinds, number, phase)
+        tasks = words[f"tasks{number}"]
+        fn.emit(f"call void @share(ptr %table, ptr @{body}, ptr {record.pointer}, i64 {tasks})")
+    fn.emit("call void @leave(ptr %table)")
+    fn.emit("ret void")
+    fn.define(name, _ROUTINE)
+
+
+def define_shared_routine(
+    module: Module,
+    name: str,
+    operands: Sequence[str],
+    numbers: Sequence[str],
+    plan: Callable[[Function, Words], Words],
+    share: Callable[[Function, Words, Word, Word], None],
+) -> None:
+    """Add a routine whose threads divide `tasks` units of work, at most `parts` threads.
+
+    Args:
+        operands, numbers, plan: as for `define_routine`; `tasks` and `parts` are among the words.
+        share: ``share(fn, words, first, last)`` emits one thread's consecutive units.
+    """
+    fn, words, kinds, record = _begin_routine(module, operands, numbers, plan)
+    body = Function(module)
+    inner = Record(body, "%record", list(words)).load_all(kinds) | {"worker": "%worker"}
+    workers = body.min("%workers", table_word(body, inner["table"], "limit", "i64"))
+    workers = body.min(workers, inner["parts"])
+    tasks = inner["tasks"]
+    first = body.min(body.divide(body.mul(tasks, "%worker"), workers), tasks)
+    last = body.min(body.divide(body.mul(tasks, body.add("%worker", 1)), workers), tasks)
+    with body.when(body.compare("slt", first, last)):
+        share(body, inner, first, last)
+    body.emit("ret void")
+    body.define(f"{name}.share", _PHASE, "internal")
+    several = fn.min(words["tasks"], words["parts"])
+    fn.emit(f"call void @share(ptr %table, ptr @{name}.share, ptr {record.pointer}, i64 {several})")
+    fn.emit("ret void")
+    fn.define(name, _ROUTINE)
+
+
+_ROUTINE = "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace)"
+_PHASE = "void @{}(ptr %record, i64 %worker, i64 %workers)"
+
+
+def _begin_routine(
+    module: Module,
+    operands: Sequence[str],
+    numbers: Sequence[str],
+    plan: Callable[[Function, Words], Words],
+) -> tuple[Function, Words, dict[str, str], Record]:
+    """The entry of a routine: its words, the kinds of pointers, and the record of all of them."""
     fn = Function(module)
     words: Words = {"table": "%table", "workspace": "%workspace"}
     words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(operands)}
@@ -75,15 +130,7 @@ def define_routine(
     for key, word in words.items():
         record.store(key, word, kinds.get(key, "i64"))
     add_thread_control(module)
-    fn.emit("call void @enter(ptr %table)")
-    for number, phase in enumerate(phases):
-        body = f"{name}.phase{number}"
-        _define_phase(module, body, list(words), kinds, number, phase)
-        tasks = words[f"tasks{number}"]
-        fn.emit(f"call void @share(ptr %table, ptr @{body}, ptr {record.pointer}, i64 {tasks})")
-    fn.emit("call void @leave(ptr %table)")
-    fn.emit("ret void")
-    fn.define(name, "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace)")
+    return fn, words, kinds, record
 
 
 def _define_phase(
@@ -101,7 +148,7 @@ def _define_phase(
     with fn.loop(first, last) as task:
         phase(fn, words, str(task))
     fn.emit("ret void")
-    fn.define(name, "void @{}(ptr %record, i64 %worker, i64 %workers)", "internal")
+    fn.define(name, _PHASE, "internal")
 
 
 def ceil_divide(fn: Function, a: Word, b: Word) -> Word:

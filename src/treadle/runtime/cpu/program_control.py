@@ -69,8 +69,10 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     emit_block(emitter, step.body)
     if before and "late" in emitter.module.functions:
         fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
-    ends = [_end(emitter, c, o, n) for c, o, n in
-            zip(step.carried, step.body.results, names, strict=True)]
+    ends = [
+        _end(emitter, c, o, n)
+        for c, o, n in zip(step.carried, step.body.results, names, strict=True)
+    ]
     _poll(emitter, counter, k)
     fn.emit(f"br label %head{k}")
     phis = [f"  %count{k} = phi i64 [{first}, %pre{k}], [%next{k}, %latch{k}]"]

@@ -180,4 +180,3 @@ def _element(emitter: Emitter, load: Load, operand: Operand, values: dict[Expr, 
         offset = fn.add(fn.mul(offset, size), place)
     pointer = fn.offset(emitter.pointer(operand.place), offset, stored_type(load.dtype))
     return emitter.load_scalar(pointer, load.dtype)
-

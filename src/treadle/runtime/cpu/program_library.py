@@ -35,4 +35,3 @@ def _numbers(emitter: Emitter, routine: Routine) -> str:
     for i, number in enumerate(routine.numbers):
         fn.emit(f"store i64 {emitter.dim(number)}, ptr {fn.offset(numbers, i, 'i64')}")
     return numbers
-

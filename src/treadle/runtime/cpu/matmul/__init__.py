@@ -1,0 +1,1 @@
+"""Generated matrix products: register tiles, packing, blocking and the task grid."""

@@ -1,0 +1,194 @@
+"""Copies of B's panels and of A's tiles: one step of k after another, in the cache."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.matmul.tiles import SIZES, lanes, most_rows
+
+_SUFFIX = {"float": "f32", "double": "f64"}
+
+
+def add_packing(module: Module, element: str) -> None:
+    """``@copy_panel`` and ``@transpose_panel`` (b, ldb, panel, row_bytes, k, n).
+
+    ``panel[i, j] = B[i, j]`` or ``B[j, i]`` for i < k, j < n; `ldb` and `row_bytes` are in bytes.
+    The transpose writes whole vectors: up to a vector's length of rows beyond k, and rows are as
+    long as whole vectors.
+
+    ``@pack_rows`` and ``@pack_columns`` (a, lda, tile, height, k): ``tile[i, j] = A[j, i]`` or
+    ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
+    every step overwrites what the one before wrote too much.
+    """
+    _Packer(module, element).copy_panel()
+    _Packer(module, element).transpose_panel()
+    _Packer(module, element).pack_columns()
+    _Packer(module, element).pack_rows()
+
+
+_ARGUMENTS = "ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n"
+_TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
+
+
+class _Packer:
+    def __init__(self, module: Module, element: str) -> None:
+        self.fn = Function(module)
+        self.element, self.size = element, SIZES[element]
+        self.width = lanes(module.target, element)
+        self.masks_cost = module.target.vector_bits < 256
+        self.kind = f"<{self.width} x {element}>"
+
+    def copy_panel(self) -> None:
+        fn = self.fn
+        with fn.loop(0, "%k") as i:
+            source = fn.offset("%b", fn.mul(i, "%ldb"), "i8")
+            target = fn.offset("%panel", fn.mul(i, "%row"), "i8")
+            self._copy_row(source, target)
+        fn.emit("ret void")
+        fn.define("copy_panel", f"void @{{}}({_ARGUMENTS})", "internal")
+
+    def _copy_row(self, source: str, target: str, count: str = "%n") -> None:
+        fn, width = self.fn, self.width
+        whole = fn.mul(fn.divide(count, width), width)
+        with fn.loop(0, whole, width) as j:
+            x = fn.value(f"load {self.kind}, {self._at(source, j)}")
+            fn.emit(f"store {self.kind} {x}, {self._at(target, j)}")
+        with fn.loop(whole, count) as j:
+            x = fn.value(f"load {self.element}, {self._at(source, j)}")
+            fn.emit(f"store {self.element} {x}, {self._at(target, j)}")
+
+    def transpose_panel(self) -> None:
+        """Squares of vectors, whose rows beyond n are zero and lanes beyond k are not read."""
+        fn, width = self.fn, self.width
+        with fn.loop(0, "%n", width) as j, fn.loop(0, "%k", width) as i:
+            k, n = fn.sub("%k", i), fn.sub("%n", j)
+            inside = fn.value(
+                f"and i1 {fn.compare('sge', k, width)}, {fn.compare('sge', n, width)}"
+            )
+            source = fn.offset("%b", fn.mul(j, "%ldb"), "i8")
+            source = fn.offset(source, i, self.element)
+            target = fn.offset("%panel", fn.mul(i, "%row"), "i8")
+            target = fn.offset(target, j, self.element)
+            self._square(source, target, inside, (k, n))
+        fn.emit("ret void")
+        fn.define("transpose_panel", f"void @{{}}({_ARGUMENTS})", "internal")
+
+    # -- tiles of A --------------------------------------------------------------------------
+
+    def pack_columns(self) -> None:
+        """A is stored as [k, m]: the tile's part of each row. Reads whole vectors inside A only."""
+        fn, size = self.fn, self.size
+        row = fn.mul("%height", size)
+        with fn.loop(0, "%k") as i:
+            source = fn.offset("%a", fn.mul(i, "%lda"), "i8")
+            target = fn.offset("%tile", fn.mul(i, row), "i8")
+            self._copy_row(source, target, "%height")
+        fn.emit("ret void")
+        fn.define("pack_columns", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
+
+    def pack_rows(self) -> None:
+        """A is stored as [m, k]: squares are transposed, the last ones overlapping others."""
+        fn, width = self.fn, self.width
+        few = fn.compare("slt", "%k", width)
+        key = fn.unique()
+        fn.emit(f"br i1 {few}, label %few{key}, label %many{key}")
+        fn.label(f"few{key}")
+        with fn.loop(0, "%k") as i, fn.loop(0, "%height") as j:
+            source = fn.offset("%a", fn.mul(j, "%lda"), "i8")
+            x = fn.value(f"load {self.element}, {self._at(source, i)}")
+            place = fn.add(fn.mul(i, "%height"), j)
+            fn.emit(f"store {self.element} {x}, {self._at('%tile', place)}")
+        fn.emit("ret void")
+        fn.label(f"many{key}")
+        last = fn.sub("%k", width)
+        with fn.loop(0, "%k", width) as block:
+            self._transpose_tile(fn.min(block, last))
+        fn.emit("ret void")
+        fn.define("pack_rows", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
+
+    def _transpose_tile(self, start: object) -> None:
+        """A vector's length of steps of k; rows beyond the tile repeat its last one."""
+        fn, width = self.fn, self.width
+        squares = -(-most_rows(fn.module.target, 2) // width)
+        last = fn.sub("%height", 1)
+        columns = []
+        for square in range(squares):
+            rows = []
+            for j in range(width):
+                row = fn.min(square * width + j, last)
+                source = fn.offset("%a", fn.mul(row, "%lda"), "i8")
+                rows.append(fn.value(f"load {self.kind}, {self._at(source, start)}"))
+            columns.append(transposed(fn, rows, self.kind, width))
+        for i in range(width):
+            place = fn.mul(fn.add(str(start), i), "%height")
+            for square in range(squares):
+                at = self._at("%tile", fn.add(place, square * width))
+                fn.emit(f"store {self.kind} {columns[square][i]}, {at}")
+
+    # -- squares -----------------------------------------------------------------------------
+
+    def _square(self, source: str, target: str, inside: object, rest: tuple[object, ...]) -> None:
+        """One square, whole or in part; only the loads differ."""
+        fn, width = self.fn, self.width
+        key = fn.unique()
+        fn.emit(f"br i1 {inside}, label %whole{key}, label %part{key}")
+        fn.label(f"whole{key}")
+        rows = [self._row(source, j) for j in range(width)]
+        whole = [fn.value(f"load {self.kind}, ptr {row}, align {self.size}") for row in rows]
+        fn.branch(f"join{key}")
+        fn.label(f"part{key}")
+        space = fn.alloca(f"[{width * width} x {self.element}], align 64")
+        self._gather_part(source, space, rest)
+        part = [fn.value(f"load {self.kind}, {self._at(space, j * width)}") for j in range(width)]
+        end = fn.block
+        fn.branch(f"join{key}")
+        fn.label(f"join{key}")
+        joined = [
+            fn.value(f"phi {self.kind} [{a}, %whole{key}], [{b}, %{end}]")
+            for a, b in zip(whole, part, strict=True)
+        ]
+        for i, vector in enumerate(transposed(fn, joined, self.kind, width)):
+            row = fn.value(f"getelementptr i8, ptr {target}, i64 {fn.mul('%row', i)}")
+            fn.emit(f"store {self.kind} {vector}, ptr {row}, align {self.size}")
+
+    def _gather_part(self, source: str, space: str, rest: tuple[object, ...]) -> None:
+        """The part of a square that is inside B, element by element, into `space`."""
+        fn, width = self.fn, self.width
+        k, n = rest
+        with fn.loop(0, fn.min(str(n), width)) as j, fn.loop(0, fn.min(str(k), width)) as i:
+            row = fn.offset(source, fn.mul(j, "%ldb"), "i8")
+            x = fn.value(f"load {self.element}, {self._at(row, i)}")
+            place = fn.add(fn.mul(j, width), i)
+            fn.emit(f"store {self.element} {x}, {self._at(space, place)}")
+
+    def _row(self, source: str, j: int) -> str:
+        fn = self.fn
+        return fn.value(f"getelementptr i8, ptr {source}, i64 {fn.mul('%ldb', j)}")
+
+    def _at(self, pointer: str, index: object) -> str:
+        place = self.fn.offset(pointer, index, self.element)  # type: ignore[arg-type]
+        return f"ptr {place}, align {self.size}"
+
+
+def transposed(fn: Function, rows: list[str], kind: str, width: int) -> list[str]:
+    """The columns of a square of vectors: log2(width) rounds of pairwise interleaving.
+
+    Round r exchanges, between rows i and i + 2^r, the blocks of 2^r lanes off the diagonal.
+    """
+    step = 1
+    while step < width:
+        new = list(rows)
+        for i in range(width):
+            if i & step:
+                continue
+            a, b = rows[i], rows[i + step]
+            low = [j if not j & step else j - step + width for j in range(width)]
+            high = [j + step if not j & step else j + width for j in range(width)]
+            new[i], new[i + step] = (_shuffle(fn, a, b, kind, lanes_) for lanes_ in (low, high))
+        rows = new
+        step *= 2
+    return rows
+
+
+def _shuffle(fn: Function, a: str, b: str, kind: str, order: list[int]) -> str:
+    picks = ", ".join(f"i32 {i}" for i in order)
+    return fn.value(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{picks}>")

@@ -1,0 +1,170 @@
+"""How a product is divided: tiles, blocks of k, packing and tasks, from the dims alone.
+
+The numbers are dims: where a dim is symbolic the program computes them at run time. Results do not
+depend on them, except that sums are added up in blocks of k (whose extent depends on k only).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from treadle.core.shapes import Dim, compound
+from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, SIZES, Tile, lanes, most_rows
+from treadle.runtime.cpu.target import Target
+
+MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
+MOST_PACKED_K = 384  # ... where A's tile shall stay in the first-level cache
+CHUNK_BYTES = 512 << 10  # packed panels that are in use together
+TASK_FLOPS = 1 << 21  # about 15 microseconds on one core: not less for each thread
+PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
+PACK_COLUMNS = 256  # columns from which B's rows are far apart
+PACK_A_PANELS = 8  # panels that use a copy of A's tile
+SAME_SET = 4096  # rows of A so many bytes apart share a set of the first-level cache
+
+NO_PACK, COPY, TRANSPOSE = 0, 1, 2
+
+
+@dataclass(frozen=True)
+class Product:
+    """A batch of products C[m, n] = op(A) op(B), as the routine gets it.
+
+    Attributes:
+        transpose_a, transpose_b: 0 or 1; A is stored as [k, m], B as [n, k].
+        stride_a, stride_b: elements from one matrix of the batch to the next.
+    """
+
+    element: str
+    batch: Dim
+    m: Dim
+    n: Dim
+    k: Dim
+    transpose_a: int = 0
+    transpose_b: int = 0
+    stride_a: Dim = 0
+    stride_b: Dim = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of the routine beside the dims, and the tiles that it calls.
+
+    Attributes:
+        vectors: SIMD vectors across a panel.
+        tiles: row tiles of C.
+        panels: column panels of C.
+        depth: rows of B in a block of k.
+        pack: NO_PACK, COPY or TRANSPOSE for B's panels.
+        pack_a: 1 where A's tiles are copied.
+        by_rows: 1 where threads share the row tiles, 0 where they share the panels.
+        parts: threads that the product is worth.
+        chunk: panels that are packed together.
+        space: bytes of a thread's workspace: packed panels, then A's tile.
+        tile_space: bytes of A's tile.
+        needs: the tiles that may be called.
+    """
+
+    vectors: int
+    tiles: Dim
+    panels: Dim
+    depth: Dim
+    pack: int
+    pack_a: int
+    by_rows: int
+    parts: Dim
+    chunk: int
+    space: Dim
+    tile_space: Dim
+    needs: tuple[Tile, ...]
+
+
+def plan(product: Product, target: Target) -> Plan:
+    """The division of a product on a machine."""
+    width, size = lanes(target, product.element), SIZES[product.element]
+    m, n, k = product.m, product.n, product.k
+    vectors = 1 if isinstance(n, int) and n <= width else 2
+    tall = most_rows(target, vectors)
+    tiles, panels = at_least_one(_ceil(m, tall)), _ceil(n, vectors * width)
+    pack_a = _packs_a(product, panels, size)
+    depth = _ceil(k, at_least_one(_ceil(k, MOST_PACKED_K if pack_a else MOST_K)))
+    pack = _pack(product)
+    panel_bytes = (MOST_PACKED_K + width) * vectors * width * size
+    chunk = max(1, CHUNK_BYTES // panel_bytes) if pack_a else 1
+    packed = (depth + width) * vectors * width * size * chunk if pack != NO_PACK else 0
+    tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
+    flops = 2 * product.batch * m * n * at_least_one(k)
+    along = "columns" if product.transpose_a or pack_a else "rows"
+    return Plan(
+        vectors, tiles, panels, depth, pack, int(pack_a), int(_by_rows(product, tiles, panels)),
+        flops // TASK_FLOPS + 1, chunk, packed + tile_space, tile_space,
+        tuple(_needs(product, along, vectors, width, tall)),
+    )  # fmt: skip
+
+
+def at_least_one(d: Dim) -> Dim:
+    return compound("max", d, 1)
+
+
+def _ceil(a: Dim, b: Dim) -> Dim:
+    return (a + (b - 1)) // b
+
+
+def _lines(size: Dim) -> Dim:
+    return (size + 63) // 64 * 64
+
+
+def _pack(product: Product) -> int:
+    if product.transpose_b:
+        return TRANSPOSE
+    wide = not isinstance(product.n, int) or product.n >= PACK_COLUMNS
+    tall = isinstance(product.m, int) and product.m >= PACK_ROWS
+    return COPY if wide and tall else NO_PACK
+
+
+def _packs_a(product: Product, panels: Dim, size: int) -> bool:
+    """Where many panels use A's tiles, and those are far apart or collide in the cache."""
+    if not isinstance(panels, int) or panels < PACK_A_PANELS:
+        return False
+    if product.transpose_a:
+        return True
+    k = product.k
+    return isinstance(k, int) and k * size % SAME_SET == 0 and _pack(product) != NO_PACK
+
+
+def _by_rows(product: Product, tiles: Dim, panels: Dim) -> bool:
+    """Whether threads share row tiles: the halves would otherwise be less even, or C is tall."""
+    if isinstance(tiles, int) and isinstance(panels, int):
+        if tiles >= 2 * panels and tiles >= 32:
+            return True
+        return _imbalance(tiles) < _imbalance(panels)
+    return isinstance(product.n, int) and product.n < 128
+
+
+def _imbalance(count: int) -> float:
+    """The larger half's share of the work."""
+    return (count + 1) // 2 / count if count else 1.0
+
+
+def _needs(product: Product, along: str, vectors: int, width: int, tall: int) -> Iterator[Tile]:
+    """Tiles have ``m // tiles`` rows or one more; the last panel may be one vector wide."""
+    for count in _vector_counts(product.n, vectors, width):
+        for height in _heights(product.m, tall):
+            assert height <= MOST_HEIGHT
+            yield Tile(product.element, along, height, count)
+
+
+def _heights(m: Dim, tall: int) -> list[int]:
+    if not isinstance(m, int):
+        return list(range(1, tall + 1))
+    tiles = max(1, -(-m // tall))
+    return [h for h in sorted({m // tiles, -(-m // tiles)}) if h]
+
+
+def _vector_counts(n: Dim, vectors: int, width: int) -> list[int]:
+    if not isinstance(n, int):
+        return list(range(1, vectors + 1))
+    counts = {vectors} if n > (vectors - 1) * width else set()
+    rest = n % (vectors * width)
+    if rest:
+        counts.add(-(-rest // width))
+    return sorted(counts)

@@ -1,0 +1,204 @@
+"""The matmul routine: tasks over a batch and a grid of C, panels of B, tiles of C."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.library_text import (
+    Words,
+    ceil_divide,
+    define_shared_routine,
+    table_word,
+)  # fmt: skip
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.packing import add_packing
+from treadle.runtime.cpu.matmul.plan import COPY, NO_PACK
+from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, SIZES, lanes
+
+# Numbers of the routine; strides in elements from one matrix of the batch to the next.
+NUMBERS = (
+    "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tiles", "panels",
+    "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "space", "tile_space",
+)  # fmt: skip
+
+
+def add_matmul(module: Module, element: str) -> None:
+    """Add ``@matmul_float`` or ``@matmul_double``: operands a, b and c.
+
+    ``@matmul_swapped_float`` takes b before a.
+    """
+    add_packing(module, element)
+    _define_block(module, element)
+    for name, operands in (("matmul", ("a", "b", "c")), ("matmul_swapped", ("b", "a", "c"))):
+        define_shared_routine(
+            module, f"{name}_{element}", operands, NUMBERS, _entry,
+            lambda fn, w, first, last: _share(fn, w, first, last, element),
+        )  # fmt: skip
+
+
+def _entry(fn: Function, w: Words) -> Words:
+    """Units of work are the row tiles or the panels of every matrix of the batch."""
+    units = fn.select(fn.compare("ne", w["by_rows"], 0), w["tiles"], w["panels"])
+    some = fn.compare("sgt", w["m"], 0)  # otherwise there is no tile of such a height
+    return {"units": units, "tasks": fn.select(some, fn.mul(w["batch"], units), 0)}
+
+
+def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
+    """One thread's share: units [first, last) of all matrices together."""
+    by_rows = fn.compare("ne", w["by_rows"], 0)
+    space = fn.offset(str(w["workspace"]), fn.mul(w["worker"], w["space"]), "i8")
+    numbers = _block_numbers(fn, w, element)
+    start = fn.divide(first, w["units"])
+    stop = ceil_divide(fn, last, w["units"])
+    with fn.loop(start, stop) as number:
+        before = fn.mul(number, w["units"])
+        low = fn.max(fn.sub(first, before), 0)
+        high = fn.min(fn.sub(last, before), w["units"])
+        a = fn.offset(str(w["a"]), fn.mul(number, w["stride_a"]), element)
+        b = fn.offset(str(w["b"]), fn.mul(number, w["stride_b"]), element)
+        c = fn.offset(str(w["c"]), fn.mul(number, fn.mul(w["m"], w["n"])), element)
+        bounds = (
+            fn.select(by_rows, low, 0), fn.select(by_rows, high, w["tiles"]),
+            fn.select(by_rows, 0, low), fn.select(by_rows, w["panels"], high),
+        )  # fmt: skip
+        shown = ", ".join(f"i64 {x}" for x in bounds)
+        fn.emit(
+            f"call void @matmul_block(ptr {w['table']}, ptr {numbers}, ptr {a}, ptr {b}, ptr {c}, "
+            f"ptr {space}, {shown})"
+        )
+
+
+# What `@matmul_block` needs to know of the product.
+_BLOCK = (
+    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tiles", "depth", "pack", "pack_a",
+    "chunk", "tile_space",
+)  # fmt: skip
+
+
+def _block_numbers(fn: Function, w: Words, element: str) -> str:
+    """The record of `_BLOCK` on the stack; strides in bytes."""
+    size = SIZES[element]
+    transposed_a = fn.compare("ne", w["ta"], 0)
+    transposed_b = fn.compare("ne", w["tb"], 0)
+    known: Words = {
+        **w,
+        "lda": fn.mul(fn.select(transposed_a, w["m"], w["k"]), size),
+        "ldb": fn.mul(fn.select(transposed_b, w["k"], w["n"]), size),
+        "ldc": fn.mul(w["n"], size),
+    }
+    record = fn.alloca(f"[{len(_BLOCK)} x i64], align 8")
+    for i, name in enumerate(_BLOCK):
+        fn.emit(f"store i64 {known[name]}, ptr {fn.offset(record, i, 'i64')}, align 8")
+    return record
+
+
+def _define_block(module: Module, element: str) -> None:
+    """``@matmul_block``: tiles [tile0, tile1) by panels [panel0, panel1) of one product."""
+    fn = Function(module)
+    w: Words = {name: fn.load_word("%numbers", i) for i, name in enumerate(_BLOCK)}
+    size, width = SIZES[element], lanes(module.target, element)
+    w["row_bytes"] = fn.mul(w["vectors"], width * size)
+    w["columns"] = fn.mul(w["vectors"], width)
+    transposed = fn.compare("ne", w["ta"], 0)
+    w["a_row"] = fn.select(transposed, size, w["lda"])  # bytes to the next row of op(A)
+    w["a_step"] = fn.select(transposed, w["lda"], size)  # ... to the next k
+    w["high"] = fn.divide(w["m"], w["tiles"])
+    w["higher"] = fn.sub(w["m"], fn.mul(w["high"], w["tiles"]))  # tiles with one row more
+    w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
+    w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
+    along = fn.mul(w["in_columns"], MOST_VECTORS * (MOST_HEIGHT + 1))
+    table = table_word(fn, "%table", f"{element}_tiles")
+    w["codes"] = fn.offset(table, along, "ptr")
+    w["packed"] = fn.offset("%space", w["tile_space"], "i8")
+    w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
+    # k = 0 still makes zeros: the block of k is entered once.
+    blocks = fn.max(ceil_divide(fn, w["k"], w["depth"]), 1)
+    with fn.loop(0, blocks) as block:
+        w["k0"] = fn.mul(block, w["depth"])
+        w["count"] = fn.min(w["depth"], fn.sub(w["k"], w["k0"]))
+        w["add"] = block
+        with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
+            last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
+            _pack_panels(fn, w, panel, last, size)
+            _chunk(fn, w, panel, last, element)
+    fn.emit("ret void")
+    fn.define(
+        "matmul_block",
+        "void @{}(ptr %table, ptr %numbers, ptr %a, ptr %b, ptr %c, ptr %space, i64 %tile0, "
+        "i64 %tile1, i64 %panel0, i64 %panel1)",
+        "internal",
+    )
+
+
+def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
+    """All tiles of some panels."""
+    size, width = SIZES[element], lanes(fn.module.target, element)
+    a0 = fn.offset("%a", fn.mul(w["k0"], w["a_step"]), "i8")
+    with fn.loop("%tile0", "%tile1") as tile:
+        row = fn.add(fn.mul(tile, w["high"]), fn.min(tile, w["higher"]))
+        taller = fn.compare("slt", tile, w["higher"])
+        height = fn.add(w["high"], fn.select(taller, 1, 0))
+        a, lda = _tile_of_a(fn, w, fn.offset(a0, fn.mul(row, w["a_row"]), "i8"), height, size)
+        c0 = fn.offset("%c", fn.mul(row, w["ldc"]), "i8")
+        with fn.loop(first, last) as panel:
+            column = fn.mul(panel, w["columns"])
+            n = fn.min(w["columns"], fn.sub(w["n"], column))
+            vectors = ceil_divide(fn, n, width)
+            places = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
+            code = fn.load_word(str(w["codes"]), places, "ptr")
+            b, ldb = _panel_of_b(fn, w, panel, first, size)
+            c = fn.offset(c0, fn.mul(column, size), "i8")
+            fn.emit(
+                f"call void {code}(ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, ptr {c}, "
+                f"i64 {w['ldc']}, i64 {w['count']}, i64 {n}, i64 {w['add']})"
+            )
+
+
+def _tile_of_a(fn: Function, w: Words, a: str, height: Word, size: int) -> tuple[Word, Word]:
+    """Where the tile's rows of A are, copied or not, and their stride."""
+    key = fn.unique()
+    packs = fn.compare("ne", w["packs_a"], 0)
+    turned = fn.compare("ne", w["ta"], 0)
+    row = fn.mul(height, size)
+    fn.branch(f"atile{key}")
+    fn.label(f"atile{key}")
+    fn.emit(f"br i1 {packs}, label %packa{key}, label %hasa{key}")
+    fn.label(f"packa{key}")
+    fn.emit(f"br i1 {turned}, label %columns{key}, label %rows{key}")
+    arguments = f"(ptr {a}, i64 {w['lda']}, ptr %space, i64 {height}, i64 {w['count']})"
+    for name in ("columns", "rows"):
+        fn.label(f"{name}{key}")
+        fn.emit(f"call void @pack_{name}{arguments}")
+        fn.branch(f"hasa{key}")
+    fn.label(f"hasa{key}")
+    ways = f"[%space, %columns{key}], [%space, %rows{key}]"
+    where = fn.value(f"phi ptr [{a}, %atile{key}], {ways}")
+    ways = f"[{row}, %columns{key}], [{row}, %rows{key}]"
+    return where, fn.value(f"phi i64 [{w['lda']}, %atile{key}], {ways}")
+
+
+def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:
+    """Where the panel's first row is, and the bytes to the next."""
+    plain = fn.compare("eq", w["pack"], NO_PACK)
+    inside = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(fn.mul(panel, w["columns"]), size))
+    copied = fn.mul(fn.sub(panel, first), w["panel_bytes"])
+    straight = fn.offset("%b", inside, "i8")
+    packed = fn.offset(str(w["packed"]), copied, "i8")
+    where = fn.value(f"select i1 {plain}, ptr {straight}, ptr {packed}")
+    return where, fn.select(plain, w["ldb"], w["row_bytes"])
+
+
+def _pack_panels(fn: Function, w: Words, first: Word, last: Word, size: int) -> None:
+    """Copy the panels of a block of k that are used together."""
+    packs = fn.compare("ne", w["pack"], NO_PACK)
+    with fn.when(packs), fn.loop(first, last) as panel:
+        column = fn.mul(panel, w["columns"])
+        n = fn.min(w["columns"], fn.sub(w["n"], column))
+        target = fn.offset(str(w["packed"]), fn.mul(fn.sub(panel, first), w["panel_bytes"]), "i8")
+        rest = f"ptr {target}, i64 {w['row_bytes']}, i64 {w['count']}, i64 {n})"
+        straight = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, size))
+        across = fn.add(fn.mul(column, w["ldb"]), fn.mul(w["k0"], size))
+        copies = fn.compare("eq", w["pack"], COPY)
+        for name, offset, wanted in (("copy", straight, True), ("transpose", across, False)):
+            condition = copies if wanted else fn.value(f"xor i1 {copies}, true")
+            with fn.when(condition):
+                source = fn.offset("%b", offset, "i8")
+                fn.emit(f"call void @{name}_panel(ptr {source}, i64 {w['ldb']}, {rest}")

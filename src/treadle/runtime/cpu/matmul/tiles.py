@@ -1,0 +1,267 @@
+"""The micro-kernel: one register tile of C, summed over k.
+
+A tile has `height` rows and `vectors` SIMD vectors of columns, all of them accumulators in
+registers: each step of k loads the vectors of a row of B and multiplies them by one broadcast
+element of A per row (Goto and van de Geijn, Anatomy of High-Performance Matrix Multiplication).
+Strides are run-time values, so one tile serves all shapes, packed operands and transposed A.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.target import Target
+
+SIZES = {"float": 4, "double": 8}
+_SUFFIX = {"float": "f32", "double": "f64"}
+MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
+_GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
+
+SIGNATURE = (
+    "void @{}(ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, i64 %k, i64 %n, i64 %add)"
+)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """``C[height, n] = A B`` (or ``+=`` where `add` is not 0), n <= vectors * lanes.
+
+    Attributes:
+        along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
+            "columns" where those of a column do ([k, m]).
+    """
+
+    element: str
+    along: str
+    height: int
+    vectors: int
+
+    @property
+    def symbol(self) -> str:
+        return f"tile_{self.element}_{self.along}_{self.height}x{self.vectors}"
+
+    @staticmethod
+    def named(symbol: str) -> Tile:
+        """The tile of a `symbol`."""
+        _, element, along, extents = symbol.split("_")
+        height, vectors = extents.split("x")
+        return Tile(element, along, int(height), int(vectors))
+
+    @property
+    def place(self) -> int:
+        """The word of the table of tiles (one table per element type) that points to it."""
+        along = ("rows", "columns").index(self.along)
+        return (along * MOST_VECTORS + self.vectors - 1) * (MOST_HEIGHT + 1) + self.height
+
+
+TABLE_WORDS = 2 * MOST_VECTORS * (MOST_HEIGHT + 1)
+
+
+def lanes(target: Target, element: str) -> int:
+    """Elements of a vector register."""
+    return target.vector_bits // (8 * SIZES[element])
+
+
+def most_rows(target: Target, vectors: int) -> int:
+    """The tallest tile of so many vectors whose accumulators stay in registers."""
+    registers = 32 if target.avx512 or target.arch == "aarch64" else 16
+    free = registers - vectors - 1 - (registers == 32)  # B's vectors and A's broadcasts
+    return min(free // vectors, 24)
+
+
+def tile_text(tile: Tile, target: Target) -> str:
+    """A module with the function ``tile.symbol`` of `SIGNATURE`; strides are in bytes."""
+    module = Module(target)
+    fn = Function(module)
+    width = lanes(target, tile.element)
+    if target.avx512:  # masks are free there
+        _Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+    else:
+        _full_or_part(fn, tile, width, target)
+    fn.emit("ret void")
+    fn.define(tile.symbol, SIGNATURE)
+    return module.text()
+
+
+def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
+    """Whole vectors without masks; the last columns masked, or one by one."""
+    whole = fn.compare("eq", "%n", tile.vectors * width)
+    fn.emit(f"br i1 {whole}, label %whole, label %part")
+    fn.label("whole")
+    _Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
+    fn.branch("end")
+    fn.label("part")
+    if target.vector_bits >= 256:
+        _Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+    else:
+        with fn.loop(0, "%n") as column:
+            b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))
+            _Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
+    fn.branch("end")
+    fn.label("end")
+
+
+class _Body:
+    """The code of a tile for one width of vectors."""
+
+    def __init__(self, fn: Function, tile: Tile, width: int, vectors: int, masked: bool) -> None:
+        self.fn, self.tile, self.width, self.vectors = fn, tile, width, vectors
+        self.masked = masked and width > 1
+        self.element, self.size = tile.element, SIZES[tile.element]
+        self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
+        self.zero = "zeroinitializer" if width > 1 else "0.0"
+        self.suffix = (f"v{width}" if width > 1 else "") + _SUFFIX[self.element]
+        self.id = fn.unique()
+
+    def emit(self, b: str, c: str, columns: str | int) -> None:
+        fn = self.fn
+        masks = self._masks(columns)
+        sums = self._sum_over_k(b, masks)
+        adds = fn.compare("ne", "%add", 0)
+        before, plus, store = (f"{name}{self.id}" for name in ("before", "plus", "store"))
+        fn.branch(before)
+        fn.label(before)
+        fn.emit(f"br i1 {adds}, label %{plus}, label %{store}")
+        fn.label(plus)
+        places = self._places(c)
+        more = {
+            key: fn.value(f"fadd {self.kind} {sums[key]}, {self._load(p, masks[key[1]])}")
+            for key, p in places.items()
+        }
+        fn.branch(store)
+        fn.label(store)
+        joined = {
+            key: fn.value(f"phi {self.kind} [{sums[key]}, %{before}], [{more[key]}, %{plus}]")
+            for key in sums
+        }
+        for key, place in self._places(c).items():
+            self._store(joined[key], place, masks[key[1]])
+
+    def _places(self, c: str) -> dict[tuple[int, int], str]:
+        """The addresses of the tile's vectors in C."""
+        fn = self.fn
+        found = {}
+        for i in range(self.tile.height):
+            row = fn.value(f"getelementptr i8, ptr {c}, i64 {fn.mul('%ldc', i)}")
+            for j in range(self.vectors):
+                found[i, j] = fn.offset(row, j * self.width, self.element)
+        return found
+
+    # -- the loop over k ---------------------------------------------------------------------
+
+    def _sum_over_k(self, b: str, masks: list[str]) -> dict[tuple[int, int], str]:
+        """The accumulators after the loop; k may be 0."""
+        fn, k = self.fn, self.id
+        keys = [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
+        starts = self._row_pointers()
+        start, head, body, done = (f"{n}{k}" for n in ("start", "sum", "step", "summed"))
+        fn.branch(start)
+        fn.label(start)
+        fn.branch(head)
+        fn.label(head)
+        fn.emit(f"%i{k} = phi i64 [0, %{start}], [%next{k}, %{body}]")
+        fn.emit(f"%b{k} = phi ptr [{b}, %{start}], [%nextb{k}, %{body}]")
+        for g, pointer in enumerate(starts):
+            fn.emit(f"%a{k}_{g} = phi ptr [{pointer}, %{start}], [%nexta{k}_{g}, %{body}]")
+        for i, j in keys:
+            sums = f"phi {self.kind} [{self.zero}, %{start}], [%new{k}_{i}_{j}, %{body}]"
+            fn.emit(f"%sum{k}_{i}_{j} = {sums}")
+        fn.emit(f"%more{k} = icmp ult i64 %i{k}, %k")
+        fn.emit(f"br i1 %more{k}, label %{body}, label %{done}")
+        fn.label(body)
+        self._step(len(starts), masks)
+        fn.branch(head)
+        fn.label(done)
+        return {(i, j): f"%sum{k}_{i}_{j}" for i, j in keys}
+
+    def _row_pointers(self) -> list[str]:
+        """Pointers from which all rows of A are reached by scaled strides."""
+        if self.tile.along == "columns":
+            return ["%a"]
+        fn = self.fn
+        self.triple = fn.mul("%lda", 3)
+        rows = range(0, self.tile.height, _GROUP)
+        return [fn.value(f"getelementptr i8, ptr %a, i64 {fn.mul('%lda', r)}") for r in rows]
+
+    def _step(self, pointers: int, masks: list[str]) -> None:
+        fn, k = self.fn, self.id
+        row = f"%b{k}"
+        parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
+        vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
+        for i in range(self.tile.height):
+            x = self._broadcast(self._a_pointer(i))
+            for j, vector in enumerate(vectors):
+                fma = f"{self.kind} @llvm.fma.{self.suffix}"
+                fn.module.declare(f"{fma}({self.kind}, {self.kind}, {self.kind})")
+                values = f"{self.kind} {x}, {self.kind} {vector}, {self.kind} %sum{k}_{i}_{j}"
+                fn.emit(f"%new{k}_{i}_{j} = call {fma}({values})")
+        step = "%lda" if self.tile.along == "columns" else self.size
+        for g in range(pointers):
+            fn.emit(f"%nexta{k}_{g} = getelementptr i8, ptr %a{k}_{g}, i64 {step}")
+        fn.emit(f"%nextb{k} = getelementptr i8, ptr %b{k}, i64 %ldb")
+        fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, 1")
+
+    def _a_pointer(self, row: int) -> str:
+        """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
+        fn, k = self.fn, self.id
+        if self.tile.along == "columns":
+            return fn.offset(f"%a{k}_0", row, self.element)
+        group, place = divmod(row, _GROUP)
+        base = f"%a{k}_{group}"
+        if place == 0:
+            return base
+        by = {1: "%lda", 3: str(self.triple)}.get(place)
+        if by is None:
+            by = fn.value(f"shl i64 %lda, {place // 2}")
+        return fn.value(f"getelementptr i8, ptr {base}, i64 {by}")
+
+    # -- vectors -----------------------------------------------------------------------------
+
+    def _broadcast(self, pointer: str) -> str:
+        fn, kind = self.fn, self.kind
+        x = fn.value(f"load {self.element}, ptr {pointer}, align {self.size}")
+        if self.width == 1:
+            return x
+        x = fn.value(f"insertelement {kind} poison, {self.element} {x}, i32 0")
+        zeros = f"<{self.width} x i32> zeroinitializer"
+        return fn.value(f"shufflevector {kind} {x}, {kind} poison, {zeros}")
+
+    def _masks(self, columns: str | int) -> list[str]:
+        """For each vector the lanes that are columns of C."""
+        if not self.masked:
+            return [""] * self.vectors
+        fn, width = self.fn, self.width
+        numbers = ", ".join(f"i64 {i}" for i in range(width))
+        masks = []
+        for j in range(self.vectors):
+            left = fn.sub(columns, j * width)
+            one = fn.value(f"insertelement <{width} x i64> poison, i64 {left}, i64 0")
+            every = fn.value(
+                f"shufflevector <{width} x i64> {one}, <{width} x i64> poison, "
+                f"<{width} x i32> zeroinitializer"
+            )
+            masks.append(fn.value(f"icmp slt <{width} x i64> <{numbers}>, {every}"))
+        return masks
+
+    def _load(self, pointer: str, mask: str) -> str:
+        if not mask:
+            return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")
+        lanes_ = f"<{self.width} x i1>"
+        return self.fn.call(
+            f"{self.kind} @llvm.masked.load.{self.suffix}.p0(ptr, i32 immarg, {lanes_}, "
+            f"{self.kind})",
+            f"ptr {pointer}, i32 {self.size}, {lanes_} {mask}, {self.kind} {self.zero}",
+        )
+
+    def _store(self, value: str, pointer: str, mask: str) -> None:
+        fn = self.fn
+        if not mask:
+            fn.emit(f"store {self.kind} {value}, ptr {pointer}, align {self.size}")
+            return
+        name = f"void @llvm.masked.store.{self.suffix}.p0"
+        lanes_ = f"<{self.width} x i1>"
+        fn.module.declare(f"{name}({self.kind}, ptr, i32 immarg, {lanes_})")
+        fn.emit(
+            f"call {name}({self.kind} {value}, ptr {pointer}, i32 {self.size}, {lanes_} {mask})"
+        )

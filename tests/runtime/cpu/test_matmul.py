@@ -1,0 +1,125 @@
+"""Generated matrix products: tiles on every kind of target, plans, and products by the routine."""
+
+import ctypes
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import treadle
+from treadle.core.shapes import SymbolicDim
+from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.matmul.plan import Product, plan
+from treadle.runtime.cpu.matmul.tiles import (
+    TABLE_WORDS,
+    Tile,
+    lanes,
+    most_rows,
+    tile_text,
+)  # fmt: skip
+from treadle.runtime.cpu.target import Target, aarch64, baseline, host
+
+TARGETS = [host(), baseline(3), baseline(1)]
+TILE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 3, *[ctypes.c_int64] * 3)
+
+
+def run_tile(tile: Tile, target: Target, n: int, k: int) -> None:
+    """The tile sets and then adds; what lies beside its columns stays."""
+    code = jit().load(tile_text(tile, target))
+    dtype = np.dtype(np.float32 if tile.element == "float" else np.float64)
+    rng = np.random.default_rng(n * 1000 + k)
+    a = rng.standard_normal((tile.height, k)).astype(dtype)
+    stored = a if tile.along == "rows" else np.ascontiguousarray(a.T)
+    b = rng.standard_normal((k, n + 3)).astype(dtype)
+    c = np.full((tile.height, n + 5), 7, dtype)
+    for add in (0, 1):
+        TILE(code.address(tile.symbol))(
+            stored.ctypes.data, stored.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
+            c.strides[0], k, n, add,
+        )  # fmt: skip
+    expected = 2 * (a.astype(np.float64) @ b[:, :n].astype(np.float64))
+    tolerance = 1e-5 if dtype == np.float32 else 1e-13
+    np.testing.assert_allclose(c[:, :n], expected, atol=tolerance * (k + 1))
+    assert (c[:, n:] == 7).all()
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=["host", "avx2", "sse2"])
+@pytest.mark.parametrize("along", ["rows", "columns"])
+@pytest.mark.parametrize("vectors", [1, 2])
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_tiles(element: str, vectors: int, along: str, target: Target) -> None:
+    width = lanes(target, element)
+    tall = most_rows(target, vectors)
+    for height in (1, tall):
+        for n in {vectors * width, vectors * width - 1, (vectors - 1) * width + 1}:
+            run_tile(Tile(element, along, height, vectors), target, n, 37)
+    run_tile(Tile(element, along, tall, vectors), target, 1, 0)
+
+
+def test_tiles_compile_for_arm() -> None:
+    text = tile_text(Tile("float", "rows", most_rows(aarch64(), 2), 2), aarch64())
+    llvm_text = treadle.runtime.cpu.jit.Jit(aarch64(), jit().cache).assembly(text)
+    assert "fmla" in llvm_text
+
+
+def test_symbols_and_places_are_unique() -> None:
+    tiles = [
+        Tile("float", along, height, vectors)
+        for along in ("rows", "columns")
+        for height in range(1, 25)
+        for vectors in range(1, 5)
+    ]
+    assert all(Tile.named(t.symbol) == t for t in tiles)
+    places = {t.place for t in tiles}
+    assert len(places) == len(tiles)
+    assert max(places) < TABLE_WORDS
+
+
+dims = st.integers(0, 70) | st.sampled_from([128, 255, 256, 257, 400, 512])
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    dims, dims, dims | st.sampled_from([1024, 1025]), st.booleans(), st.booleans(), st.booleans()
+)
+def test_products(m: int, n: int, k: int, ta: bool, tb: bool, double: bool) -> None:
+    dtype = np.float64 if double else np.float32
+    rng = np.random.default_rng(m + 1000 * n + 10**6 * k)
+    a = rng.standard_normal((k, m) if ta else (m, k)).astype(dtype)
+    b = rng.standard_normal((n, k) if tb else (k, n)).astype(dtype)
+    run = treadle.function(
+        lambda x, y: treadle.matmul(x, y, transpose_a=ta, transpose_b=tb), autograph=False
+    )
+    expected = (a.T if ta else a).astype(np.float64) @ (b.T if tb else b).astype(np.float64)
+    tolerance = (2e-6 if dtype == np.float32 else 1e-14) * (k + 1) ** 0.5 * 4
+    np.testing.assert_allclose(run(a, b).numpy(), expected, rtol=0, atol=tolerance)
+
+
+@given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.booleans(), st.booleans())
+def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: bool) -> None:
+    """Tiles, blocks of k and the workspace follow one rule; only choices by size may differ."""
+    symbols = {"M": m, "K": k}
+    open_dims: Any = [SymbolicDim.symbol("M"), SymbolicDim.symbol("K")]
+    known = plan(Product("float", 1, m, n, k, int(ta), int(tb)), host())
+    opened = plan(Product("float", 1, open_dims[0], n, open_dims[1], int(ta), int(tb)), host())
+    value = lambda d: d if isinstance(d, int) else d.evaluate(symbols)
+    assert value(opened.tiles) == known.tiles
+    assert opened.panels == known.panels
+    assert value(opened.parts) == known.parts
+    if known.pack_a == opened.pack_a:
+        assert value(opened.depth) == known.depth
+        assert {t for t in known.needs} <= {t for t in opened.needs}
+    assert value(opened.depth) * -(-k // value(opened.depth)) >= k
+
+
+def test_rows_do_not_depend_on_their_neighbours() -> None:
+    """A row of the product has the same bits whatever tile computes it."""
+    rng = np.random.default_rng(0)
+    a = rng.standard_normal((60, 300)).astype(np.float32)
+    b = rng.standard_normal((300, 200)).astype(np.float32)
+    run = treadle.function(lambda x, y: treadle.matmul(x, y), autograph=False)
+    whole = run(a, b).numpy()
+    for rows in (1, 13, 14, 15, 29, 59):
+        assert run(a[:rows], b).numpy().tobytes() == whole[:rows].tobytes()
