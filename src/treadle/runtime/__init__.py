@@ -22,6 +22,17 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
     return compile_graph(graph, options)
 
 
+def compile_native(graph: Graph) -> Executable:
+    """A native program for a graph.
+
+    Raises:
+        Unsupported: there is none.
+    """
+    from treadle.runtime.compiler import compile_native
+
+    return compile_native(graph)
+
+
 def __getattr__(name: str) -> Any:
     if name == "Executable":
         from treadle.runtime.executable import Executable
@@ -31,4 +42,8 @@ def __getattr__(name: str) -> Any:
         from treadle.runtime.options import Options
 
         return Options
+    if name == "Unsupported":
+        from treadle.runtime.schedule.backend import Unsupported
+
+        return Unsupported
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -31,7 +31,7 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     except ImportError as error:
         return InterpretedExecutable(optimized, f"no compiler: {error}")
     except Exception as error:
-        if os.environ.get("TREADLE_STRICT", "") not in ("", "0"):
+        if _is_strict():
             raise
         warnings.warn(
             f"{graph.name!r} could not be compiled and is interpreted, which is slow. This is a "
@@ -40,6 +40,24 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
             stacklevel=2,
         )
         return InterpretedExecutable(optimized, f"{type(error).__name__}: {error}")
+
+
+def compile_native(graph: Graph) -> Executable:
+    """See `treadle.runtime.compile_native`. A fault of the compiler is `Unsupported`, too."""
+    optimized = copy_graph(graph)
+    optimize(optimized)
+    try:
+        return _compile(optimized, Options())
+    except Unsupported:
+        raise
+    except Exception as error:
+        if _is_strict():
+            raise
+        raise Unsupported(f"{type(error).__name__}: {error}") from error
+
+
+def _is_strict() -> bool:
+    return os.environ.get("TREADLE_STRICT", "") not in ("", "0")
 
 
 def copy_graph(graph: Graph) -> Graph:

@@ -17,6 +17,7 @@ class Executable:
         reason: why it is not native ("" when it is).
         stages: texts for `inspect`, by name.
         counters: numbers about the compilation, by name.
+        note: what it has to do with the programs of other traces ("" for nothing).
     """
 
     mode = "interpreted"
@@ -24,6 +25,7 @@ class Executable:
     def __init__(self, graph: Graph, reason: str = "") -> None:
         self.graph = graph
         self.reason = reason
+        self.note = ""
         self.counters: dict[str, int] = {}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:

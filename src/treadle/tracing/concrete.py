@@ -15,6 +15,7 @@ from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
+from treadle.tracing.programs import Programs
 from treadle.tracing.signature import Arguments, ObjectKey, weakly
 from treadle.tracing.trace import Trace, results_of
 from treadle.tracing.tracebacks import show_user_frames
@@ -29,11 +30,17 @@ class ConcreteFunction:
         graph: the traced graph, before any pass.
         name: the Python function's name.
         captured_inputs: eager tensors and variables used by the function besides its arguments.
+        number: which trace of the function it is, counted from 1.
     """
 
-    def __init__(self, trace: Trace, arguments: Arguments, name: str) -> None:
+    def __init__(
+        self, trace: Trace, arguments: Arguments, name: str, programs: Programs, number: int = 1
+    ) -> None:
         self.graph: Graph = trace.graph
         self.name = name
+        self.number = number
+        self._programs = programs
+        self._family = arguments.family
         self._trace = trace
         self._arguments = arguments.pack(
             [
@@ -177,12 +184,17 @@ class ConcreteFunction:
     def executable(self) -> Any:
         """The compiled program (treadle.runtime.Executable), made on first use."""
         if self._executable is None:
-            from treadle.runtime import compile as compile_graph
-
             with self._lock:
                 if self._executable is None:
-                    self._executable = compile_graph(self.graph)
+                    self._executable = self.compile(self.graph)
         return self._executable
+
+    def compile(self, graph: Graph) -> Any:
+        """The program for a graph that belongs to this trace: its own, or one of its gradient's.
+
+        Traces that differ only in dims share programs.
+        """
+        return self._programs.compile(graph, self._family, self.number)
 
     @property
     def leaf_specs(self) -> list[Spec | None]:

@@ -15,6 +15,7 @@ from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.calls import MISS, Plan, make_plan
 from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.programs import Programs
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, ObjectKey, display_name
 from treadle.tracing.trace import trace
@@ -54,6 +55,7 @@ class Function:
         self._cache: dict[Any, ConcreteFunction] = {}
         self._plans: list[Plan] = []
         self._keyword_plans: dict[tuple[str, ...], list[Plan]] = {}
+        self._programs = Programs()
         self._traces = 0
         self._history = History(self._name)
         self._general: list[tuple[Arguments, ConcreteFunction]] = []  # traces with open dims
@@ -177,7 +179,7 @@ class Function:
             self._tracing.discard(key)
         self._traced_once = True
         self._history.add(record)
-        concrete = ConcreteFunction(traced, arguments, self._name)
+        concrete = ConcreteFunction(traced, arguments, self._name, self._programs, record.number)
         if arguments.has_open_dims:
             self._general.append((arguments, concrete))
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):

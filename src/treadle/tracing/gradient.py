@@ -8,7 +8,6 @@ from typing import Any
 from treadle.autodiff.calls import DifferentiableCall
 from treadle.core.spec import array_spec
 from treadle.core.tensor import Tensor, from_owned
-from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 
 
@@ -17,16 +16,15 @@ def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
     if concrete._gradient is None:
         with concrete._lock:
             if concrete._gradient is None:
-                concrete._gradient = DifferentiableCall(concrete.graph, _compiled)
+                concrete._gradient = DifferentiableCall(
+                    concrete.graph, lambda graph: _callable(concrete.compile(graph))
+                )
     result: list[Tensor] = concrete._gradient(inputs)
     return result
 
 
-def _compiled(graph: Graph) -> Callable[[Sequence[Any]], list[Tensor]]:
-    """The graph as a function of tensors and variables, run by the compiled program."""
-    from treadle.runtime import compile as compile_graph
-
-    executable = compile_graph(graph)
+def _callable(executable: Any) -> Callable[[Sequence[Any]], list[Tensor]]:
+    """A program as a function of tensors and variables."""
 
     def run(inputs: Sequence[Any]) -> list[Tensor]:
         arrays = [x if isinstance(x, Variable) else x._array for x in inputs]

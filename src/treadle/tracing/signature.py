@@ -154,7 +154,7 @@ class Arguments:
 
     def accepts(self, other: Arguments) -> bool:
         """Whether a trace for these arguments serves the other ones."""
-        return self._family() == other._family() and all(
+        return self.family == other.family and all(
             mine.is_compatible_with(theirs)
             for mine, theirs in zip(self._specs(), other._specs(), strict=True)
         )
@@ -164,7 +164,7 @@ class Arguments:
 
         Only arguments of the same structure, dtypes and ranks are generalized.
         """
-        if self._family() != earlier._family():
+        if self.family != earlier.family:
             return self
         merged = iter(
             TensorSpec(
@@ -182,7 +182,8 @@ class Arguments:
     def _specs(self) -> list[TensorSpec]:
         return [leaf_spec(t) for t in self.types if is_tensor_leaf(t)]
 
-    def _family(self) -> Hashable:
+    @property
+    def family(self) -> Hashable:
         """The key with the shapes of tensors replaced by their ranks."""
         aliases: dict[int, int] = {}
         leaves = tuple(

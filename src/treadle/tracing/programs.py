@@ -1,0 +1,208 @@
+"""The compiled programs of one function: traces that differ only in dims share one.
+
+The first trace of a family is compiled for its shapes. When a second one comes, both are
+generalized to a pattern with symbolic dims (`treadle.graph.families`), and the program made from
+that serves it and every later trace that the pattern matches exactly. What matches no pattern is
+compiled for its own shapes.
+"""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from treadle.core.shapes import substitute
+from treadle.core.spec import is_static
+from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
+from treadle.graph.ir import Graph
+from treadle.runtime import Unsupported, compile, compile_native
+from treadle.runtime.executable import Executable
+from treadle.runtime.symbols import broadcast_guards
+from treadle.tracing import settings
+
+MOST_SAMPLES = 3  # traces that a pattern is made of, besides the newest
+MOST_SHARED = 4  # shared programs of one family that are tried
+MOST_FAILURES = 6  # after so many attempts a family's traces are compiled one by one
+
+
+class SharedExecutable(Executable):
+    """A program with symbolic dims as the program of one trace.
+
+    Attributes:
+        program: the shared program.
+        sizes: what its symbols are in this trace.
+        note: says so in words.
+    """
+
+    mode = "native"
+
+    def __init__(self, program: _SharedProgram, sizes: dict[str, int], number: int) -> None:
+        super().__init__(program.executable.graph)
+        self.program = program
+        self.sizes = sizes
+        self.note = program.note(number)
+        self.counters = program.executable.counters
+        self.run = program.executable.run  # type: ignore[method-assign]
+
+    @property
+    def stages(self) -> dict[str, str]:
+        values = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
+        return {"shared program": f"{self.note} (here {values})"} | self.program.executable.stages
+
+
+class _SharedProgram:
+    """A pattern, and what was compiled from it for trace number `number`."""
+
+    def __init__(self, pattern: Pattern, executable: Executable, number: int) -> None:
+        self.pattern = pattern
+        self.executable = executable
+        self.number = number
+        self.guards = list(broadcast_guards(executable.graph))
+
+    def note(self, number: int) -> str:
+        symbols = ", ".join(map(str, self.pattern.symbols))
+        if number == self.number:
+            return f"compiled with symbolic dims: {symbols}"
+        return f"shares the program of trace {self.number}: {symbols}"
+
+    def sizes(self, graph: Graph) -> dict[str, int]:
+        """What the symbols are in `graph`.
+
+        Raises:
+            Mismatch: the program cannot run it.
+        """
+        sizes = self.pattern.match(graph)
+        for guard in self.guards:
+            a, b = (substitute(dim, sizes) for dim in guard)
+            if isinstance(a, int) and isinstance(b, int) and a != b:
+                raise Mismatch(f"the program takes {guard[0]} and {guard[1]} to be equal")
+        return sizes
+
+
+class Programs:
+    """Compiles the graphs of one function. Thread-safe.
+
+    Nothing is kept alive: a shared program lives as long as a trace that uses it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._families: dict[Hashable, _Family] = {}
+
+    def compile(self, graph: Graph, family: Hashable = None, number: int = 0) -> Executable:
+        """The program for a graph.
+
+        Args:
+            family: what traces must have in common besides their graphs to share programs: the
+                call's arguments up to dims.
+            number: the trace's, for messages.
+        """
+        if not settings.share_programs or not all(is_static(p.spec) for p in graph.params):
+            return compile(graph)
+        key = (family, _kind(graph))
+        with self._lock:
+            found = self._families.get(key)
+            if found is None:
+                found = self._families[key] = _Family()
+        return found.compile(graph, number)
+
+
+def _kind(graph: Graph) -> Hashable:
+    """What graphs that share a program have in common at the least."""
+    values = (*graph.params, *graph.results)
+    return (
+        graph.name,
+        len(graph.results),
+        *((type(v.spec), v.spec.dtype, v.spec.rank) for v in values),
+    )
+
+
+class _Family:
+    """Graphs that may differ only in dims."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._samples: list[weakref.ref[Graph]] = []  # the newest last
+        self._programs: list[weakref.ref[_SharedProgram]] = []
+        self._failures = 0
+        self._callbacks = 0  # of a program for known shapes
+        self._reason = ""  # why the last attempt to share failed
+
+    def compile(self, graph: Graph, number: int) -> Executable:
+        with self._lock:  # others wait, as they would otherwise compile the same
+            executable = self._shared(graph, number) or self._generalized(graph, number)
+            self._samples = [*self._samples, weakref.ref(graph)][-MOST_SAMPLES:]
+            return executable or self._alone(graph)
+
+    def _alone(self, graph: Graph) -> Executable:
+        """A program for the shapes of this graph."""
+        executable = compile(graph)
+        self._callbacks = executable.counters.get("callbacks", 0)
+        if self._reason:
+            executable.note = f"shares no program: {self._reason}"
+        return executable
+
+    def _shared(self, graph: Graph, number: int) -> Executable | None:
+        """A shared program that there is already."""
+        for program in _living(self._programs):
+            try:
+                return SharedExecutable(program, program.sizes(graph), number)
+            except Mismatch as mismatch:
+                self._reason = str(mismatch)
+        return None
+
+    def _generalized(self, graph: Graph, number: int) -> Executable | None:
+        """A new shared program for the graph and earlier ones, if there is one for them all."""
+        samples = _living(self._samples)
+        programs = [p for p in self._programs if p() is not None]
+        if not samples or len(programs) >= MOST_SHARED or self._failures >= MOST_FAILURES:
+            return None
+        try:
+            program = self._program(_pattern(samples, graph), number)
+            executable = SharedExecutable(program, program.sizes(graph), number)
+        except (NoPattern, Mismatch) as problem:
+            self._failures += 1
+            self._reason = str(problem)
+            return None
+        except Unsupported as problem:
+            self._failures = MOST_FAILURES  # it would not be for other samples either
+            self._reason = str(problem)
+            return None
+        self._programs = [weakref.ref(program), *programs]
+        return executable
+
+    def _program(self, pattern: Pattern, number: int) -> _SharedProgram:
+        """The compiled pattern.
+
+        Raises:
+            Unsupported: it needs the sizes.
+        """
+        executable = compile_native(pattern.graph)
+        if executable.counters["callbacks"] > self._callbacks:
+            raise Unsupported("with symbolic dims it would call back into Python")
+        return _SharedProgram(pattern, executable, number)
+
+
+def _pattern(samples: Sequence[Graph], graph: Graph) -> Pattern:
+    """The pattern of a graph and as many of the samples as it has one with.
+
+    Raises:
+        NoPattern: it has none with any.
+    """
+    chosen, pattern, reason = [graph], None, ""
+    for sample in reversed(samples):
+        try:
+            pattern = generalize([sample, *chosen])
+        except NoPattern as problem:
+            reason = reason or str(problem)
+        else:
+            chosen.insert(0, sample)
+    if pattern is None:
+        raise NoPattern(reason)
+    return pattern
+
+
+def _living(references: Sequence[weakref.ref[Any]]) -> list[Any]:
+    return [found for r in references if (found := r()) is not None]
