@@ -54,17 +54,6 @@ def test_generated_code():
     assert 'options={"shape_invariants": {"x": td.TensorShape([None])}}' in " ".join(text.split())
 
 
-def test_the_error_names_the_remedy():
-    @td.function
-    def f(x):
-        while td.size(x) < 9:
-            x = td.concat([x, x], 0)
-        return x
-
-    with pytest.raises(ValueError, match=r"'x'.*\(1,\).*\(2,\).*shape_invariants=\[\(x"):
-        f(td.constant([1.0]))
-
-
 def test_options_that_cannot_be_read():
     def f(x, pairs):
         while x < 100:

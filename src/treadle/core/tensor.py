@@ -119,8 +119,9 @@ class Tensor:
 class SymbolicTensor(Tensor):
     """A value of a graph under construction. It has no elements until the graph runs."""
 
-    # source: the Variable behind a handle, None for tensors.
-    __slots__ = ("origin", "recorder", "source", "value")
+    # source: the Variable behind a handle, None for tensors. assigned: for a variable that
+    # control flow may leave without a value, a bool tensor that tells and the variable's name.
+    __slots__ = ("assigned", "origin", "recorder", "source", "value")
 
     is_symbolic = True
 
@@ -130,6 +131,7 @@ class SymbolicTensor(Tensor):
         self.recorder = recorder
         self.origin = origin
         self.source: Any = None
+        self.assigned: Any = None
 
     @property
     def name(self) -> str:

@@ -63,11 +63,37 @@ def while_loop(
     start = tuple(loop_vars)
     if context.recorder is None:
         result = _run_loop(cond, body, start, maximum_iterations)
-    elif maximum_iterations is not None:
-        result = _bounded(cond, body, start, shape_invariants, maximum_iterations)
     else:
-        result = _record_loop(cond, body, start, shape_invariants)
+        result = staged_loop(cond, body, start, shape_invariants, maximum_iterations)
     return list(result) if isinstance(loop_vars, list) else result
+
+
+def staged_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: tuple[Any, ...],
+    shape_invariants: Any = None,
+    maximum_iterations: Any = None,
+    widen: bool = False,
+) -> tuple[Any, ...]:
+    """Record a ``while`` node, see `while_loop`.
+
+    Args:
+        widen: where no invariant says otherwise, dims that the body changes are left open and the
+            loop is traced again, until its variables keep their types. Without it only dims that
+            were unknown on entry may change.
+    """
+    if maximum_iterations is None:
+        return _record_loop(cond, body, loop_vars, shape_invariants, widen)
+    limit = convert_to_tensor(maximum_iterations, dtypes.int32)
+    result = _record_loop(
+        lambda i, *v: (i < limit) & cond(*v),
+        lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
+        (constant(0), *loop_vars),
+        None if shape_invariants is None else (TensorShape(()), *shape_invariants),
+        widen,
+    )
+    return result[1:]
 
 
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
@@ -84,22 +110,12 @@ def _as_tuple(result: Any, length: int) -> tuple[Any, ...]:
     return (result,)
 
 
-def _bounded(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, limit: Any) -> Any:
-    """The loop with its iterations counted by one more loop variable."""
-    limit = convert_to_tensor(limit, dtypes.int32)
-    result = _record_loop(
-        lambda i, *v: (i < limit) & cond(*v),
-        lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
-        (constant(0), *loop_vars),
-        None if invariants is None else (TensorShape(()), *invariants),
-    )
-    return result[1:]
-
-
-def _record_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any) -> Any:
+def _record_loop(
+    cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, widen: bool
+) -> tuple[Any, ...]:
     builder = context.recorder
     start = [_as_value(v) for v in nest.flatten(loop_vars)]
-    specs = _carried_specs(start, invariants)
+    specs, given, opened = _carried_specs(start, invariants)
 
     def run_cond(*flat: Any) -> Any:
         result = convert_to_tensor(cond(*nest.pack(loop_vars, flat)))
@@ -109,21 +125,59 @@ def _record_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: A
     def run_body(*flat: Any) -> Any:
         return _as_tuple(body(*nest.pack(loop_vars, flat)), len(loop_vars))
 
-    traced = [_trace(builder, run_cond, specs), _trace(builder, run_body, specs)]
-    _check_loop(loop_vars, specs, traced[1])
+    while True:
+        traced = [_trace(builder, run_cond, specs), _trace(builder, run_body, specs)]
+        after = [v.spec for v in traced[1].builder.region.results]
+        found = len(opened)
+        specs = _widened(specs, after, given, opened, widen)
+        if len(opened) == found:
+            break
+    _check_loop(loop_vars, specs, traced[1], opened)
     outputs = _finish(builder, WHILE, start, traced)
-    return nest.pack(loop_vars, outputs)
+    return tuple(nest.pack(loop_vars, outputs))
+
+
+def _widened(
+    specs: Sequence[Spec],
+    after: Sequence[Spec],
+    given: Sequence[bool],
+    opened: set[Dim],
+    every: bool,
+) -> list[Spec]:
+    """The specs with new symbols, added to `opened`, for dims that the body changes: those that
+    were unknown on entry, and with `every` all where no invariant was `given`."""
+    if len(specs) != len(after):
+        return list(specs)  # reported by _check_loop
+
+    def dim(before: Dim, now: Dim) -> Dim:
+        if before == now or before in opened or (isinstance(before, int) and not every):
+            return before
+        symbol = fresh_symbol()
+        opened.add(symbol)
+        return symbol
+
+    return [
+        spec
+        if fixed or type(spec) is not TensorSpec or spec.rank != now.rank
+        else spec.with_dims(dim(b, a) for b, a in zip(spec.dims, now.dims, strict=True))
+        for spec, now, fixed in zip(specs, after, given, strict=True)
+    ]
 
 
 def _as_value(value: Any) -> Tensor:
     return value if isinstance(value, Tensor) else convert_to_tensor(value)
 
 
-def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
-    """The specs of the loop variables inside the loop: unknown dims get symbols of their own."""
+def _carried_specs(
+    start: Sequence[Tensor], invariants: Any
+) -> tuple[list[Spec], list[bool], set[Dim]]:
+    """The specs of the loop variables inside the loop, which of them an invariant gave, and the
+    symbols that stand for its unknown dims."""
     specs: list[Spec] = [t.spec for t in start]
+    given = [False] * len(specs)
+    opened: set[Dim] = set()
     if invariants is None:
-        return specs
+        return specs, given, opened
     shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
     if len(shapes) != len(specs):
         raise ValueError(
@@ -138,8 +192,11 @@ def _carried_specs(start: Sequence[Tensor], invariants: Any) -> list[Spec]:
                 f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "
                 f"{shape} does not allow{at(user_origin())}"
             )
-        specs[i] = spec.with_dims(d if isinstance(d, int) else fresh_symbol() for d in shape.dims)
-    return specs
+        given[i] = True
+        dims = [d if isinstance(d, int) else fresh_symbol() for d in shape.dims]
+        opened.update(d for d in dims if not isinstance(d, int))
+        specs[i] = spec.with_dims(dims)
+    return specs, given, opened
 
 
 def _flat_shapes(invariants: Any) -> list[Any]:
@@ -209,7 +266,7 @@ def _same_branches(a: Any, b: Any) -> Any:
     return a
 
 
-def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced) -> None:
+def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: set[Dim]) -> None:
     try:
         nest.assert_same_structure(loop_vars, body.structure)
     except (TypeError, ValueError) as error:
@@ -225,7 +282,7 @@ def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced) -> None:
                 f"while_loop: loop_vars{path} is {spec_text(before)} before an iteration and "
                 f"{spec_text(after)} after it; cast it to one dtype{at(user_origin())}"
             )
-        if not isinstance(before, ListSpec) and not _dims_fit(before.dims, after.dims):
+        if not isinstance(before, ListSpec) and not _dims_fit(before.dims, after.dims, opened):
             raise ValueError(
                 f"while_loop: loop_vars{path} has shape {before.shape} before an iteration and "
                 f"{after.shape} after it; give shape_invariants with None for the dims that "
@@ -233,10 +290,10 @@ def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced) -> None:
             )
 
 
-def _dims_fit(before: Sequence[Dim], after: Sequence[Dim]) -> bool:
-    """A dim that is fixed on entry must stay so; one left open by an invariant may be anything."""
+def _dims_fit(before: Sequence[Dim], after: Sequence[Dim], opened: set[Dim]) -> bool:
+    """A dim that is known on entry must stay so; an opened one may be anything."""
     return len(before) == len(after) and all(
-        a == b or not isinstance(b, int) for b, a in zip(before, after, strict=True)
+        a == b or b in opened for b, a in zip(before, after, strict=True)
     )
 
 

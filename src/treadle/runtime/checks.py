@@ -14,6 +14,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray
 from treadle.graph.ir import Node, Region, Value
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
@@ -61,13 +62,29 @@ def _not(call: LowerCall, x: Expr) -> Expr:
     return apply("not", x)
 
 
-BAD = Op("is_bad", lambda x, *_, **__: TensorSpec(x.dims, BOOL), lower=elementwise_rule(_is_bad))
-BAD_ROW = Op(
-    "is_bad_row", lambda x, **_: TensorSpec(x.dims, BOOL), lower=Compute(_is_bad_row, "elementwise")
+def _nothing_bad(x: NDArray, *_: Any, **__: Any) -> NDArray:
+    """In a loop that the interpreter runs: the NumPy implementations check for themselves."""
+    return np.zeros(x.shape, np.bool_)
+
+
+BAD = Op(
+    "is_bad",
+    lambda x, *_, **__: TensorSpec(x.dims, BOOL),
+    _nothing_bad,
+    lower=elementwise_rule(_is_bad),
 )
-ANY = Op("any_bad", lambda x: TensorSpec((), BOOL), lower=Compute(_any, "reduce"))
-GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), lower=elementwise_rule(_not))
-CHECK = Op("check", lambda *_, **__: (), effect="io")  # inputs: (good, those of attrs["of"])
+BAD_ROW = Op(
+    "is_bad_row",
+    lambda x, **_: TensorSpec(x.dims, BOOL),
+    _nothing_bad,
+    lower=Compute(_is_bad_row, "elementwise"),
+)
+ANY = Op(
+    "any_bad", lambda x: TensorSpec((), BOOL), lambda x: x.any(), lower=Compute(_any, "reduce")
+)
+GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), np.logical_not, lower=elementwise_rule(_not))
+# Inputs: (good, those of attrs["of"]).
+CHECK = Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io")
 
 # What to look for, in which input, with which size.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]

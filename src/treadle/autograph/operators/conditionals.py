@@ -6,7 +6,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autograph.errors import StagingTypeError
-from treadle.autograph.operators.undefined import Undefined
+from treadle.autograph.operators.undefined import (
+    RETURN_VALUE,
+    Undefined,
+    assigned_flag,
+    with_flag,
+)
 from treadle.autograph.operators.values import (
     describe,
     holds_tensors,
@@ -142,10 +147,17 @@ class _Merge:
                     b = self.otherwise.tensor(b, a.dtype)
             except (TypeError, ValueError):
                 raise self.mismatch(a, b, index) from None
-        left, right = self.then.tensor(a), self.otherwise.tensor(b)
+        left: Any = self.then.tensor(a)
+        right: Any = self.otherwise.tensor(b)
         if left.dtype is not right.dtype or left.ndim != right.ndim:
             raise self.mismatch(left, right, index)
-        return self.pair(left, right)
+        merged = self.pair(left, right)
+        names = [x.assigned[1] for x in (left, right) if assigned_flag(x) is not None]
+        if not names:
+            return merged
+        flags = (assigned_flag(x) for x in (left, right))
+        assigned = self.pair(*(True if flag is None else flag for flag in flags))
+        return lambda out: with_flag(merged(out), assigned(out), names[0])
 
     def pair(self, left: Any, right: Any) -> Any:
         number = len(self.then.values)
@@ -162,9 +174,6 @@ class _Merge:
             f"{describe(a)} when the condition is true, {describe(b)} when it is false. Make both "
             f"the same, with td.cast for instance{at(user_origin())}"
         )
-
-
-RETURN_VALUE = "return value"  # the marker of a `return` that has not happened
 
 
 class Placeholder(Undefined):

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.autograph.errors import StagingTypeError, StagingValueError
+from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.iteration import as_staged
 from treadle.autograph.operators.logical import and_, not_
@@ -21,7 +22,7 @@ from treadle.autograph.operators.values import (
 from treadle.core import dtypes, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import TensorShape, dim_symbols
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.ops import control_flow
@@ -170,9 +171,16 @@ class _Loop:
             return (*step(inner), *(p.get() for p in self.places))
 
         try:
-            start = _with_types(start, step_all)
-            go_on = lambda v: proceed(*v[: len(state)])
-            result = _record(names, go_on, step_all, start, self.options)
+            typed = _with_types(start, step_all)
+            flags = AssignedFlags(names, start, typed)
+            result = _record(
+                [*names, *("whether it is assigned" for _ in flags.numbers)],
+                lambda v: proceed(*flags.take(v)[: len(state)]),
+                lambda v: flags.add(step_all(flags.take(v))),
+                (*typed, *flags.initial),
+                self.options,
+            )
+            result = flags.take(result)
         finally:
             for place, value in zip(self.places, before, strict=True):
                 place.set(value)
@@ -187,23 +195,40 @@ def _with_types(start: State, step: Callable[[State], State]) -> State:
         return start
     builder: Any = context.recorder
     trial = tuple(Placeholder(v.name) if isinstance(v, Undefined) else v for v in start)
+    flat = nest.flatten(_as_tensors(trial))
+    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
     found: list[Any] = []
 
-    def run() -> list[Any]:
+    def run(*params: Any) -> list[Any]:
+        values = dict(zip(moving, params, strict=True))
+        inside = nest.pack(trial, [values.get(i, v) for i, v in enumerate(flat)])
         with taping(()):
-            found.extend(step(_as_tensors(trial)))
+            found.extend(step(tuple(inside)))
             for i, value in enumerate(found):
                 if not isinstance(value, Undefined) and holds_tensors(value):
                     found[i] = nest.map_structure(lambda x: convert_to_tensor(x).spec, value)
         return []
 
-    builder.trace_region(run, [])
+    builder.trace_region(run, [flat[i].spec for i in moving])
     return tuple(
-        nest.map_structure(lambda x: zeros(x.shape, x.dtype), now)
+        nest.map_structure(lambda x: zeros(_dims_known_to(builder, x), x.dtype), now)
         if isinstance(v, Undefined) and all(isinstance(x, Spec) for x in nest.flatten(now))
         else v
         for v, now in zip(start, found, strict=True)
     )
+
+
+def _dims_known_to(builder: Any, spec: Spec) -> list[Any]:
+    """The dims, with 0 for those that only the loop's body knows: they differ from one iteration
+    to the next, and are left open."""
+    if not spec.symbols():
+        return list(spec.dims)
+    known: set[str] = set()
+    while builder is not None:
+        values = [*builder.region.params, *(v for n in builder.region.nodes for v in n.outputs)]
+        known.update(s for v in values for s in v.spec.symbols())
+        builder = builder.parent
+    return [d if dim_symbols(d) <= known else 0 for d in spec.dims]
 
 
 def _as_tensors(values: State) -> State:
@@ -224,7 +249,6 @@ def _record(
     """A ``while`` node whose loop variables are the tensors in `start`."""
     flat = nest.flatten(start)
     moving = [i for i, v in enumerate(flat) if is_tensor_like(v) or _is_list(v)]
-    inside: list[Tensor] = []
 
     def pack(tensors: Sequence[Any]) -> State:
         values = list(flat)
@@ -237,16 +261,20 @@ def _record(
         return go if go.dtype is dtypes.bool else go != 0
 
     def run_body(*tensors: Any) -> Any:
-        inside[:] = tensors
-        return _checked(names, pack(tensors), step(pack(tensors)), set(moving))
+        return _checked(names, pack(tensors), step(pack(tensors)), fixed)
 
+    invariants = _invariants(names, start, moving, options.get("shape_invariants"))
+    fixed = dict(
+        zip(moving, (i is not None for i in invariants or [None] * len(moving)), strict=True)
+    )
     initial = [convert_to_tensor(flat[i]) if is_tensor_like(flat[i]) else flat[i] for i in moving]
-    result = control_flow.while_loop(
+    result = control_flow.staged_loop(
         run_test,
         run_body,
         tuple(initial),
-        _invariants(names, start, moving, options.get("shape_invariants")),
-        maximum_iterations=options.get("maximum_iterations"),
+        invariants,
+        options.get("maximum_iterations"),
+        widen=True,
     )
     return pack(result)
 
@@ -270,8 +298,11 @@ def _is_list(value: Any) -> bool:
     return type(value).__name__ == "ListTensor"
 
 
-def _checked(names: list[str], before: State, after: State, moving: set[int]) -> State:
-    """The tensors of `after`, which must have the types they had before the iteration."""
+def _checked(names: list[str], before: State, after: State, moving: Mapping[int, bool]) -> State:
+    """The tensors of `after`, which must have the types they had before the iteration.
+
+    `moving`: the numbers of the tensors, and whether a shape invariant says how they may change.
+    """
     result: list[Any] = []
     number = 0
     for name, old, new in zip(names, before, after, strict=True):
@@ -281,14 +312,14 @@ def _checked(names: list[str], before: State, after: State, moving: set[int]) ->
             raise _changed(StagingTypeError, name, old, new) from None
         for a, b in zip(nest.flatten(old), nest.flatten(new), strict=True):
             if number in moving:
-                result.append(_same_type(name, a, b))
+                result.append(_same_type(name, a, b, moving[number]))
             elif not same(a, b):
                 raise _changed(StagingTypeError, name, a, b)
             number += 1
     return tuple(result)
 
 
-def _same_type(name: str, old: Any, new: Any) -> Any:
+def _same_type(name: str, old: Any, new: Any, declared: bool) -> Any:
     if isinstance(new, Undefined) or not (is_tensor_like(new) or isinstance(new, Tensor)):
         raise _changed(StagingTypeError, name, old, new)
     if not isinstance(new, Tensor | Variable):
@@ -301,22 +332,22 @@ def _same_type(name: str, old: Any, new: Any) -> Any:
         return new
     if old.dtype is not new.dtype:
         raise _changed(StagingTypeError, name, old, new)
-    if old.ndim != new.ndim or any(
-        isinstance(a, int) and a != b for a, b in zip(old.dims, new.dims, strict=True)
-    ):
-        if hasattr(old.spec, "element"):  # lists learn their element shape
-            return new
+    if hasattr(old.spec, "element") or (old.ndim == new.ndim and not declared):
+        return new  # lists learn their element shape; dims that change are left open
+    if old.ndim != new.ndim or not _dims_fit(old, new):
         raise _changed(StagingValueError, name, old, new)
     return new
 
 
+def _dims_fit(old: Tensor, new: Tensor) -> bool:
+    """Whether `new` is allowed by the shape invariant that `old` has."""
+    return all(a == b for a, b in zip(old.dims, new.dims, strict=True) if isinstance(a, int))
+
+
 def _changed(kind: type[Exception], name: str, old: Any, new: Any) -> Exception:
-    advice = "Give it one dtype and shape before the loop"
-    if kind is StagingValueError:
-        advice += (
-            ", or name the dims that change: td.autograph.experimental.set_loop_options("
-            f"shape_invariants=[({name}, td.TensorShape([None, ...]))]) first in the loop"
-        )
+    advice = "Give it one dtype and rank before the loop"
+    if kind is StagingValueError and getattr(old, "ndim", None) == getattr(new, "ndim", None):
+        advice = "Its shape invariant needs None for the dims that change"
     return kind(
         f"The variable {name!r} changes its type in a loop over tensors: it is {describe(old)} "
         f"before an iteration and {describe(new)} after it. {advice}{at(user_origin())}"

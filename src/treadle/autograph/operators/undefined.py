@@ -5,7 +5,11 @@ from __future__ import annotations
 from typing import Any, NoReturn
 
 from treadle.autograph.errors import UndefinedVariableError
+from treadle.core import nest
 from treadle.core.origin import at, user_origin
+from treadle.core.tensor import SymbolicTensor
+
+RETURN_VALUE = "return value"  # the marker of a `return` that has not happened
 
 
 class Undefined:
@@ -45,5 +49,38 @@ def undefined(name: str) -> Undefined:
 
 
 def defined(value: Any) -> Any:
-    """`value`, unless it is a marker: then UndefinedVariableError, an UnboundLocalError."""
-    return value.fail() if isinstance(value, Undefined) else value
+    """`value`, unless it is a marker: then UndefinedVariableError, an UnboundLocalError.
+
+    Where only the running graph can tell, an assertion is recorded.
+    """
+    if isinstance(value, Undefined):
+        value.fail()
+    if type(value) is SymbolicTensor or nest.is_nested(value):
+        for leaf in nest.flatten(value):
+            if type(leaf) is SymbolicTensor and leaf.assigned is not None:
+                _check_assigned(*leaf.assigned)
+    return value
+
+
+def assigned_flag(value: Any) -> Any:
+    """The bool tensor that tells whether `value` was assigned; None where it was in any case."""
+    if type(value) is not SymbolicTensor or value.assigned is None:
+        return None
+    return value.assigned[0]
+
+
+def with_flag(value: Any, assigned: Any, name: str) -> Any:
+    """`value` of the variable `name`, which has a meaning only where `assigned` is true."""
+    if type(value) is SymbolicTensor:
+        value.assigned = (assigned, name)
+    return value
+
+
+def _check_assigned(assigned: Any, name: str) -> None:
+    from treadle.ops.io import Assert
+
+    message = (
+        f"the variable {name!r} is used before it has a value: the loop that assigns it ran no "
+        "iteration, or none in which it is assigned"
+    )
+    Assert(assigned, [message])

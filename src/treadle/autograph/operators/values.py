@@ -81,7 +81,8 @@ def target_names() -> list[str]:
 def describe(value: Any) -> str:
     """A value's type for messages: ``float32 tensor of shape (2, 3)``."""
     if isinstance(value, Tensor | Variable):
-        return f"a {value.dtype.name} tensor of shape {value.shape}"
+        article = "an" if value.dtype.name[0] == "i" else "a"
+        return f"{article} {value.dtype.name} tensor of shape {value.shape}"
     if nest.is_nested(value):
         return (
             f"a {type(value).__name__} of {len(value)}"
