@@ -22,22 +22,26 @@ from treadle.runtime.cpu.matmul.tiles import (
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 
 TARGETS = [host(), baseline(3), baseline(1)]
-TILE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p, ctypes.c_int64] * 3, *[ctypes.c_int64] * 3)
+TILE = ctypes.CFUNCTYPE(
+    None, *[ctypes.c_void_p, ctypes.c_int64] * 3, *[ctypes.c_int64] * 4, ctypes.c_void_p
+)
 
 
 def run_tile(tile: Tile, target: Target, n: int, k: int) -> None:
-    """The tile sets and then adds; what lies beside its columns stays."""
+    """The tile sets and then adds, in two segments of k; what lies beside its columns stays."""
     code = jit().load(tile_text(tile, target))
     dtype = np.dtype(np.float32 if tile.element == "float" else np.float64)
     rng = np.random.default_rng(n * 1000 + k)
-    a = rng.standard_normal((tile.height, k)).astype(dtype)
+    a = rng.standard_normal((tile.height, 2 * k)).astype(dtype)
     stored = a if tile.along == "rows" else np.ascontiguousarray(a.T)
-    b = rng.standard_normal((k, n + 3)).astype(dtype)
+    b = rng.standard_normal((2 * k, n + 3)).astype(dtype)
     c = np.full((tile.height, n + 5), 7, dtype)
+    second = k * (dtype.itemsize if tile.along == "rows" else stored.strides[0])
+    offsets = np.array([second, k * b.strides[0], 0, 0], np.int64)  # the later half first
     for add in (0, 1):
         TILE(code.address(tile.symbol))(
             stored.ctypes.data, stored.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
-            c.strides[0], k, n, add,
+            c.strides[0], k, n, add, 2, offsets.ctypes.data,
         )  # fmt: skip
     expected = 2 * (a.astype(np.float64) @ b[:, :n].astype(np.float64))
     tolerance = 1e-5 if dtype == np.float32 else 1e-13

@@ -131,6 +131,7 @@ def _define_block(module: Module, element: str) -> None:
 def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """All tiles of some panels."""
     size, width = SIZES[element], lanes(fn.module.target, element)
+    whole = fn.module.constant("whole", "[2 x i64] zeroinitializer, align 8")
     a0 = fn.offset("%a", fn.mul(w["k0"], w["a_step"]), "i8")
     with fn.loop("%tile0", "%tile1") as tile:
         row = fn.add(fn.mul(tile, w["high"]), fn.min(tile, w["higher"]))
@@ -148,7 +149,7 @@ def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
             c = fn.offset(c0, fn.mul(column, size), "i8")
             fn.emit(
                 f"call void {code}(ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, ptr {c}, "
-                f"i64 {w['ldc']}, i64 {w['count']}, i64 {n}, i64 {w['add']})"
+                f"i64 {w['ldc']}, i64 {w['count']}, i64 {n}, i64 {w['add']}, i64 1, ptr {whole})"
             )
 
 

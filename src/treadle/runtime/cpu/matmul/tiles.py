@@ -19,13 +19,18 @@ MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
 SIGNATURE = (
-    "void @{}(ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, i64 %k, i64 %n, i64 %add)"
+    "void @{}(ptr %a, i64 %lda, ptr %b, i64 %ldb, ptr %c, i64 %ldc, i64 %k, i64 %n, i64 %add, "
+    "i64 %segments, ptr %offsets)"
 )
 
 
 @dataclass(frozen=True)
 class Tile:
     """``C[height, n] = A B`` (or ``+=`` where `add` is not 0), n <= vectors * lanes.
+
+    The sum has segments of k steps each: segment s reads A and B from ``offsets[2 * s]`` and
+    ``offsets[2 * s + 1]`` bytes behind their starts. A product has one; the taps of a
+    convolution are others.
 
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
@@ -151,38 +156,58 @@ class _Body:
     # -- the loop over k ---------------------------------------------------------------------
 
     def _sum_over_k(self, b: str, masks: list[str]) -> dict[tuple[int, int], str]:
-        """The accumulators after the loop; k may be 0."""
+        """The accumulators after the loops over segments and k, both of which may be empty."""
         fn, k = self.fn, self.id
         keys = [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
-        starts = self._row_pointers()
-        start, head, body, done = (f"{n}{k}" for n in ("start", "sum", "step", "summed"))
+        names = ("start", "segment", "enter", "sum", "step", "leave", "summed")
+        start, segment, enter, head, body, leave, done = (f"{name}{k}" for name in names)
+        self._strides()
         fn.branch(start)
         fn.label(start)
+        fn.branch(segment)
+        fn.label(segment)
+        fn.emit(f"%s{k} = phi i64 [0, %{start}], [%nexts{k}, %{leave}]")
+        for i, j in keys:
+            sums = f"phi {self.kind} [{self.zero}, %{start}], [%sum{k}_{i}_{j}, %{leave}]"
+            fn.emit(f"%all{k}_{i}_{j} = {sums}")
+        fn.emit(f"%mores{k} = icmp ult i64 %s{k}, %segments")
+        fn.emit(f"br i1 %mores{k}, label %{enter}, label %{done}")
+        fn.label(enter)
+        first_a, first_b = self._segment_starts(b)
         fn.branch(head)
         fn.label(head)
-        fn.emit(f"%i{k} = phi i64 [0, %{start}], [%next{k}, %{body}]")
-        fn.emit(f"%b{k} = phi ptr [{b}, %{start}], [%nextb{k}, %{body}]")
-        for g, pointer in enumerate(starts):
-            fn.emit(f"%a{k}_{g} = phi ptr [{pointer}, %{start}], [%nexta{k}_{g}, %{body}]")
+        fn.emit(f"%i{k} = phi i64 [0, %{enter}], [%next{k}, %{body}]")
+        fn.emit(f"%b{k} = phi ptr [{first_b}, %{enter}], [%nextb{k}, %{body}]")
+        for g, pointer in enumerate(first_a):
+            fn.emit(f"%a{k}_{g} = phi ptr [{pointer}, %{enter}], [%nexta{k}_{g}, %{body}]")
         for i, j in keys:
-            sums = f"phi {self.kind} [{self.zero}, %{start}], [%new{k}_{i}_{j}, %{body}]"
+            sums = f"phi {self.kind} [%all{k}_{i}_{j}, %{enter}], [%new{k}_{i}_{j}, %{body}]"
             fn.emit(f"%sum{k}_{i}_{j} = {sums}")
         fn.emit(f"%more{k} = icmp ult i64 %i{k}, %k")
-        fn.emit(f"br i1 %more{k}, label %{body}, label %{done}")
+        fn.emit(f"br i1 %more{k}, label %{body}, label %{leave}")
         fn.label(body)
-        self._step(len(starts), masks)
+        self._step(len(first_a), masks)
         fn.branch(head)
+        fn.label(leave)
+        fn.emit(f"%nexts{k} = add nuw nsw i64 %s{k}, 1")
+        fn.branch(segment)
         fn.label(done)
-        return {(i, j): f"%sum{k}_{i}_{j}" for i, j in keys}
+        return {(i, j): f"%all{k}_{i}_{j}" for i, j in keys}
 
-    def _row_pointers(self) -> list[str]:
-        """Pointers from which all rows of A are reached by scaled strides."""
-        if self.tile.along == "columns":
-            return ["%a"]
+    def _strides(self) -> None:
+        """Multiples of the stride of A's rows that addresses cannot hold."""
+        rows = self.tile.along == "rows"
+        self.triple = self.fn.mul("%lda", 3) if rows else 0
+        groups = range(_GROUP, self.tile.height, _GROUP) if rows else ()
+        self.groups = [self.fn.mul("%lda", r) for r in groups]
+
+    def _segment_starts(self, b: str) -> tuple[list[str], str]:
+        """Pointers from which all rows of A are reached by scaled strides, and B's first row."""
         fn = self.fn
-        self.triple = fn.mul("%lda", 3)
-        rows = range(0, self.tile.height, _GROUP)
-        return [fn.value(f"getelementptr i8, ptr %a, i64 {fn.mul('%lda', r)}") for r in rows]
+        place = fn.mul(f"%s{self.id}", 2)
+        places = [fn.load_word("%offsets", fn.add(place, i)) for i in (0, 1)]
+        a = fn.offset("%a", places[0], "i8")
+        return [a, *(fn.offset(a, g, "i8") for g in self.groups)], fn.offset(b, places[1], "i8")
 
     def _step(self, pointers: int, masks: list[str]) -> None:
         fn, k = self.fn, self.id
