@@ -8,20 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
 from typing import Any
 
 from treadle.autodiff.joint import copy_into, dependent, influencing, trace_gradient
 from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
-from treadle.core import dtypes
+from treadle.autodiff.saved_lists import restored, stored, stored_specs
 from treadle.core.context import recording, taping
-from treadle.core.shapes import fresh_symbol
-from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.spec import ResourceSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Value
-from treadle.ops.lists import list_stack, list_unstack
-from treadle.ops.ragged_lists import list_pack, list_unpack
 from treadle.ops.state import Variable
 
 
@@ -112,29 +107,8 @@ def _forward_graph(
         results: list[Any] = list(copy_into(builder, joint, parts.forward, wanted, mapping))
         passed = results[: joint.forward_results]
         for value, result in zip(saved, results[joint.forward_results :], strict=True):
-            passed += _sent(joint, value, result)
+            passed += stored(joint, value, result)
         return builder.finish(passed)
-
-
-def _sent(joint: Joint, value: Value, result: Any) -> list[Tensor]:
-    """The tensors that carry a saved value to the backward graph."""
-    if not isinstance(value.spec, ListSpec):
-        return [result]
-    return [*list_pack(result)] if _is_ragged(joint, value) else [list_stack(result)]
-
-
-def _is_ragged(joint: Joint, value: Value) -> bool:
-    """Whether a list of a loop may have elements of several shapes: they have dims that only the
-    loop's body knows."""
-    loop = value.node
-    if loop is None or loop.op.name != "while":
-        return False
-    push = loop.regions[1].results[value.index].node
-    if push is None or push.op.name != "list_push":
-        return False
-    before = takewhile(lambda n: n is not loop, joint.region.nodes)
-    outside = [*joint.region.params, *(v for n in before for v in n.outputs)]
-    return not push.inputs[1].spec.symbols() <= {s for v in outside for s in v.spec.symbols()}
 
 
 def _backward_graph(
@@ -142,41 +116,11 @@ def _backward_graph(
 ) -> Graph:
     builder = GraphBuilder(f"{graph.name}_backward")
     mapping = {v: builder.parameter(v.spec, v.name).value for v in kept}
-    received = {v: _saved_parameters(builder, joint, v) for v in saved}
+    received = {v: [builder.parameter(s, v.name) for s in stored_specs(joint, v)] for v in saved}
     mapping |= {v: builder.parameter(v.spec).value for v in joint.unknown}
     with recording(builder), taping(()):
         for value, tensors in received.items():
-            mapping[value] = _restored(value, tensors)
+            mapping[value] = restored(value, tensors)
+            mapping[value].spec = value.spec
         gradients = joint.region.results[joint.forward_results :]
         return builder.finish(copy_into(builder, joint, parts.backward, gradients, mapping))
-
-
-def _saved_parameters(builder: GraphBuilder, joint: Joint, value: Value) -> list[SymbolicTensor]:
-    """The parameters for what `_sent` gives for a saved value."""
-    spec = value.spec
-    if not isinstance(spec, ListSpec):
-        return [builder.parameter(spec, value.name)]
-    if _is_ragged(joint, value):
-        specs = [
-            TensorSpec((fresh_symbol(),), spec.dtype),
-            TensorSpec((fresh_symbol("n"), spec.rank), dtypes.int64),
-        ]
-    else:
-        stacked = TensorSpec((fresh_symbol("n"), *spec.dims), spec.dtype)
-        specs = [stacked.with_fresh_symbols()]
-    return [builder.parameter(s, value.name) for s in specs]
-
-
-def _restored(value: Value, tensors: Sequence[Any]) -> Value:
-    """The saved value in the backward graph."""
-    if not isinstance(value.spec, ListSpec):
-        found: Value = tensors[0].value
-        return found
-    items: Any
-    if len(tensors) == 2:
-        items = list_unpack(tensors[0], tensors[1], value.spec.dims)
-    else:
-        items = list_unstack(tensors[0])
-    items.value.spec = value.spec
-    restored: Value = items.value
-    return restored

@@ -47,9 +47,9 @@ def trace_gradient(
     if recorded is not None:
         effects = frozenset(n for n in recorded.recorder.region.nodes if n.has_effect)
     with taping(()):
-        gradients = tape.vector_jacobian(
-            [outputs[i] for i in results], seeds, [params[i] for i in sources]
-        )
+        targets = [outputs[i] for i in results]
+        given = [exact_gradient(s, y) for s, y in zip(seeds, targets, strict=True)]
+        gradients = tape.vector_jacobian(targets, given, [params[i] for i in sources])
         exact = [exact_gradient(g, params[i]) for g, i in zip(gradients, sources, strict=True)]
     return outputs, exact, effects
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from treadle.autodiff.joint import (
@@ -28,6 +29,7 @@ from treadle.autodiff.joint import (
     trace_in,
 )  # fmt: skip
 from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
+from treadle.autodiff.saved_lists import restored, stored, stored_specs
 from treadle.autodiff.trip_count import most_iterations
 from treadle.autodiff.values import accumulate, gradient_spec, zeros_for
 from treadle.core import dtypes
@@ -42,7 +44,7 @@ from treadle.ops.arithmetic import ADD, SUBTRACT
 from treadle.ops.comparison import GREATER
 from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import constant
-from treadle.ops.lists import LIST_GET, list_new, list_push, list_stack, list_unstack
+from treadle.ops.lists import LIST_GET, list_new, list_push
 from treadle.ops.registry import OpCall, run, run_with_regions
 from treadle.ops.shaping import RESHAPE
 
@@ -89,7 +91,13 @@ class _Loop:
         self.invariant = [i for i in self.sources if i >= self.count]
         # The specs of carried results whose dims differ from one iteration to the next.
         pairs = [(body.params[i].spec, body.results[i].spec) for i in self.carried]
-        self.changing = {after for before, after in pairs if after is not before}
+        known = {s for p in body.params for s in p.spec.symbols()}
+        told = [after.symbols() <= known for _, after in pairs]
+        self.changing = {after for (before, after), ok in zip(pairs, told, strict=True)
+                         if ok and after is not before}  # fmt: skip
+        # The specs of the carried results' gradients: dims that are only made in the body are new.
+        self.moving = [after if ok else _with_new_symbols(after)
+                       for (_, after), ok in zip(pairs, told, strict=True)]  # fmt: skip
         self.inputs: list[Any] = [self.builder.tensor_of(v) for v in self.node.inputs]
         grads = dict(enumerate(output_grads))
         self.seeds = [self._seed(call, grads.get(i), i) for i in self.carried]
@@ -124,7 +132,7 @@ class _Loop:
         of the invariants' gradients. Its results: the carried values, then the new gradients.
         """
         specs = [p.spec for p in self.body.params]
-        moving = [self.body.results[i].spec for i in self.carried]
+        moving = self.moving
         sums = [gradient_spec(self.body.params[i]) for i in self.invariant]
         effects: list[frozenset[Node]] = []
 
@@ -151,18 +159,25 @@ class _Loop:
         return Joint(child.region, self.count, unknown, free, outer, effects[0], mentioned)
 
 
+def _with_new_symbols(spec: Spec) -> Spec:
+    """The spec with a new symbol for each symbolic dim."""
+    new: Spec = spec.with_dims(d if isinstance(d, int) else fresh_symbol() for d in spec.dims)
+    return new
+
+
 @dataclass
 class _Stacks:
     """What the forward loop hands to the backward one, as tensors outside the loops."""
 
     count: SymbolicTensor
-    by_value: dict[Value, SymbolicTensor]
+    by_value: dict[Value, list[SymbolicTensor]]
 
 
 def _extend_forward(loop: _Loop, joint: Joint, parts: Partition) -> _Stacks:
     """Give the forward node a counter and stacks, and a body that fills them."""
     builder, node, count = loop.builder, loop.node, loop.count
-    start = _start_values(loop, parts.saved)
+    counts = [len(stored_specs(joint, v)) for v in parts.saved]
+    start = _start_values(loop, [s for v in parts.saved for s in stored_specs(joint, v)])
     extra = [t.spec for t in start]
     specs = [p.spec for p in loop.body.params]
     all_specs = [*specs[:count], *extra, *specs[count:]]
@@ -173,9 +188,9 @@ def _extend_forward(loop: _Loop, joint: Joint, parts: Partition) -> _Stacks:
         mapping = dict(zip(joint.region.params, own, strict=False))
         wanted = [*joint.region.results[:count], *parts.saved]
         results = copy_into(context.recorder, joint, parts.forward, wanted, mapping)
-        pushed = [
-            list_push(stack, _storable(x)) for stack, x in zip(stacks, results[count:], strict=True)
-        ]
+        saved = zip(parts.saved, results[count:], strict=True)
+        tensors = [t for v, x in saved for t in stored(joint, v, x)]
+        pushed = [list_push(stack, t) for stack, t in zip(stacks, tensors, strict=True)]
         return [*results[:count], run(ADD, counter, constant(1, dtypes.int32)), *pushed]
 
     def condition(*params: Any) -> list[Tensor]:
@@ -189,17 +204,19 @@ def _extend_forward(loop: _Loop, joint: Joint, parts: Partition) -> _Stacks:
     inputs = [*loop.inputs[:count], *start, *loop.inputs[count:], *more]
     outputs = extend_node(builder, node, inputs, children, extra)
     builder.carried_at_first.setdefault(node, loop.first_count)
-    return _Stacks(outputs[0], dict(zip(parts.saved, outputs[1:], strict=True)))
+    stacks = iter(outputs[1:])
+    pairs = zip(parts.saved, counts, strict=True)
+    return _Stacks(outputs[0], {v: list(islice(stacks, n)) for v, n in pairs})
 
 
-def _start_values(loop: _Loop, saved: Sequence[Value]) -> list[Tensor]:
+def _start_values(loop: _Loop, stored: Sequence[Spec]) -> list[Tensor]:
     """The counter and the empty stacks, made just before the loop."""
     builder, node = loop.builder, loop.node
     capacity = most_iterations(node)
     with recording(builder), taping(()):
         first = len(builder.region.nodes)
         start = [constant(0, dtypes.int32)]
-        start += [list_new(_stack_spec(v), capacity=capacity) for v in saved]
+        start += [list_new(_stack_spec(s), capacity=capacity) for s in stored]
     nodes = builder.region.nodes
     made = nodes[first:]
     del nodes[first:]
@@ -212,18 +229,9 @@ def _split(values: Sequence[Any], first: int, second: int) -> tuple[Any, Any, An
     return values[:first], values[first : first + second], values[first + second :]
 
 
-def _storable(tensor: Tensor) -> Tensor:
-    """What is pushed on a stack: a list goes as one tensor of all its elements."""
-    return list_stack(tensor) if isinstance(tensor.spec, ListSpec) else tensor
-
-
-def _stack_spec(value: Value) -> TensorSpec:
-    """The element spec of the stack for a value; dims that only the loop knows are left open."""
-    spec = value.spec
-    dims = [ANY if dim_symbols(d) else d for d in spec.dims]
-    if isinstance(spec, ListSpec):
-        dims = [ANY, *dims]
-    return TensorSpec(dims, spec.dtype)
+def _stack_spec(spec: Spec) -> TensorSpec:
+    """The element spec of a stack; dims that only the loop knows are left open."""
+    return TensorSpec([ANY if dim_symbols(d) else d for d in spec.dims], spec.dtype)
 
 
 def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) -> list[Tensor]:
@@ -247,8 +255,10 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
         for value in parts.free:
             if value in outside:
                 mapping[value] = builder.use(outside[value]).value
-        for value, stack in stacks.by_value.items():
-            mapping[value] = _load(stack, index, substitute_spec(value.spec, renamed))
+        for value, saved in stacks.by_value.items():
+            tensors = [run(LIST_GET, stack, index, dims=None) for stack in saved]
+            mapping[value] = restored(value, tensors)
+            mapping[value].spec = substitute_spec(value.spec, renamed)
         for value, given, spec in zip(joint.unknown, gradients, inside, strict=True):
             mapping[value] = _in_dims_of(given, spec)
         results = joint.region.results[loop.count :]
@@ -269,16 +279,6 @@ def _in_dims_of(gradient: Any, spec: Spec) -> Value:
     if gradient.spec is not spec and not isinstance(spec, ListSpec):
         gradient = run(RESHAPE, gradient, shape=spec.dims)
     value: Value = gradient.value
-    return value
-
-
-def _load(stack: Any, index: Tensor, spec: Spec) -> Value:
-    """The value saved at `index`, with the spec that the nodes that read it expect."""
-    loaded: Any = run(LIST_GET, stack, index, dims=None)
-    if isinstance(spec, ListSpec):
-        loaded = list_unstack(loaded)
-    value: Value = loaded.value
-    value.spec = spec
     return value
 
 
