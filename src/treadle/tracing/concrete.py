@@ -41,6 +41,7 @@ class ConcreteFunction:
         self.number = number
         self._programs = programs
         self._family = arguments.family
+        self._notes: list[str] = []
         self._trace = trace
         self._arguments = arguments.pack(
             [
@@ -194,7 +195,15 @@ class ConcreteFunction:
 
         Traces that differ only in dims share programs.
         """
-        return self._programs.compile(graph, self._family, self.number)
+        executable = self._programs.compile(graph, self._family, self.number)
+        if executable.note:
+            self._notes.append(executable.note)
+        return executable
+
+    @property
+    def program_note(self) -> str:
+        """What its compiled programs have to do with those of other traces; "" for nothing."""
+        return "; ".join(dict.fromkeys(self._notes))
 
     @property
     def leaf_specs(self) -> list[Spec | None]:

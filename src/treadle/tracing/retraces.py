@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -69,17 +69,28 @@ class TraceRecord:
 
 
 class Explanation:
-    """All traces of a function; prints as a report."""
+    """All traces of a function; prints as a report.
 
-    def __init__(self, name: str, traces: Sequence[TraceRecord]) -> None:
+    Attributes:
+        programs: by trace number what its compiled program has to do with those of others.
+    """
+
+    def __init__(
+        self, name: str, traces: Sequence[TraceRecord], programs: Mapping[int, str]
+    ) -> None:
         self.name = name
         self.traces = tuple(traces)
+        self.programs = dict(programs)
 
     def __str__(self) -> str:
         count = len(self.traces)
         head = f"{self.name} was traced {count} time{'' if count == 1 else 's'}"
-        body = [f"  {line}" for t in self.traces for line in str(t).split("\n")]
+        body = [f"  {line}" for t in self.traces for line in self._lines(t)]
         return "\n".join([head + (":" if body else ""), *body])
+
+    def _lines(self, trace: TraceRecord) -> list[str]:
+        note = self.programs.get(trace.number)
+        return [*str(trace).split("\n"), *([f"    {note}"] if note else [])]
 
     __repr__ = __str__
 
@@ -213,4 +224,5 @@ def explain_retraces(function: Any) -> Explanation:
     history = getattr(function, "_history", None)
     if not isinstance(history, History):
         raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
-    return Explanation(history.name, history.records)
+    notes = {c.number: c.program_note for c in function.concrete_functions}
+    return Explanation(history.name, history.records, notes)

@@ -11,7 +11,7 @@ from treadle.core.spec import Spec, TensorSpec, is_static
 from treadle.core.tensor import Tensor
 from treadle.graph.families.attributes import same_array, same_attr
 from treadle.graph.families.constants import DimConstant
-from treadle.graph.families.identities import RULES, Dims
+from treadle.graph.families.identities import RULES, Dims, is_meaningless
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import substitute_dims
 from treadle.ops.conversion import CONST
@@ -82,7 +82,8 @@ class Correspondence:
     def _same_attrs(self, pattern: Node, node: Node) -> bool:
         given = node.attrs
         return len(pattern.attrs) == len(given) and all(
-            name in given and same_attr(value, given[name], self.dims)
+            name in given
+            and (same_attr(value, given[name], self.dims) or is_meaningless(node, name))
             for name, value in pattern.attrs.items()
         )
 

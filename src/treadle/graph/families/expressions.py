@@ -88,6 +88,7 @@ class Expressions:
                 yield base // divisor
                 yield (base + (divisor - 1)) // divisor
         for base in bases:
+            yield from self._clamped(values, base)
             yield from self._line(values, base)
         for a, b in itertools.combinations(bases, 2):
             yield from (a + b, a - b, b - a, compound("max", a, b), compound("min", a, b))
@@ -99,6 +100,13 @@ class Expressions:
                 if value % size == 0:
                     yield value // size * base
                 return
+
+    def _clamped(self, values: Sequence[int], base: Dim) -> Iterator[Dim]:
+        """``min(base - k, most)`` and ``max(base - k, least)``: sizes of slices."""
+        points = sorted((_int(s), v) for s, v in zip(self.values(base), values, strict=True))
+        (small, first), (large, last) = points[0], points[-1]
+        yield compound("min", base - (small - first), max(values))
+        yield compound("max", base - (large - last), min(values))
 
     def _line(self, values: Sequence[int], base: Dim) -> Iterator[Dim]:
         """``a * base + b`` through two samples."""

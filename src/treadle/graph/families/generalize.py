@@ -18,7 +18,7 @@ from treadle.graph.families.attributes import Different, common_attr, same_attr
 from treadle.graph.families.constants import DimConstant, common_constant, emit
 from treadle.graph.families.correspondence import Correspondence, live_nodes, same_capture
 from treadle.graph.families.expressions import Expressions
-from treadle.graph.families.identities import RULES, guess_attr
+from treadle.graph.families.identities import RULES, guess_attr, is_meaningless
 from treadle.graph.families.pattern import Pattern
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.conversion import CONST
@@ -193,8 +193,11 @@ class _Generalizer:
         near = _dims_nearby(inputs)
         found = {}
         for name in names:
+            telling = next((n for n in present if not is_meaningless(n, name)), present[0])
             column = [
-                self.left_out_attr(i, name, present, inputs) if n is None else n.attrs[name]
+                self.left_out_attr(i, name, present, inputs)
+                if n is None
+                else (telling if is_meaningless(n, name) else n).attrs[name]
                 for i, n in enumerate(nodes)
             ]
             try:

@@ -1,4 +1,4 @@
-"""Nodes that change nothing for some sizes, and are left out of a trace with such sizes.
+"""What does not matter for some sizes: nodes that change nothing, attributes of empty results.
 
 Broadcasting from 1 row to B rows is a node of the traces with B > 1 only: shape functions return
 their argument where it has the wanted shape already.
@@ -10,8 +10,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from treadle.core.shapes import Dim, product
+from treadle.graph.ir import Node
 
 Dims: TypeAlias = tuple[Dim, ...]
+
+
+def is_meaningless(node: Node, name: str) -> bool:
+    """Whether an attribute of a node may be anything: where an empty slice begins."""
+    return node.op.name == "strided_slice" and name == "begin" and 0 in node.outputs[0].spec.dims
+
 
 # (dims of the first input, attributes) -> the dims of the result if its elements are those of the
 # input in the same order, else None.

@@ -29,7 +29,15 @@ from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
-from treadle.runtime.schedule.steps import Block, Launch, LibraryCall, Loop, SegmentedLaunch
+from treadle.runtime.schedule.steps import (
+    Block,
+    Guard,
+    Launch,
+    LibraryCall,
+    ListStep,
+    Loop,
+    SegmentedLaunch,
+)
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
@@ -71,11 +79,17 @@ def build_program(
         counters={
             "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
             "workspace_bytes": plan.static_bytes,
-            "callbacks": len(emitter.callbacks),
+            "callbacks": _count_callbacks(block, emitter),
         },
         keep=[loaded, callbacks],
     )
     return NativeExecutable(graph, program)
+
+
+def _count_callbacks(block: Block, emitter: Emitter) -> int:
+    """Steps that always run in Python, in contrast to checks, which do so when they fail."""
+    steps = set(all_steps(block))
+    return sum(s in steps and not isinstance(s, Guard | ListStep) for s in emitter.callbacks)
 
 
 def _callbacks(
