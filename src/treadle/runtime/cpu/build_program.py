@@ -60,7 +60,7 @@ def build_program(
     )
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
-    loaded = jit().load(text)
+    loaded = jit().load(text, forever=False)
     callbacks = _callbacks(graph, builder, emitter, written)
     by_object = layout() is not None and not signature.cells
     finds_out = bool(builder.late) or bool(signature.cells)
@@ -204,6 +204,7 @@ class _Words:
     ) -> None:
         self.graph, self.builder, self.callbacks = graph, builder, callbacks
         self.has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
+        self.loaded: list[Any] = []  # code that the table points into
 
     def __call__(self, kind: str, key: Any) -> int:
         if kind == "fixed":
@@ -212,7 +213,9 @@ class _Words:
             return int(self.builder.constants[key].ctypes.data)
         if kind == "kernel":
             kernel, symbol = key
-            return kernel.address(symbol)  # type: ignore[no-any-return]
+            code = kernel.load()
+            self.loaded.append(code)
+            return code.address(symbol)  # type: ignore[no-any-return]
         if kind == "routine":
             from treadle.runtime.cpu.library import routine_address
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash
-from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.nest import EmittedKernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import UnsupportedKernel
 from treadle.runtime.cpu.target import host
@@ -26,13 +26,14 @@ class KernelCode:
     name: str
     emitted: EmittedKernel
 
-    def address(self, symbol: str) -> int:
-        """The address of one of its functions; the code is compiled or loaded on first need."""
-        return jit().load(self.emitted.text).address(symbol)
+    def load(self) -> Code:
+        """The machine code, compiled or loaded on first need; to be held while it may run."""
+        return jit().load(self.emitted.text, forever=False)
 
 
+MOST_KERNELS = 1024
 _lock = threading.Lock()
-_codes: dict[str, KernelCode | None] = {}
+_codes: dict[str, KernelCode | None] = {}  # the oldest first
 
 
 def kernel_code(kernel: Kernel) -> KernelCode | None:
@@ -46,7 +47,15 @@ def kernel_code(kernel: Kernel) -> KernelCode | None:
     except UnsupportedKernel:
         code = None
     with _lock:
+        while len(_codes) >= MOST_KERNELS:
+            del _codes[next(iter(_codes))]
         return _codes.setdefault(name, code)
+
+
+def forget_kernels() -> None:
+    """Let go of the emitted kernels; those of living programs go on working."""
+    with _lock:
+        _codes.clear()
 
 
 def in_terms_of(kernel: Kernel, dim: Dim) -> Dim:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import threading
+import weakref
+from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +22,12 @@ class Counters:
     reused: int = 0
 
 
+MOST_RECENT = 128  # codes kept although nothing uses them any more
+
+
 class Code:
-    """Loaded machine code. It is never unloaded: a thread may be running it."""
+    """Loaded machine code. Where it may be unloaded it goes with the last reference to it: whoever
+    has an address of it must hold it."""
 
     def __init__(self, engine: Any, size: int) -> None:
         self._engine = engine
@@ -44,10 +50,15 @@ class Jit:
         self.counters = Counters()
         self._lock = threading.Lock()
         self._loading: dict[str, threading.Event] = {}
-        self._codes: dict[str, Code] = {}
+        self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
+        self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
+        self._forever: dict[str, Code] = {}
 
-    def load(self, text: str) -> Code:
+    def load(self, text: str, forever: bool = True) -> Code:
         """The loaded code of a module: compiled once however many threads ask for it.
+
+        Args:
+            forever: the code is never unloaded. Otherwise the caller must hold it while it runs.
 
         Raises:
             RuntimeError: the text is not valid LLVM IR.
@@ -58,6 +69,7 @@ class Jit:
                 code = self._codes.get(key)
                 if code is not None:
                     self.counters.reused += 1
+                    self._keep(key, code, forever)
                     return code
                 waiting = self._loading.get(key)
                 if waiting is None:
@@ -65,12 +77,34 @@ class Jit:
                     break
             waiting.wait()
         try:
-            code = self._codes[key] = self._load(key, text)
+            code = self._load(key, text)
+            with self._lock:
+                self._codes[key] = code
+                self._keep(key, code, forever)
             return code
         finally:
             with self._lock:
                 del self._loading[key]
             done.set()
+
+    def _keep(self, key: str, code: Code, forever: bool) -> None:
+        if forever:
+            self._forever[key] = code
+            return
+        self._recent[key] = code
+        self._recent.move_to_end(key)
+        if len(self._recent) > MOST_RECENT:
+            self._recent.popitem(last=False)
+
+    def forget(self) -> None:
+        """Let go of all code that no program uses. What is on disk stays."""
+        with self._lock:
+            self._recent.clear()
+
+    @property
+    def loaded(self) -> int:
+        """How many codes are in memory."""
+        return len(self._codes)
 
     def key(self, text: str) -> str:
         """Names the object made from a text on this target."""
@@ -118,6 +152,11 @@ class Jit:
 
 _lock = threading.Lock()
 _jit: Jit | None = None
+
+
+def started() -> Jit | None:
+    """The process's compiler where it has been needed already."""
+    return _jit
 
 
 def jit() -> Jit:
