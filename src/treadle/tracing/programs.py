@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from treadle.core.shapes import substitute
+from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import is_static
 from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
@@ -73,12 +73,17 @@ class _SharedProgram:
         Raises:
             Mismatch: the program cannot run it.
         """
-        sizes = self.pattern.match(graph)
-        for guard in self.guards:
-            a, b = (substitute(dim, sizes) for dim in guard)
-            if isinstance(a, int) and isinstance(b, int) and a != b:
-                raise Mismatch(f"the program takes {guard[0]} and {guard[1]} to be equal")
-        return sizes
+        return _sizes(self.pattern, self.guards, graph)
+
+
+def _sizes(pattern: Pattern, guards: Sequence[tuple[Dim, Dim]], graph: Graph) -> dict[str, int]:
+    """The match of a pattern, with the dims equal that its program takes to be equal."""
+    sizes = pattern.match(graph)
+    for guard in guards:
+        a, b = (substitute(dim, sizes) for dim in guard)
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            raise Mismatch(f"the program would take {guard[0]} and {guard[1]} to be equal")
+    return sizes
 
 
 class Programs:
@@ -160,7 +165,9 @@ class _Family:
         if not samples or len(programs) >= MOST_SHARED or self._failures >= MOST_FAILURES:
             return None
         try:
-            program = self._program(_pattern(samples, graph), number)
+            pattern = _pattern(samples, graph)
+            _sizes(pattern, list(broadcast_guards(pattern.graph)), graph)
+            program = self._program(pattern, number)
             executable = SharedExecutable(program, program.sizes(graph), number)
         except (NoPattern, Mismatch) as problem:
             self._failures += 1
