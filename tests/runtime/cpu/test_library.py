@@ -12,10 +12,7 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.ops.registry import OPS, infer_outputs
 from treadle.runtime.cpu import library
-from treadle.runtime.cpu.blas import find_blas
 from treadle.runtime.cpu.library_text import TABLE
-
-pytestmark = pytest.mark.skipif(find_blas() is None, reason="this NumPy brings no BLAS")
 
 PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 ROUTINE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
@@ -225,23 +222,6 @@ def test_the_pool_of_the_process_gives_the_same_bits() -> None:
         assert run(x, w).numpy().tobytes() == expected.tobytes()
 
 
-def test_without_a_blas_only_convolutions_lack_a_routine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(library, "find_blas", lambda: None)
-    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
-    node = node_of("conv2d", [TensorSpec((2, 5, 5, 3)), TensorSpec((3, 3, 3, 4))], attrs)
-    assert library.routine_for(node) is None
-    assert library.routine_for(matmul_node((2, 2), (2, 2), False, False)) is not None
-
-
 def test_an_epilogue_is_left_to_the_caller() -> None:
     node = matmul_node((2, 2), (2, 2), False, False)
     assert library.routine_for(node, epilogue=[node]) is None
-
-
-def test_blas_gets_its_threads_back() -> None:
-    get = ctypes.CFUNCTYPE(ctypes.c_int)(find_blas().get_threads)
-    before = get()
-    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
-    node = node_of("conv2d", [TensorSpec((2, 5, 5, 3)), TensorSpec((3, 3, 3, 4))], attrs)
-    call(node, [np.ones((2, 5, 5, 3), np.float32), np.ones((3, 3, 3, 4), np.float32)], 2)
-    assert get() == before

@@ -11,12 +11,8 @@ from collections.abc import Callable, Sequence
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
-# Words of the table that every routine gets. `limit` is the most threads that have workspace;
-# `users`, `saved` and `lock` belong to enter/leave.
-TABLE = (
-    "parallel", "limit", "float_gemm", "double_gemm", "get_threads", "set_threads", "users",
-    "saved", "lock", "float_tiles", "double_tiles",
-)  # fmt: skip
+# Words of the table that every routine gets. `limit` is the most threads that have workspace.
+TABLE = ("parallel", "limit", "float_tiles", "double_tiles")
 
 Words = dict[str, Word]
 
@@ -66,13 +62,11 @@ def define_routine(
             complete. Words hold `worker`, the number of the thread, and `workspace`.
     """
     fn, words, kinds, record = _begin_routine(module, operands, numbers, plan)
-    fn.emit("call void @enter(ptr %table)")
     for number, phase in enumerate(phases):
         body = f"{name}.phase{number}"
         _define_phase(module, body, list(words), kinds, number, phase)
         tasks = words[f"tasks{number}"]
         fn.emit(f"call void @share(ptr %table, ptr @{body}, ptr {record.pointer}, i64 {tasks})")
-    fn.emit("call void @leave(ptr %table)")
     fn.emit("ret void")
     fn.define(name, _ROUTINE)
 
@@ -155,61 +149,13 @@ def ceil_divide(fn: Function, a: Word, b: Word) -> Word:
     return fn.divide(fn.add(a, fn.sub(b, 1)), b)
 
 
-def clamp(fn: Function, value: Word, low: Word, high: Word) -> Word:
-    return fn.max(low, fn.min(value, high))
-
-
-def add_gemm(module: Module, element: str, wide: bool) -> str:
-    """``void @gemm(table, ta, tb, m, n, k, A, lda, B, ldb, beta, C, ldc)`` in row-major order.
-
-    C = op(A) op(B) + beta C on one thread; ta and tb are 0 or 1.
-    """
-    name = f"gemm_{element}"
-    fn = Function(module)
-    gemm = table_word(fn, "%table", f"{element}_gemm")
-
-    def integer(text: str) -> str:
-        return f"i64 {text}" if wide else f"i32 {fn.value(f'trunc i64 {text} to i32')}"
-
-    flags = [fn.value(f"trunc i64 {fn.add(111, flag)} to i32") for flag in ("%ta", "%tb")]
-    numbers = [integer(t) for t in ("%m", "%n", "%k")]
-    lda, ldb, ldc = (integer(t) for t in ("%lda", "%ldb", "%ldc"))
-    fn.emit(
-        f"call void {gemm}(i32 101, i32 {flags[0]}, i32 {flags[1]}, {', '.join(numbers)}, "
-        f"{element} 1.0, ptr %a, {lda}, ptr %b, {ldb}, {element} %beta, ptr %c, {ldc})"
-    )
-    fn.emit("ret void")
-    fn.define(
-        name,
-        "void @{}(ptr %table, i64 %ta, i64 %tb, i64 %m, i64 %n, i64 %k, ptr %a, i64 %lda, "
-        f"ptr %b, i64 %ldb, {element} %beta, ptr %c, i64 %ldc)",
-        "internal",
-    )
-    return name
-
-
-def call_gemm(
-    fn: Function, element: str, table: Word, flags: tuple[Word, Word],
-    sizes: tuple[Word, Word, Word], a: str, b: str, c: str, strides: tuple[Word, Word, Word],
-    beta: str = "0.0",
-) -> None:  # fmt: skip
-    """C[m, n] = op(A) op(B) + beta C."""
-    m, n, k = sizes
-    lda, ldb, ldc = (fn.max(s, 1) for s in strides)
-    fn.emit(
-        f"call void @gemm_{element}(ptr {table}, i64 {flags[0]}, i64 {flags[1]}, i64 {m}, i64 {n}, "
-        f"i64 {k}, ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, {element} {beta}, ptr {c}, i64 {ldc})"
-    )
-
-
 def add_thread_control(module: Module) -> None:
-    """``@share`` runs a phase on the pool; ``@enter`` and ``@leave`` keep BLAS to one thread."""
-    words = {name: i * 8 for i, name in enumerate(TABLE)}
-    module.define("thread_control", _THREAD_CONTROL.format(**words))
+    """``@share`` runs a phase on the pool, or on the caller if there is one task at most."""
+    module.define("thread_control", _THREAD_CONTROL)
 
 
 _THREAD_CONTROL = """
-define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {{
+define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {
 entry:
   %several = icmp sgt i64 %tasks, 1
   %parallel = load ptr, ptr %table
@@ -222,78 +168,7 @@ many:
 one:
   call void %phase(ptr %record, i64 0, i64 1)
   ret void
-}}
-
-define internal void @take_lock(ptr %table) noinline #0 {{
-entry:
-  %lock = getelementptr i8, ptr %table, i64 {lock}
-  br label %try
-try:
-  %before = atomicrmw xchg ptr %lock, i64 1 acquire
-  %taken = icmp ne i64 %before, 0
-  br i1 %taken, label %try, label %got
-got:
-  ret void
-}}
-
-define internal void @enter(ptr %table) noinline #0 {{
-entry:
-  %setp = getelementptr i8, ptr %table, i64 {set_threads}
-  %set = load ptr, ptr %setp
-  %settable = icmp ne ptr %set, null
-  br i1 %settable, label %count, label %done
-count:
-  call void @take_lock(ptr %table)
-  %usersp = getelementptr i8, ptr %table, i64 {users}
-  %users = load i64, ptr %usersp
-  %more = add i64 %users, 1
-  store i64 %more, ptr %usersp
-  %first = icmp eq i64 %users, 0
-  br i1 %first, label %limit, label %unlock
-limit:
-  %getp = getelementptr i8, ptr %table, i64 {get_threads}
-  %get = load ptr, ptr %getp
-  %now = call i32 %get()
-  %wide = sext i32 %now to i64
-  %savedp = getelementptr i8, ptr %table, i64 {saved}
-  store i64 %wide, ptr %savedp
-  call void %set(i32 1)
-  br label %unlock
-unlock:
-  %lock = getelementptr i8, ptr %table, i64 {lock}
-  store atomic i64 0, ptr %lock release, align 8
-  br label %done
-done:
-  ret void
-}}
-
-define internal void @leave(ptr %table) noinline #0 {{
-entry:
-  %setp = getelementptr i8, ptr %table, i64 {set_threads}
-  %set = load ptr, ptr %setp
-  %settable = icmp ne ptr %set, null
-  br i1 %settable, label %count, label %done
-count:
-  call void @take_lock(ptr %table)
-  %usersp = getelementptr i8, ptr %table, i64 {users}
-  %users = load i64, ptr %usersp
-  %less = sub i64 %users, 1
-  store i64 %less, ptr %usersp
-  %last = icmp eq i64 %less, 0
-  br i1 %last, label %restore, label %unlock
-restore:
-  %savedp = getelementptr i8, ptr %table, i64 {saved}
-  %saved = load i64, ptr %savedp
-  %threads = trunc i64 %saved to i32
-  call void %set(i32 %threads)
-  br label %unlock
-unlock:
-  %lock = getelementptr i8, ptr %table, i64 {lock}
-  store atomic i64 0, ptr %lock release, align 8
-  br label %done
-done:
-  ret void
-}}
+}
 """
 
 

@@ -51,6 +51,7 @@ class Plan:
 
     Attributes:
         vectors: SIMD vectors across a panel.
+        tall: rows of the tallest tile.
         tiles: row tiles of C.
         panels: column panels of C.
         depth: rows of B in a block of k.
@@ -65,6 +66,7 @@ class Plan:
     """
 
     vectors: int
+    tall: int
     tiles: Dim
     panels: Dim
     depth: Dim
@@ -95,8 +97,8 @@ def plan(product: Product, target: Target) -> Plan:
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     return Plan(
-        vectors, tiles, panels, depth, pack, int(pack_a), int(_by_rows(product, tiles, panels)),
-        flops // TASK_FLOPS + 1, chunk, packed + tile_space, tile_space,
+        vectors, tall, tiles, panels, depth, pack, int(pack_a),
+        int(_by_rows(product, tiles, panels)), flops // TASK_FLOPS + 1, chunk, packed + tile_space, tile_space,
         tuple(_needs(product, along, vectors, width, tall)),
     )  # fmt: skip
 
@@ -147,20 +149,22 @@ def _imbalance(count: int) -> float:
 
 def _needs(product: Product, along: str, vectors: int, width: int, tall: int) -> Iterator[Tile]:
     """Tiles have ``m // tiles`` rows or one more; the last panel may be one vector wide."""
-    for count in _vector_counts(product.n, vectors, width):
-        for height in _heights(product.m, tall):
+    for count in vector_counts(product.n, vectors, width):
+        for height in heights(product.m, tall):
             assert height <= MOST_HEIGHT
             yield Tile(product.element, along, height, count)
 
 
-def _heights(m: Dim, tall: int) -> list[int]:
+def heights(m: Dim, tall: int) -> list[int]:
+    """Heights of the tiles into which m rows are divided evenly; all of them where m is open."""
     if not isinstance(m, int):
         return list(range(1, tall + 1))
     tiles = max(1, -(-m // tall))
     return [h for h in sorted({m // tiles, -(-m // tiles)}) if h]
 
 
-def _vector_counts(n: Dim, vectors: int, width: int) -> list[int]:
+def vector_counts(n: Dim, vectors: int, width: int) -> list[int]:
+    """Vectors across the panels of n columns: the last one may be narrower."""
     if not isinstance(n, int):
         return list(range(1, vectors + 1))
     counts = {vectors} if n > (vectors - 1) * width else set()

@@ -6,17 +6,17 @@ from treadle.runtime.cpu.library_text import (
     Words,
     ceil_divide,
     define_shared_routine,
-    table_word,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.packing import add_packing
 from treadle.runtime.cpu.matmul.plan import COPY, NO_PACK
-from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, SIZES, lanes
+from treadle.runtime.cpu.matmul.tiles import SIZES, lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
-    "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tiles", "panels",
-    "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "space", "tile_space",
+    "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
+    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "space", "tile_space",
 )  # fmt: skip
 
 
@@ -68,7 +68,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
 
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
-    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tiles", "depth", "pack", "pack_a",
+    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "depth", "pack", "pack_a",
     "chunk", "tile_space",
 )  # fmt: skip
 
@@ -100,13 +100,9 @@ def _define_block(module: Module, element: str) -> None:
     transposed = fn.compare("ne", w["ta"], 0)
     w["a_row"] = fn.select(transposed, size, w["lda"])  # bytes to the next row of op(A)
     w["a_step"] = fn.select(transposed, w["lda"], size)  # ... to the next k
-    w["high"] = fn.divide(w["m"], w["tiles"])
-    w["higher"] = fn.sub(w["m"], fn.mul(w["high"], w["tiles"]))  # tiles with one row more
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
-    along = fn.mul(w["in_columns"], MOST_VECTORS * (MOST_HEIGHT + 1))
-    table = table_word(fn, "%table", f"{element}_tiles")
-    w["codes"] = fn.offset(table, along, "ptr")
+    w["codes"] = tile_codes(fn, "%table", element, w["in_columns"])
     w["packed"] = fn.offset("%space", w["tile_space"], "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
     # k = 0 still makes zeros: the block of k is entered once.
@@ -130,27 +126,19 @@ def _define_block(module: Module, element: str) -> None:
 
 def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """All tiles of some panels."""
-    size, width = SIZES[element], lanes(fn.module.target, element)
-    whole = fn.module.constant("whole", "[2 x i64] zeroinitializer, align 8")
+    size = SIZES[element]
     a0 = fn.offset("%a", fn.mul(w["k0"], w["a_step"]), "i8")
+    tiles = EvenTiles(fn, w["m"], w["tall"])
     with fn.loop("%tile0", "%tile1") as tile:
-        row = fn.add(fn.mul(tile, w["high"]), fn.min(tile, w["higher"]))
-        taller = fn.compare("slt", tile, w["higher"])
-        height = fn.add(w["high"], fn.select(taller, 1, 0))
-        a, lda = _tile_of_a(fn, w, fn.offset(a0, fn.mul(row, w["a_row"]), "i8"), height, size)
+        row, height = tiles.place(tile)
+        a = _tile_of_a(fn, w, fn.offset(a0, fn.mul(row, w["a_row"]), "i8"), height, size)
         c0 = fn.offset("%c", fn.mul(row, w["ldc"]), "i8")
         with fn.loop(first, last) as panel:
             column = fn.mul(panel, w["columns"])
             n = fn.min(w["columns"], fn.sub(w["n"], column))
-            vectors = ceil_divide(fn, n, width)
-            places = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
-            code = fn.load_word(str(w["codes"]), places, "ptr")
-            b, ldb = _panel_of_b(fn, w, panel, first, size)
-            c = fn.offset(c0, fn.mul(column, size), "i8")
-            fn.emit(
-                f"call void {code}(ptr {a}, i64 {lda}, ptr {b}, i64 {ldb}, ptr {c}, "
-                f"i64 {w['ldc']}, i64 {w['count']}, i64 {n}, i64 {w['add']}, i64 1, ptr {whole})"
-            )
+            b = _panel_of_b(fn, w, panel, first, size)
+            c = fn.offset(c0, fn.mul(column, size), "i8"), w["ldc"]
+            call_tile(fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"])
 
 
 def _tile_of_a(fn: Function, w: Words, a: str, height: Word, size: int) -> tuple[Word, Word]:

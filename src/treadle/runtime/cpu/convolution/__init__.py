@@ -1,0 +1,1 @@
+"""Generated convolutions: implicit matrix products over the tiles of `runtime.cpu.matmul`."""

@@ -1,0 +1,90 @@
+"""Convolution: runs of pixels of an output row are the rows of a tile, taps its segments."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.convolution.frame import pixels, strip_pixels
+from treadle.runtime.cpu.convolution.plan import NUMBERS
+from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.library_text import FLOATS, Words, ceil_divide, define_shared_routine
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
+from treadle.runtime.cpu.matmul.tiles import lanes
+
+
+def add_forward(module: Module, element: str) -> None:
+    """Add ``@conv2d_float`` or ``@conv2d_double``: operands x, filters and y."""
+    define_shared_routine(
+        module, f"conv2d_{element}", ("x", "filters", "y"), NUMBERS,
+        lambda fn, w: {"tasks": fn.mul(w["n"], w["oh"])},
+        lambda fn, w, first, last: _share(fn, w, first, last, element),
+    )  # fmt: skip
+
+
+def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
+    """Output rows [first, last) of all images: strips that end with their image."""
+    w |= pixels(fn, w, element)
+    space = fn.offset(str(w["workspace"]), fn.mul(w["worker"], w["frame"]), "i8")
+    table = Table(fn, fn.offset(space, fn.sub(w["frame"], w["taps"]), "i8"))
+    w["columns"] = fn.mul(w["vectors"], lanes(fn.module.target, element))
+    codes = tile_codes(fn, w["table"], element, 0)
+    start, stop = fn.divide(first, w["oh"]), ceil_divide(fn, last, w["oh"])
+    with fn.loop(start, stop) as image:
+        before = fn.mul(image, w["oh"])
+        low = fn.max(fn.sub(first, before), 0)
+        high = fn.min(fn.sub(last, before), w["oh"])
+        with fn.loop(low, high, w["strip"]) as row:
+            count = fn.min(w["strip"], fn.sub(high, row))
+            base = strip_pixels(fn, w, image, row, count, space, element)
+            _strip(fn, w, (image, row, count), base, table, codes, element)
+
+
+def _strip(
+    fn: Function, w: Words, rows: tuple[Word, Word, Word], base: Word, table: Table, codes: str,
+    element: str,
+) -> None:  # fmt: skip
+    """Panel by panel, so that a panel of the filters stays in the cache."""
+    image, first, count = rows
+    panels = ceil_divide(fn, w["o"], w["columns"])
+    tiles = EvenTiles(fn, w["ow"], w["tall"])
+    with fn.loop(0, panels) as panel, fn.loop(0, count) as r:
+        row = fn.add(first, r)
+        _taps_of_row(fn, w, row, table, element)
+        source = fn.offset(str(base), fn.mul(fn.mul(r, w["sh"]), w["row"]), "i8")
+        y_row = fn.mul(fn.add(fn.mul(image, w["oh"]), row), w["ow"])
+        with tiles.each() as (pixel, height):
+            _tile(fn, w, (source, y_row, pixel, height, panel), table, codes, element)
+
+
+def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) -> None:
+    """The taps whose image row exists: a run of a window's row each, or a pixel if dilated."""
+    size = FLOATS[element]
+    y0 = fn.sub(fn.mul(row, w["sh"]), w["top"])
+    table.clear()
+    with fn.loop(0, w["kh"]) as i:
+        down = fn.mul(i, w["dh"])
+        inside = fn.value(f"icmp ult i64 {fn.add(y0, down)}, {w['h']}")
+        with fn.when(inside), fn.loop(0, w["runs"]) as j:
+            across = fn.mul(fn.mul(j, w["dw"]), w["pixel"])
+            tap = fn.add(fn.mul(i, w["kw"]), j)
+            filters = fn.mul(fn.mul(tap, w["c"]), fn.mul(w["o"], size))
+            table.append(fn.add(fn.mul(down, w["row"]), across), filters)
+
+
+def _tile(
+    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word], table: Table, codes: str,
+    element: str,
+) -> None:  # fmt: skip
+    source, y_row, pixel, height, panel = place
+    size = FLOATS[element]
+    column = fn.mul(panel, w["columns"])
+    n = fn.min(w["columns"], fn.sub(w["o"], column))
+    step = fn.mul(w["sw"], w["pixel"])
+    a = fn.offset(str(source), fn.mul(pixel, step), "i8")
+    b = fn.offset(str(w["filters"]), column, element)
+    place_y = fn.add(fn.mul(fn.add(y_row, pixel), w["o"]), column)
+    c = fn.offset(str(w["y"]), place_y, element)
+    stride = fn.mul(w["o"], size)
+    call_tile(
+        fn, element, codes, (height, n, w["run"]), ((a, step), (b, stride), (c, stride)), 0,
+        (table.length(), table.pointer),
+    )  # fmt: skip

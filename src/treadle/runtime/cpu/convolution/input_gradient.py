@@ -1,0 +1,157 @@
+"""The input gradient: for each image row, runs of pixels alike modulo the stride are tiles.
+
+dx[y, x] sums dy[(y + top - i dh) / sh, (x + left - j dw) / sw] filters[i, j]^T over the taps
+(i, j) for which both divisions are exact: nothing is multiplied with zeros between the outputs.
+"""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.convolution.frame import frame_rows
+from treadle.runtime.cpu.convolution.plan import NUMBERS
+from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.library_text import FLOATS, Words, ceil_divide, define_shared_routine
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
+from treadle.runtime.cpu.matmul.tiles import lanes
+
+
+def add_input_gradient(module: Module, element: str) -> None:
+    """Add ``@conv2d_backprop_input_float``: operands filters, dy and dx."""
+    define_shared_routine(
+        module, f"conv2d_backprop_input_{element}", ("filters", "dy", "dx"), NUMBERS,
+        lambda fn, w: _entry(fn, w, element),
+        lambda fn, w, first, last: _share(fn, w, first, last, element),
+    )  # fmt: skip
+
+
+def _entry(fn: Function, w: Words, element: str) -> Words:
+    """Transpose the filters, tap after tap: [o, c] with c filled up to whole vectors."""
+    width, size = lanes(fn.module.target, element), FLOATS[element]
+    row = fn.mul(fn.mul(ceil_divide(fn, w["c"], width), width), size)
+    with fn.loop(0, fn.mul(w["kh"], w["kw"])) as tap:
+        source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(w["c"], w["o"])), element)
+        target = fn.offset(str(w["workspace"]), fn.mul(tap, fn.mul(w["o"], row)), "i8")
+        fn.emit(
+            f"call void @transpose_panel(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
+            f"i64 {row}, i64 {w['o']}, i64 {w['c']})"
+        )
+    return {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}
+
+
+def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
+    """Image rows [first, last) of all images: strips that end with their image."""
+    size = FLOATS[element]
+    space = fn.offset(
+        str(w["workspace"]), fn.add(w["shared"], fn.mul(w["worker"], w["frame"])), "i8"
+    )
+    table = Table(fn, fn.offset(space, fn.sub(w["frame"], w["taps"]), "i8"))
+    codes = tile_codes(fn, w["table"], element, 0)
+    w["columns"] = fn.mul(w["vectors"], lanes(fn.module.target, element))
+    w["pixel"] = fn.mul(w["o"], size)
+    # Output columns that some tap of some pixel asks for, inside or outside the outputs.
+    back = fn.divide(fn.mul(fn.sub(w["kw"], 1), w["dw"]), w["sw"])
+    w["frame0"] = fn.sub(fn.divide(w["left"], w["sw"]), back)
+    end = fn.divide(fn.sub(fn.add(w["w"], w["left"]), 1), w["sw"])
+    w["width"] = fn.add(fn.sub(end, w["frame0"]), 1)
+    w["row"] = fn.mul(w["width"], w["pixel"])
+    w["up"] = fn.divide(fn.mul(fn.sub(w["kh"], 1), w["dh"]), w["sh"])
+    start, stop = fn.divide(first, w["h"]), ceil_divide(fn, last, w["h"])
+    with fn.loop(start, stop) as image:
+        before = fn.mul(image, w["h"])
+        low = fn.max(fn.sub(first, before), 0)
+        high = fn.min(fn.sub(last, before), w["h"])
+        with fn.loop(low, high, w["strip"]) as row:
+            count = fn.min(w["strip"], fn.sub(high, row))
+            row0 = _frame(fn, w, image, row, count, space, element)
+            _strip(fn, w, (image, row, count, row0), space, table, codes, element)
+
+
+def _frame(
+    fn: Function, w: Words, image: Word, first: Word, count: Word, space: str, element: str
+) -> Word:
+    """Copy the output rows that image rows [first, first + count) need; gives the first one."""
+    top = fn.add(first, w["top"])
+    row0 = fn.sub(fn.divide(top, w["sh"]), w["up"])
+    end = fn.add(fn.divide(fn.sub(fn.add(top, count), 1), w["sh"]), 1)
+    rows = (row0, fn.sub(end, row0))
+    outputs = fn.mul(fn.mul(fn.mul(image, w["oh"]), w["ow"]), w["o"])
+    source = fn.offset(str(w["dy"]), outputs, element)
+    skipped = fn.max(w["frame0"], 0)  # columns that no pixel asks for
+    lacking = fn.max(fn.sub(0, w["frame0"]), 0)  # zeros in front of the first column
+    extents = (w["oh"], w["ow"], fn.sub(w["ow"], skipped))
+    begin = fn.offset(source, fn.mul(skipped, w["o"]), element)
+    frame_rows(fn, space, begin, rows, extents, lacking, w["width"], w["o"])
+    return row0
+
+
+def _strip(
+    fn: Function, w: Words, rows: tuple[Word, Word, Word, Word], space: str, table: Table,
+    codes: str, element: str,
+) -> None:  # fmt: skip
+    image, first, count, row0 = rows
+    panels = ceil_divide(fn, w["c"], w["columns"])
+    with (
+        fn.loop(0, panels) as panel,
+        fn.loop(first, fn.add(first, count)) as row,
+        fn.loop(0, w["sw"]) as phase,
+    ):
+        lowest = fn.divide(fn.sub(fn.add(w["left"], fn.sub(w["sw"], 1)), phase), w["sw"])
+        end = fn.sub(fn.add(fn.add(w["w"], w["left"]), fn.sub(w["sw"], 1)), phase)
+        length = fn.sub(fn.divide(end, w["sw"]), lowest)
+        some = fn.compare("sgt", length, 0)
+        with fn.when(some):
+            _taps(fn, w, row, phase, row0, table)
+            place = (image, row, phase, lowest, length, panel)
+            _pixels(fn, w, place, space, table, codes, element)
+
+
+def _taps(fn: Function, w: Words, row: Word, phase: Word, row0: Word, table: Table) -> None:
+    """The taps through which outputs depend on pixels of this row and phase."""
+    y = fn.add(row, w["top"])
+    table.clear()
+    with fn.loop(0, w["kh"]) as i:
+        down = fn.sub(y, fn.mul(i, w["dh"]))
+        out, exact = _exact(fn, down, w["sh"], w["kh"], w["dh"])
+        known = fn.value(f"icmp ult i64 {out}, {w['oh']}")
+        hit = fn.value(f"and i1 {exact}, {known}")
+        with fn.when(hit), fn.loop(0, w["kw"]) as j:
+            across, fits = _exact(fn, fn.sub(phase, fn.mul(j, w["dw"])), w["sw"], w["kw"], w["dw"])
+            with fn.when(fits):
+                rows = fn.mul(fn.sub(out, row0), w["row"])
+                pixels = fn.add(rows, fn.mul(across, w["pixel"]))
+                tap = fn.add(fn.mul(i, w["kw"]), j)
+                table.append(pixels, fn.mul(tap, fn.mul(w["o"], w["filter_row"])))
+
+
+def _exact(fn: Function, value: Word, by: Word, window: Word, step: Word) -> tuple[Word, str]:
+    """``value / by``, rounded down, and whether it is exact; value > -window * step."""
+    lift = fn.mul(window, step)  # a multiple of `by` that makes it positive: lift * by
+    lifted = fn.add(value, fn.mul(lift, by))
+    quotient = fn.divide(lifted, by)
+    rest = fn.sub(lifted, fn.mul(quotient, by))
+    return fn.sub(quotient, lift), str(fn.compare("eq", rest, 0))
+
+
+def _pixels(
+    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word, Word], space: str,
+    table: Table, codes: str, element: str,
+) -> None:  # fmt: skip
+    """The tiles of one row and phase: pixels ``(lowest + i) * sw + phase - left``."""
+    image, row, phase, lowest, length, panel = place
+    size = FLOATS[element]
+    column = fn.mul(panel, w["columns"])
+    n = fn.min(w["columns"], fn.sub(w["c"], column))
+    line = fn.mul(fn.add(fn.mul(image, w["h"]), row), w["w"])
+    with EvenTiles(fn, length, w["tall"]).each() as (start, height):
+        q = fn.add(lowest, start)
+        x = fn.sub(fn.add(fn.mul(q, w["sw"]), phase), w["left"])
+        a = fn.offset(space, fn.mul(fn.sub(q, w["frame0"]), w["pixel"]), "i8")
+        b = fn.offset(str(w["workspace"]), column, element)
+        target = fn.add(fn.mul(fn.add(line, x), w["c"]), column)
+        c = fn.offset(str(w["dx"]), target, element)
+        stride = fn.mul(fn.mul(w["sw"], w["c"]), size)
+        call_tile(
+            fn, element, codes, (height, n, w["o"]),
+            ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), 0,
+            (table.length(), table.pointer),
+        )  # fmt: skip

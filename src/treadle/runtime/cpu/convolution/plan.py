@@ -1,0 +1,189 @@
+"""What the convolution routines are told: geometry, tiles, and how much they hold in the cache."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.core.shapes import Dim, compound, product
+from treadle.ops.windows import Span, spans
+from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
+from treadle.runtime.cpu.matmul.tiles import SIZES, Tile, lanes, most_rows
+from treadle.runtime.cpu.target import Target
+
+FRAME_BYTES = 128 << 10  # a strip of padded image rows that a thread works on
+PART_BYTES = 32 << 20  # all partial filter gradients together
+MOST_PARTS = 8
+TASK_FLOPS = 1 << 21
+TAP_BYTES = 16  # an entry of a table of taps
+LINE = 64
+
+GEOMETRY = (
+    "n", "h", "w", "c", "kh", "kw", "o", "oh", "ow", "sh", "sw", "dh", "dw", "top", "left",
+)  # fmt: skip
+# `run`, `runs`: elements of a window's row that follow one another, and how many such runs it has;
+# `strip`: most output rows (forward, filter gradient) or image rows (input gradient) of a strip;
+# `vectors`, `tall`: SIMD vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes
+# of a thread's workspace, and of the table of taps at its end; `shared`: bytes in front of the
+# threads' workspace; `parts`: threads that the work is worth, or partial filter gradients.
+NUMBERS = (
+    *GEOMETRY, "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared", "parts",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The numbers of a routine, and the tiles that it may call."""
+
+    numbers: tuple[Dim, ...]
+    frame_bytes: Dim
+    shared_bytes: Dim
+    needs: tuple[Tile, ...]
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """A convolution of NHWC images x with filters [kh, kw, c, o] to outputs y."""
+
+    element: str
+    x: Sequence[Dim]
+    filters: Sequence[int]
+    y: Sequence[Dim]
+    rows: Span
+    columns: Span
+
+    @staticmethod
+    def of(
+        element: str, x: Sequence[Dim], filters: Sequence[Dim], y: Sequence[Dim],
+        attrs: Mapping[str, Any],
+    ) -> Geometry | None:  # fmt: skip
+        """The geometry of an op; None where no routine computes it."""
+        if x[3] != filters[2] or not all(isinstance(d, int) for d in filters):
+            return None  # grouped convolutions have no routine
+        window: Any = filters[:2]
+        rows, columns = spans(
+            x[1:3], window, attrs["strides"], attrs["padding"], attrs["dilations"]
+        )
+        if (rows.count, columns.count) != tuple(y[1:3]):
+            return None
+        return Geometry(element, x, filters, y, rows, columns)  # type: ignore[arg-type]
+
+    @property
+    def is_pointwise(self) -> bool:
+        """Whether it is a product of pixels and channels."""
+        return all(
+            s.window == s.stride == 1 and s.before == s.after == 0
+            for s in (self.rows, self.columns)
+        )
+
+    @property
+    def size(self) -> int:
+        return SIZES[self.element]
+
+    @property
+    def numbers(self) -> tuple[Dim, ...]:
+        rows, columns = self.rows, self.columns
+        return (
+            *self.x, rows.window, columns.window, self.filters[3], rows.count, columns.count,
+            rows.stride, columns.stride, rows.dilation, columns.dilation, rows.before,
+            columns.before,
+        )  # fmt: skip
+
+    @property
+    def runs(self) -> tuple[int, int]:
+        """Elements of a window's row that follow one another, and how many such runs it has."""
+        c, window = self.filters[2], self.columns.window
+        return (window * c, 1) if self.columns.dilation == 1 else (c, window)
+
+    @property
+    def flops(self) -> Dim:
+        return 2 * product(self.y) * product(self.filters[:3])
+
+
+def forward_plan(g: Geometry, target: Target) -> Plan:
+    """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
+    taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
+    strip, frame = _strip(g)
+    return _plan(g, target, "rows", [g.columns.count], g.filters[3], (strip, frame, taps), 0)
+
+
+def input_plan(g: Geometry, target: Target) -> Plan:
+    """Input gradients: for each remainder by the strides, a convolution of the padded outputs.
+
+    The filters are transposed into the workspace, tap by tap.
+    """
+    width, stride = lanes(target, g.element), g.columns.stride
+    c, o = g.filters[2], g.filters[3]
+    taps = g.rows.window * g.columns.window
+    row_bytes = _padded(c, width) * g.size
+    filters = (taps * o + width) * row_bytes
+    lengths = [(g.x[2] + (stride - 1 - r)) // stride for r in range(stride)]
+    strip, frame = _gradient_strip(g)
+    spaces = (strip, frame, _lines(TAP_BYTES * taps))
+    return _plan(g, target, "rows", lengths, c, spaces, _lines(filters))
+
+
+def filter_plan(g: Geometry, target: Target) -> Plan:
+    """Filter gradients: partial sums over runs of strips, whose number no thread count changes."""
+    part = _lines(product(g.filters) * g.size)
+    assert isinstance(part, int)
+    parts = max(1, min(MOST_PARTS, PART_BYTES // max(part, 1)))
+    strip, frame = _strip(g)
+    spaces = (strip, frame, _lines(TAP_BYTES * strip))
+    run = g.runs[0]
+    return _plan(g, target, "columns", [run], g.filters[3], spaces, part * parts, parts)
+
+
+def _plan(
+    g: Geometry, target: Target, along: str, lengths: Sequence[Dim], n: int,
+    spaces: tuple[Dim, Dim, Dim], shared: Dim, parts: Dim | None = None,
+) -> Plan:  # fmt: skip
+    """Tiles along runs of `lengths`, across n columns; spaces are strip, frame and taps."""
+    width = lanes(target, g.element)
+    vectors = 1 if n <= width else 2
+    tall = most_rows(target, vectors)
+    strip, frame, taps = spaces
+    tiles = sorted({height for length in lengths for height in heights(length, tall)})
+    needs = tuple(
+        Tile(g.element, along, height, count)
+        for count in vector_counts(n, vectors, width)
+        for height in tiles
+    )
+    numbers = (
+        *g.numbers, *g.runs, strip, vectors, tall, frame + taps, taps, shared,
+        g.flops // TASK_FLOPS + 1 if parts is None else parts,
+    )  # fmt: skip
+    return Plan(numbers, frame + taps, shared, needs)
+
+
+def _strip(g: Geometry) -> tuple[Dim, Dim]:
+    """Output rows of a strip whose frame stays in the cache, and the bytes of that frame."""
+    rows, columns = g.rows, g.columns
+    width = g.x[2] + columns.before + columns.after
+    row_bytes = at_least_one(width * g.x[3] * g.size)
+    most = at_least_one((FRAME_BYTES // row_bytes - _reach(rows)) // rows.stride + 1)
+    strip = compound("max", compound("min", most, rows.count), 1)
+    return strip, _lines(((strip - 1) * rows.stride + _reach(rows)) * row_bytes)
+
+
+def _gradient_strip(g: Geometry) -> tuple[Dim, Dim]:
+    """Image rows of a strip, and the bytes of the frame of output rows that they need."""
+    rows, columns = g.rows, g.columns
+    width = g.y[2] + 2 * _reach(columns)
+    row_bytes = at_least_one(width * g.y[3] * g.size)
+    most = at_least_one((FRAME_BYTES // row_bytes) * rows.stride - _reach(rows))
+    strip = compound("max", compound("min", most, g.x[1]), 1)
+    return strip, _lines(((strip + _reach(rows)) // rows.stride + 2) * row_bytes)
+
+
+def _reach(span: Span) -> int:
+    return (span.window - 1) * span.dilation + 1
+
+
+def _padded(c: int, width: int) -> int:
+    return -(-c // width) * width
+
+
+def _lines(size: Dim) -> Dim:
+    return (size + (LINE - 1)) // LINE * LINE

@@ -1,0 +1,68 @@
+"""Calls of tiles from the routines that divide their work into them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from treadle.runtime.cpu.library_text import ceil_divide, table_word
+from treadle.runtime.cpu.llvm_text import Function, Word
+from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, lanes
+
+
+def tile_codes(fn: Function, table: Word, element: str, in_columns: Word) -> str:
+    """The part of the table of tiles for an A stored in rows, or (1) in columns."""
+    tiles = table_word(fn, table, f"{element}_tiles")
+    return fn.offset(tiles, fn.mul(in_columns, MOST_VECTORS * (MOST_HEIGHT + 1)), "ptr")
+
+
+def call_tile(
+    fn: Function,
+    element: str,
+    codes: str,
+    shape: tuple[Word, Word, Word],
+    operands: tuple[tuple[Word, Word], tuple[Word, Word], tuple[Word, Word]],
+    add: Word,
+    segments: tuple[Word, Word] | None = None,
+) -> None:
+    """C[height, n] = (or +=) A B over k steps.
+
+    Args:
+        shape: height, n, k.
+        operands: (pointer, bytes from row to row) of A, B and C.
+        segments: their number and the table of their offsets; one at offset 0 by default.
+    """
+    height, n, k = shape
+    vectors = ceil_divide(fn, n, lanes(fn.module.target, element))
+    place = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
+    code = fn.load_word(codes, place, "ptr")
+    if segments is None:
+        segments = 1, fn.module.constant("whole", "[2 x i64] zeroinitializer, align 8")
+    arrays = ", ".join(f"ptr {pointer}, i64 {stride}" for pointer, stride in operands)
+    fn.emit(
+        f"call void {code}({arrays}, i64 {k}, i64 {n}, i64 {add}, i64 {segments[0]}, "
+        f"ptr {segments[1]})"
+    )
+
+
+class EvenTiles:
+    """`count` rows divided into the fewest tiles of at most `tall` rows, as evenly as may be."""
+
+    def __init__(self, fn: Function, count: Word, tall: Word) -> None:
+        self.fn = fn
+        self.tiles = fn.max(ceil_divide(fn, count, tall), 1)
+        self.high = fn.divide(count, self.tiles)
+        self.higher = fn.sub(count, fn.mul(self.high, self.tiles))  # tiles with one row more
+
+    def place(self, tile: Word) -> tuple[Word, Word]:
+        """The first row and the height of a tile."""
+        fn = self.fn
+        start = fn.add(fn.mul(tile, self.high), fn.min(tile, self.higher))
+        taller = fn.compare("slt", tile, self.higher)
+        return start, fn.add(self.high, fn.select(taller, 1, 0))
+
+    @contextmanager
+    def each(self) -> Iterator[tuple[Word, Word]]:
+        """A loop over all tiles (there is at least one row)."""
+        with self.fn.loop(0, self.tiles) as tile:
+            yield self.place(tile)
