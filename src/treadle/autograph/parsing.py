@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import linecache
 import types
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.autograph.errors import SourceNotFoundError
+from treadle.autograph.sources import as_in_text, describe, may_have_changed, text_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -41,36 +41,32 @@ def find(function: types.FunctionType) -> Source:
     Raises:
         SourceNotFoundError: there is no source text, or it no longer matches the function.
     """
-    code = function.__code__
-    linecache.checkcache(code.co_filename)
-    lines = linecache.getlines(code.co_filename, function.__globals__)
-    if not lines:
-        raise SourceNotFoundError(_no_source(code))
-    tree = _parse("".join(lines), code.co_filename)
+    filename, lines = text_of(function)
+    code = _as_now(function.__code__, filename, "".join(lines))
+    tree = _parse("".join(lines), filename)
     candidates = [pair for pair in _functions(tree, None) if _matches(pair[0], code)]
     if len(candidates) > 1:
         candidates = [_innermost(candidates, code)]
     if not candidates:
-        if code.co_filename.startswith("<"):  # another text has the same made-up name
-            raise SourceNotFoundError(_no_source(code))
-        raise SourceNotFoundError(
-            f"{_describe(code)} is not in its file as Python loaded it: the file was changed "
-            "since. Reload the module, or restart Python."
-        )
+        raise _changed(code)
     node, class_name = candidates[0]
-    return Source(node, lines, code.co_filename, class_name)
+    return Source(node, lines, filename, class_name)
 
 
-def _describe(code: types.CodeType) -> str:
-    return f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+def _as_now(code: types.CodeType, filename: str, text: str) -> types.CodeType:
+    """The code, with the position that it has in its text by now."""
+    if not filename.startswith("<") and not may_have_changed(filename):
+        return code
+    found = as_in_text(code, text)
+    if found is None:
+        raise _changed(code)
+    return found
 
 
-def _no_source(code: types.CodeType) -> str:
-    return (
-        f"AutoGraph needs the source code of {_describe(code)} and there is none: it was made by "
-        "exec, in a shell that keeps no history, or its file is gone. Put the function into a "
-        "file, or keep its text with linecache, or mark it with "
-        "@td.autograph.experimental.do_not_convert if it has no tensor-dependent control flow."
+def _changed(code: types.CodeType) -> SourceNotFoundError:
+    return SourceNotFoundError(
+        f"{describe(code)} is not in its file as Python loaded it: the file was changed since. "
+        "Reload the module, or restart Python."
     )
 
 

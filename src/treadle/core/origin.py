@@ -7,6 +7,7 @@ import linecache
 import os
 import sys
 import threading
+import time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,6 +15,7 @@ _E = TypeVar("_E", bound=BaseException)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep  # written as users write
 
+STARTED = time.time()  # files written later may not be what this process loaded
 # Generated file -> {generated line: (source file, source line, function)}; AutoGraph fills it.
 LINE_MAPS: dict[str, dict[int, tuple[str, int, str]]] = {}
 

@@ -1,0 +1,73 @@
+"""The text that a code object was compiled from, also where files have changed since."""
+
+from __future__ import annotations
+
+import linecache
+import os
+import types
+from collections import OrderedDict
+from typing import Any
+
+from treadle.autograph import shell_history
+from treadle.autograph.errors import SourceNotFoundError
+from treadle.core.origin import STARTED
+
+_MOST_TEXTS = 32
+_known: OrderedDict[tuple[str, str], dict[types.CodeType, types.CodeType]] = OrderedDict()
+
+
+def text_of(function: types.FunctionType) -> tuple[str, list[str]]:
+    """The name and the lines of the text that has a function's source.
+
+    Raises:
+        SourceNotFoundError: nothing knows the text.
+    """
+    code = function.__code__
+    name = code.co_filename
+    linecache.checkcache(name)
+    lines = linecache.getlines(name, function.__globals__)
+    if lines and not (name.startswith("<") and as_in_text(code, "".join(lines)) is None):
+        return name, lines
+    typed = shell_history.find_text(code)
+    if typed is not None:
+        name = shell_history.keep(typed)
+        return name, linecache.getlines(name)
+    raise SourceNotFoundError(
+        f"AutoGraph needs the source code of {describe(code)} and there is none: it was made by "
+        "exec, in a shell that keeps no history, or its file is gone. Put the function into a "
+        "file, or keep its text with linecache, or mark it with "
+        "@td.autograph.experimental.do_not_convert if it has no tensor-dependent control flow."
+    )
+
+
+def describe(code: types.CodeType) -> str:
+    return f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def may_have_changed(filename: str) -> bool:
+    """Whether a file was written after this process began to use treadle."""
+    try:
+        return os.stat(filename).st_mtime >= STARTED
+    except OSError:
+        return False
+
+
+def as_in_text(code: types.CodeType, text: str) -> types.CodeType | None:
+    """The code object in `text` that does exactly what `code` does, perhaps on other lines."""
+    key = code.co_filename, text
+    if key not in _known:
+        found = shell_history.codes_in(text, code)
+        _known[key] = {_from_line_one(c): c for c in found}
+        if len(_known) > _MOST_TEXTS:
+            _known.popitem(last=False)
+    return _known[key].get(_from_line_one(code))
+
+
+def _from_line_one(code: types.CodeType, first: int | None = None) -> types.CodeType:
+    """The code as if its function were the first statement of the file."""
+    first = code.co_firstlineno if first is None else first
+    constants: list[Any] = [
+        _from_line_one(c, first) if isinstance(c, types.CodeType) else c for c in code.co_consts
+    ]
+    line = code.co_firstlineno - first + 1
+    return code.replace(co_firstlineno=line, co_consts=tuple(constants))
