@@ -10,21 +10,21 @@ import functools
 import linecache
 import types
 import weakref
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import gast
 
-from treadle.autograph import build, checks, comments, operators, parsing, resolution
+from treadle.autograph import build, checks, comments, memory, operators, parsing, resolution
 from treadle.autograph.analysis.activity import local_names, parameters, scope_of
 from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
+from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
-from treadle.autograph.converters.native import decide_native
+from treadle.autograph.converters.native import Obstacles, decide_native
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.names import Names
@@ -49,7 +49,6 @@ class Template:
 
 _templates: weakref.WeakKeyDictionary[types.CodeType, dict[Any, Template]]
 _templates = weakref.WeakKeyDictionary()
-_twins: weakref.WeakKeyDictionary[Callable[..., Any], Any] = weakref.WeakKeyDictionary()
 
 
 def twin(function: types.FunctionType) -> types.FunctionType:
@@ -58,13 +57,13 @@ def twin(function: types.FunctionType) -> types.FunctionType:
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted.
     """
-    known = _twins.get(function)
-    if known is not None and known[0] is function.__code__:
+    known = memory.twin_of(function)
+    if known is None:
+        template = template_of(function)
+        made = None if template.code is None else instantiate(function, template.code)
+        memory.note_twin(function, made)
+    else:
         made = known[1]
-        return function if made is None else made
-    template = template_of(function)
-    made = None if template.code is None else instantiate(function, template.code)
-    _twins[function] = (function.__code__, made)
     return function if made is None else made
 
 
@@ -75,6 +74,11 @@ def template_of(function: types.FunctionType, recursive: bool = True) -> Templat
     if key not in per_code:
         per_code[key] = _make_template(function, recursive)
     return per_code[key]
+
+
+def forget_templates() -> None:
+    """Drop all generated text; code that was made from it goes on working."""
+    _templates.clear()
 
 
 def _make_template(function: types.FunctionType, recursive: bool) -> Template:
@@ -101,7 +105,9 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
         name = names.get(shown, code.co_name)
         LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, name)
         lines.append(lines[shown - 1])
-    return Template(printed, _compile(tree, filename, code), filename)
+    compiled = _compile(tree, filename, code)
+    memory.forget_with(compiled, filename)
+    return Template(printed, compiled, filename)
 
 
 def _names_by_line(tree: ast.stmt, root: Any) -> dict[int, str]:
@@ -179,6 +185,7 @@ class _Function:
         node = self.node
         inner = self.convert_inner()
         take_options(node.body, self.resolver, self.refuse)
+        self.update_items()
         decide_native(node.body, set(scope_of(node).declared))
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
@@ -193,6 +200,19 @@ class _Function:
         _CheckLoads(defined.doubtful, functional.managed - self.names.given).visit(node)
         del kept
         return node
+
+    def update_items(self) -> None:
+        """Assignments to items become assignments to variables, which the analyses then see."""
+        body = self.node.body
+        obstacles = Obstacles(body, set(scope_of(self.node).declared))
+        Items(
+            local_names(self.node),
+            self.resolver.containers(self.node),
+            self.names,
+            obstacles.for_update,
+            self.resolver.is_harmless,
+            self.resolver.builtin(build.load("slice")) is not None,
+        ).block(body)
 
     def convert_inner(self) -> set[str]:
         """Convert nested functions; gives the names that stand for nothing but these."""

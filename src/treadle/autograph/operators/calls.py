@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.autograph import config
+from treadle.autograph.memory import per_code
 from treadle.core.origin import LINE_MAPS
 
 MARK = "__treadle_do_not_convert__"
@@ -52,7 +53,7 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
         or getattr(function, MARK, None) is code
         or code.co_filename in LINE_MAPS
         or code.co_flags & _GENERATORS
-        or not (_may_branch(code) or _may_call(code))
+        or not (_may_branch(code) or _may_call(code) or _may_update(code))
     ):
         return function
     from treadle.autograph.conversion import twin
@@ -61,7 +62,7 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
     try:
         return twin(function)
     except SourceNotFoundError:
-        if _may_branch(code):
+        if _may_branch(code) or _may_update(code):
             raise
         return function
 
@@ -74,7 +75,7 @@ _GENERATORS = 0x20 | 0x80 | 0x200
 _TRUTH = frozenset({"FOR_ITER", "UNARY_NOT", "TO_BOOL"})
 
 
-@functools.lru_cache(maxsize=4096)
+@per_code
 def _may_branch(code: types.CodeType) -> bool:
     """Whether the code has conditions or loops, in nested functions too."""
     import dis
@@ -88,7 +89,7 @@ def _may_branch(code: types.CodeType) -> bool:
     return any(isinstance(c, types.CodeType) and _may_branch(c) for c in code.co_consts)
 
 
-@functools.lru_cache(maxsize=4096)
+@per_code
 def _may_call(code: types.CodeType) -> bool:
     import dis
 
