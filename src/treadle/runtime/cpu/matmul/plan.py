@@ -98,7 +98,8 @@ def plan(product: Product, target: Target) -> Plan:
     along = "columns" if product.transpose_a or pack_a else "rows"
     return Plan(
         vectors, tall, tiles, panels, depth, pack, int(pack_a),
-        int(_by_rows(product, tiles, panels)), flops // TASK_FLOPS + 1, chunk, packed + tile_space, tile_space,
+        int(_by_rows(product, tiles, panels)), flops // TASK_FLOPS + 1, chunk,
+        packed + tile_space, tile_space,
         tuple(_needs(product, along, vectors, width, tall)),
     )  # fmt: skip
 
