@@ -31,6 +31,7 @@ class ConcreteFunction:
         name: the Python function's name.
         captured_inputs: eager tensors and variables used by the function besides its arguments.
         number: which trace of the function it is, counted from 1.
+        was_called: whether the function has called it.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class ConcreteFunction:
         self.graph: Graph = trace.graph
         self.name = name
         self.number = number
+        self.was_called = False
         self._programs = programs
         self._family = arguments.family
         self._notes: list[str] = []

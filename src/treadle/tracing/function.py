@@ -104,7 +104,9 @@ class Function:
         ]
         result = concrete.call_flat(leaves)
         if context.recorder is None and not context.tapes:
-            self._add_plan(concrete, arguments, args, kwargs)
+            if concrete.was_called:  # a plan for one call would cost more than it saves
+                self._add_plan(concrete, arguments, args, kwargs)
+            concrete.was_called = True
         return result
 
     def _add_plan(

@@ -111,6 +111,8 @@ class History:
             differences = tuple(_differences(record.leaves, leaves))
             if best is None or len(differences) < best[0]:
                 best = (len(differences), record, differences)
+                if len(differences) <= 1:
+                    break
         number = len(self.records) + 1
         if best is None:
             return TraceRecord(number, user_origin(), leaves, None, ())
