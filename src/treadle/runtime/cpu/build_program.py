@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
 from treadle.kernel.ir import Kernel
@@ -19,7 +19,7 @@ from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
@@ -40,8 +40,6 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
-SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
-
 
 def build_program(
     graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
@@ -54,7 +52,7 @@ def build_program(
     """
     signature = _signature(work, builder)
     written = sorted(_written(work, builder))
-    releases = _is_long(block)
+    releases = _long(block, signature)
     emitter = Emitter(
         host(), workers(), block, plan, signature, list(broadcast_guards(work)), written, releases
     )
@@ -73,7 +71,7 @@ def build_program(
         words=_Words(graph, builder, callbacks, block),
         callbacks=callbacks,
         written=written,
-        releases_gil=releases,
+        releases_gil=releases is not False,
         needs_frame=callbacks is not None and (python_lists or finds_out),
         texts=_texts(block, plan, text),
         counters={
@@ -167,17 +165,17 @@ def _written(region: Region, builder: Builder) -> set[int]:
     return found
 
 
-def _is_long(block: Block) -> bool:
-    """Whether the GIL is worth releasing: loops, unknown sizes, or much work."""
-    total = 0
+def _long(block: Block, signature: Signature) -> bool | Dim:
+    """Whether the GIL is worth releasing: for loops, sizes found out late, and much work. For
+    sizes that are known on entry the work in element operations."""
+    total: Dim = 0
     for step in all_steps(block):
         if isinstance(step, Loop):
             return True
-        work = _work(step)
-        if not isinstance(work, int):
-            return True
-        total += work
-    return total > SHORT_WORK
+        total = total + _work(step)
+    if isinstance(total, int):
+        return total > SHORT_WORK
+    return total if dim_symbols(total) <= {s.name for s in signature.symbols} else True
 
 
 def _work(step: object) -> Dim:

@@ -27,6 +27,7 @@ from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
 from treadle.runtime.symbols import plain_symbol
 
+SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
 
@@ -35,8 +36,9 @@ class Emitter:
 
     def __init__(
         self, target: Target, workers: int, block: Block, plan: Plan, signature: Signature,
-        guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool,
+        guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool | Dim,
     ) -> None:  # fmt: skip
+        """`releases`: whether the GIL is released; a dim: where it exceeds `SHORT_WORK`."""
         self.module = Module(target)
         self.workers = workers
         self.fn = Function(self.module)
@@ -77,12 +79,12 @@ class Emitter:
         self._check_shapes()
         self._check_writable()
         self._take_workspace()
-        if self.releases:
+        if self.releases is not False:
             self._release_gil()
         steps(self, self.block)
         fn.branch("exit")
         fn.label("exit")
-        if self.releases:
+        if self.releases is not False:
             self._take_gil()
         self._give_workspace()
         if "lists" in self.module.functions:
@@ -192,19 +194,35 @@ class Emitter:
         self.module.define("workspace", WORKSPACE)
 
     def _release_gil(self) -> None:
-        fn = self.fn
+        """Let other Python threads run; the record holds this thread's state meanwhile."""
+        fn, k = self.fn, self.fn.unique()
+        if not isinstance(self.releases, bool):
+            fn.emit(f"store ptr null, ptr {self.record}")
+            long = fn.compare("sgt", self.dim(self.releases), SHORT_WORK)
+            fn.emit(f"br i1 {long}, label %release{k}, label %released{k}")
+            fn.label(f"release{k}")
         save = self.fixed_word("PyEval_SaveThread")
-        thread = fn.value(f"call ptr {save}()")
-        fn.emit(f"store ptr {thread}, ptr {self.record}")
+        fn.emit(f"store ptr {fn.value(f'call ptr {save}()')}, ptr {self.record}")
+        if not isinstance(self.releases, bool):
+            fn.branch(f"released{k}")
+            fn.label(f"released{k}")
         last, period = (fn.offset(self.record, i, "i64") for i in (1, 2))
         if any(isinstance(s, Loop) for s in all_steps(self.block)):
             fn.emit(f"store i64 {fn.value('call i64 @clock_ns(ptr %state)')}, ptr {last}")
         fn.emit(f"store i64 {PERIOD_NS}, ptr {period}")
 
     def _take_gil(self) -> None:
+        fn, k = self.fn, self.fn.unique()
+        thread = fn.value(f"load ptr, ptr {self.record}")
+        if not isinstance(self.releases, bool):
+            kept = fn.value(f"icmp eq ptr {thread}, null")
+            fn.emit(f"br i1 {kept}, label %taken{k}, label %take{k}")
+            fn.label(f"take{k}")
         restore = self.fixed_word("PyEval_RestoreThread")
-        thread = self.fn.value(f"load ptr, ptr {self.record}")
-        self.fn.emit(f"call void {restore}(ptr {thread})")
+        fn.emit(f"call void {restore}(ptr {thread})")
+        if not isinstance(self.releases, bool):
+            fn.branch(f"taken{k}")
+            fn.label(f"taken{k}")
 
     # ---- where things are
     def cell(self, number: int) -> str:
