@@ -78,6 +78,35 @@ class Resolver:
                 return config.gives_library_object(self.value(node.func))
         return False
 
+    def containers(self, function: Any) -> set[str]:
+        """Local variables bound to nothing but displays and comprehensions of Python's own
+        containers, or calls of their types."""
+        bound, opaque = _bindings(function)
+        given = {a.id for a in gast.walk(function.args) if isinstance(a, gast.Name)}
+        return {n for n in set(bound) - opaque - given if all(map(self._is_container, bound[n]))}
+
+    def _is_container(self, node: Any) -> bool:
+        if isinstance(node, gast.BinOp):  # [0] * n, a + [b]
+            return self._is_container(node.left) or self._is_container(node.right)
+        kinds = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.DictComp, gast.SetComp)
+        if isinstance(node, gast.Call):
+            return self.value(node.func) in (list, dict, set, bytearray)
+        return isinstance(node, kinds)
+
+    def is_harmless(self, call: Any) -> bool:
+        """Whether a call is one of a library function, which changes no object of the user's."""
+        name = self.builtin(call.func)
+        if name is not None:
+            return name in _HARMLESS
+        found = self.value(call.func)
+        return found is not UNKNOWN and config.is_library_object(found)
+
+
+_HARMLESS = {
+    "abs", "bool", "complex", "divmod", "float", "int", "isinstance", "len", "max", "min", "pow",
+    "range", "round", "slice", "str", "sum", "tuple", "type",
+}  # fmt: skip
+
 
 def _content(cell: types.CellType) -> Any:
     try:

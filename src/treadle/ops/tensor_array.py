@@ -28,7 +28,7 @@ class _Element:
 
     def meet(self, dims: tuple[Dim, ...]) -> None:
         """Learn the shape from an element that is written."""
-        dims = tuple(d if isinstance(d, int) or _is_argument(d) else ANY for d in dims)
+        dims = tuple(d if isinstance(d, int) or is_argument(d) else ANY for d in dims)
         if not self.infer:
             dims = tuple(ANY for _ in dims)
         if self.dims is None:
@@ -40,7 +40,7 @@ class _Element:
             )
 
 
-def _is_argument(dim: Dim) -> bool:
+def is_argument(dim: Dim) -> bool:
     """Whether a symbolic dim is known in the whole function: one of its arguments' dims."""
     if context.recorder is None:
         return False

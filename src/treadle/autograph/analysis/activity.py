@@ -102,7 +102,16 @@ class _Visitor(gast.NodeVisitor):  # type: ignore[misc]
 
     def _place(self, node: Node) -> None:
         if isinstance(node.ctx, gast.Store):
-            self.found.places.setdefault(unparse(node), node)
+            known = self.found.places.get(unparse(node))
+            if known is None or hasattr(known, "items_only"):
+                self.found.places[unparse(node)] = node
+
+    def visit_Call(self, node: Node) -> None:
+        self.generic_visit(node)
+        if hasattr(node, "changes"):  # a method that changes a variable's object in place
+            self.found.writes[node.changes] = None
+        if hasattr(node, "assigns"):  # an operator that assigns an attribute's items
+            self.found.places.setdefault(unparse(node.assigns), node.assigns)
 
     def visit_AugAssign(self, node: Node) -> None:
         if isinstance(node.target, gast.Name):

@@ -34,7 +34,7 @@ import gast
 from treadle.autograph import build
 from treadle.autograph.analysis.activity import activity, reads, writes
 from treadle.autograph.analysis.definedness import Definedness, assigned_on_all_paths
-from treadle.autograph.analysis.jumps import BRANCHING, always_jumps, blocks
+from treadle.autograph.analysis.jumps import BRANCHING, always_jumps, blocks, statements
 from treadle.autograph.analysis.liveness import Liveness, live_before
 from treadle.autograph.build import load, operator, thunk
 from treadle.autograph.names import Names
@@ -109,7 +109,9 @@ class Functional:
             if bound & reads(parts) or any(isinstance(n, gast.Call) for n in gast.walk(place)):
                 continue
             if isinstance(place, gast.Attribute):
-                found.append(operator("attribute", place.value, build.constant(place.attr)))
+                options = {"items": build.constant(True)} if hasattr(place, "items_only") else {}
+                name = build.constant(place.attr)
+                found.append(operator("attribute", place.value, name, **options))
             elif not isinstance(place.slice, gast.Slice | gast.Tuple):
                 found.append(operator("item", place.value, place.slice))
         return {"places": gast.List(found, gast.Load())} if found else {}
@@ -131,6 +133,8 @@ class _If:
             for b in (node.body, node.orelse)
         ]
         self.surely = [assigned_on_all_paths(b) for b in (node.body, node.orelse)]
+        inside = [*statements(node.body), *statements(node.orelse)]
+        self.updated = {n.updates for n in inside if hasattr(n, "updates")}
 
     def convert(self) -> list[Any]:
         node = self.node
@@ -153,6 +157,7 @@ class _If:
     def inputs(self, short: list[Any]) -> list[str]:
         """Variables that a branch written as a ``def`` both takes and assigns."""
         wanted = set().union(*(self.needs[k] for k in (0, 1) if short[k] is None))
+        wanted |= self.updated & set().union(*self.needs)  # the operator must see these objects
         return [n for n in self.ordered if n in wanted]
 
     def call(self, short: list[Any], bodies: list[list[Any]]) -> Any:
@@ -210,6 +215,8 @@ class _If:
         if not self.outputs:
             return build.constant(None) if not body else None
         assigned = _assignments(body)
+        if any(hasattr(n, "changes") for b in body for n in gast.walk(b)):
+            return None
         if assigned is None or not set(assigned) <= set(self.outputs):
             return None
         order = [n for n in self.outputs if n in assigned]

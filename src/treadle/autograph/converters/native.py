@@ -17,7 +17,7 @@ import gast
 from treadle.autograph.analysis.activity import LOOPS, activity, free_names, writes
 from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
 from treadle.autograph.analysis.jumps import BRANCHING, converted_jumps, jumps, statements
-from treadle.autograph.analysis.liveness import Liveness, liveness
+from treadle.autograph.analysis.liveness import liveness
 from treadle.autograph.build import constant, place
 
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
@@ -26,16 +26,10 @@ _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 def decide_native(body: list[Any], declared: set[str]) -> None:
     """Set `native` and `guard` on every if, while and for of a function body."""
     _rewrite_walrus_loops(body)
-    live = liveness(body)
-    shared = _shared_names(body)
+    obstacles = Obstacles(body, declared)
     for node in statements(body):
         if isinstance(node, BRANCHING):
-            loops = [n for n in statements(body) if isinstance(n, LOOPS) and _is_inside(node, n)]
-            earlier = {
-                name: [f for f in functions if f.lineno <= node.end_lineno or _repeated(f, loops)]
-                for name, functions in shared.items()
-            }
-            node.native, node.guard = False, _obstacle(node, live, earlier, declared)
+            node.native, node.guard = False, obstacles.of(node)
     _force(body)
     for node in reversed(list(statements(body))):
         if isinstance(node, gast.If):
@@ -112,29 +106,55 @@ def _is_storing_call(node: Any) -> bool:
     )
 
 
-def _obstacle(
-    node: Any, live: Liveness, shared: dict[str, list[Any]], declared: set[str]
-) -> str | None:
-    """Why a statement cannot be made functional, if it assigns what others can see change."""
-    found = activity(node)
-    if outer := sorted(set(found.writes) & declared):
-        return f"it assigns {outer[0]!r}, which is declared global or nonlocal"
-    if calls := sorted(set(found.reads) & _FRAME_FUNCTIONS):
-        return f"it calls {calls[0]}(), which looks at the variables of the running frame"
-    if found.deletes:
-        return f"it deletes {next(iter(found.deletes))!r}"
-    after = live.after[id(node)]
-    for name in found.writes:
-        for function in shared.get(name, ()):
+class Obstacles:
+    """Why statements cannot be made functional: they assign what others can see change."""
+
+    def __init__(self, body: list[Any], declared: set[str]) -> None:
+        self.declared = declared
+        self.live = liveness(body)
+        self.shared = _shared_names(body)
+        self.loops = [n for n in statements(body) if isinstance(n, LOOPS)]
+
+    def of(self, node: Any) -> str | None:
+        """The reason for an if, while or for, or None."""
+        found = activity(node)
+        if outer := sorted(set(found.writes) & self.declared):
+            return f"it assigns {outer[0]!r}, which is declared global or nonlocal"
+        if calls := sorted(set(found.reads) & _FRAME_FUNCTIONS):
+            return f"it calls {calls[0]}(), which looks at the variables of the running frame"
+        if found.deletes:
+            return f"it deletes {next(iter(found.deletes))!r}"
+        reasons = (self.of_write(node, name) for name in found.writes)
+        return next((r for r in reasons if r), None) or self._of_handlers(node, set(found.writes))
+
+    def of_write(self, node: Any, name: str) -> str | None:
+        """The reason that lies in an assignment to `name` inside `node`, if there is one."""
+        after = self.live.after[id(node)]
+        for function in self._earlier(node, name):
             if not _is_inside(function, node):
                 return f"the function in line {function.lineno} uses {name!r}, which it assigns"
             kept = getattr(function, "name", None)
-            carried = live.header.get(id(node), after) | after
+            carried = self.live.header.get(id(node), after) | after
             if isinstance(node, LOOPS) and (kept is None or kept in carried):
                 return f"the function in line {function.lineno} keeps {name!r}, which it assigns"
-    if seen := sorted(set(found.writes) & live.handlers.get(id(node), frozenset())):
-        return f"an except or finally block may read {seen[0]!r}, which it assigns"
-    return None
+        return None
+
+    def for_update(self, node: Any, name: str) -> bool:
+        """Whether an assignment to an item of `name` inside `node` would be an obstacle."""
+        return bool(self.of_write(node, name) or self._of_handlers(node, {name}))
+
+    def _of_handlers(self, node: Any, written: set[str]) -> str | None:
+        if seen := sorted(written & self.live.handlers.get(id(node), frozenset())):
+            return f"an except or finally block may read {seen[0]!r}, which it assigns"
+        return None
+
+    def _earlier(self, node: Any, name: str) -> list[Any]:
+        """The functions kept before `node` ends that share a name with its scope."""
+        around = [n for n in self.loops if _is_inside(node, n)]
+        return [
+            f for f in self.shared.get(name, ())
+            if f.lineno <= node.end_lineno or _repeated(f, around)
+        ]  # fmt: skip
 
 
 def _is_inside(function: Any, node: Any) -> bool:

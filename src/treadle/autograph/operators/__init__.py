@@ -26,6 +26,14 @@ from treadle.autograph.operators.builtins import (
 from treadle.autograph.operators.calls import call
 from treadle.autograph.operators.conditionals import if_exp, if_stmt
 from treadle.autograph.operators.guards import python_bool, python_iterable
+from treadle.autograph.operators.items import (
+    path,
+    set_attribute_item,
+    set_item,
+    slice,
+    update_attribute_item,
+    update_item,
+)
 from treadle.autograph.operators.logical import and_, not_, or_
 from treadle.autograph.operators.loops import for_stmt, while_stmt
 from treadle.autograph.operators.places import attribute, item
@@ -34,6 +42,7 @@ from treadle.autograph.operators.undefined import defined, undefined
 __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "call", "defined", "enumerate",
     "filter", "float", "for_stmt", "if_exp", "if_stmt", "int", "item", "len", "map", "max", "min",
-    "not_", "or_", "python_bool", "python_iterable", "range", "reversed", "sorted", "sum",
-    "undefined", "while_stmt", "zip",
+    "not_", "or_", "path", "python_bool", "python_iterable", "range", "reversed",
+    "set_attribute_item", "set_item", "slice", "sorted", "sum", "undefined",
+    "update_attribute_item", "update_item", "while_stmt", "zip",
 ]  # fmt: skip

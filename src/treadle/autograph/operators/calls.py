@@ -72,7 +72,7 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
 _GENERATORS = 0x20 | 0x80 | 0x200
 
 
-_TRUTH = frozenset({"FOR_ITER", "UNARY_NOT", "TO_BOOL"})
+_TRUTH = frozenset({"FOR_ITER", "UNARY_NOT", "TO_BOOL", "CONTAINS_OP"})
 
 
 @per_code
@@ -87,6 +87,16 @@ def _may_branch(code: types.CodeType) -> bool:
         if i.opname in _TRUTH or i.argrepr.startswith("bool("):
             return True
     return any(isinstance(c, types.CodeType) and _may_branch(c) for c in code.co_consts)
+
+
+@per_code
+def _may_update(code: types.CodeType) -> bool:
+    """Whether the code assigns items, which may be a tensor's."""
+    import dis
+
+    if any(i.opname in ("STORE_SUBSCR", "STORE_SLICE") for i in dis.get_instructions(code)):
+        return True
+    return any(isinstance(c, types.CodeType) and _may_update(c) for c in code.co_consts)
 
 
 @per_code

@@ -6,6 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.operators.journal import changes
+from treadle.autograph.operators.lists import element_type, left
+from treadle.autograph.operators.places import MISSING, DictContent, ListContent
 from treadle.autograph.operators.undefined import (
     RETURN_VALUE,
     Undefined,
@@ -20,13 +23,15 @@ from treadle.autograph.operators.values import (
     is_tensor_like,
     same,
     target_names,
+    truth,
 )
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops.control_flow import COND, check_predicate
+from treadle.ops.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.graph_list import GraphList, graph_list, template_of
 from treadle.ops.registry import run_with_regions
 
 
@@ -50,7 +55,9 @@ def if_stmt(
     """
     if not is_staged(test):
         return then(*state) if test else otherwise(*state)
-    return staged_if(test, lambda: then(*state), lambda: otherwise(*state), places, target_names)
+    places = [p for p in places if p is not None]
+    branches = (lambda: then(*state)), (lambda: otherwise(*state))
+    return staged_if(test, *branches, places, target_names, state)
 
 
 def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -63,7 +70,9 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
 class _Branch:
     """One traced branch: its region's builder and what it returned."""
 
-    def __init__(self, builder: Any, fn: Callable[[], Any], places: Sequence[Any]) -> None:
+    def __init__(
+        self, builder: Any, fn: Callable[[], Any], places: Sequence[Any], state: Sequence[Any]
+    ) -> None:
         before = [p.get() for p in places]
 
         def run() -> list[Any]:
@@ -72,8 +81,9 @@ class _Branch:
             return []
 
         try:
-            self.builder = builder.trace_region(run, [])
-            self.placed = [p.get() for p in places]
+            with changes(state) as self.journal:
+                self.builder = builder.trace_region(run, [])
+                self.placed = [p.get() for p in places]
         finally:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
@@ -91,7 +101,8 @@ class _Merge:
     def __init__(self, then: _Branch, otherwise: _Branch, names: Callable[[], list[str]]) -> None:
         self.then, self.otherwise = then, otherwise
         self.names = names
-        self.slots: list[Callable[[list[Any]], Any]] = []
+        # Lists that grow in a branch -> what gives the list of the graph that replaces them.
+        self.grown: dict[int, Callable[[list[Any]], Any]] = {}
 
     def results(self) -> Any:
         a, b = self.then.result, self.otherwise.result
@@ -104,8 +115,51 @@ class _Merge:
         pairs = zip(self.then.placed, self.otherwise.placed, strict=True)
         return [self.value(a, b, -1) for a, b in pairs]
 
+    def changed(self) -> list[tuple[Any, Callable[[list[Any]], Any]]]:
+        """The places inside objects that a branch changes, and what they hold afterwards."""
+        journals = self.then.journal, self.otherwise.journal
+        found: list[tuple[Any, Callable[[list[Any]], Any]]] = []
+        for key, place in {**journals[0].places, **journals[1].places}.items():
+            a, b = (j.after[key] if key in j.after else place.get() for j in journals)
+            if isinstance(place, DictContent):
+                names = list({**a, **b})
+                slots = [self.value(a.get(n, MISSING), b.get(n, MISSING), -1) for n in names]
+                found.append((place, _dict_of(names, slots)))
+            elif isinstance(place, ListContent) and len(a) != len(b):
+                self.grown[id(place.owner)] = self.graph_list(a, b, place.owner)
+                found.append((place, lambda out: [left()]))
+            else:
+                found.append((place, self.value(a, b, -1)))
+        return found
+
+    def graph_list(self, a: Any, b: Any, old: Any = None) -> Callable[[list[Any]], Any]:
+        """Lists of different lengths, as one list of the graph."""
+        known = [x for x in (a, b) if isinstance(x, GraphList)]
+        template = known[0].template if known else element_type(old or a)
+        template = template or template_of([*a, *b])
+        sides = []
+        for branch, values in ((self.then, a), (self.otherwise, b)):
+            with recording(branch.builder):
+                whole = isinstance(values, GraphList)
+                sides.append((values if whole else graph_list(values, template)).parts)
+        parts = [self.pair(x, y) for x, y in zip(*sides, strict=True)]
+        made: list[GraphList] = []
+
+        def result(out: list[Any]) -> GraphList:
+            if not made:
+                made.append(GraphList(template, [p(out) for p in parts]))
+            return made[0]
+
+        return result
+
     def value(self, a: Any, b: Any, index: int) -> Any:
         """A function from the node's outputs to the variable's value."""
+        if a is b and id(a) in self.grown:
+            return self.grown[id(a)]
+        if _is_list(a) and _is_list(b) and a is not b:
+            a, b = self.then.journal.content(a), self.otherwise.journal.content(b)
+            if isinstance(a, GraphList) or isinstance(b, GraphList) or len(a) != len(b):
+                return self.graph_list(a, b)
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
         if same(a, b):
@@ -195,20 +249,35 @@ def staged_if(
     otherwise: Callable[[], Any],
     places: Sequence[Any],
     names: Callable[[], list[str]],
+    state: Sequence[Any] = (),
 ) -> Any:
-    """Trace both branches and record a ``cond`` node."""
+    """Trace both branches and record a ``cond`` node.
+
+    What the branches change in the objects in `state` is merged as well.
+    """
     builder: Any = context.recorder
-    test = convert_to_tensor(test)
-    check_predicate(test, "if")
-    branches = [_Branch(builder, fn, places) for fn in (then, otherwise)]
+    test = truth(test)
+    branches = [_Branch(builder, fn, places, state) for fn in (then, otherwise)]
     merge = _Merge(branches[0], branches[1], names)
+    changed = merge.changed()
     results, placed = merge.results(), merge.placed()
     for branch in branches:
         branch.builder.region.results = [branch.builder.use(v).value for v in branch.values]
     outputs = _record(builder, test, branches)
-    for place, value in zip(places, placed, strict=True):
-        place.set(value(outputs))
+    changed += zip(places, placed, strict=True)
+    for place, slot in changed:
+        place.set(slot(outputs))
     return results(outputs)
+
+
+def _is_list(value: Any) -> bool:
+    return type(value) is list or isinstance(value, GraphList)
+
+
+def _dict_of(
+    names: Sequence[Any], slots: Sequence[Callable[[list[Any]], Any]]
+) -> Callable[[list[Any]], dict[Any, Any]]:
+    return lambda out: {name: slot(out) for name, slot in zip(names, slots, strict=True)}
 
 
 def _record(builder: Any, test: Any, branches: list[_Branch]) -> list[Tensor]:

@@ -7,10 +7,12 @@ from types import MappingProxyType
 from typing import Any
 
 from treadle.autograph.errors import StagingTypeError, StagingValueError
+from treadle.autograph.operators.aliases import carry
 from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.iteration import as_staged
 from treadle.autograph.operators.logical import and_, not_
+from treadle.autograph.operators.owned import own
 from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import (
     describe,
@@ -118,7 +120,7 @@ def _guarded_step(loop: _Loop, item: Any, state: State, until: Any) -> State:
     if not is_staged(stop):
         return loop.step(state, item)
     result = staged_if(
-        stop, lambda: state, lambda: loop.step(state, item), loop.places, lambda: loop.names
+        stop, lambda: state, lambda: loop.step(state, item), loop.places, lambda: loop.names, state
     )
     return tuple(result)
 
@@ -136,7 +138,7 @@ class _Loop:
         code = body.__code__
         self.options = options
         self.body = body
-        self.places = places
+        self.places = [p for p in places if p is not None]
         self.names = list(code.co_varnames[skip : code.co_argcount])
 
     def step(self, state: State, *item: Any) -> State:
@@ -158,35 +160,36 @@ class _Loop:
         hidden: int = 0,
     ) -> State:
         """The loop as a ``while`` node. `hidden` leading variables are not the user's."""
-        names = (
-            ["the loop counter"] * hidden + self.names + ["an attribute or item"] * len(self.places)
-        )
-        start = (*state, *(p.get() for p in self.places))
+        names = ["the loop counter"] * hidden + self.names
+        owned = own(names, state, step, self.places)
+        state, places = owned.state, [*self.places, *owned.places]
+        names += ["an attribute or item"] * len(places)
+        start = (*state, *(p.get() for p in places))
         before = start[len(state) :]
 
         def step_all(values: State) -> State:
-            inner = values[: len(state)]
-            for place, value in zip(self.places, values[len(state) :], strict=True):
+            for place, value in zip(places, values[len(state) :], strict=True):
                 place.set(value)
-            return (*step(inner), *(p.get() for p in self.places))
+            inner = step(owned.opened(values[: len(state)]))
+            return (*owned.closed(inner), *(p.get() for p in places))
 
         try:
             typed = _with_types(start, step_all)
             flags = AssignedFlags(names, start, typed)
             result = _record(
                 [*names, *("whether it is assigned" for _ in flags.numbers)],
-                lambda v: proceed(*flags.take(v)[: len(state)]),
+                lambda v: proceed(*owned.opened(flags.take(v)[: len(state)])),
                 lambda v: flags.add(step_all(flags.take(v))),
                 (*typed, *flags.initial),
                 self.options,
             )
             result = flags.take(result)
         finally:
-            for place, value in zip(self.places, before, strict=True):
+            for place, value in zip(places, before, strict=True):
                 place.set(value)
-        for place, value in zip(self.places, result[len(state) :], strict=True):
+        for place, value in zip(places, result[len(state) :], strict=True):
             place.set(value)
-        return result[: len(state)]
+        return owned.opened(result[: len(state)])
 
 
 def _with_types(start: State, step: Callable[[State], State]) -> State:
@@ -261,6 +264,7 @@ def _record(
         return go if go.dtype is dtypes.bool else go != 0
 
     def run_body(*tensors: Any) -> Any:
+        carry(tensors, initial)
         return _checked(names, pack(tensors), step(pack(tensors)), fixed)
 
     invariants = _invariants(names, start, moving, options.get("shape_invariants"))

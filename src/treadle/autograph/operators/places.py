@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autograph.operators.undefined import Undefined
+from treadle.core.tensor import Tensor
 
 
 class Attribute:
@@ -15,11 +16,15 @@ class Attribute:
     def __init__(self, owner: Any, name: str) -> None:
         self.owner, self.name = owner, name
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return "attribute", id(self.owner), self.name
+
     def get(self) -> Any:
-        return getattr(self.owner, self.name, _MISSING)
+        return getattr(self.owner, self.name, MISSING)
 
     def set(self, value: Any) -> None:
-        if value is _MISSING:
+        if value is MISSING:
             if hasattr(self.owner, self.name):
                 delattr(self.owner, self.name)
         else:
@@ -34,25 +39,90 @@ class Item:
     def __init__(self, owner: Any, key: Any) -> None:
         self.owner, self.key = owner, key
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        try:
+            hash(self.key)
+        except TypeError:
+            return "item", id(self.owner), id(self.key)
+        return "item", id(self.owner), self.key
+
     def get(self) -> Any:
         try:
             return self.owner[self.key]
         except (KeyError, IndexError):
-            return _MISSING
+            return MISSING
 
     def set(self, value: Any) -> None:
-        if value is not _MISSING:
+        if value is not MISSING:
             self.owner[self.key] = value
         elif isinstance(self.owner, dict):
             self.owner.pop(self.key, None)
 
 
-_MISSING = Undefined("an attribute or item")
+class ListContent:
+    """All that a Python list holds."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: list[Any]) -> None:
+        self.owner = owner
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return "list", id(self.owner)
+
+    def get(self) -> list[Any]:
+        return list(self.owner)
+
+    def set(self, value: Any) -> None:
+        self.owner[:] = value
 
 
-def attribute(owner: Any, name: str) -> Attribute:
+class DictContent:
+    """All that a dict holds."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: dict[Any, Any]) -> None:
+        self.owner = owner
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return "dict", id(self.owner)
+
+    def get(self) -> dict[Any, Any]:
+        return dict(self.owner)
+
+    def set(self, value: Any) -> None:
+        if list(value) != list(self.owner):
+            self.owner.clear()
+        self.owner.update(value)
+
+
+def content_place(value: Any) -> ListContent | DictContent | None:
+    """All that a list or dict holds as one place; None for other objects."""
+    if isinstance(value, list):
+        return ListContent(value)
+    return DictContent(value) if isinstance(value, dict) else None
+
+
+MISSING = Undefined("an attribute or item")
+
+
+def attribute(owner: Any, name: str, items: bool = False) -> Any:
+    """The place ``owner.name``.
+
+    Args:
+        items: only items of it are assigned: the attribute itself changes where it is a tensor,
+            otherwise the content of a list or dict does.
+    """
+    value = getattr(owner, name, None)
+    if items and not isinstance(value, Tensor):
+        return content_place(value)
     return Attribute(owner, name)
 
 
-def item(owner: Any, key: Any) -> Item:
-    return Item(owner, key)
+def item(owner: Any, key: Any) -> Item | None:
+    """The place ``owner[key]``; None for a tensor, which is a variable's value itself."""
+    return None if isinstance(owner, Tensor) else Item(owner, key)

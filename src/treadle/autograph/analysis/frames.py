@@ -1,0 +1,71 @@
+"""Which variables of a running function are still read: liveness on its bytecode.
+
+Works for every function, converted or not, and needs no source.
+"""
+
+from __future__ import annotations
+
+import bisect
+import dis
+import functools
+import types
+from typing import Any
+
+_ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
+_NO_FALL_THROUGH = _ENDS | {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+
+Names = frozenset[str]
+
+
+def live_after(code: types.CodeType, offset: int) -> Names:
+    """The names read after the instruction at `offset`, before they are assigned again.
+
+    Includes globals that the code reads.
+    """
+    offsets, after = _liveness(code)
+    return after[bisect.bisect_right(offsets, offset) - 1]  # may point behind the instruction
+
+
+@functools.lru_cache(maxsize=512)
+def _liveness(code: types.CodeType) -> tuple[list[int], list[Names]]:
+    """The offsets of the instructions, and what is live after each."""
+    instructions = list(dis.get_instructions(code))
+    position = {i.offset: k for k, i in enumerate(instructions)}
+    effects = [_effect(i) for i in instructions]
+    successors = [_successors(k, i, position) for k, i in enumerate(instructions)]
+    before: list[Names] = [frozenset()] * len(instructions)
+    after: list[Names] = [frozenset()] * len(instructions)
+    changed = True
+    while changed:
+        changed = False
+        for k in range(len(instructions) - 1, -1, -1):
+            after[k] = frozenset().union(*(before[s] for s in successors[k]))
+            read, written = effects[k]
+            now = read | (after[k] - written)
+            changed = changed or now != before[k]
+            before[k] = now
+    return [i.offset for i in instructions], after
+
+
+def _successors(k: int, instruction: Any, position: dict[int, int]) -> list[int]:
+    found = []
+    if instruction.opcode in dis.hasjrel or instruction.opcode in dis.hasjabs:
+        found.append(position[instruction.argval])
+    if instruction.opname not in _NO_FALL_THROUGH and k + 1 < len(position):
+        found.append(k + 1)
+    return found
+
+
+def _effect(instruction: Any) -> tuple[Names, Names]:
+    """The names that an instruction reads, and those that it assigns."""
+    name, value = instruction.opname, instruction.argval
+    if name == "STORE_FAST_LOAD_FAST":
+        stored, loaded = value
+        return frozenset({loaded} - {stored}), frozenset({stored})
+    if name.startswith("STORE_FAST") or name in ("STORE_DEREF", "DELETE_FAST", "DELETE_DEREF"):
+        return frozenset(), frozenset(value if isinstance(value, tuple) else [value])
+    if name.startswith(("LOAD_FAST", "LOAD_DEREF", "LOAD_CLOSURE", "LOAD_GLOBAL")) or name in (
+        "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
+    ):  # fmt: skip
+        return frozenset(value if isinstance(value, tuple) else [value]), frozenset()
+    return frozenset(), frozenset()

@@ -1,0 +1,184 @@
+"""Variables that share a tensor's elements, as NumPy's arrays and views do.
+
+``x[k] = v`` gives `x` a new tensor. Where NumPy would change another variable too, which is read
+later, going on would silently give another result: that is an error.
+"""
+
+from __future__ import annotations
+
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from treadle.autograph import config
+from treadle.autograph.analysis.frames import live_after
+from treadle.autograph.errors import StagingTypeError
+from treadle.core import nest
+from treadle.core.origin import at, is_internal, user_origin
+from treadle.core.tensor import SymbolicTensor, Tensor
+
+_VIEWS = {"strided_slice", "reshape", "transpose", "index", "dynamic_slice"}
+_LIMIT = 1000  # elements looked at in one structure
+
+# For the builder of a loop's body: its variables -> what they hold in the first iteration.
+_carried: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+
+
+def carry(inside: Sequence[Any], outside: Sequence[Any]) -> None:
+    """Note that the loop variables `inside` begin as `outside`."""
+    for inner, outer in zip(inside, outside, strict=True):
+        if isinstance(inner, SymbolicTensor):
+            _carried.setdefault(inner.recorder, {})[inner.value] = outer
+
+
+def check_aliases(target: Any, owner: Any = None) -> None:
+    """StagingTypeError if a variable that is still read shares the elements of `target`.
+
+    Args:
+        target: the tensor or array of which a part is assigned.
+        owner: the container that holds it and gets the new tensor.
+    """
+    own = _Storage(target)
+    for name, value in _held(owner):
+        if own.shares(value):
+            raise StagingTypeError(
+                f"This assigns to a part of a tensor that {name!r} shares and that is read later. "
+                "NumPy would change both; here a tensor never changes, and only the variable that "
+                f"is assigned gets the new values. Make {name!r} a copy first, with td.identity, "
+                f"or take it again from the result{at(user_origin())}"
+            )
+
+
+def _held(owner: Any) -> Iterator[tuple[str, Any]]:
+    """The tensors and arrays in variables that converted functions on the stack still read."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_filename.startswith("<autograph of "):
+            for name in live_after(code, frame.f_lasti):
+                value = frame.f_locals.get(name, frame.f_globals.get(name))
+                yield from ((name, leaf) for leaf in _leaves(value, owner, name))
+        elif not is_internal(code.co_filename) and not config.is_library_module(
+            frame.f_globals.get("__name__")
+        ):
+            return  # what called the converted code has values of its own
+        frame = frame.f_back
+
+
+def _leaves(value: Any, owner: Any, name: str) -> Iterator[Any]:
+    """The tensors and arrays in a structure or in what a function closes over."""
+    if isinstance(value, types.FunctionType):
+        cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
+        yield from (c for n, cell in cells if n != name for c in _content(cell))
+        return
+    parts = nest.children(value)
+    if parts is None:
+        if isinstance(value, Tensor | np.ndarray):
+            yield value
+    elif len(parts) <= _LIMIT:
+        for _, child in parts:
+            if value is not owner or nest.is_nested(child):
+                yield from _leaves(child, owner, name)
+
+
+def _content(cell: Any) -> list[Any]:
+    try:
+        found = cell.cell_contents
+    except ValueError:  # not assigned yet
+        return []
+    return [found] if isinstance(found, Tensor | np.ndarray) else []
+
+
+class _Storage:
+    """Whose elements a tensor has: the tensors that it is or may be a view of."""
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        # Each base (a graph value, or an object) -> the view of it on the way to the tensor.
+        self.bases: dict[Any, Any] = {}
+        if isinstance(tensor, SymbolicTensor):
+            self._walk(tensor)
+
+    def shares(self, value: Any) -> bool:
+        if value is self.tensor:
+            return True
+        if isinstance(value, SymbolicTensor) and isinstance(self.tensor, SymbolicTensor):
+            return self._overlaps(_Storage(value))
+        if isinstance(value, SymbolicTensor) or isinstance(self.tensor, SymbolicTensor):
+            return False
+        a, b = (getattr(x, "_array", x) for x in (self.tensor, value))
+        return bool(a.ndim and b.ndim and np.may_share_memory(a, b))
+
+    def _overlaps(self, other: _Storage) -> bool:
+        if self.tensor.value in other.bases or other.tensor.value in self.bases:
+            return True
+        common = (b for b in self.bases if b in other.bases)
+        return any(not _apart(self.bases[b], other.bases[b]) for b in common)
+
+    def _walk(self, tensor: SymbolicTensor) -> None:
+        operands: dict[Any, Any] = {}  # of finished regions: parameter -> operand
+        todo = [(tensor.value, tensor.recorder, None)]
+        while todo:
+            value, builder, view = todo.pop()
+            if value in self.bases:
+                continue
+            self.bases[value] = view
+            node = value.node
+            if node is None and value in operands:
+                todo.append((operands[value], builder, view))
+            elif node is None:
+                todo += [(*where, view) for where in self._outside(value, builder, view)]
+            elif node.op.name in _VIEWS and tensor.ndim:
+                todo.append((node.inputs[0], builder, node))
+            elif node.op.name in ("cond", "while"):
+                todo += [(v, builder, view) for v in _results(node, value.index, operands)]
+
+    def _outside(self, value: Any, builder: Any, view: Any) -> list[tuple[Any, Any]]:
+        """What a parameter of a region that is being traced stands for."""
+        found = [o for o, inner in builder.captured.values() if inner.value is value]
+        found += [o for v, o in _carried.get(builder, {}).items() if v is value]
+        for other in found:
+            if not isinstance(other, SymbolicTensor):
+                self.bases[id(other)] = view
+        return [(o.value, o.recorder) for o in found if isinstance(o, SymbolicTensor)]
+
+
+def _results(node: Any, index: int, operands: dict[Any, Any]) -> list[Any]:
+    """The values that an output of a cond or while node may be."""
+    bodies = node.regions if node.op.name == "cond" else node.regions[1:]
+    inputs = node.inputs[1:] if node.op.name == "cond" else node.inputs
+    for region in bodies:
+        operands.update(zip(region.params, inputs, strict=True))
+    found = [region.results[index] for region in bodies]
+    return found if node.op.name == "cond" else [*found, node.inputs[index]]
+
+
+def _apart(a: Any, b: Any) -> bool:
+    """Whether two views of one tensor have no element in common, or are one view."""
+    if a is None or b is None:
+        return False
+    if a is b:
+        return True  # compared at the view itself, which is a common base too
+    if a.op.name != "strided_slice" or b.op.name != "strided_slice":
+        return False
+    return any(
+        _apart_on_axis(*parts)
+        for parts in zip(*(n.attrs[k] for n in (a, b) for k in ("begin", "size", "strides")),
+                         strict=True)
+    )  # fmt: skip
+
+
+def _apart_on_axis(
+    begin: Any, size: Any, stride: int, other_begin: Any, other_size: Any, other_stride: int
+) -> bool:
+    if not all(isinstance(n, int) for n in (begin, size, other_begin, other_size)):
+        return False
+    if stride == other_stride and (begin - other_begin) % stride != 0:
+        return True
+    ends = sorted((begin, begin + (size - 1) * stride))
+    others = sorted((other_begin, other_begin + (other_size - 1) * other_stride))
+    return bool(ends[1] < others[0] or others[1] < ends[0])

@@ -1,0 +1,162 @@
+"""``x[key] = value`` where x may be a tensor, which then is replaced by a new one."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.autograph.operators.aliases import check_aliases
+from treadle.autograph.operators.journal import note_item
+from treadle.autograph.operators.lists import as_graph_list
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.elementwise import identity
+from treadle.ops.graph_list import GraphList
+from treadle.ops.state import Variable
+from treadle.ops.updates import is_array
+from treadle.ops.updates import set_item as updated_tensor
+
+slice = slice
+
+
+class Path(tuple[Any, ...]):
+    """The keys of ``x[a][b]``, from the outside inwards."""
+
+    __slots__ = ()
+
+
+def path(*keys: Any) -> Path:
+    """Several keys, one after the other: ``ag__.set_item(x, ag__.path(a, b), v)``."""
+    return Path(keys)
+
+
+def set_item(target: Any, key: Any, value: Any) -> Any:
+    """What the variable holds after ``target[key] = value``.
+
+    A tensor gives a new tensor; a NumPy array that takes symbolic values becomes one. Any other
+    object is changed in place and comes back itself.
+
+    Raises:
+        TypeError: the object takes no items, or the key or value does not suit it.
+        InvalidArgumentError: a position out of range, or a value that does not broadcast.
+        StagingTypeError: another variable that is still read shares the tensor's elements.
+    """
+    return _set_inside(target, key, value) if isinstance(key, Path) else _set(target, key, value)
+
+
+def _set(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
+    """`set_item` for one key; `owner` is the container that holds the target."""
+    if isinstance(target, Tensor) or _needs_tensor(target, key, value):
+        check_aliases(target, owner)
+        return _own(updated_tensor(target, key, value))
+    if isinstance(target, Variable):
+        raise TypeError(
+            f"A Variable has no item assignment: take a copy `x = v.value()`, assign `x[key] = "
+            f"value` and store it with `v.assign(x)`{at(user_origin())}"
+        )
+    if type(target) is list and isinstance(key, Tensor):
+        target = as_graph_list(target)
+    note_item(target, key)
+    target[key] = value
+    return target
+
+
+def _own(made: Tensor) -> Tensor:
+    """`made` with elements of its own: a whole that is replaced is the assigned value itself."""
+    symbolic = isinstance(made, SymbolicTensor)
+    node = made.value.node if symbolic else None
+    return identity(made) if symbolic and (node is None or "update" not in node.op.name) else made
+
+
+def update_item(target: Any, key: Any, symbol: str, value: Any) -> Any:
+    """What the variable holds after ``target[key] += value``, or another assigning operator."""
+    update = _UPDATES[symbol]
+    if isinstance(target, Tensor) and _is_mask(key) and np.ndim(value) == 0:
+        from treadle.ops.selection import where
+
+        check_aliases(target)
+        mask = convert_to_tensor(key)
+        mask = mask[(..., *(None,) * (target.ndim - mask.ndim))]
+        changed = update(target, value)
+        if changed.dtype is target.dtype:
+            return where(mask, changed, target)
+    inner = Path(key[:-1]) if isinstance(key, Path) else Path(())
+    owner = _get_inside(target, inner)
+    last = key[-1] if isinstance(key, Path) else key
+    if isinstance(owner, np.ndarray) and _needs_tensor(owner, last, value):
+        owner = convert_to_tensor(owner)
+    return set_item(target, key, update(owner[last], value))
+
+
+def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:
+    """``owner.name[key] = value``; where the attribute is a tensor it gets the new one."""
+    _replace(owner, name, set_item(getattr(owner, name), key, value))
+
+
+def update_attribute_item(owner: Any, name: str, key: Any, symbol: str, value: Any) -> None:
+    """``owner.name[key] += value``, or another assigning operator."""
+    _replace(owner, name, update_item(getattr(owner, name), key, symbol, value))
+
+
+def _replace(owner: Any, name: str, made: Any) -> None:
+    if made is not getattr(owner, name) and isinstance(made, Tensor | GraphList):
+        setattr(owner, name, made)
+
+
+def _set_inside(target: Any, keys: Path, value: Any, owner: Any = None) -> Any:
+    """``target[a][b] = value``: from the inside out, as far as there are tensors."""
+    first, rest = keys[0], Path(keys[1:])
+    if not rest:
+        return _set(target, first, value, owner)
+    if not isinstance(target, Tensor):
+        inner = target[first]
+        made = _set_inside(inner, rest, value, target)
+        return target if made is inner else _set(target, first, made, owner)
+    if _selects_copy(first):
+        raise TypeError(
+            "A mask or an array of positions selects a copy, which the second index would assign "
+            f"to: put both into one index{at(user_origin())}"
+        )
+    check_aliases(target, owner)
+    return _own(_updated_inside(target, keys, value))
+
+
+def _updated_inside(target: Tensor, keys: Path, value: Any) -> Tensor:
+    """A part of a tensor with a part of its own replaced."""
+    if len(keys) > 1:
+        value = _updated_inside(target[keys[0]], Path(keys[1:]), value)
+    return updated_tensor(target, keys[0], value)
+
+
+def _get_inside(target: Any, keys: Path) -> Any:
+    for key in keys:
+        target = target[key]
+    return target
+
+
+def _needs_tensor(target: Any, key: Any, value: Any) -> bool:
+    """Whether an array must become a tensor of the graph to take the item."""
+    keys = key if isinstance(key, tuple) else (key,)
+    return isinstance(target, np.ndarray) and any(
+        isinstance(x, SymbolicTensor) for x in (*keys, value)
+    )
+
+
+def _is_mask(key: Any) -> bool:
+    return is_array(key) and has_dtype(key) and convert_to_tensor(key).dtype.is_bool
+
+
+def _selects_copy(key: Any) -> bool:
+    return any(is_array(k) for k in (key if isinstance(key, tuple) else (key,)))
+
+
+_UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv,
+    "//=": operator.ifloordiv, "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul,
+    "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor, "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+}  # fmt: skip

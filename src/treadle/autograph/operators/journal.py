@@ -1,0 +1,102 @@
+"""What a branch or loop body that is being traced changes in Python's own objects.
+
+Both branches of a conditional on a tensor run while it is traced, and a loop's body runs once for
+any number of iterations. The content of the objects that are known there by name is kept, so that
+changes can be taken back and made again with the merged values.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.autograph.operators.places import DictContent, Item, ListContent
+from treadle.core import nest
+from treadle.ops.graph_list import GraphList
+
+Key = tuple[Any, ...]
+
+
+class Journal:
+    """The places inside some objects, with what they held before a region and after it."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self.places: dict[Key, Any] = {}
+        self.before: dict[Key, Any] = {}
+        self.after: dict[Key, Any] = {}
+        self.started: dict[Key, Any] = {}  # for loops: with tensors for numbers
+        self.owners: dict[int, Any] = {}
+        for found in objects:
+            self._watch(found)
+
+    def _watch(self, value: Any) -> None:
+        if id(value) in self.owners or isinstance(value, GraphList):
+            return
+        if isinstance(value, list):
+            self.note(ListContent(value))
+        elif isinstance(value, dict):
+            self.note(DictContent(value))
+        elif not isinstance(value, tuple):
+            if is_owner(value):
+                self.owners[id(value)] = value
+            return
+        self.owners[id(value)] = value
+        for _, child in nest.children(value) or ():
+            self._watch(child)
+
+    def note(self, place: Any) -> None:
+        if place.identity not in self.places:
+            self.places[place.identity] = place
+            self.before[place.identity] = place.get()
+
+    def undo(self) -> None:
+        """Keep the values that the places have now, and put the earlier ones back."""
+        self.after = {key: place.get() for key, place in self.places.items()}
+        for key, place in reversed(self.places.items()):
+            place.set(self.before[key])
+
+    def content(self, value: Any) -> Any:
+        """What a list held at the end of the region; other values as they are."""
+        return self.after.get(ListContent(value).identity, value) if type(value) is list else value
+
+
+def is_owner(value: Any) -> bool:
+    """Whether a value is an object whose items are changed in place."""
+    if isinstance(value, list | dict | GraphList):
+        return True
+    return not nest.is_nested(value) and hasattr(type(value), "__setitem__") and _is_users(value)
+
+
+def _is_users(value: Any) -> bool:
+    module = type(value).__module__.partition(".")[0]
+    return module not in ("treadle", "numpy", "builtins")
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.journals: list[Journal] = []
+
+
+_stack = _Stack()
+
+
+@contextmanager
+def changes(objects: Iterable[Any]) -> Iterator[Journal]:
+    """Keep what `objects` hold; their changes are undone at the end."""
+    journal = Journal(objects)
+    _stack.journals.append(journal)
+    try:
+        yield journal
+    finally:
+        _stack.journals.pop()
+        journal.undo()
+
+
+def note_item(owner: Any, key: Any) -> None:
+    """Call before ``owner[key]`` is changed."""
+    if _stack.journals and not isinstance(owner, list | dict):
+        journal = _stack.journals[-1]
+        if id(owner) in journal.owners:
+            journal.note(Item(owner, key))
