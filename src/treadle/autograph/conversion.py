@@ -27,6 +27,7 @@ from treadle.autograph.converters.jumps import lower_jumps
 from treadle.autograph.converters.native import Obstacles, decide_native
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
+from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
 from treadle.autograph.printing import Printed, print_function
 from treadle.core.origin import LINE_MAPS
@@ -96,50 +97,18 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     lines = [line + "\n" for line in printed.lines]
     linecache.cache[filename] = (len(printed.text), None, lines, filename)
     tree = ast.parse(printed.text).body[0]
-    names = _names_by_line(tree, root)
+    names = names_by_line(tree, root)
     LINE_MAPS[filename] = {
         number: (source.filename, origin, names.get(number, code.co_name))
         for number, origin in enumerate(printed.origins, 1)
     }
-    for line, shown in _separate_lambdas(tree, root, printed):
+    for line, shown in separate_lines(tree, root, printed):
         name = names.get(shown, code.co_name)
         LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, name)
         lines.append(lines[shown - 1])
     compiled = _compile(tree, filename, code)
     memory.forget_with(compiled, filename)
     return Template(printed, compiled, filename)
-
-
-def _names_by_line(tree: ast.stmt, root: Any) -> dict[int, str]:
-    """The user's function that each line of the generated text belongs to, for nested ones."""
-    found: dict[int, str] = {}
-    made = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-    known = [n for n in gast.walk(root) if isinstance(n, gast.FunctionDef)]
-    for node, original in zip(made, known, strict=True):  # outer ones first
-        if not getattr(original, "generated", False):
-            inner = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
-            found.update(dict.fromkeys(inner, node.name))
-    return found
-
-
-def _separate_lambdas(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple[int, int]]:
-    """Give lambdas that come from another source line than the line they are printed on a line
-    number of their own, after the last one. Returns (source line, printed line) for each."""
-    made = [n for n in ast.walk(tree) if isinstance(n, ast.Lambda)]
-    known = [n for n in gast.walk(root) if isinstance(n, gast.Lambda)]
-    extra: list[tuple[int, int]] = []
-    if len(made) != len(known):
-        return extra
-    for node, original in zip(made, known, strict=True):
-        line = next((n.lineno for n in gast.walk(original.body) if hasattr(n, "lineno")), None)
-        shown = node.lineno
-        if line is None or shown > len(printed.origins) or line == printed.origins[shown - 1]:
-            continue
-        extra.append((line, shown))
-        for inner in ast.walk(node.body):
-            if isinstance(inner, ast.expr):
-                inner.lineno = inner.end_lineno = len(printed.lines) + len(extra)
-    return extra
 
 
 def _convert(

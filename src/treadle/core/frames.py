@@ -103,8 +103,8 @@ def visible(entries: Iterable[Entry]) -> list[tuple[list[int], Origin]]:
         if file == last and file in LINE_MAPS and first_hidden in _CONTROL_FLOW:
             outer, before = shown.pop()
             place, numbers = place._replace(function=before.function), [*outer, number]
-        elif code.co_name == "<lambda>":
-            place = place._replace(function="<lambda>")
+        elif code.co_name.startswith("<") and file in LINE_MAPS:  # a lambda or comprehension
+            place = place._replace(function=code.co_name)
         shown.append((numbers, place))
         last, first_hidden = file, ""
     return shown

@@ -24,5 +24,7 @@ def show_user_frames(error: BaseException) -> None:
         seen.add(id(earlier))
         earlier.__traceback__ = filtered(earlier.__traceback__)
         if earlier.__traceback__ is None and error.__cause__ is earlier:  # all of it was treadle's
-            error.__cause__, error.__suppress_context__ = None, True
-        error, earlier = earlier, earlier.__cause__ or earlier.__context__
+            error.__cause__, error.__suppress_context__ = earlier.__cause__, True
+            earlier = error.__cause__
+        else:
+            error, earlier = earlier, earlier.__cause__ or earlier.__context__
