@@ -276,6 +276,30 @@ def test_forward_and_backward_programs_under_a_tape_are_shared(compilations):
             gradients.append(tape.gradient(loss, [x, w]))
         agree(*gradients)
     assert compilations.count <= 4  # two of each
+    report = str(f.explain())
+    assert "python_forward shares the program of trace 2: B = dim 0 of x" in report
+    assert "python_backward shares the program of trace 2" in report
+
+
+def test_gradients_of_loops_save_lists_and_are_shared(compilations):
+    w = td.Variable(array(8, 8))
+
+    def python(x):
+        i = td.constant(0)
+        while td.reduce_sum(x * x) > 0.1 and i < 6:
+            x = td.tanh(x @ w)
+            i += 1
+        return td.reduce_sum(x, 0)
+
+    f = td.function(python)
+    for n in (3, 1, 7, 2, 12):
+        gradients = []
+        for fn in (f, python):
+            with td.GradientTape() as tape:
+                loss = td.reduce_sum(fn(td.constant(array(n, 8))) ** 2)
+            gradients.append(tape.gradient(loss, w))
+        agree(*gradients)
+    assert compilations.count <= 4
 
 
 # -- what is not ---------------------------------------------------------------------------------
@@ -384,6 +408,26 @@ def test_programs_go_with_the_function():
     del f, concrete
     gc.collect()
     assert program() is None and graph() is None
+
+
+def test_families_of_dead_traces_are_forgotten():
+    from treadle.tracing import programs
+
+    f = td.function(lambda x, k: x * k)
+    f._programs._most = 5
+    for k in range(20):
+        f(array(3), float(k))
+        f._cache.clear()  # as an eviction does
+        f._plans.clear()
+    assert len(f._programs._families) < 20
+    assert programs._FEW_FAMILIES == f._programs._most
+
+
+def test_open_dims_and_known_ones_do_not_mix():
+    f = td.function(lambda x: td.reshape(x, [-1]) * 2.0, reduce_retracing=True)
+    for n in (2, 3, 5, 1):
+        agree(f(array(n, 4)), array(n, 4).reshape(-1) * 2)
+    assert f.experimental_get_tracing_count() == 2
 
 
 def test_threads_share_too(compilations):

@@ -199,7 +199,8 @@ class ConcreteFunction:
         """
         executable = self._programs.compile(graph, self._family, self.number)
         if executable.note:
-            self._notes.append(executable.note)
+            of = "" if graph is self.graph else f"{graph.name} "
+            self._notes.append(of + executable.note)
         return executable
 
     @property

@@ -14,7 +14,6 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from treadle.core.shapes import Dim, substitute
-from treadle.core.spec import is_static
 from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
 from treadle.runtime import Unsupported, compile, compile_native
@@ -24,6 +23,7 @@ from treadle.tracing import settings
 
 MOST_SAMPLES = 3  # traces that a pattern is made of, besides the newest
 MOST_SHARED = 4  # shared programs of one family that are tried
+_FEW_FAMILIES = 64
 MOST_FAILURES = 6  # after so many attempts a family's traces are compiled one by one
 
 
@@ -38,7 +38,7 @@ class SharedExecutable(Executable):
 
     mode = "native"
 
-    def __init__(self, program: _SharedProgram, sizes: dict[str, int], number: int) -> None:
+    def __init__(self, program: _SharedProgram, sizes: dict[str, Dim], number: int) -> None:
         super().__init__(program.executable.graph)
         self.program = program
         self.sizes = sizes
@@ -49,7 +49,8 @@ class SharedExecutable(Executable):
     @property
     def stages(self) -> dict[str, str]:
         values = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
-        return {"shared program": f"{self.note} (here {values})"} | self.program.executable.stages
+        here = f" (here {values})" if values else ""
+        return {"shared program": self.note + here} | self.program.executable.stages
 
 
 class _SharedProgram:
@@ -62,12 +63,12 @@ class _SharedProgram:
         self.guards = list(broadcast_guards(executable.graph))
 
     def note(self, number: int) -> str:
-        symbols = ", ".join(map(str, self.pattern.symbols))
+        symbols = ", ".join(map(str, self.pattern.symbols)) or "no dims differ"
         if number == self.number:
             return f"compiled with symbolic dims: {symbols}"
         return f"shares the program of trace {self.number}: {symbols}"
 
-    def sizes(self, graph: Graph) -> dict[str, int]:
+    def sizes(self, graph: Graph) -> dict[str, Dim]:
         """What the symbols are in `graph`.
 
         Raises:
@@ -76,7 +77,7 @@ class _SharedProgram:
         return _sizes(self.pattern, self.guards, graph)
 
 
-def _sizes(pattern: Pattern, guards: Sequence[tuple[Dim, Dim]], graph: Graph) -> dict[str, int]:
+def _sizes(pattern: Pattern, guards: Sequence[tuple[Dim, Dim]], graph: Graph) -> dict[str, Dim]:
     """The match of a pattern, with the dims equal that its program takes to be equal."""
     sizes = pattern.match(graph)
     for guard in guards:
@@ -95,6 +96,7 @@ class Programs:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._families: dict[Hashable, _Family] = {}
+        self._most = _FEW_FAMILIES  # when to look for families to drop
 
     def compile(self, graph: Graph, family: Hashable = None, number: int = 0) -> Executable:
         """The program for a graph.
@@ -104,14 +106,21 @@ class Programs:
                 call's arguments up to dims.
             number: the trace's, for messages.
         """
-        if not settings.share_programs or not all(is_static(p.spec) for p in graph.params):
+        if not settings.share_programs:
             return compile(graph)
         key = (family, _kind(graph))
         with self._lock:
             found = self._families.get(key)
             if found is None:
+                if len(self._families) >= self._most:
+                    self._forget()
                 found = self._families[key] = _Family()
         return found.compile(graph, number)
+
+    def _forget(self) -> None:
+        """Drop the families whose traces are gone."""
+        self._families = {k: f for k, f in self._families.items() if f.is_alive}
+        self._most = max(_FEW_FAMILIES, 2 * len(self._families))
 
 
 def _kind(graph: Graph) -> Hashable:
@@ -134,6 +143,11 @@ class _Family:
         self._failures = 0
         self._callbacks = 0  # of a program for known shapes
         self._reason = ""  # why the last attempt to share failed
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether a trace of the family may still exist, or is being compiled."""
+        return self._lock.locked() or not self._samples or any(r() for r in self._samples)
 
     def compile(self, graph: Graph, number: int) -> Executable:
         with self._lock:  # others wait, as they would otherwise compile the same

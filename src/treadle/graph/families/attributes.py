@@ -9,11 +9,7 @@ import numpy as np
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import Spec
-from treadle.graph.families.expressions import Expressions
-
-
-class Different(Exception):
-    """Attributes that differ in more than dims."""
+from treadle.graph.families.expressions import Different, Expressions
 
 
 def same_attr(pattern: Any, given: Any, dims: Mapping[str, Dim]) -> bool:
@@ -46,7 +42,10 @@ def same_attr(pattern: Any, given: Any, dims: Mapping[str, Dim]) -> bool:
 
 def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays have the same dtype, shape and bits."""
-    return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
+    if a.dtype != b.dtype or a.shape != b.shape:
+        return False
+    first, second = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (a, b))
+    return bool((first == second).all())
 
 
 def common_attr(attrs: Sequence[Any], expressions: Expressions, near: Sequence[Dim]) -> Any:

@@ -10,8 +10,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, substitute
-from treadle.graph.families.attributes import Different
-from treadle.graph.families.expressions import Expressions
+from treadle.graph.families.expressions import Different, Expressions
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM

@@ -16,6 +16,10 @@ MOST_BASES = 24  # dims that an expression may be made of
 _DIVISORS = range(2, 17)
 
 
+class Different(Exception):
+    """Dims or attributes of sample graphs that have nothing in common."""
+
+
 class Expressions:
     """Symbols and expressions, with their values in every sample graph.
 
@@ -32,9 +36,15 @@ class Expressions:
 
     def symbol(self, sample: Sample) -> Dim:
         """A dim of an argument: itself where it is the same everywhere, else a symbol, the same
-        one for the same values."""
+        one for the same values.
+
+        Raises:
+            Different: it is an int in one graph and open in another.
+        """
         if _constant(sample):
             return sample[0]
+        if len({type(size) for size in sample}) != 1:
+            raise Different("a dim is open in one graph only")
         found = self._symbols.get(sample)
         if found is None:
             name = next(self._names)

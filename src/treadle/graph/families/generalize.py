@@ -14,10 +14,10 @@ from typing import Any
 from treadle.core import errors
 from treadle.core.shapes import Dim, SymbolicDim, fresh_symbol, product
 from treadle.core.spec import Spec, TensorSpec
-from treadle.graph.families.attributes import Different, common_attr, same_attr
+from treadle.graph.families.attributes import common_attr, same_attr
 from treadle.graph.families.constants import DimConstant, common_constant, emit
 from treadle.graph.families.correspondence import Correspondence, live_nodes, same_capture
-from treadle.graph.families.expressions import Expressions
+from treadle.graph.families.expressions import Different, Expressions
 from treadle.graph.families.identities import RULES, guess_attr, is_meaningless
 from treadle.graph.families.pattern import Pattern
 from treadle.graph.ir import Graph, Node, Region, Value

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from treadle.core.shapes import symbol_name
+from treadle.core.shapes import Dim, symbol_name
 from treadle.graph.families.constants import DimConstant
 from treadle.graph.families.correspondence import Correspondence, same_capture
 from treadle.graph.ir import Graph, Node
+from treadle.graph.printer import has_automatic_name
 
 
 class Mismatch(Exception):
@@ -42,8 +43,8 @@ class Pattern:
         # node of each such computation stands for the constant.
         self._inserted = dict(inserted)
 
-    def match(self, graph: Graph) -> dict[str, int]:
-        """What the symbols are in `graph`.
+    def match(self, graph: Graph) -> dict[str, Dim]:
+        """What the symbols are in `graph`: ints, or symbols where its own dims are open.
 
         Raises:
             Mismatch: the graph differs from the pattern in more than the values of symbols.
@@ -56,11 +57,7 @@ class Pattern:
         found = Correspondence(self._inserted)
         if not found.same_region(mine, theirs):
             raise Mismatch(found.difference())
-        sizes = {s.name: found.dims[s.name] for s in self.symbols}
-        ints = {name: size for name, size in sizes.items() if isinstance(size, int)}
-        if len(ints) != len(sizes):
-            raise Mismatch("its dims are symbols themselves")
-        return ints
+        return {s.name: found.dims[s.name] for s in self.symbols}
 
 
 def _origins(graph: Graph) -> list[SymbolOrigin]:
@@ -69,5 +66,6 @@ def _origins(graph: Graph) -> list[SymbolOrigin]:
         for axis, dim in enumerate(param.spec.dims):
             name = symbol_name(dim)
             if name is not None:
-                found.setdefault(name, SymbolOrigin(name, param.name, axis))
+                own = f"parameter {param.index}" if has_automatic_name(param) else param.name
+                found.setdefault(name, SymbolOrigin(name, own, axis))
     return list(found.values())
