@@ -8,6 +8,7 @@ import warnings
 
 from treadle.graph.ir import Graph, Value, clone_region
 from treadle.graph.passes import optimize
+from treadle.runtime.additions import add_in_place
 from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import plan_memory
@@ -79,6 +80,7 @@ def _compile(graph: Graph, options: Options) -> Executable:
 
     started = time.perf_counter()
     work = copy_graph(graph)
+    add_in_place(work)
     add_checks(work)
     builder = Builder(work, Cpu(), options.fuse)
     block = builder.build()

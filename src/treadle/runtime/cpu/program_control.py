@@ -100,6 +100,9 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
             register = copied(emitter, register, element_bytes(emitter, carried.start))
         return [register]
     if carried.other is None:
+        if carried.start.place is carried.place:  # the loop takes it over
+            emitter.pointer(carried.place)
+            return []
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
         return []
     a, b = (emitter.pointer(p) for p in carried.place.parts)

@@ -17,6 +17,7 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
+from treadle.runtime.cpu.program_updates import emit_update
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -34,6 +35,7 @@ from treadle.runtime.schedule.steps import (
     Operand,
     Place,
     SegmentedLaunch,
+    Update,
 )  # fmt: skip
 
 
@@ -206,4 +208,5 @@ _EMITTERS: dict[type, Any] = {
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
     SegmentedLaunch: emit_segments,
+    Update: emit_update,
 }

@@ -8,7 +8,7 @@ they are needed rather than stored.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.shapes import product
@@ -19,6 +19,7 @@ from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
+from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
@@ -43,6 +44,7 @@ class Fusion:
         stores: for every array unit the values that it writes to memory.
         loads: for every unit the values that it reads from memory or registers.
         scalars: the expression of every rank-0 value, and what its buffers stand for.
+        takeovers: which values may take over the memory of an operand.
     """
 
     region: Region
@@ -50,21 +52,29 @@ class Fusion:
     stores: dict[Unit, list[Value]] = field(default_factory=dict)
     loads: dict[Unit, list[Value]] = field(default_factory=dict)
     scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
+    takeovers: Takeovers = field(default_factory=Takeovers)
 
 
-def fuse(region: Region, names: Names, enabled: bool = True) -> Fusion:
+def fuse(
+    region: Region, names: Names, enabled: bool = True, owned: Mapping[Value, Value] | None = None
+) -> Fusion:
     """Fuse the nodes of a region (inner regions are not entered).
 
     Args:
         enabled: when false every array node is a kernel of its own (for tests and debugging).
+        owned: see `find_takeovers`.
     """
-    return _Fuser(region, names, enabled).run()
+    return _Fuser(region, names, enabled, owned or {}).run()
 
 
 class _Fuser:
-    def __init__(self, region: Region, names: Names, enabled: bool) -> None:
+    def __init__(
+        self, region: Region, names: Names, enabled: bool, owned: Mapping[Value, Value]
+    ) -> None:
         self.region, self.names, self.enabled = region, names, enabled
         self.roles = {node: role_of(node) for node in region.nodes}
+        self.takeovers = find_takeovers(region, self.roles, owned)
+        self.roles |= dict.fromkeys(self.takeovers.updates, Role.UPDATE)
         self.position = {node: i for i, node in enumerate(region.nodes)}
         self.consumers: dict[Value, list[Node]] = {}
         for node in region.nodes:
@@ -186,7 +196,10 @@ class _Fuser:
     def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
         """Whether no path leaves `units` and comes back through other units to them or `node`."""
         inside = set(units)
-        first = min(self.position[n] for u in units for n in u.nodes)
+        # Nothing above the first member can come from inside, unless readers were moved.
+        first = (
+            0 if self.takeovers.reordered else min(self.position[n] for u in units for n in u.nodes)
+        )
         stack = [v for n in (node, *(n for u in units for n in u.nodes)) for v in n.inputs]
         seen: set[Unit] = set()
         while stack:
@@ -196,7 +209,10 @@ class _Fuser:
                 continue
             seen.add(unit)
             for n in unit.nodes:
-                for v in n.inputs:
+                readers = self.takeovers.before.get(n, ())
+                if any(self.unit_of.get(reader) in inside for reader in readers):
+                    return False
+                for v in (*n.inputs, *(v for reader in readers for v in reader.inputs)):
                     below = v.node
                     if below is not None and self.unit_of.get(below) in inside:
                         return False
@@ -210,6 +226,8 @@ class _Fuser:
         node = value.node
         role = self.roles.get(node) if node is not None else None
         if node is None or role not in (Role.VIEW, Role.ARRAY) or value in self.results:
+            return False
+        if node in self.takeovers.stored:
             return False
         if role is Role.VIEW:
             return self._weight(value) is not None
@@ -264,7 +282,7 @@ class _Fuser:
 
     def _finish(self) -> Fusion:
         """Keep what results and effects need, consumers first."""
-        fusion = Fusion(self.region)
+        fusion = Fusion(self.region, takeovers=self.takeovers)
         needed: set[Value] = {*self.results, *self._tellers()}
         order = self._consumers_first()
         for unit in order:
@@ -296,9 +314,13 @@ class _Fuser:
             build = Expressions(self._within(value), lambda _: (), self.names)
             expr = build.element(value, ())
             order = postorder([expr])
-            if expr.axes or len(order) > MAX_MOVED or any(
-                isinstance(e, Reduce) or (isinstance(e, Load) and e.valid is not None)
-                for e in order
+            if (
+                expr.axes
+                or len(order) > MAX_MOVED
+                or any(
+                    isinstance(e, Reduce) or (isinstance(e, Load) and e.valid is not None)
+                    for e in order
+                )
             ):
                 return False
             used = {e.buffer for e in order if isinstance(e, Load)}
@@ -326,9 +348,7 @@ class _Fuser:
                 known |= new
 
     def _is_live(self, unit: Unit, needed: set[Value]) -> bool:
-        return any(
-            node.has_effect or any(v in needed for v in node.outputs) for node in unit.nodes
-        )
+        return any(node.has_effect or any(v in needed for v in node.outputs) for node in unit.nodes)
 
     def _materialise(self, unit: Unit) -> None:
         """A view whose elements something needs in memory becomes a kernel."""

@@ -28,12 +28,21 @@ class Role(Enum):
     WHILE = "while"
     CALL = "call"  # a callback into Python
     LIST = "list"
+    UPDATE = "update"  # writes a part of an array, in its memory or in a copy
+    LOOPS = "loops"  # plain loops written out in the program
 
 
 # Row-major order is kept, so the output shares the input's memory.
 ALIASES = frozenset(
     {"reshape", "expand_dims", "squeeze", "identity", "stop_gradient", "ensure_shape"}
 )
+
+# Ops that give input 0 back with a part of it changed. They update it in place where nobody needs
+# the old one.
+UPDATES = frozenset(
+    {"index_update", "slice_update", "dynamic_slice_update", "tensor_scatter_nd_update",
+     "tensor_scatter_nd_add", "index_add", "slice_add", "dynamic_slice_add", "segment_add"}
+)  # fmt: skip
 
 
 def role_of(node: Node) -> Role:
@@ -55,6 +64,8 @@ def role_of(node: Node) -> Role:
         if _is_scalar(node):
             return Role.SCALAR
         return Role.VIEW if lower.kind == "view" else Role.ARRAY
+    if name in UPDATES and _has_kernel_form(node):
+        return Role.UPDATE
     return Role.CALL
 
 

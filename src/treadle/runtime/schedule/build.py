@@ -185,7 +185,7 @@ class Builder:
         lists: Sequence[Value] = (),
     ) -> tuple[Fusion, Order]:
         """Fusion and order of a region; see `order_units`."""
-        fusion = fuse(region, self.names, self.fusing)
+        fusion = fuse(region, self.names, self.fusing, carried)
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))
         return fusion, order

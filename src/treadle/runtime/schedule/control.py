@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.fuse import Fusion, Unit
+from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import (
@@ -67,15 +68,24 @@ class ControlFlow:
             wanted = {
                 inner: out.place
                 for inner, out in zip(region.results, results, strict=True)
-                if out.place is not None
+                if out.place is not None and out.value not in self.order.taken
             }
-            block = program.region(region, wanted)
+            block = program.region(region, wanted, self._owned(region, node))
             for operand, out in zip(block.results, results, strict=True):
                 if out.place is not None and operand.place is not out.place:
                     block.steps.append(program.copy(operand, out.place))
             blocks.append(block)
         predicate = program.operand(node.inputs[0])
         self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results)))
+
+    def _owned(self, region: Region, node: Node) -> dict[Value, Value]:
+        """The parameters of a branch whose memory a result takes over: param -> result."""
+        owned = {}
+        for out, result in zip(node.outputs, region.results, strict=True):
+            source = self.order.taken.get(out)
+            if source is not None:
+                owned[region.params[node.inputs.index(source) - 1]] = result
+        return owned
 
     def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> None:
         """Region parameters stand for outer values."""
@@ -111,7 +121,8 @@ class ControlFlow:
         if program.native_lists:
             self._check_lists(body, moving, lists)
         scheduled = program.schedule(body, pairs, lists)
-        carried = [self._carry(p, i, r, scheduled) for p, i, r in moving]
+        taken = {body.params[v.index] for v in node.outputs if v in self.order.taken}
+        carried = [self._carry(p, i, r, scheduled, p in taken) for p, i, r in moving]
         for number, value in enumerate(node.inputs[:count]):
             owned = (unit, number) in self.order.owned
             if isinstance(value.spec, ListSpec) and not owned and program.native_lists:
@@ -152,14 +163,16 @@ class ControlFlow:
         )
 
     def _carry(
-        self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order]
-    ) -> Carried:
+        self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order],
+        taken: bool,
+    ) -> Carried:  # fmt: skip
         program = self.program
         if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
             return Carried(param, program.operand(start), None)
         program.require_known([param], "the loop variable")
-        if scheduled[1].in_place.get(result) is param:
-            place = program.temporary(param.spec)
+        if scheduled[1].stays(storage(result), param):
+            old = program.operand(start).place
+            place = old if taken and old is not None else program.temporary(param.spec)
             program.places[param] = place
             return Carried(param, program.operand(start), place)
         halves = (program.temporary(param.spec), program.temporary(param.spec))
@@ -180,8 +193,9 @@ class ControlFlow:
         results = []
         for (_, _, result), c in zip(moving, carried, strict=True):
             operand = program.operand(result)
-            if c.other is not None and operand.place is not c.other:
-                block.steps.append(program.copy(operand, c.other))
+            target = c.place if c.other is None else c.other
+            if target is not None and operand.place is not target:
+                block.steps.append(program.copy(operand, target))
             results.append(operand)
         block.results = results
         return block

@@ -18,6 +18,7 @@ from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
+from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.state import handles_touched, touches_everything
 
 # List ops that give their first operand back, changed.
@@ -31,6 +32,7 @@ class Order:
     Attributes:
         units: in execution order.
         in_place: new value -> the old value of the same cell that its kernel overwrites.
+        taken: value -> the operand of its node (an update, branch or loop) whose memory it takes.
         assigned: values that their kernel writes straight into a variable: value -> handle.
         snapshots: values read from a cell that must be copied when they are read.
         owned: units that may change the list that is their first operand, and (loop, number)
@@ -39,9 +41,20 @@ class Order:
 
     units: list[Unit]
     in_place: dict[Value, Value] = field(default_factory=dict)
+    taken: dict[Value, Value] = field(default_factory=dict)
     assigned: dict[Value, Value] = field(default_factory=dict)
     snapshots: set[Value] = field(default_factory=set)
     owned: set[Unit | tuple[Unit, int]] = field(default_factory=set)
+
+    def stays(self, new: Value, old: Value) -> bool:
+        """Whether `new` ends up in the memory of `old` by updates in place alone."""
+        value = new
+        while value is not old:
+            before = self.taken.get(value) or self.in_place.get(value)
+            if before is None:
+                return False
+            value = storage(before)
+        return True
 
 
 def order_units(
@@ -58,9 +71,7 @@ def order_units(
 
 
 class _Orderer:
-    def __init__(
-        self, fusion: Fusion, carried: dict[Value, Value], lists: set[Value]
-    ) -> None:
+    def __init__(self, fusion: Fusion, carried: dict[Value, Value], lists: set[Value]) -> None:
         self.fusion, self.region, self.carried = fusion, fusion.region, carried
         self.lists = lists
         self.units = fusion.units
@@ -81,6 +92,7 @@ class _Orderer:
         self._order_symbols()
         self._order_effects()
         self._update_carried()
+        self._update_parts()
         self._update_variables()
         self._update_lists()
         self.order.units = self._sorted()
@@ -158,6 +170,16 @@ class _Orderer:
                 readers = [u for u in self.users.get(old, ()) if u is not writer]
                 if self._precede(readers, writer):
                     self.order.in_place[new] = old
+
+    def _update_parts(self) -> None:
+        """Let updates of a part, and branches and loops with such updates, overwrite the array."""
+        for new, old in self.fusion.takeovers.source.items():
+            writer, memory = self.maker.get(new), storage(old)
+            if writer is None or self._is_result(memory):
+                continue
+            readers = [u for u in self.users.get(memory, ()) if u is not writer]
+            if self._precede(readers, writer):
+                self.order.taken[new] = old
 
     def _fits_in_place(self, writer: Unit, new: Value, old: Value) -> bool:
         """Whether the writer's kernel reads `old` only where it writes `new`."""
@@ -276,6 +298,8 @@ class _Orderer:
     def _fits_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
         if new in self.order.assigned or new not in self.fusion.stores[writer]:
             return False
+        if any(storage(old) is new for old in self.order.taken.values()):
+            return False  # it is updated in place afterwards
         olds = [v for v, unit in pairs if unit.role in (Role.READ, Role.ASSIGN)]
         if len(olds) > 1:  # forwarding leaves one read between two writes
             return False
@@ -329,8 +353,11 @@ class _Orderer:
         if unit.nodes[0].inputs.count(items) > 1:
             return False
         others = [u for u in self.users.get(items, ()) if u is not unit]
-        if any((u in self.order.owned) or ((u, i) in self.order.owned)
-               for u in others for i in range(len(u.nodes[0].inputs))):
+        if any(
+            (u in self.order.owned) or ((u, i) in self.order.owned)
+            for u in others
+            for i in range(len(u.nodes[0].inputs))
+        ):
             return False
         return self._precede(others, unit)
 

@@ -27,6 +27,7 @@ from treadle.runtime.schedule.steps import (
     Place,
     SegmentedLaunch,
     Step,
+    Update,
 )  # fmt: skip
 
 
@@ -117,6 +118,8 @@ def _line(step: Step) -> str:
             kept = "" if step.owned or step.node.op.name not in CHANGES_LIST else "copy of "
             call = f"{step.node.op.name}({kept}{_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}"
+        case Update():
+            return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}"
         case Guard():
             return f"check {step.sizes[0]} == {step.sizes[1]} for {step.node.op.name}"
         case Deliver():

@@ -30,9 +30,13 @@ from treadle.runtime.schedule.steps import (
     Place,
     SegmentedLaunch,
     Step,
+    Update,
     places_of,
 )
 from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
+
+# Updates whose positions are known, or were checked by a node before them.
+CHECKED = frozenset({"index_update", "index_add", "slice_update", "slice_add"})
 
 
 class RegionBuilder(ControlFlow):
@@ -44,11 +48,18 @@ class RegionBuilder(ControlFlow):
     ) -> None:  # fmt: skip
         self.program, self.region, self.fusion, self.order = program, region, fusion, order
         self.wanted = dict(wanted)
-        for value, place in wanted.items():  # an alias of what is computed here
-            while value.node is not None and value.node.region is region and _moves_memory(value):
-                value = value.node.inputs[0]
+        for value, place in wanted.items():  # what has the same memory and is computed here
+            while (below := self._below(value)) is not None:
+                value = below
                 self.wanted.setdefault(value, place)
         self.block = Block()
+
+    def _below(self, value: Value) -> Value | None:
+        """The operand whose memory a value of this region names or takes over."""
+        node = value.node
+        if node is None or node.region is not self.region:
+            return None
+        return node.inputs[0] if _moves_memory(value) else self.order.taken.get(value)
 
     def run(self) -> Block:
         for unit in self.order.units:
@@ -69,7 +80,7 @@ class RegionBuilder(ControlFlow):
     def place_for(self, value: Value) -> Place:
         """Where a new array goes: where the region's user wants it, else a temporary."""
         program = self.program
-        old = self.order.in_place.get(value)
+        old = self.order.in_place.get(value) or self.order.taken.get(value)
         handle = self.order.assigned.get(value)
         if handle is not None:
             place = program.variable(handle)
@@ -238,6 +249,23 @@ class RegionBuilder(ControlFlow):
         else:
             self.emit(callback)
 
+    def update(self, unit: Unit) -> None:
+        """An update of a part: in the array's memory, or in a copy."""
+        node = unit.nodes[0]
+        program = self.program
+        self.known(node)
+        (value,) = node.outputs
+        inputs = [program.operand(v) for v in node.inputs]
+        target = self.place_for(value)
+        refuse = None
+        if node.op.name not in CHECKED:
+            sized = [bool(o.value.spec.symbols() & program.late) for o in inputs]
+            mentioned = sorted(_attribute_symbols(node) & program.late)
+            refuse = Callback(node, inputs, [], "", sized, mentioned, reads=places_of(inputs))
+        if inputs[0].place is not target:
+            self.emit(program.copy(inputs[0], target))
+        self.emit(Update(node, inputs, target, refuse, reads=places_of(inputs), writes=[target]))
+
     def list_op(self, unit: Unit) -> None:
         """An op on lists: native, or as Python objects behind numbers."""
         node = unit.nodes[0]
@@ -284,6 +312,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.WHILE: RegionBuilder.loop,
     Role.CALL: RegionBuilder.call,
     Role.LIST: RegionBuilder.list_op,
+    Role.UPDATE: RegionBuilder.update,
 }
 
 

@@ -119,6 +119,19 @@ class ListStep(Step):
 
 
 @dataclass(eq=False)
+class Update(Step):
+    """Write a part of the array at `target`, which holds the array that the node updates.
+
+    refuse: what raises the error for a position out of range; None where that was checked.
+    """
+
+    node: Node
+    inputs: list[Operand]  # the array itself included
+    target: Place
+    refuse: Callback | None = None
+
+
+@dataclass(eq=False)
 class Check(Step):
     """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
 

@@ -1,0 +1,331 @@
+"""Updates of a part of an array, as loops inside a program.
+
+Positions that were not checked by a node before are checked here before anything is written.
+Writes happen in the order of the positions: the last one stays, and sums have one order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim, product
+from treadle.runtime.cpu.elements import Elements, stored_type
+from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.schedule.steps import Callback, Operand, Update
+
+VECTOR_BYTES = 32
+
+
+def emit_update(emitter: Emitter, step: Update) -> None:
+    """One update."""
+    _UPDATES[step.node.op.name](emitter, step)
+
+
+@dataclass
+class Part:
+    """What is written: the elements of an operand, replacing or changing the target's.
+
+    combine: the kernel function of the old and the new element; "" to replace.
+    """
+
+    emitter: Emitter
+    operand: Operand
+    target: str
+    combine: str = ""
+
+    @property
+    def dtype(self) -> DType:
+        return self.operand.value.spec.dtype
+
+    def row(self, target: Word, source: Word, count: Word) -> None:
+        """Write `count` neighbouring elements at an offset."""
+        fn = self.emitter.fn
+        address = fn.offset(self.target, target, stored_type(self.dtype))
+        if self.operand.place is None:
+            self._element(address)
+            return
+        origin = self.emitter.pointer(self.operand.place)
+        origin = fn.offset(origin, source, stored_type(self.dtype))
+        if self.combine:
+            combine_row(self.emitter, self.combine, self.dtype, address, origin, count)
+        else:
+            from treadle.runtime.cpu.program_steps import move
+
+            move(self.emitter, address, origin, fn.mul(count, self.dtype.size))
+
+    def _element(self, address: str) -> None:
+        """Write a rank-0 value."""
+        emitter, dtype = self.emitter, self.dtype
+        register = emitter.registers[self.operand.value]
+        if self.combine:
+            old = emitter.load_scalar(address, dtype)
+            register = emitter.elements.apply(self.combine, [old, register], [dtype] * 2, dtype)
+        emitter.store_scalar(register, dtype, address)
+
+
+def combine_row(
+    emitter: Emitter, function: str, dtype: DType, target: str, source: str, count: Word
+) -> None:
+    """``target[k] = function(target[k], source[k])`` for neighbouring elements."""
+    fn, lanes = emitter.fn, VECTOR_BYTES // dtype.size
+    whole = fn.mul(fn.divide(count, lanes), lanes)
+    for width, start, stop in ((lanes, 0, whole), (0, whole, count)):
+        if start == stop:
+            continue
+        elements = Elements(fn, width)
+        kind = elements.wrap(stored_type(dtype))
+        with fn.loop(start, stop, max(width, 1)) as k:
+            places = [fn.offset(p, k, stored_type(dtype)) for p in (target, source)]
+            raw = [fn.value(f"load {kind}, ptr {p}, align {dtype.size}") for p in places]
+            values = [elements.from_memory(r, dtype) for r in raw]
+            result = elements.apply(function, values, [dtype] * 2, dtype)
+            stored = elements.to_memory(result, dtype)
+            fn.emit(f"store {kind} {stored}, ptr {places[0]}, align {dtype.size}")
+
+
+# Of one axis of a part: how many positions, and the distance between them in target and source.
+Walk = tuple[Word, Word, Word]
+
+
+def write_part(part: Part, axes: Sequence[Walk], start: Word, row: Word) -> None:
+    """Write rows of `row` elements; `axes` are the loops around them, outermost first."""
+    fn = part.emitter.fn
+    target = start
+    source: Word = 0
+    with ExitStack() as loops:
+        for count, target_step, source_step in axes:
+            k = loops.enter_context(fn.loop(0, count))
+            target = fn.add(target, fn.mul(k, target_step))
+            source = fn.add(source, fn.mul(k, source_step))
+        part.row(target, source, row)
+
+
+def refuse_if(emitter: Emitter, condition: str | bool, refuse: Callback | None) -> None:
+    """Let the op's NumPy implementation raise its error where an i1 holds."""
+    from treadle.runtime.cpu.program_steps import emit_callback
+
+    assert refuse is not None
+    with emitter.fn.when(condition) as needed:
+        if needed:
+            emit_callback(emitter, refuse)
+
+
+# -- the ops -------------------------------------------------------------------------------------
+
+
+def _index(emitter: Emitter, step: Update, combine: str = "") -> None:
+    """x[..., i, ...] = part; i was checked, or comes from a read that was."""
+    fn, axis = emitter.fn, step.node.attrs["axis"]
+    dims = step.node.inputs[0].spec.dims
+    outer, size, inner = (
+        emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
+    )
+    place = wrapped(emitter, integer(emitter, step.inputs[1]), size)
+    part = Part(emitter, step.inputs[2], emitter.pointer(step.target), combine)
+    write_part(part, [(outer, fn.mul(size, inner), inner)], fn.mul(place, inner), inner)
+
+
+def _slice(emitter: Emitter, step: Update, combine: str = "") -> None:
+    """A part with known bounds."""
+    attrs = step.node.attrs
+    x, part = (v.spec.dims for v in step.node.inputs)
+    axes = list(zip(x, part, attrs["begin"], attrs["strides"], strict=True))
+    _strided(emitter, step, step.inputs[1], axes, combine)
+
+
+def _dynamic_slice(emitter: Emitter, step: Update, combine: str = "") -> None:
+    """A part whose bounds along one axis are tensors."""
+    attrs, axis = step.node.attrs, step.node.attrs["axis"]
+    x, _, part = (v.spec.dims for v in step.node.inputs)
+    size = emitter.dim(x[axis])
+    bad, begin, count, stride = slice_bounds(emitter, step.inputs[1], attrs["given"], size)
+    differs = emitter.fn.compare("ne", count, emitter.dim(part[axis]))
+    if isinstance(differs, str):
+        bad = emitter.fn.value(f"or i1 {bad}, {differs}")
+    refuse_if(emitter, bad, step.refuse)
+    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in x]
+    axes[axis] = (x[axis], part[axis], begin, stride)
+    _strided(emitter, step, step.inputs[2], axes, combine)
+
+
+def _strided(
+    emitter: Emitter, step: Update, operand: Operand,
+    axes: Sequence[tuple[Dim, Dim, Word | Dim, Word]], combine: str,
+) -> None:  # fmt: skip
+    """Write a part given for every axis by extent, count, begin and stride."""
+    fn = emitter.fn
+    part = Part(emitter, operand, emitter.pointer(step.target), combine)
+    loops, start, row = strided_walk(emitter, axes)
+    with fn.when(_some(emitter, operand)) as needed:
+        if needed:
+            write_part(part, loops, start, row)
+
+
+def strided_walk(
+    emitter: Emitter, axes: Sequence[tuple[Dim, Dim, Word | Dim, Word]]
+) -> tuple[list[Walk], Word, Word]:
+    """The loops over a part, the offset of its first element, and the length of its rows."""
+    fn = emitter.fn
+    loops: list[Walk] = []
+    start: Word = 0
+    row: Word = 1
+    whole = True  # everything inside is contiguous in the target
+    inner_target: Word = 1
+    inner_source: Word = 1
+    for extent, count, begin, stride in reversed(axes):
+        size, number = emitter.dim(extent), emitter.dim(count)
+        first = begin if isinstance(begin, str) else emitter.dim(begin)
+        start = fn.add(start, fn.mul(first, inner_target))
+        if whole and stride == 1:
+            row = fn.mul(row, number)
+        else:
+            loops.insert(0, (number, fn.mul(inner_target, stride), inner_source))
+            whole = False
+        whole = whole and extent == count
+        inner_target, inner_source = fn.mul(inner_target, size), fn.mul(inner_source, number)
+    return loops, start, row
+
+
+def _some(emitter: Emitter, operand: Operand) -> str | bool:
+    """Whether the operand has elements: the offset of an empty part may lie outside."""
+    return emitter.fn.compare("ne", emitter.dim(product(operand.value.spec.dims)), 0)
+
+
+def _scatter(emitter: Emitter, step: Update, combine: str = "") -> None:
+    """Parts at positions given by the rows of an array."""
+    dims = step.node.inputs[0].spec.dims
+    scatter(emitter, step.inputs[1:], emitter.pointer(step.target), dims, combine, step.refuse)
+
+
+def scatter(
+    emitter: Emitter, operands: Sequence[Operand], target: str, dims: Sequence[Dim], combine: str,
+    refuse: Callback | None,
+) -> None:  # fmt: skip
+    """Write `operands` = (rows of positions, updates) into an array of `dims`."""
+    fn, positions = emitter.fn, operands[0]
+    spec = positions.value.spec
+    depth, rows = spec.dims[-1], emitter.dim(product(spec.dims[:-1]))
+    assert isinstance(depth, int)
+    sizes = [emitter.dim(d) for d in dims[:depth]]
+    inner = emitter.dim(product(dims[depth:]))
+    if depth:
+        refuse_outside(emitter, positions, rows, sizes, refuse)
+    part = Part(emitter, operands[1], target, combine)
+    with fn.loop(0, rows) as r:
+        place: Word = 0
+        for k, size in enumerate(sizes):
+            element = load_integer(emitter, positions, fn.add(fn.mul(r, depth), k))
+            place = fn.add(fn.mul(place, size), element)
+        part.row(fn.mul(place, inner), fn.mul(r, inner), inner)
+
+
+def refuse_outside(
+    emitter: Emitter, positions: Operand, rows: Word, sizes: Sequence[Word],
+    refuse: Callback | None, low: bool = True,
+) -> None:  # fmt: skip
+    """Raise where an element of a row of positions is not in [0, size); without `low` negative
+    ones pass."""
+    fn = emitter.fn
+    found = fn.alloca("i1")
+    fn.emit(f"store i1 false, ptr {found}")
+    with fn.loop(0, rows) as r:
+        for k, size in enumerate(sizes):
+            element = load_integer(emitter, positions, fn.add(fn.mul(r, len(sizes)), k))
+            bad = fn.value(f"icmp {'uge' if low else 'sge'} i64 {element}, {size}")
+            old = fn.value(f"load i1, ptr {found}")
+            fn.emit(f"store i1 {fn.value(f'or i1 {old}, {bad}')}, ptr {found}")
+    refuse_if(emitter, fn.value(f"load i1, ptr {found}"), refuse)
+
+
+def _segments(emitter: Emitter, step: Update) -> None:
+    """Add rows to the rows that ids name."""
+    dims = step.node.inputs[0].spec.dims
+    data, ids = step.inputs[1:]
+    add_segments(emitter, (data, ids), emitter.pointer(step.target), dims, step.refuse)
+
+
+def add_segments(
+    emitter: Emitter, operands: Sequence[Operand], target: str, dims: Sequence[Dim],
+    refuse: Callback | None,
+) -> None:  # fmt: skip
+    """Add rows of `operands` = (data, ids) to an array of `dims`; negative ids are dropped."""
+    fn = emitter.fn
+    data, ids = operands
+    rows, inner = emitter.dim(product(ids.value.spec.dims)), emitter.dim(product(dims[1:]))
+    refuse_outside(emitter, ids, rows, [emitter.dim(dims[0])], refuse, low=False)
+    part = Part(emitter, data, target, "add")
+    with fn.loop(0, rows) as r:
+        element = load_integer(emitter, ids, r)
+        with fn.when(fn.compare("sge", element, 0)) as needed:
+            if needed:
+                part.row(fn.mul(element, inner), fn.mul(r, inner), inner)
+
+
+# -- integers ------------------------------------------------------------------------------------
+
+
+def integer(emitter: Emitter, operand: Operand) -> str:
+    """A rank-0 operand as i64."""
+    register = emitter.registers[operand.value]
+    return emitter.elements.apply("cast", [register], [operand.value.spec.dtype], dtypes.int64)
+
+
+def load_integer(emitter: Emitter, operand: Operand, position: Word) -> str:
+    """An element of an integer operand as i64."""
+    if operand.place is None:
+        return integer(emitter, operand)
+    dtype = operand.value.spec.dtype
+    pointer = emitter.fn.offset(emitter.pointer(operand.place), position, stored_type(dtype))
+    return emitter.elements.apply(
+        "cast", [emitter.load_scalar(pointer, dtype)], [dtype], dtypes.int64
+    )
+
+
+def wrapped(emitter: Emitter, place: str, size: Word) -> Word:
+    """Negative positions count from the end."""
+    fn = emitter.fn
+    return fn.select(fn.compare("slt", place, 0), fn.add(place, size), place)
+
+
+def slice_bounds(
+    emitter: Emitter, bounds: Operand, given: Sequence[bool], size: Word
+) -> tuple[str, Word, Word, Word]:
+    """Python's rules for ``start:stop:step`` on an axis: (step is 0, begin, count, step)."""
+    fn = emitter.fn
+    start, stop, step = (load_integer(emitter, bounds, k) if g else None
+                         for k, g in enumerate(given))  # fmt: skip
+    stride: Word = 1 if step is None else step
+    zero = fn.compare("eq", stride, 0)
+    back = fn.compare("slt", stride, 0)
+    low = fn.select(back, -1, 0)
+    high = fn.add(size, low)  # the last position that a bound may have
+
+    def bound(given: str | None, default: Word) -> Word:
+        if given is None:
+            return default
+        return fn.min(fn.max(wrapped(emitter, given, size), low), high)
+
+    first = bound(start, fn.select(back, high, 0))
+    last = bound(stop, fn.select(back, -1, size))
+    span = fn.select(back, fn.sub(first, last), fn.sub(last, first))
+    width = fn.max(fn.select(back, fn.sub(0, stride), stride), 1)
+    count = fn.max(fn.divide(fn.max(fn.sub(fn.add(span, width), 1), 0), width), 0)
+    return str(zero).lower() if isinstance(zero, bool) else zero, first, count, stride
+
+
+_UPDATES: dict[str, Callable[[Emitter, Update], None]] = {
+    "index_update": _index,
+    "index_add": lambda e, s: _index(e, s, "add"),
+    "slice_update": _slice,
+    "slice_add": lambda e, s: _slice(e, s, "add"),
+    "dynamic_slice_update": _dynamic_slice,
+    "dynamic_slice_add": lambda e, s: _dynamic_slice(e, s, "add"),
+    "tensor_scatter_nd_update": _scatter,
+    "tensor_scatter_nd_add": lambda e, s: _scatter(e, s, "add"),
+    "segment_add": _segments,
+}

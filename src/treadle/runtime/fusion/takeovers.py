@@ -1,0 +1,211 @@
+"""Which updates of a part of an array may happen in the array's own memory.
+
+``y = update(x, ...)`` may overwrite x where nothing needs x afterwards. That is decided before
+nodes are fused, because an update in place is a step of its own, and because readers of x that
+come after the update in the program must not be fused with what needs its result. The schedule
+asks again (`schedule.order`); where it has to refuse, the update works on a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Node, Region, Value
+from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
+
+# What has memory of its own, which nobody else holds.
+_FRESH = frozenset(
+    {Role.ARRAY, Role.VIEW, Role.LIBRARY, Role.UPDATE, Role.COND, Role.WHILE, Role.CALL,
+     Role.LOOPS}
+)  # fmt: skip
+_MEMORY_ANYWAY = _FRESH - {Role.ARRAY, Role.VIEW}
+
+
+@dataclass
+class Takeovers:
+    """The result for one region.
+
+    Attributes:
+        source: value -> the operand of its node whose memory it takes over.
+        before: node that overwrites -> the nodes that read what it overwrites.
+        stored: nodes whose results must not be computed again where they are used, because what
+            they read is overwritten before.
+        reordered: whether a node has to run earlier than the program says.
+    """
+
+    source: dict[Value, Value] = field(default_factory=dict)
+    before: dict[Node, list[Node]] = field(default_factory=dict)
+    stored: set[Node] = field(default_factory=set)
+    reordered: bool = False
+
+    @property
+    def updates(self) -> list[Node]:
+        """The update nodes that write in place."""
+        return [v.node for v in self.source if v.node is not None and v.node.op.name in UPDATES]
+
+
+def find_takeovers(
+    region: Region, roles: Mapping[Node, Role], owned: Mapping[Value, Value]
+) -> Takeovers:
+    """The updates of a region that can happen in place.
+
+    Args:
+        owned: parameters whose memory belongs to the region, as the variables of a loop do.
+    """
+    if not any(node.op.name in UPDATES for node in region.walk()):
+        return Takeovers()
+    return _Search(region, roles, owned).run()
+
+
+def storage(value: Value) -> Value:
+    """The value that first named the memory: aliases are looked through."""
+    while value.node is not None and is_alias(value.node) and value.node.inputs[0].spec.rank:
+        value = value.node.inputs[0]
+    return value
+
+
+def passed_on(node: Node) -> Iterator[tuple[int, int]]:
+    """(operand, output) for every operand whose memory an output of the node could take over."""
+    name = node.op.name
+    if name in UPDATES:
+        yield 0, 0
+    elif name == "while":
+        body = node.regions[1]
+        for k, result in enumerate(body.results):
+            if _is_array(result) and updated_in(body, body.params[k], result):
+                yield k, k
+    elif name == "cond":
+        for j, output in enumerate(node.outputs):
+            source = _branch_source(node, j) if _is_array(output) else None
+            if source is not None:
+                yield 1 + source, j
+
+
+def updated_in(region: Region, param: Value, result: Value) -> bool:
+    """Whether `result` is `param` after updates of parts, and not `param` itself."""
+    value, found = storage(result), False
+    while value is not param:
+        node = value.node
+        if node is None or node.region is not region:
+            return False
+        sources = [k for k, j in passed_on(node) if j == value.index]
+        if not sources:
+            return False
+        value, found = storage(node.inputs[sources[0]]), True
+    return found and param.spec is result.spec
+
+
+def _branch_source(node: Node, number: int) -> int | None:
+    """The parameter that result `number` is in both branches, updated in one at least."""
+    count = len(node.inputs) - 1
+    for k in range(count):
+        if node.inputs[1 + k].spec is not node.outputs[number].spec:
+            continue
+        states = []
+        for region in node.regions:
+            param, result = region.params[k], region.results[number]
+            same = storage(result) is param and param.spec is result.spec
+            states.append("same" if same else updated_in(region, param, result))
+        if all(states) and True in states:
+            return k
+    return None
+
+
+def _is_array(value: Value) -> bool:
+    return isinstance(value.spec, TensorSpec) and value.spec.rank > 0
+
+
+class _Search:
+    def __init__(
+        self, region: Region, roles: Mapping[Node, Role], owned: Mapping[Value, Value]
+    ) -> None:
+        self.region, self.owned = region, owned
+        self.roles = dict(roles)
+        self.position = {node: i for i, node in enumerate(region.nodes)}
+        self.found = Takeovers()
+        self.readers: dict[Value, list[Node]] = {}  # of memory, by the value that names it
+        self.consumers: dict[Value, list[Node]] = {}
+        self.overwrites: dict[Node, list[Node]] = {}  # reader -> nodes that must follow it
+        for node in region.nodes:
+            for value in dict.fromkeys(node.inputs):
+                self.consumers.setdefault(value, []).append(node)
+                if not (is_alias(node) and value.spec.rank):
+                    self.readers.setdefault(storage(value), []).append(node)
+        self.leaving = {storage(v) for v in region.results}
+        self.shared = {storage(v) for n in region.nodes for v in _handed_through(n)}
+
+    def run(self) -> Takeovers:
+        for node in self.region.nodes:
+            for position, output in passed_on(node):
+                self._consider(node, position, node.outputs[output])
+        return self.found
+
+    def _consider(self, node: Node, position: int, output: Value) -> None:
+        memory = storage(node.inputs[position])
+        if not self._may_overwrite(node, memory) or output.spec is not node.inputs[position].spec:
+            return
+        if sum(storage(v) is memory for v in node.inputs) > 1:
+            return
+        others = [r for r in self.readers.get(memory, ()) if r is not node]
+        if any(self._follows(node, reader) for reader in others):
+            return
+        self.found.source[output] = node.inputs[position]
+        self.found.before.setdefault(node, []).extend(others)
+        for reader in others:
+            self.overwrites.setdefault(reader, []).append(node)
+            self.found.reordered |= self.position[reader] > self.position[node]
+            if self._last_use(reader) > self.position[node]:
+                self.found.stored.add(reader)
+        if node.op.name in UPDATES:
+            self.roles[node] = Role.UPDATE
+
+    def _may_overwrite(self, node: Node, memory: Value) -> bool:
+        if memory in self.leaving or memory in self.shared:
+            return False
+        if memory.node is None:
+            return memory in self.owned
+        role = self.roles[memory.node]
+        if role not in _FRESH or memory in _handed_through(memory.node):
+            return False
+        # A view is best left to what uses it, unless it is stored anyway.
+        chained = role in _MEMORY_ANYWAY or memory.node.op.name in UPDATES
+        return chained or self.roles[node] is not Role.VIEW
+
+    def _uses(self, node: Node) -> Iterator[Node]:
+        for value in node.outputs:
+            yield from self.consumers.get(value, ())
+
+    def _last_use(self, node: Node) -> int:
+        """The position of the last node that reads the results, through views of them too."""
+        last = -1
+        for user in self._uses(node):
+            seen = self._last_use(user) if self.roles[user] is Role.VIEW else -1
+            last = max(last, self.position[user], seen)
+        return last
+
+    def _follows(self, first: Node, node: Node) -> bool:
+        """Whether `node` can only run after `first`."""
+        if self.position[node] < self.position[first] and not self.found.reordered:
+            return False
+        seen, stack = {first}, [first]
+        while stack:
+            current = stack.pop()
+            for after in (*self._uses(current), *self.overwrites.get(current, ())):
+                if after is node:
+                    return True
+                if after not in seen:
+                    seen.add(after)
+                    stack.append(after)
+        return False
+
+
+def _handed_through(node: Node) -> Iterator[Value]:
+    """Operands and results of a loop that are one array, which the loop does not change."""
+    if node.op.name == "while":
+        body = node.regions[1]
+        for k, result in enumerate(body.results):
+            if result is body.params[k]:
+                yield node.inputs[k]
+                yield node.outputs[k]
