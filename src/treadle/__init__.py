@@ -250,13 +250,14 @@ from treadle.tracing.retraces import (
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autodiff, autograph, inspect, keras, test
+    from treadle import autodiff, autograph, data, inspect, keras, test
     from treadle.bench import benchmark
 
 # Imported when first used, to keep `import treadle` quick.
 _LAZY = {
     "autodiff": "treadle.autodiff",
     "autograph": "treadle.autograph",
+    "data": "treadle.data",
     "inspect": "treadle.inspect",
     "keras": "treadle.keras",
     "test": "treadle.test",
@@ -331,6 +332,7 @@ __all__ = [
     "cosh",
     "cumsum",
     "custom_gradient",
+    "data",
     "debugging",
     "divide",
     "double",

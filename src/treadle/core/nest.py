@@ -6,19 +6,31 @@ Mappings are flattened in sorted key order, as TensorFlow does; anything else is
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
 
 # Other types that are taken apart: type -> (its children, how to rebuild it with new ones).
 _registered: dict[type, tuple[Callable[[Any], list[Any]], Callable[[Any, list[Any]], Any]]] = {}
+_static: dict[type, Callable[[Any], Hashable]] = {}
 
 
 def register_node(
-    kind: type, parts: Callable[[Any], list[Any]], build: Callable[[Any, list[Any]], Any]
+    kind: type,
+    parts: Callable[[Any], list[Any]],
+    build: Callable[[Any, list[Any]], Any],
+    static: Callable[[Any], Hashable] | None = None,
 ) -> None:
     """Take instances of `kind` apart: ``parts(x)`` are its children, ``build(x, new)`` is like x
-    with other children."""
+    with other children, ``static(x)`` is what else tells its type."""
     _registered[kind] = parts, build
+    if static is not None:
+        _static[kind] = static
+
+
+def static_part(value: Any) -> Hashable:
+    """What besides its children tells the type of an object of a registered type."""
+    static = _static.get(type(value))
+    return None if static is None else static(value)
 
 
 def is_nested(value: Any) -> bool:

@@ -6,67 +6,22 @@ nested structures by their form, variables by dtype and shape, other objects by 
 
 from __future__ import annotations
 
-import enum
 import functools
 import inspect
 import types
-import weakref
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import nest
-from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY, TensorShape
+from treadle.core.shapes import ANY
 from treadle.core.spec import Spec, TensorSpec, array_spec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
-
-_BY_VALUE = (
-    bool,
-    int,
-    str,
-    bytes,
-    type(None),
-    type(Ellipsis),
-    DType,
-    TensorShape,
-    enum.Enum,
-    slice,
-)
-
-
-class ObjectKey:
-    """Identifies an object without keeping it alive, where it can be referenced weakly."""
-
-    __slots__ = ("_hash", "_ref")
-
-    def __init__(self, obj: Any) -> None:
-        self._hash = id(obj)
-        try:
-            self._ref: Callable[[], Any] = weakref.ref(obj)
-        except TypeError:
-            self._ref = lambda: obj
-
-    @property
-    def target(self) -> Any:
-        """The object, or None once it has died."""
-        return self._ref()
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if self is other:
-            return True
-        return isinstance(other, ObjectKey) and self.target is other.target is not None
-
-    def __repr__(self) -> str:
-        target = self.target
-        return "<a dead object>" if target is None else f"<{type(target).__name__} object>"
+from treadle.tracing.static_values import ObjectKey, Unhashable, described, static_key
 
 
 def is_tensor_leaf(value: Any) -> bool:
@@ -94,21 +49,12 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
             value.trainable,
             aliases.setdefault(id(value), len(aliases)),
         )
-    if isinstance(value, float | complex):
-        return type(value), repr(value)  # NaN equals itself here and -0.0 is not 0.0
-    if isinstance(value, _BY_VALUE):
-        return type(value), _hashable(value)
-    return ObjectKey(value)
-
-
-def _hashable(value: Any) -> Hashable:
-    return (value.start, value.stop, value.step) if isinstance(value, slice) else value
+    return static_key(value)
 
 
 def weakly(leaf: Any) -> Any:
-    """The leaf itself if it counts by value, else an `ObjectKey` that does not keep it alive."""
-    by_value = isinstance(leaf, (float, complex, *_BY_VALUE))
-    return leaf if by_value or is_tensor_leaf(leaf) else ObjectKey(leaf)
+    """The leaf itself if it counts by value, else what does not keep it alive in its place."""
+    return leaf if is_tensor_leaf(leaf) else described(leaf)
 
 
 def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Hashable:
@@ -119,7 +65,8 @@ def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Has
         return leaf_key(value, aliases)
     keys = tuple(structure_key(child, leaves, aliases) for _, child in parts)
     names = None if isinstance(value, list | tuple) else tuple(k for k, _ in parts)
-    return type(value), names, keys
+    static = nest.static_part(value)
+    return (type(value), names, keys) if static is None else (static, names, keys)
 
 
 class Arguments:
@@ -133,7 +80,7 @@ class Arguments:
         key: the cache key.
     """
 
-    __slots__ = ("args", "key", "kwargs", "leaves", "names", "types")
+    __slots__ = ("_bare", "_family", "args", "key", "kwargs", "leaves", "names", "types")
 
     def __init__(
         self,
@@ -143,9 +90,34 @@ class Arguments:
         declared: tuple[Any, ...] = (),
     ) -> None:
         self.args, self.kwargs, self.names = args, kwargs, names
+        self._bare: Arguments | None = None
+        self._family: Hashable = None
         self.types: list[Any] = []
-        self.key = structure_key(((*declared, *args[len(declared) :]), kwargs), self.types, {})
+        typed = (*declared, *args[len(declared) :])
+        try:
+            self.key = structure_key((typed, kwargs), self.types, {})
+        except Unhashable as problem:
+            raise self._named(problem, self.types[-1]) from None
         self.leaves = nest.flatten((args, kwargs)) if declared else self.types
+
+    def _named(self, problem: Unhashable, leaf: Any) -> TypeError:
+        """The problem with the argument that has it."""
+        labelled = [*zip(self.names, self.args, strict=True), *self.kwargs.items()]
+        paths = (p for label, value in labelled for p in nest.flatten_with_paths(value, label))
+        name = next((path for path, value in paths if value is leaf), "an argument")
+        return TypeError(f"argument {name} is {problem}{at(user_origin())}")
+
+    def without_values(self) -> Arguments:
+        """The same signature, keeping no array and no object of the call alive."""
+        if self._bare is None:
+            bare = object.__new__(Arguments)
+            bare.names, bare.key, bare._bare = self.names, self.key, bare
+            bare._family = self.family
+            bare.types = [_bare(t) for t in self.types]
+            bare.args, bare.kwargs = self.pack(bare.types)
+            bare.leaves = bare.types
+            self._bare = bare
+        return self._bare
 
     @property
     def has_open_dims(self) -> bool:
@@ -185,20 +157,29 @@ class Arguments:
     @property
     def family(self) -> Hashable:
         """The key with the shapes of tensors replaced by their ranks."""
-        aliases: dict[int, int] = {}
-        leaves = tuple(
-            ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank)
-            if is_tensor_leaf(t)
-            else leaf_key(t, aliases)
-            for t in self.types
-        )
-        ones = self.pack([None] * len(self.leaves))
-        return leaves, structure_key(ones, [], {})
+        if self._family is None:
+            aliases: dict[int, int] = {}
+            leaves = tuple(
+                ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank)
+                if is_tensor_leaf(t)
+                else leaf_key(t, aliases)
+                for t in self.types
+            )
+            ones = self.pack([None] * len(self.leaves))
+            self._family = leaves, structure_key(ones, [], {})
+        return self._family
 
     def pack(self, leaves: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with the leaves replaced."""
         packed: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack((self.args, self.kwargs), leaves)
         return packed
+
+
+def _bare(leaf: Any) -> Any:
+    """What a leaf is traced as, without its value."""
+    if is_tensor_leaf(leaf):
+        return leaf_spec(leaf)
+    return ObjectKey(leaf) if isinstance(leaf, Variable) else described(leaf)
 
 
 class FunctionSignature:

@@ -1,0 +1,25 @@
+"""``td.data``: input pipelines."""
+
+from treadle.data import experimental
+from treadle.data.dataset import Dataset
+from treadle.data.elements import DatasetSpec
+from treadle.data.iterator import IteratorSpec, NumpyIterator, Optional
+from treadle.data.iterator import OwnedIterator as Iterator
+from treadle.data.options import Options
+from treadle.data.stages.parallel import AUTOTUNE
+from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
+from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
+
+__all__ = [
+    "AUTOTUNE",
+    "INFINITE_CARDINALITY",
+    "UNKNOWN_CARDINALITY",
+    "Dataset",
+    "DatasetSpec",
+    "Iterator",
+    "IteratorSpec",
+    "NumpyIterator",
+    "Optional",
+    "Options",
+    "experimental",
+]

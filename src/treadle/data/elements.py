@@ -1,0 +1,153 @@
+"""Elements of datasets: their structures, their specs, and arrays to and from tensors.
+
+Inside a pipeline an element is a tuple of leaves, in the order of `td.nest.flatten`: arrays, and
+datasets where elements hold those (`Dataset.window`). Lists are not structure: they become tensors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+import treadle as td
+from treadle.iteration import NDArray, at, from_array, user_origin
+
+Leaves: TypeAlias = tuple[Any, ...]
+
+
+class DatasetSpec:
+    """The type of a dataset that is an element of another, or an argument.
+
+    Args:
+        element_spec: the spec of its elements.
+    """
+
+    __slots__ = ("element_spec",)
+
+    def __init__(self, element_spec: Any, dataset_shape: Any = ()) -> None:
+        self.element_spec = element_spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DatasetSpec) and self.element_spec == other.element_spec
+
+    def __hash__(self) -> int:
+        return hash(spec_key(self.element_spec))
+
+    def __repr__(self) -> str:
+        return f"DatasetSpec({self.element_spec!r}, TensorShape([]))"
+
+
+def spec_key(spec: Any) -> Any:
+    """An element spec as something that hashes."""
+    if isinstance(spec, Mapping):
+        return (type(spec), tuple((k, spec_key(v)) for k, v in sorted(spec.items())))
+    if isinstance(spec, tuple):
+        return (type(spec), tuple(map(spec_key, spec)))
+    return spec
+
+
+def as_structure(value: Any) -> Any:
+    """The value with tensors as its leaves; lists and numbers are converted."""
+    if isinstance(value, Mapping):
+        return type(value)((k, as_structure(v)) for k, v in value.items())  # type: ignore[call-arg]
+    if isinstance(value, tuple):
+        parts = [as_structure(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if value is None:
+        raise TypeError(f"None cannot be an element of a dataset{at(user_origin())}")
+    if isinstance(value, td.Tensor) or getattr(value, "is_dataset", False):
+        return value
+    return td.convert_to_tensor(value)
+
+
+def leaves_of(value: Any) -> list[Any]:
+    """The leaves of a structure; a dataset is one (for `td.nest` it has its handle as a leaf)."""
+    if isinstance(value, tuple):
+        return [leaf for part in value for leaf in leaves_of(part)]
+    if isinstance(value, Mapping):
+        return [leaf for key in sorted(value) for leaf in leaves_of(value[key])]
+    return [value]
+
+
+def spec_of(value: Any) -> Any:
+    """The spec of a structure that `as_structure` gave; symbolic dims are unknown."""
+    if isinstance(value, tuple):
+        parts = [spec_of(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if isinstance(value, Mapping):
+        return {k: spec_of(v) for k, v in value.items()}
+    return _leaf_spec(value)
+
+
+def _leaf_spec(leaf: Any) -> Any:
+    if getattr(leaf, "is_dataset", False):
+        return DatasetSpec(leaf.element_spec)
+    return td.TensorSpec(leaf.shape, leaf.dtype)
+
+
+def flat_specs(spec: Any) -> list[Any]:
+    return td.nest.flatten(spec)
+
+
+def holds_datasets(spec: Any) -> bool:
+    return any(isinstance(s, DatasetSpec) for s in flat_specs(spec))
+
+
+def packer(spec: Any, leaf: Callable[[Any], Any] = lambda x: x) -> Callable[[Leaves], Any]:
+    """A function from leaves to the structure, with `leaf` applied to each."""
+    if type(spec) is tuple and not any(td.nest.is_nested(s) for s in spec):
+        return lambda leaves: tuple([leaf(x) for x in leaves])
+    if not td.nest.is_nested(spec):
+        return lambda leaves: leaf(leaves[0])
+    return lambda leaves: td.nest.pack(spec, [leaf(x) for x in leaves])
+
+
+def as_value(leaf: Any) -> Any:
+    """A leaf as users see it: an eager tensor, or the dataset itself."""
+    return from_array(leaf) if isinstance(leaf, np.ndarray) else leaf
+
+
+def call_arguments(spec: Any) -> Callable[[Any], tuple[Any, ...]]:
+    """How an element becomes a function's arguments: a tuple is unpacked."""
+    return (lambda element: tuple(element)) if type(spec) is tuple else (lambda element: (element,))
+
+
+def relaxed(a: Any, b: Any, what: str) -> Any:
+    """The most specific spec that both fit; TypeError where they differ in more than dims."""
+    try:
+        td.nest.assert_same_structure(a, b)
+        return td.nest.map_structure(_relaxed_leaf, a, b)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{what}: incompatible dataset elements: {a!r} vs. {b!r}{at(user_origin())}"
+        ) from None
+
+
+def _relaxed_leaf(a: Any, b: Any) -> Any:
+    if isinstance(a, DatasetSpec) and isinstance(b, DatasetSpec):
+        return DatasetSpec(relaxed(a.element_spec, b.element_spec, "datasets"))
+    if a.dtype is not b.dtype or a.rank != b.rank:
+        raise TypeError
+    dims = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]
+    return td.TensorSpec(dims, a.dtype)
+
+
+def stack(leaves: Sequence[NDArray]) -> NDArray:
+    """Arrays of one shape along a new first axis.
+
+    Raises:
+        InvalidArgumentError: their shapes differ.
+    """
+    first = leaves[0]
+    out = np.empty((len(leaves), *first.shape), first.dtype)
+    for i, leaf in enumerate(leaves):
+        if leaf.shape != first.shape:
+            raise td.errors.InvalidArgumentError(
+                None, None,
+                f"Cannot add tensor to the batch: element {i} has shape {list(leaf.shape)}, the "
+                f"first has {list(first.shape)}. Use padded_batch for elements of several shapes",
+            )  # fmt: skip
+        out[i] = leaf
+    return out

@@ -1,0 +1,76 @@
+"""Datasets inside functions: arguments, captures, and pipelines made from symbolic tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import Leaves, spec_key
+from treadle.data.iterator import Cursor, GraphIterator
+from treadle.data.rows import Rows
+from treadle.data.stages.stage import UNKNOWN, Stage, bound, symbols_in
+from treadle.iteration import handle_of, make_iterator, object_of, register_node
+
+
+class FromHandle(Stage):
+    """The dataset behind a handle: an argument of a function."""
+
+    def __init__(self, spec: Any, handle: Any) -> None:
+        self.spec, self.handle = spec, handle
+
+    def _stage(self) -> Stage:
+        stage: Stage = object_of(int(self.handle))._stage
+        return stage
+
+    def rows(self) -> Rows | None:
+        return self._stage().rows()
+
+    def open(self) -> Iterator[Leaves]:
+        return self._stage().open()
+
+    def cardinality(self) -> int:
+        return self._stage().cardinality() if isinstance(self.handle, np.ndarray) else UNKNOWN
+
+
+def dataset_of_handle(spec: Any, handle: Any) -> Any:
+    from treadle.data.dataset import Dataset
+
+    return Dataset(FromHandle(spec, handle))
+
+
+def dataset_of_spec(spec: Any) -> Any:
+    """A dataset that only has a type, for tracing what a function does with it."""
+    return dataset_of_handle(spec, None)
+
+
+def open_in_graph(stage: Stage) -> GraphIterator:
+    """An iterator that the function opens each time it gets here."""
+    symbols = symbols_in(stage)
+    places = [id(s) for s in symbols]
+
+    def opener(*arrays: Any) -> Cursor:
+        return Cursor(bound(stage, dict(zip(places, arrays, strict=True))))
+
+    handle, slot = make_iterator(symbols, opener)
+    return GraphIterator(stage.spec, handle, slot)
+
+
+def handle_of_dataset(dataset: Any) -> td.Tensor:
+    """What stands for a dataset among a function's arguments."""
+    stage = dataset._stage
+    if isinstance(stage, FromHandle) and stage.handle is not None:
+        return stage.handle  # type: ignore[no-any-return]
+    return handle_of(dataset)
+
+
+def register(kind: type) -> None:
+    """Let datasets be arguments of functions, one trace for all with the same element_spec."""
+    register_node(
+        kind,
+        lambda dataset: [handle_of_dataset(dataset)],
+        lambda dataset, parts: dataset_of_handle(dataset.element_spec, parts[0]),
+        lambda dataset: ("dataset", spec_key(dataset.element_spec)),
+    )

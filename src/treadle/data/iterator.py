@@ -1,0 +1,319 @@
+"""Iterators over datasets: of Python when eager, and inside functions."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import DatasetSpec, Leaves, as_value, flat_specs, packer, spec_key
+from treadle.iteration import (
+    HANDLE,
+    ElementSource,
+    GraphElements,
+    GraphIterable,
+    NDArray,
+    at,
+    close_iterator,
+    context,
+    from_array,
+    get_next,
+    get_optional,
+    handle_of,
+    has_next,
+    number_of,
+    recording,
+    register_node,
+    taping,
+    user_origin,
+)  # fmt: skip
+
+_MOST_TRACED = 1000  # calls of next() in a trace: Python's `for` would never end
+_KEPT = 64  # windows and optionals that a compiled program may use at once
+
+
+class IteratorSpec:
+    """The type of an iterator that is an argument."""
+
+    def __init__(self, element_spec: Any) -> None:
+        self.element_spec = element_spec
+
+    def __repr__(self) -> str:
+        return f"IteratorSpec({self.element_spec!r})"
+
+
+class Cursor(ElementSource):
+    """One pass over a stage, one element read ahead where somebody asked whether there is one."""
+
+    def __init__(self, stage: Any) -> None:
+        self._leaves: Iterator[Leaves] = stage.open()
+        self._ahead: Leaves | None = None
+        self._lock = threading.RLock()
+        self._kept: deque[Any] = deque(maxlen=_KEPT)
+
+    def take(self) -> Leaves | None:
+        """The next element's leaves, or None at the end."""
+        with self._lock:
+            if self._ahead is not None:
+                leaves, self._ahead = self._ahead, None
+                return leaves
+            if context.recorder is None and not context.tapes:
+                return next(self._leaves, None)
+            with recording(None), taping(()):
+                return next(self._leaves, None)
+
+    def has_next(self) -> bool:
+        with self._lock:
+            if self._ahead is None:
+                self._ahead = self.take()
+            return self._ahead is not None
+
+    def next_leaves(self) -> Sequence[NDArray]:
+        leaves = self.take()
+        if leaves is None:
+            raise end_of_sequence()
+        return self.handles(leaves)
+
+    def handles(self, leaves: Leaves) -> list[NDArray]:
+        """The leaves, with numbers for datasets, which this keeps alive for a while."""
+        self._kept += [x for x in leaves if not isinstance(x, np.ndarray)]
+        return [
+            x if isinstance(x, np.ndarray) else np.array(number_of(x), np.int64) for x in leaves
+        ]
+
+    def as_optional(self) -> ElementSource:
+        found = OneElement(self, self.take())
+        self._kept.append(found)
+        return found
+
+    def close(self) -> None:
+        close = getattr(self._leaves, "close", None)
+        if close is not None:
+            with self._lock:
+                close()
+        self._leaves, self._ahead = iter(()), None
+
+
+class OneElement(ElementSource):
+    """The element that `get_next_as_optional` took, or none."""
+
+    def __init__(self, cursor: Cursor, leaves: Leaves | None) -> None:
+        self._leaves = None if leaves is None else cursor.handles(leaves)
+
+    def has_next(self) -> bool:
+        return self._leaves is not None
+
+    def next_leaves(self) -> Sequence[NDArray]:
+        if self._leaves is None:
+            raise no_value()
+        return self._leaves
+
+    def as_optional(self) -> ElementSource:
+        return self
+
+    def close(self) -> None:
+        self._leaves = None
+
+
+def end_of_sequence() -> td.errors.OutOfRangeError:
+    return td.errors.OutOfRangeError(None, None, f"End of sequence{at(user_origin())}")
+
+
+class OwnedIterator(GraphIterable):
+    """Iterates over a dataset once. Made by ``iter(dataset)``.
+
+    As an argument of a function, iterators with one element_spec share one trace.
+    """
+
+    def __init__(self, stage: Any) -> None:
+        self._cursor, self._spec = Cursor(stage), stage.spec
+        self._pack = packer(stage.spec, as_value)
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of the elements, with a TensorSpec for every tensor."""
+        return self._spec
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        if context.recorder is not None:
+            return self.in_graph().traced_next()
+        leaves = self._cursor.take()
+        if leaves is None:
+            raise StopIteration
+        return self._pack(leaves)
+
+    def get_next(self) -> Any:
+        """The next element.
+
+        Raises:
+            OutOfRangeError: there are no more.
+        """
+        if context.recorder is not None:
+            return self.in_graph().get_next()
+        leaves = self._cursor.take()
+        if leaves is None:
+            raise end_of_sequence()
+        return self._pack(leaves)
+
+    def get_next_as_optional(self) -> Any:
+        """The next element as an `Optional`, which is empty at the end."""
+        if context.recorder is not None:
+            return self.in_graph().get_next_as_optional()
+        leaves = self._cursor.take()
+        if leaves is None:
+            return Optional(self._spec, False)
+        return Optional(self._spec, True, self._pack(leaves))
+
+    def in_graph(self) -> GraphIterator:
+        return GraphIterator(self._spec, handle_of(self._cursor))
+
+
+class GraphIterator(GraphElements, GraphIterable):
+    """An iterator inside a function that is traced: getting the next element is an operation."""
+
+    def __init__(self, spec: Any, handle: Any, slot: Any = None) -> None:
+        self._spec, self.handle, self._slot = spec, handle, slot
+        self._count = 0
+
+    @property
+    def element_spec(self) -> Any:
+        return self._spec
+
+    def in_graph(self) -> GraphIterator:
+        return self if self._slot is None else GraphIterator(self._spec, self.handle)
+
+    def has_next(self) -> td.Tensor:
+        return has_next(self.handle)
+
+    def get_next(self) -> Any:
+        """The next element; OutOfRangeError when the function runs and there is none."""
+        return traced_element(self._spec, self.handle)
+
+    def get_next_as_optional(self) -> Any:
+        return GraphOptional(self._spec, get_optional(self.handle))
+
+    def close(self) -> None:
+        if self._slot is not None:
+            close_iterator(self.handle, self._slot)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __next__(self) -> Any:
+        return self.traced_next()
+
+    def traced_next(self) -> Any:
+        self._count += 1
+        if self._count > _MOST_TRACED:
+            raise ValueError(
+                "next() was called more than 1000 times while tracing: a Python loop over a "
+                "dataset inside a function does not end. Let AutoGraph convert the loop, or use "
+                f"dataset.reduce{at(user_origin())}"
+            )
+        return self.get_next()
+
+
+def traced_element(spec: Any, handle: Any) -> Any:
+    from treadle.data.graph import dataset_of_handle
+
+    specs = flat_specs(spec)
+    wanted = [HANDLE if isinstance(s, DatasetSpec) else s for s in specs]
+    leaves = [
+        dataset_of_handle(s.element_spec, x) if isinstance(s, DatasetSpec) else x
+        for s, x in zip(specs, get_next(handle, wanted), strict=True)
+    ]
+    return packer(spec)(tuple(leaves))
+
+
+class Optional:
+    """An element that may be missing: what `get_next_as_optional` gives.
+
+    Attributes:
+        element_spec: the structure of the element.
+    """
+
+    def __init__(self, spec: Any, present: bool, value: Any = None) -> None:
+        self.element_spec, self._present, self._value = spec, present, value
+
+    def has_value(self, name: str | None = None) -> td.Tensor:
+        """A bool scalar."""
+        return td.constant(self._present)
+
+    def get_value(self, name: str | None = None) -> Any:
+        """The element.
+
+        Raises:
+            InvalidArgumentError: there is none.
+        """
+        if not self._present:
+            raise no_value()
+        return self._value
+
+
+def no_value() -> td.errors.InvalidArgumentError:
+    return td.errors.InvalidArgumentError(
+        None, None, f"The given optional does not have a value{at(user_origin())}"
+    )
+
+
+class GraphOptional(Optional):
+    """An Optional inside a function: whether it has a value is known when the function runs."""
+
+    def __init__(self, spec: Any, handle: Any) -> None:
+        super().__init__(spec, False)
+        self.handle = handle
+
+    def has_value(self, name: str | None = None) -> td.Tensor:
+        return has_next(self.handle)
+
+    def get_value(self, name: str | None = None) -> Any:
+        return traced_element(self.element_spec, self.handle)
+
+
+class NumpyIterator:
+    """The elements of a dataset as NumPy values."""
+
+    def __init__(self, stage: Any) -> None:
+        self._cursor, self._pack = Cursor(stage), packer(stage.spec, _numpy_value)
+
+    def __iter__(self) -> NumpyIterator:
+        return self
+
+    def __next__(self) -> Any:
+        leaves = self._cursor.take()
+        if leaves is None:
+            raise StopIteration
+        return self._pack(leaves)
+
+
+def _numpy_value(leaf: Any) -> Any:
+    if isinstance(leaf, np.ndarray):
+        return from_array(leaf).numpy()
+    return leaf
+
+
+register_node(
+    OwnedIterator,
+    lambda iterator: [handle_of(iterator._cursor)],
+    lambda iterator, parts: GraphIterator(iterator.element_spec, parts[0]),
+    lambda iterator: ("iterator", spec_key(iterator.element_spec)),
+)
+register_node(
+    GraphIterator,
+    lambda iterator: [iterator.handle],
+    lambda iterator, parts: GraphIterator(iterator.element_spec, parts[0]),
+    lambda iterator: ("iterator", spec_key(iterator.element_spec)),
+)
+register_node(
+    GraphOptional,
+    lambda optional: [optional.handle],
+    lambda optional, parts: GraphOptional(optional.element_spec, parts[0]),
+    lambda optional: ("optional", spec_key(optional.element_spec)),
+)

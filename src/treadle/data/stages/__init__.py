@@ -1,0 +1,1 @@
+"""The stages that pipelines are made of, one file per kind."""

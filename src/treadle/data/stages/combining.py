@@ -1,0 +1,150 @@
+"""Stages over several datasets: zip, concatenate, choose, sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import Leaves, flat_specs, relaxed
+from treadle.data.rows import Block, Rows, Store, all_rows
+from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage
+from treadle.iteration import NDArray
+
+
+class Zip(Stage):
+    """Elements side by side, until the shortest ends."""
+
+    def __init__(self, structure: Any, parts: list[Stage]) -> None:
+        self.parts = parts
+        self.spec = td.nest.pack(structure, [p.spec for p in parts])
+
+    def rows(self) -> Rows | None:
+        found = [part.rows() for part in self.parts]
+        rows = [r for r in found if r is not None and r.in_order]
+        return all_rows(_Joined([r.store for r in rows])) if len(rows) == len(found) else None
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return self._elements()
+
+    def _elements(self) -> Iterator[Leaves]:
+        for parts in zip(*(p.open() for p in self.parts), strict=False):
+            yield tuple([leaf for part in parts for leaf in part])
+
+    def cardinality(self) -> int:
+        counts = [p.cardinality() for p in self.parts]
+        finite = [c for c in counts if c != INFINITE]
+        return UNKNOWN if UNKNOWN in counts else min(finite, default=INFINITE)
+
+
+class _Joined(Store):
+    """Stores side by side."""
+
+    def __init__(self, stores: list[Store]) -> None:
+        self.stores, self.size = stores, min(s.size for s in stores)
+
+    def gather(self, positions: Block) -> list[NDArray]:
+        return [array for store in self.stores for array in store.gather(positions)]
+
+    def row(self, position: int) -> Leaves:
+        return tuple([leaf for store in self.stores for leaf in store.row(position)])
+
+
+class Concatenate(Stage):
+    def __init__(self, first: Stage, second: Stage) -> None:
+        self.parts = [first, second]
+        self.spec = relaxed(first.spec, second.spec, "concatenate")
+
+    def open(self) -> Iterator[Leaves]:
+        for part in self.parts:
+            yield from part.open()
+
+    def cardinality(self) -> int:
+        counts = [p.cardinality() for p in self.parts]
+        if INFINITE in counts:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in counts else sum(counts)
+
+
+class Choose(Stage):
+    """From the dataset whose number comes next.
+
+    Args:
+        choice: a stage of numbers.
+        stop: end when the chosen dataset is empty; otherwise go on to the next number.
+    """
+
+    def __init__(self, parts: list[Stage], choice: Stage, stop: bool) -> None:
+        self.parts, self.choice, self.stop = parts, choice, stop
+        self.spec = parts[0].spec
+        for part in parts[1:]:
+            self.spec = relaxed(self.spec, part.spec, "choose_from_datasets")
+
+    def open(self) -> Iterator[Leaves]:
+        sources = [p.open() for p in self.parts]
+        ended: set[int] = set()
+        for (number,) in self.choice.open():
+            place = int(number)
+            if not 0 <= place < len(sources):
+                raise td.errors.InvalidArgumentError(
+                    None, None, f"choice {place} of {len(sources)} datasets"
+                )
+            leaves = next(sources[place], None)
+            if leaves is not None:
+                yield leaves
+                continue
+            ended.add(place)
+            if self.stop or len(ended) == len(sources):
+                return
+
+
+class Sample(Stage):
+    """From a random dataset each time.
+
+    Args:
+        weights: how likely each dataset is: an array, or a stage of arrays.
+    """
+
+    def __init__(
+        self, parts: list[Stage], weights: Any, seeds: tuple[int, int], stop: bool
+    ) -> None:
+        self.parts, self.weights, self.seeds, self.stop = parts, weights, seeds, stop
+        self.spec = parts[0].spec
+        for part in parts[1:]:
+            self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
+
+    def open(self) -> Iterator[Leaves]:
+        key = np.array([s % (1 << 64) for s in self.seeds], np.uint64)
+        random = np.random.Generator(np.random.Philox(key=key))
+        sources = [p.open() for p in self.parts]
+        alive = np.ones(len(sources), bool)
+        for weights in self._weights():
+            chances = np.where(alive, weights, 0.0)
+            if chances.sum() <= 0:
+                return
+            place = int(random.choice(len(sources), p=chances / chances.sum()))
+            leaves = next(sources[place], None)
+            if leaves is not None:
+                yield leaves
+                continue
+            alive[place] = False
+            if self.stop or not alive.any():
+                return
+
+    def _weights(self) -> Iterator[NDArray]:
+        if isinstance(self.weights, Stage):
+            yield from (np.asarray(w, np.float64) for (w,) in self.weights.open())
+            return
+        while True:
+            yield np.asarray(self.weights, np.float64)
+
+
+def check_numbers(stage: Stage) -> None:
+    """TypeError unless the elements are int64 scalars."""
+    specs = flat_specs(stage.spec)
+    if len(specs) != 1 or specs[0] != td.TensorSpec((), td.int64):
+        raise TypeError(f"choice_dataset must have int64 scalars as elements, got {stage.spec!r}")

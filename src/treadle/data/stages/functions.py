@@ -1,0 +1,243 @@
+"""Functions of the user in pipelines: traced once for the type of the elements, and compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import (
+    Leaves,
+    as_value,
+    call_arguments,
+    flat_specs,
+    holds_datasets,
+    leaves_of,
+    packer,
+    relaxed,
+    spec_key,
+)  # fmt: skip
+from treadle.data.stages.stage import Stage
+from treadle.iteration import at, is_symbolic, recording, taping, user_origin
+
+
+def as_result(value: Any, top: bool = True) -> Any:
+    """What a function returned, as structure: a list at the top is a tuple, others are tensors."""
+    if top and isinstance(value, list):
+        value = tuple(value)
+    if isinstance(value, Mapping):
+        return type(value)((k, as_result(v, False)) for k, v in value.items())  # type: ignore[call-arg]
+    if isinstance(value, tuple):
+        parts = [as_result(v, False) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
+    if value is None:
+        raise td.errors.InvalidArgumentError(
+            None, None, "a function of a dataset must return tensors, not None"
+        )
+    return value if getattr(value, "is_dataset", False) else td.convert_to_tensor(value)
+
+
+class Mapped:
+    """A user's function on elements, as a function on leaves.
+
+    Args:
+        fn: the user's function.
+        specs: the specs of its arguments, each a structure.
+
+    Attributes:
+        spec: the structure of its results.
+    """
+
+    def __init__(self, fn: Callable[..., Any], specs: tuple[Any, ...]) -> None:
+        self.fn, self.pack = fn, packer(specs, as_value)
+        self.eager = holds_datasets(specs)
+        self.captures: tuple[Any, ...] = ()
+        if self.eager:
+            self.spec = result_spec(fn, specs)
+            return
+        inner = td.function(fn)
+
+        def mapped(*args: Any) -> Any:
+            return as_result(inner(*args))
+
+        concrete = td.function(mapped, autograph=False).get_concrete_function(*specs)
+        self.spec = td.nest.map_structure(_open_dims, concrete.structured_outputs)
+        self.concrete = concrete
+        self.captures = tuple(map(_captured, concrete.captured_inputs))
+
+    def bound_to(self, captures: tuple[Any, ...]) -> Callable[[Leaves], Leaves]:
+        """The function to call; `captures` has the values of symbolic tensors it closes over."""
+        if self.eager:
+            return self._call_eagerly
+        executable = self.concrete.executable
+        rest = list(captures)
+        return lambda leaves: tuple(executable.run([*leaves, *rest]))
+
+    def _call_eagerly(self, leaves: Leaves) -> Leaves:
+        result = as_result(self.fn(*self.pack(leaves)))
+        return tuple(np.asarray(x) if isinstance(x, td.Tensor) else x for x in leaves_of(result))
+
+
+def _captured(value: Any) -> Any:
+    """A captured thing as compiled programs take it; symbolic tensors are found out later."""
+    return np.asarray(value) if isinstance(value, td.Tensor) and not is_symbolic(value) else value
+
+
+def _open_dims(spec: Any) -> Any:
+    return td.TensorSpec(spec.shape, spec.dtype)
+
+
+def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
+    """The spec of what `fn` gives for elements of these specs, found by tracing it aside."""
+    from treadle.data.elements import DatasetSpec, spec_of
+    from treadle.data.graph import dataset_of_spec
+
+    found: list[Any] = []
+    flat = flat_specs(specs)
+    tensors = [s for s in flat if not isinstance(s, DatasetSpec)]
+
+    def probe(*values: Any) -> int:
+        given = iter(values)
+        leaves = [
+            dataset_of_spec(s.element_spec) if isinstance(s, DatasetSpec) else next(given)
+            for s in flat
+        ]
+        found.append(spec_of(as_result(fn(*packer(specs)(tuple(leaves))))))
+        return 0
+
+    td.function(probe).get_concrete_function(*tensors)
+    return found[-1]
+
+
+def argument_specs(spec: Any) -> tuple[Any, ...]:
+    return call_arguments(spec)(spec)
+
+
+class Map(Stage):
+    def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
+        self.inner = inner
+        self.function = Mapped(fn, argument_specs(inner.spec))
+        self.captures = self.function.captures
+        self.spec = self.function.spec
+
+    def open(self) -> Iterator[Leaves]:
+        return map(self.function.bound_to(self.captures), self.inner.open())
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+class _Test(Stage):
+    """A stage with a predicate."""
+
+    what = "predicate"
+
+    def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
+        self.inner, self.spec = inner, inner.spec
+        self.function = Mapped(fn, argument_specs(inner.spec))
+        self.captures = self.function.captures
+        if self.function.spec != td.TensorSpec((), td.bool):
+            raise ValueError(
+                f"{self.what}: the predicate must return a bool scalar, not "
+                f"{self.function.spec!r}{at(user_origin())}"
+            )
+
+    def test(self) -> Callable[[Leaves], bool]:
+        call = self.function.bound_to(self.captures)
+        return lambda leaves: bool(call(leaves)[0])
+
+
+class Filter(_Test):
+    what = "filter"
+
+    def open(self) -> Iterator[Leaves]:
+        return filter(self.test(), self.inner.open())
+
+
+class TakeWhile(_Test):
+    what = "take_while"
+
+    def open(self) -> Iterator[Leaves]:
+        test = self.test()
+        for leaves in self.inner.open():
+            if not test(leaves):
+                return
+            yield leaves
+
+
+class Scan(Stage):
+    """``state, output = fn(state, element)``."""
+
+    def __init__(self, inner: Stage, initial: Any, fn: Callable[..., Any]) -> None:
+        from treadle.data.elements import as_structure, spec_of
+        from treadle.data.stages.sources import leaf_value
+
+        self.inner = inner
+        state = as_structure(initial)
+        self.start = tuple(map(leaf_value, leaves_of(state)))
+        self.start_count = len(self.start)
+        self.function = folding("scan", fn, spec_of(state), inner.spec, pair=True)
+        self.captures = self.function.captures
+        self.spec = self.function.spec[1]
+
+    def open(self) -> Iterator[Leaves]:
+        call, count = self.function.bound_to(self.captures), self.start_count
+        state: Leaves = tuple(map(np.asarray, self.start))
+        for leaves in self.inner.open():
+            result = call((*state, *leaves))
+            state = result[:count]
+            yield result[count:]
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+def folding(what: str, fn: Callable[..., Any], state: Any, element: Any, pair: bool) -> Mapped:
+    """A function of (state, element), traced with the dims of the state open that it changes.
+
+    Args:
+        pair: it returns (state, output) and not the state alone.
+
+    Raises:
+        TypeError: the state changes its structure, dtype or rank.
+    """
+    while True:
+        function = Mapped(fn, (state, element))
+        after = function.spec
+        if pair:
+            if type(after) is not tuple or len(after) != 2:
+                raise TypeError(
+                    f"{what}: the function must return a pair of the new state and the output, "
+                    f"not {after!r}{at(user_origin())}"
+                )
+            after = after[0]
+        wider = relaxed(state, after, f"{what}: the state before and after an element")
+        if wider == state:
+            return function
+        state = wider
+
+
+class DatasetFunction:
+    """A function from elements to datasets. It runs in Python for every element."""
+
+    def __init__(self, fn: Callable[..., Any], inner: Any, what: str) -> None:
+        from treadle.data.elements import DatasetSpec
+
+        self.fn, self.what = fn, what
+        self.pack, self.arguments = packer(inner, as_value), call_arguments(inner)
+        found = result_spec(fn, argument_specs(inner))
+        if not isinstance(found, DatasetSpec):
+            raise TypeError(
+                f"{what}: the function must return a Dataset, not {found!r}{at(user_origin())}"
+            )
+        self.spec = found.element_spec
+
+    def __call__(self, leaves: Leaves) -> Iterator[Leaves]:
+        with recording(None), taping(()):
+            result = self.fn(*self.arguments(self.pack(leaves)))
+        if spec_key(result.element_spec) != spec_key(self.spec):
+            td.nest.assert_same_structure(result.element_spec, self.spec)
+        opened: Iterator[Leaves] = result._stage.open()
+        return opened

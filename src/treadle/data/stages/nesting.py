@@ -1,0 +1,116 @@
+"""Stages whose function gives a dataset for every element: flat_map, interleave, group_by_window."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.data.elements import DatasetSpec, Leaves
+from treadle.data.stages.batching import Listed
+from treadle.data.stages.functions import DatasetFunction, Mapped, argument_specs
+from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
+from treadle.iteration import at, user_origin
+
+
+class FlatMap(Stage):
+    def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
+        self.inner = inner
+        self.function = DatasetFunction(fn, inner.spec, "flat_map")
+        self.spec = self.function.spec
+
+    def open(self) -> Iterator[Leaves]:
+        for leaves in self.inner.open():
+            yield from self.function(leaves)
+
+
+class Interleave(Stage):
+    """`block` elements from each of `cycle` datasets in turn; one that ends is replaced."""
+
+    def __init__(self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any) -> None:
+        self.inner = inner
+        self.function = DatasetFunction(fn, inner.spec, "interleave")
+        self.spec = self.function.spec
+        self.cycle = integer(cycle, "interleave: cycle_length")
+        self.block = integer(block, "interleave: block_length")
+        if known(self.cycle) and self.cycle < 1 and self.cycle != -1:
+            raise invalid(f"interleave: cycle_length must be greater than zero, got {self.cycle}")
+        if known(self.block) and self.block < 1:
+            raise invalid(f"interleave: block_length must be greater than zero, got {self.block}")
+
+    def open(self) -> Iterator[Leaves]:
+        source, block = self.inner.open(), int(self.block)
+        cycle = int(self.cycle) if self.cycle > 0 else available_processors()
+        current: list[Iterator[Leaves] | None] = [None] * cycle
+        place, more = 0, True
+        while more or any(c is not None for c in current):
+            inner = current[place]
+            if inner is None and more:
+                leaves = next(source, None)
+                if leaves is None:
+                    more = False
+                else:
+                    inner = current[place] = self.function(leaves)
+            if inner is not None:
+                count = 0
+                for count, item in enumerate(islice(inner, block), 1):
+                    yield item
+                if count < block:
+                    current[place] = None
+            place = (place + 1) % cycle
+
+
+class GroupByWindow(Stage):
+    """Elements collected by key; a full window becomes the elements of a dataset.
+
+    Args:
+        key: the key function, on leaves.
+        reduce: from (key, dataset of the window) to a dataset.
+        size: the size of a window: a number, or a function of the key.
+        as_dataset: makes the public Dataset of a stage.
+    """
+
+    def __init__(
+        self, inner: Stage, key: Mapped, reduce: DatasetFunction, size: Any,
+        as_dataset: Callable[[Stage], Any],
+    ) -> None:  # fmt: skip
+        self.inner, self.key, self.captures = inner, key, key.captures
+        self.reduce, self.size, self.as_dataset = reduce, size, as_dataset
+        self.spec = reduce.spec
+
+    def open(self) -> Iterator[Leaves]:
+        groups: dict[int, list[Leaves]] = {}
+        key_of = self.key.bound_to(self.captures)
+        for leaves in self.inner.open():
+            key = int(key_of(leaves)[0])
+            groups.setdefault(key, []).append(leaves)
+            if len(groups[key]) >= self._size_of(key):
+                yield from self._reduced(key, groups.pop(key))
+        for key, group in groups.items():
+            yield from self._reduced(key, group)
+
+    def _size_of(self, key: int) -> int:
+        return int(self.size(td.constant(key, td.int64)) if callable(self.size) else self.size)
+
+    def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Leaves]:
+        window = self.as_dataset(Listed(self.inner.spec, group))
+        return self.reduce((np.array(key, np.int64), window))
+
+
+def grouped(
+    inner: Stage, key: Callable[..., Any], reduce: Callable[..., Any], size: Any,
+    as_dataset: Callable[[Stage], Any],
+) -> GroupByWindow:  # fmt: skip
+    """The stage for functions of the user; ValueError where the key is no int64 scalar."""
+    keys = Mapped(key, argument_specs(inner.spec))
+    number = td.TensorSpec((), td.int64)
+    if keys.spec != number:
+        raise ValueError(
+            f"group_by_window: key_func must return an int64 scalar, not {keys.spec!r}"
+            f"{at(user_origin())}"
+        )
+    windows = DatasetFunction(reduce, (number, DatasetSpec(inner.spec)), "group_by_window")
+    return GroupByWindow(inner, keys, windows, size, as_dataset)

@@ -1,0 +1,323 @@
+"""Stages that choose elements or change their order: take, skip, shard, repeat, shuffle, cache."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from treadle.data.elements import Leaves
+from treadle.data.rows import (
+    Block,
+    Rows,
+    Store,
+    as_array,
+    buffered,
+    joined,
+    limited,
+    skipped,
+    strided,
+)  # fmt: skip
+from treadle.data.stages.stage import (
+    INFINITE,
+    UNKNOWN,
+    Stage,
+    integer,
+    invalid,
+    known,
+    scaled,
+)  # fmt: skip
+from treadle.iteration import NDArray
+
+
+class Take(Stage):
+    def __init__(self, inner: Stage, count: Any) -> None:
+        self.inner, self.spec, self.count = inner, inner.spec, integer(count, "take: count")
+
+    def rows(self) -> Rows | None:
+        rows, count = self.inner.rows(), int(self.count)
+        return rows if rows is None or count < 0 else rows.with_blocks(limited(rows.blocks, count))
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return islice(self.inner.open(), int(self.count)) if self.count >= 0 else self.inner.open()
+
+    def cardinality(self) -> int:
+        inner = self.inner.cardinality()
+        if not known(self.count):
+            return UNKNOWN
+        if inner == INFINITE:
+            return int(self.count) if self.count >= 0 else INFINITE
+        return scaled(inner, lambda n: min(n, self.count) if self.count >= 0 else n)
+
+
+class Skip(Stage):
+    def __init__(self, inner: Stage, count: Any) -> None:
+        self.inner, self.spec, self.count = inner, inner.spec, integer(count, "skip: count")
+
+    def rows(self) -> Rows | None:
+        rows, count = self.inner.rows(), int(self.count)
+        if rows is None:
+            return None
+        return rows.with_blocks(skipped(rows.blocks, count) if count >= 0 else iter(()))
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return islice(self.inner.open(), int(self.count), None) if self.count >= 0 else iter(())
+
+    def cardinality(self) -> int:
+        if not known(self.count):
+            return UNKNOWN
+        inner = self.inner.cardinality()
+        return 0 if self.count < 0 else scaled(inner, lambda n: max(0, n - self.count))
+
+
+class Shard(Stage):
+    def __init__(self, inner: Stage, shards: Any, index: Any) -> None:
+        self.inner, self.spec = inner, inner.spec
+        self.shards = integer(shards, "shard: num_shards")
+        self.index = integer(index, "shard: index")
+        if known(self.shards) and self.shards < 1:
+            raise invalid(f"shard: num_shards must be at least 1, got {self.shards}")
+        both = known(self.shards) and known(self.index)
+        if both and not 0 <= self.index < self.shards:
+            raise invalid(f"shard: index must be in 0..{self.shards - 1}, got {self.index}")
+
+    def rows(self) -> Rows | None:
+        rows = self.inner.rows()
+        if rows is None:
+            return None
+        return rows.with_blocks(strided(rows.blocks, int(self.shards), int(self.index)))
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return islice(self.inner.open(), int(self.index), None, int(self.shards))
+
+    def cardinality(self) -> int:
+        if not (known(self.shards) and known(self.index)):
+            return UNKNOWN
+        return scaled(
+            self.inner.cardinality(), lambda n: max(0, -((self.index - n) // self.shards))
+        )
+
+
+class Repeat(Stage):
+    def __init__(self, inner: Stage, count: Any) -> None:
+        self.inner, self.spec = inner, inner.spec
+        self.count = -1 if count is None else integer(count, "repeat: count")
+
+    def rows(self) -> Rows | None:
+        rows = self.inner.rows()
+        return None if rows is None else rows.with_blocks(self._blocks(rows))
+
+    def _blocks(self, first: Rows) -> Iterator[Block]:
+        if int(self.count) == 0:
+            return
+        yielded = yield from _counted(first.blocks)
+        done = 1
+        while yielded and done != int(self.count):
+            again = self.inner.rows()
+            assert again is not None
+            yielded = yield from _counted(again.blocks)
+            done += 1
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            yield from rows.elements()
+            return
+        done, yielded = 0, 1
+        while yielded and done != int(self.count):
+            yielded = yield from _counted(self.inner.open())
+            done += 1
+
+    def cardinality(self) -> int:
+        inner = self.inner.cardinality()
+        if not known(self.count):
+            return UNKNOWN
+        if self.count == 0 or inner == 0:
+            return 0
+        if self.count < 0:
+            return INFINITE
+        return scaled(inner, lambda n: n * self.count)
+
+
+def _counted(items: Iterator[Any]) -> Iterator[Any]:
+    """All items; the value of the `yield from` is how many there were."""
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    return count
+
+
+class Shuffle(Stage):
+    """A random order from a buffer: an element leaves it at random when the next comes in.
+
+    Args:
+        seeds: what the order is drawn from; each pass uses the next numbers, or the same ones
+            without `reshuffle`.
+    """
+
+    def __init__(self, inner: Stage, size: Any, seeds: tuple[int, int], reshuffle: bool) -> None:
+        self.inner, self.spec, self.seeds = inner, inner.spec, seeds
+        self.size = integer(size, "shuffle: buffer_size")
+        if known(self.size) and self.size < 1 and self.size != UNKNOWN:
+            raise invalid(f"shuffle: buffer_size must be greater than zero, got {self.size}")
+        self.reshuffle = reshuffle
+        self.passes = _Passes()
+
+    def _generator(self) -> np.random.Generator:
+        key = np.array([s % (1 << 64) for s in self.seeds], np.uint64)
+        number = self.passes.next() if self.reshuffle else 0
+        counter = np.array([0, 0, 0, number], np.uint64)
+        return np.random.Generator(np.random.Philox(counter=counter, key=key))
+
+    def rows(self) -> Rows | None:
+        rows = self.inner.rows()
+        return None if rows is None else rows.with_blocks(self._blocks(rows.blocks))
+
+    def _blocks(self, blocks: Iterator[Block]) -> Iterator[Block]:
+        random, size = self._generator(), self._buffer_size()
+        first: list[Block] = []
+        count = 0
+        for block in blocks:
+            first.append(block)
+            count += len(block)
+            if count > size:
+                break
+        if count <= size:
+            if count:
+                yield random.permutation(as_array(joined(first)))
+            return
+        rest = (p for b in (*first, *blocks) for p in as_array(b).tolist())
+        yield from buffered(_shuffled(rest, size, random))
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return self._elements()
+
+    def _elements(self) -> Iterator[Leaves]:
+        yield from _shuffled(self.inner.open(), self._buffer_size(), self._generator())
+
+    def _buffer_size(self) -> int:
+        size = int(self.size)
+        return size if size > 0 else 1 << 62  # UNKNOWN asks for a full shuffle
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+class _Passes:
+    """Counts the passes over a shuffled dataset, by any iterators of it."""
+
+    def __init__(self) -> None:
+        self._lock, self._count = threading.Lock(), 0
+
+    def next(self) -> int:
+        with self._lock:
+            self._count += 1
+            return self._count
+
+
+def _shuffled(items: Iterator[Any], size: int, random: np.random.Generator) -> Iterator[Any]:
+    buffer = list(islice(items, size))
+    while len(buffer) == size:
+        draws = random.integers(0, size, 1024).tolist()
+        for place, item in zip(draws, items, strict=False):
+            yield buffer[place]
+            buffer[place] = item
+        following = next(items, _END)
+        if following is _END:
+            break
+        place = int(random.integers(0, size))
+        yield buffer[place]
+        buffer[place] = following
+    for place in random.permutation(len(buffer)).tolist():
+        yield buffer[place]
+
+
+_END: Any = object()
+
+
+class Cache(Stage):
+    """The elements of the first complete pass, kept in memory."""
+
+    def __init__(self, inner: Stage) -> None:
+        self.inner, self.spec = inner, inner.spec
+        self.memory = _Memory()
+
+    def renew(self) -> None:
+        self.memory = _Memory()
+
+    def rows(self) -> Rows | None:
+        rows = self.inner.rows()
+        if rows is not None and rows.in_order:
+            return rows  # lies in memory already
+        return None
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            yield from rows.elements()
+            return
+        if self.memory.elements is None:
+            found = []
+            for leaves in self.inner.open():
+                found.append(leaves)
+                yield leaves
+            self.memory.elements = found
+        else:
+            yield from self.memory.elements
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+class _Memory:
+    elements: list[Leaves] | None = None
+
+
+class Enumerate(Stage):
+    """(number, element)."""
+
+    def __init__(self, inner: Stage, start: Any) -> None:
+        import treadle as td
+
+        self.inner, self.start = inner, integer(start, "enumerate: start")
+        self.spec = (td.TensorSpec((), td.int64), inner.spec)
+
+    def rows(self) -> Rows | None:
+        rows = self.inner.rows()
+        if rows is None or not rows.in_order:
+            return None
+        return Rows(_Numbered(rows.store, int(self.start)), rows.blocks, in_order=True)
+
+    def open(self) -> Iterator[Leaves]:
+        if (rows := self.rows()) is not None:
+            return rows.elements()
+        return (
+            (np.array(i, np.int64), *leaves)
+            for i, leaves in enumerate(self.inner.open(), int(self.start))
+        )
+
+    def cardinality(self) -> int:
+        return self.inner.cardinality()
+
+
+class _Numbered(Store):
+    """A store with the rows' numbers before it."""
+
+    def __init__(self, inner: Store, start: int) -> None:
+        self.inner, self.start, self.size = inner, start, inner.size
+
+    def gather(self, positions: Block) -> list[NDArray]:
+        return [as_array(positions) + self.start, *self.inner.gather(positions)]
+
+    def row(self, position: int) -> Leaves:
+        return (np.array(position + self.start, np.int64), *self.inner.row(position))

@@ -1,0 +1,58 @@
+"""What a package beside the core needs so that functions can iterate over its objects."""
+
+from treadle.core.context import context, recording, taping
+from treadle.core.nest import register_node
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import NDArray, SymbolicTensor, from_array
+from treadle.ops.conversion import is_symbolic
+from treadle.ops.iterators import (
+    HANDLE,
+    ElementSource,
+    GraphElements,
+    GraphIterable,
+    Slot,
+    close_iterator,
+    get_next,
+    get_optional,
+    handle_of,
+    has_next,
+    make_iterator,
+    number_of,
+    object_of,
+)
+from treadle.ops.python_functions import call_user
+from treadle.ops.random_state import streams
+
+
+def global_seed() -> int | None:
+    """What `td.random.set_seed` was given last."""
+    return streams.seed
+
+
+__all__ = [
+    "HANDLE",
+    "ElementSource",
+    "GraphElements",
+    "GraphIterable",
+    "NDArray",
+    "Slot",
+    "SymbolicTensor",
+    "at",
+    "call_user",
+    "close_iterator",
+    "context",
+    "from_array",
+    "get_next",
+    "get_optional",
+    "global_seed",
+    "handle_of",
+    "has_next",
+    "is_symbolic",
+    "make_iterator",
+    "number_of",
+    "object_of",
+    "recording",
+    "register_node",
+    "taping",
+    "user_origin",
+]
