@@ -162,9 +162,9 @@ def test_list_that_is_no_variable_filled_in_a_loop_over_tensors():
     assert line_of(f, 4) in str(e.value)
 
 
-def test_filter_of_a_comprehension_must_be_pythons():
+def test_filter_of_a_set_comprehension_must_be_pythons():
     with pytest.raises(TypeError, match="test_errors.py:"):
-        td.function(lambda x: [k for k in range(3) if x > k])(td.constant(1))
+        td.function(lambda x: {k for k in range(3) if x > k})(td.constant(1))
 
 
 @pytest.mark.parametrize("prefix", ["async def f(x):", "async def f(x):\n    await x\n"])

@@ -39,6 +39,7 @@ def operator(name: str, *args: Node, **keywords: Node) -> Node:
 def thunk(body: Node, params: list[str] | None = None) -> Node:
     """``lambda params: body``."""
     made = gast.Lambda(arguments(params or []), body)
+    made.generated = True
     return gast.copy_location(made, body) if hasattr(body, "lineno") else made
 
 

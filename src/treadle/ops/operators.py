@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import dis
+import sys
 from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -28,7 +31,7 @@ from treadle.ops.linalg import matmul
 from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
-from treadle.ops.updates import refuse_assignment
+from treadle.ops.updates import refuse_assignment, refuse_deletion
 
 Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
@@ -192,11 +195,20 @@ def _len(self: Any) -> int:
 
 
 def _iter(self: Any) -> Iterator[Tensor]:
-    if self.is_symbolic:
+    size = self.dims[0] if self.dims else None
+    if self.is_symbolic and not (isinstance(size, int) and _is_unpacking(sys._getframe(1))):
         raise _not_in_graph(self, "iterated over")
-    if not self.dims:
+    if size is None:
         raise TypeError(f"Cannot iterate over a scalar tensor{at(user_origin())}")
-    return (getitem(self, i) for i in range(self._array.shape[0]))
+    return (getitem(self, i) for i in range(size))
+
+
+_UNPACKING = frozenset({"UNPACK_SEQUENCE", "UNPACK_EX", "LIST_EXTEND", "CALL_FUNCTION_EX"})
+
+
+def _is_unpacking(frame: FrameType) -> bool:
+    """Whether the frame runs ``a, b = x`` or ``f(*x)``: few elements, unlike in a loop."""
+    return dis.opname[frame.f_code.co_code[frame.f_lasti]] in _UNPACKING
 
 
 def _contains(self: Any, item: Any) -> bool:
@@ -206,9 +218,20 @@ def _contains(self: Any, item: Any) -> bool:
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
-    if ndigits:
-        raise TypeError(f"round() of a tensor takes no digits{at(user_origin())}")
-    return elementwise.round(self)
+    if not ndigits:
+        return elementwise.round(self)
+    scale = 10.0 ** abs(ndigits)
+    if ndigits > 0:
+        return elementwise.round(self * scale) / scale
+    return elementwise.round(self / scale) * scale
+
+
+def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return arithmetic.floordiv(self, other), arithmetic.mod(self, other)
+
+
+def _rdivmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
+    return _divmod(other, self)
 
 
 def _item(self: Any, *args: Any) -> Any:
@@ -236,6 +259,7 @@ _PROTOCOLS: dict[str, Any] = {
     "__pos__": lambda self: self,
     "__getitem__": getitem,
     "__setitem__": refuse_assignment,
+    "__delitem__": refuse_deletion,
     "__bool__": _bool,
     "__int__": lambda self: int(_value(self, "converted to int")),
     "__float__": lambda self: float(_value(self, "converted to float")),
@@ -244,6 +268,8 @@ _PROTOCOLS: dict[str, Any] = {
     "__len__": _len,
     "__iter__": _iter,
     "__contains__": _contains,
+    "__divmod__": _divmod,
+    "__rdivmod__": _rdivmod,
     "__round__": _round,
     "item": _item,
     "tolist": _tolist,
@@ -287,6 +313,7 @@ def install() -> None:
         setattr(Tensor, name, method)
         if name not in ("item", "tolist", "set_shape", "__setitem__"):
             setattr(Variable, name, _through_value(method))
+    Variable.__setitem__ = refuse_assignment  # type: ignore[attr-defined]
 
 
 install()

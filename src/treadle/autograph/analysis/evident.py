@@ -7,7 +7,8 @@ from typing import Any
 import gast
 
 _PREDICATES = {"isinstance", "issubclass", "hasattr", "callable"}
-_MEMBERSHIP = (gast.Is, gast.IsNot, gast.In, gast.NotIn)
+_IDENTITY = (gast.Is, gast.IsNot)
+_HASHED = (gast.Constant, gast.JoinedStr, gast.Dict, gast.Set, gast.SetComp, gast.DictComp)
 
 
 def is_python_test(node: Any) -> bool:
@@ -22,8 +23,11 @@ def is_python_test(node: Any) -> bool:
         case gast.Call(func=gast.Name(id=name)):
             return name in _PREDICATES
         case gast.Compare():
-            return all(isinstance(op, _MEMBERSHIP) for op in node.ops) or (
-                any(map(_is_text, [node.left, *node.comparators]))
+            operands = [node.left, *node.comparators]
+            return any(map(_is_text, operands)) or all(
+                isinstance(op, _IDENTITY)
+                or (isinstance(op, gast.In | gast.NotIn) and isinstance(right, _HASHED))
+                for op, right in zip(node.ops, node.comparators, strict=True)
             )
     return False
 

@@ -9,6 +9,7 @@ before                      after
 ``a < b < c``               ``ag__.and_(lambda: a < b, lambda: b < c)``
 ``f(x)``                    ``ag__.call(f)(x)`` where `f` may be the user's
 ``range(n)``, ``len(x)``    ``ag__.range(n)``, ``ag__.len(x)``
+``a in b``                  ``ag__.in_(a, b)``
 ``assert c, m``             ``ag__.assert_stmt(c, lambda: m)``
 ==========================  ======================================================
 """
@@ -20,18 +21,19 @@ from typing import Any
 import gast
 
 from treadle.autograph import build
-from treadle.autograph.analysis.activity import COMPREHENSIONS, writes
+from treadle.autograph.analysis.activity import writes
 from treadle.autograph.analysis.evident import is_python_test
 from treadle.autograph.build import operator, thunk
+from treadle.autograph.converters import comprehensions
 from treadle.autograph.resolution import Resolver
 
 # Builtins with an operator of the same name that also takes tensors.
 OVERLOADED = {
-    "all", "any", "enumerate", "filter", "float", "int", "len", "map", "max", "min",
-    "range", "reversed", "sorted", "sum", "zip",
+    "all", "any", "bool", "enumerate", "filter", "float", "int", "iter", "len", "list", "map",
+    "max", "min", "range", "reversed", "sorted", "sum", "tuple", "zip",
 }  # fmt: skip
 
-_ITERATORS = {"enumerate", "range", "reversed", "zip"}  # only where a `for` iterates them
+_PAIRS = {"enumerate", "reversed", "zip"}  # Python's own where they are passed to a function
 
 
 class Expressions(gast.NodeTransformer):  # type: ignore[misc]
@@ -72,14 +74,19 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         return gast.copy_location(operator("if_exp", self.visit(node.test), *branches), node)
 
     def visit_Compare(self, node: Any) -> Any:
-        if len(node.ops) == 1 or is_python_test(node) or writes(node):
+        if is_python_test(node) or writes(node):
             return self.generic_visit(node)
+        if len(node.ops) == 1:
+            node = self.generic_visit(node)
+            return gast.copy_location(
+                _comparison(node.left, node.ops[0], node.comparators[0]), node
+            )
         operands = [self.visit(v) for v in (node.left, *node.comparators)]
         simple = all(isinstance(v, gast.Name | gast.Constant) for v in operands[1:-1])
         names = [f"v{i}" for i in range(len(operands))]
         parts = operands if simple else [build.load(n) for n in names]
         pairs = zip(parts, node.ops, parts[1:], strict=False)
-        tests = [thunk(gast.Compare(a, [op], [b])) for a, op, b in pairs]
+        tests = [thunk(_comparison(a, op, b)) for a, op, b in pairs]
         chain = operator("and_", *tests)
         if not simple:
             chain = gast.Call(thunk(chain, names), operands, [])
@@ -94,26 +101,32 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         made.leading, made.closing = getattr(node, "leading", []), getattr(node, "closing", [])
         return made
 
-    def visit_For(self, node: Any) -> Any:
-        self._mark_iterable(node.iter)
-        return self.generic_visit(node)
+    def visit_ListComp(self, node: Any) -> Any:
+        evident = comprehensions.is_evident(node)
+        node = self.generic_visit(node)
+        return node if evident else comprehensions.convert(node)
 
-    def _mark_iterable(self, node: Any) -> None:
-        if isinstance(node, gast.Call):
-            node.iterated = True
-            for argument in node.args:
-                self._mark_iterable(argument)
+    visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_ListComp
 
     def visit_Call(self, node: Any) -> Any:
         func = node.func
         name = self.resolver.builtin(func)
+        overloaded = self._is_overloaded(node, name)
+        if not overloaded:
+            for argument in node.args:
+                argument.passed_on = True
         node = self.generic_visit(node)
-        overloaded = name in OVERLOADED and (name not in _ITERATORS or hasattr(node, "iterated"))
-        if overloaded and node.args and not all(map(_is_literal, node.args)):
+        if overloaded:
             node.func = gast.Attribute(build.load(build.AG), name, gast.Load())
         elif self.recursive and not self._stays(func, name):
             node.func = gast.copy_location(operator("call", node.func), node.func)
         return node
+
+    def _is_overloaded(self, node: Any, name: str | None) -> bool:
+        if name not in OVERLOADED or not node.args:
+            return False
+        passed_on = name in _PAIRS and getattr(node, "passed_on", False)
+        return not passed_on and not all(map(_is_literal, node.args))
 
     def _stays(self, func: Any, builtin: str | None) -> bool:
         if builtin is not None or _is_operator(func):
@@ -126,9 +139,24 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
 
 
 def _is_literal(node: Any) -> bool:
-    if isinstance(node, gast.UnaryOp):
-        return _is_literal(node.operand)
-    return isinstance(node, (gast.Constant, gast.List, gast.Set, gast.Dict, *COMPREHENSIONS))
+    match node:
+        case gast.Constant():
+            return True
+        case gast.UnaryOp():
+            return _is_literal(node.operand)
+        case gast.List() | gast.Set() | gast.Tuple():
+            return all(map(_is_literal, node.elts))
+        case gast.Dict():
+            return all(map(_is_literal, node.keys))
+    return False
+
+
+def _comparison(left: Any, op: Any, right: Any) -> Any:
+    test = gast.Compare(left, [op], [right])
+    if not isinstance(op, gast.In | gast.NotIn) or is_python_test(test):
+        return test
+    found = operator("in_", left, right)
+    return found if isinstance(op, gast.In) else operator("not_", found)
 
 
 def _is_operator(func: Any) -> bool:

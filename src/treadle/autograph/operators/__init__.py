@@ -6,24 +6,19 @@ A Python value (an eager tensor too) means plain Python control flow; a symbolic
 
 from treadle.autograph.operators.assertions import assert_stmt
 from treadle.autograph.operators.builtins import (
-    abs,
-    all,
-    any,
     enumerate,
     filter,
-    float,
-    int,
+    iter,
     len,
+    list,
     map,
-    max,
-    min,
     range,
     reversed,
-    sorted,
-    sum,
+    tuple,
     zip,
 )
 from treadle.autograph.operators.calls import call
+from treadle.autograph.operators.comprehensions import generator, iterable, list_comp
 from treadle.autograph.operators.conditionals import if_exp, if_stmt
 from treadle.autograph.operators.guards import python_bool, python_iterable
 from treadle.autograph.operators.items import (
@@ -36,13 +31,17 @@ from treadle.autograph.operators.items import (
 )
 from treadle.autograph.operators.logical import and_, not_, or_
 from treadle.autograph.operators.loops import for_stmt, while_stmt
+from treadle.autograph.operators.membership import in_
+from treadle.autograph.operators.numbers import abs, bool, float, int
 from treadle.autograph.operators.places import attribute, item
+from treadle.autograph.operators.reductions import all, any, max, min, sorted, sum
 from treadle.autograph.operators.undefined import defined, undefined
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "call", "defined", "enumerate",
-    "filter", "float", "for_stmt", "if_exp", "if_stmt", "int", "item", "len", "map", "max", "min",
-    "not_", "or_", "path", "python_bool", "python_iterable", "range", "reversed",
-    "set_attribute_item", "set_item", "slice", "sorted", "sum", "undefined",
-    "update_attribute_item", "update_item", "while_stmt", "zip",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
+    "enumerate", "filter", "float", "for_stmt", "generator", "if_exp", "if_stmt", "in_", "int",
+    "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
+    "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
+    "set_item", "slice", "sorted", "sum", "tuple", "undefined", "update_attribute_item",
+    "update_item", "while_stmt", "zip",
 ]  # fmt: skip

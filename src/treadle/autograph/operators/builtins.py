@@ -1,19 +1,26 @@
-"""Builtin functions that also take tensors of the graph."""
+"""Builtin functions that iterate, over tensors of the graph too."""
 
 from __future__ import annotations
 
 import builtins
+from collections.abc import Sequence
 from typing import Any
 
 from treadle.autograph.operators.calls import call
-from treadle.autograph.operators.iteration import as_staged, staged_range
-from treadle.autograph.operators.values import Staged, is_staged
-from treadle.core import dtypes
-from treadle.ops import arithmetic, casting, reduction
+from treadle.autograph.operators.collecting import collect
+from treadle.autograph.operators.elements import Enumerated, is_pulled, zipped
+from treadle.autograph.operators.iteration import as_staged, is_graph_iterable, staged_range
+from treadle.autograph.operators.streams import Numbered, Stream
+from treadle.autograph.operators.values import GraphIteration, Staged, is_staged
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops import arithmetic, io
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.graph_list import GraphList
 
 
 def range(*args: Any) -> Any:
-    """``range``; over symbolic numbers something that only a converted `for` iterates."""
+    """``range``; over symbolic numbers something that loops of the graph iterate."""
     if not builtins.any(is_staged(a) for a in args):
         return builtins.range(*args)
     if builtins.len(args) == 1:
@@ -23,97 +30,142 @@ def range(*args: Any) -> Any:
 
 def len(value: Any) -> Any:
     """``len``; a scalar tensor where the length is only known when the graph runs."""
-    staged = as_staged(value) if is_staged(value) else None
+    if isinstance(value, Stream | Numbered):
+        raise TypeError(f"A generator or filter has no len(){at(user_origin())}")
+    staged = as_staged(value) if is_graph_iterable(value) else None
     if staged is None:
         return builtins.len(value)
-    dims = getattr(value, "dims", ())
-    return dims[0] if dims and isinstance(dims[0], builtins.int) else staged.length
+    if staged.size is not None:
+        return staged.size
+    if isinstance(value, Staged):
+        return arithmetic.maximum(staged.length, 0)  # of a range that counts the wrong way
+    return staged.length
 
 
 def enumerate(iterable: Any, start: Any = 0) -> Any:
+    if is_pulled(iterable):
+        return Enumerated(iterable, start)
+    if isinstance(iterable, Stream) and iterable.in_graph:
+        return Numbered(iterable, start)
     staged = as_staged(iterable)
     if staged is None:
         return builtins.enumerate(iterable, start)
-    return Staged(staged.length, lambda i: (i + start, staged.item(i)))
+    return Staged(staged.length, lambda i: (i + start, staged.item(i)), staged.size)
 
 
 def zip(*iterables: Any, strict: bool = False) -> Any:
-    staged = [as_staged(x) for x in iterables]
-    found = [s for s in staged if s is not None]
-    if not found:
+    if builtins.any(is_pulled(x) for x in iterables):
+        return zipped(iterables, strict)
+    if not builtins.any(is_graph_iterable(x) for x in iterables):
         return builtins.zip(*iterables, strict=strict)
-    if builtins.len(found) != builtins.len(staged):
-        raise TypeError("zip: a tensor of the graph can only be zipped with other tensors")
+    found = [_positional(x, "zip") for x in iterables]
+    if builtins.any(s is None for s in found):  # some only Python can iterate
+        return builtins.zip(*builtins.map(_in_python, iterables), strict=strict)
+    return _together(found, strict)
+
+
+def _together(found: Sequence[Any], strict: bool) -> Staged:
+    sizes = [s.size for s in found]
+    if strict:
+        _check_lengths(found, sizes)
+    size = builtins.min(sizes) if None not in sizes else None
     length = found[0].length
     for other in found[1:]:
         length = arithmetic.minimum(length, other.length)
-    return Staged(length, lambda i: tuple(s.item(i) for s in found))
+    return Staged(length, lambda i: builtins.tuple(s.item(i) for s in found), size)
+
+
+def _check_lengths(found: Sequence[Any], sizes: Sequence[int | None]) -> None:
+    known = {s for s in sizes if s is not None}
+    if builtins.len(known) > 1:
+        raise ValueError(f"zip() arguments have different lengths: {sizes}{at(user_origin())}")
+    if None in sizes:
+        for other in found[1:]:
+            message = "zip() arguments have different lengths"
+            io.Assert(found[0].length == other.length, [message])
+
+
+def _positional(iterable: Any, use: str) -> Staged | None:
+    """`iterable` with positions that may be tensors, or None where that is not possible."""
+    if isinstance(iterable, Stream | Numbered):
+        raise TypeError(
+            f"{use}() cannot take a generator or filter over a tensor: make a list of it first"
+            f"{at(user_origin())}"
+        )
+    if is_graph_iterable(iterable):
+        return as_staged(iterable)
+    if isinstance(iterable, builtins.range):
+        start, step = iterable.start, iterable.step
+        count: Any = builtins.len(iterable)
+        return Staged(convert_to_tensor(count), lambda i: start + i * step, count)
+    if not isinstance(iterable, Sequence | Tensor) and not hasattr(iterable, "__array__"):
+        return None
+    try:
+        whole = convert_to_tensor(iterable)
+    except (TypeError, ValueError):
+        return None
+    count = whole.dims[0]
+    return Staged(convert_to_tensor(count), lambda i: whole[i], count)
+
+
+def _in_python(iterable: Any) -> Any:
+    if not is_graph_iterable(iterable):
+        return iterable
+    found = collect(iterable)
+    if isinstance(found, GraphList):
+        raise TypeError(
+            "zip: a tensor whose length is only known when the graph runs, or is large, can only "
+            f"be zipped with tensors and lists of numbers{at(user_origin())}"
+        )
+    return found
 
 
 def reversed(sequence: Any) -> Any:
+    if isinstance(sequence, Stream | Numbered):
+        raise TypeError(f"A generator or filter is not reversible{at(user_origin())}")
     staged = as_staged(sequence)
     if staged is None:
         return builtins.reversed(sequence)
-    return Staged(staged.length, lambda i: staged.item(staged.length - 1 - i))
+    return Staged(staged.length, lambda i: staged.item(staged.length - 1 - i), staged.size)
 
 
 def map(function: Any, *iterables: Any) -> Any:
-    staged = [as_staged(x) for x in iterables]
-    if builtins.any(s is not None for s in staged):
-        raise NotImplementedError("map over a tensor of the graph: use td.map_fn")
-    return builtins.map(call(function), *iterables)
+    function = call(function)
+    if builtins.len(iterables) == 1 and isinstance(iterables[0], Stream):
+        return Stream(function, iterables[0])
+    if not builtins.any(is_graph_iterable(x) for x in iterables):
+        return builtins.map(function, *iterables)
+    if builtins.len(iterables) == 1 and isinstance(iterables[0], Numbered):
+        return Stream(function, iterables[0])
+    items = zip(*iterables)
+    if not isinstance(items, Staged):
+        return (function(*together) for together in items)
+    return Staged(items.length, lambda i: function(*items.item(i)), items.size)
 
 
 def filter(function: Any, iterable: Any) -> Any:
-    return builtins.filter(call(function) if function is not None else None, iterable)
+    condition = call(function) if function is not None else lambda item: item
+    return Stream(lambda item: item, iterable, (condition,))
 
 
-def sorted(iterable: Any, *, key: Any = None, reverse: bool = False) -> Any:
-    if is_staged(iterable):
-        raise NotImplementedError("sorted of a tensor of the graph: use td.sort")
-    return builtins.sorted(iterable, key=call(key) if key is not None else None, reverse=reverse)
+def list(*iterable: Any) -> Any:
+    """``list``; a list of the graph where the length depends on it or is large."""
+    return collect(*iterable) if iterable else []
 
 
-def abs(value: Any) -> Any:
-    return builtins.abs(value)
+def tuple(*iterable: Any) -> Any:
+    """``tuple`` of a tensor of known length, or of any Python iterable."""
+    found = collect(*iterable) if iterable else ()
+    if isinstance(found, GraphList):
+        raise TypeError(
+            "The length of this tuple is only known when the graph runs, or is large: use list()"
+            f"{at(user_origin())}"
+        )
+    return builtins.tuple(found)
 
 
-def any(iterable: Any) -> Any:
-    return reduction.reduce_any(iterable) if is_staged(iterable) else builtins.any(iterable)
-
-
-def all(iterable: Any) -> Any:
-    return reduction.reduce_all(iterable) if is_staged(iterable) else builtins.all(iterable)
-
-
-def sum(iterable: Any, start: Any = 0) -> Any:
-    if is_staged(iterable):
-        return reduction.reduce_sum(iterable, 0) + start
-    return builtins.sum(iterable, start)
-
-
-def max(*args: Any, **keywords: Any) -> Any:
-    return _extreme(builtins.max, arithmetic.maximum, reduction.reduce_max, args, keywords)
-
-
-def min(*args: Any, **keywords: Any) -> Any:
-    return _extreme(builtins.min, arithmetic.minimum, reduction.reduce_min, args, keywords)
-
-
-def _extreme(python: Any, pairwise: Any, reduce: Any, args: Any, keywords: Any) -> Any:
-    if builtins.len(args) == 1 and is_staged(args[0]) and not keywords:
-        return reduce(args[0], 0)
-    if builtins.len(args) > 1 and builtins.any(is_staged(a) for a in args) and not keywords:
-        found = args[0]
-        for other in args[1:]:
-            found = pairwise(found, other)
-        return found
-    return python(*args, **keywords)
-
-
-def int(value: Any = 0, *args: Any) -> Any:
-    return casting.cast(value, dtypes.int32) if is_staged(value) else builtins.int(value, *args)
-
-
-def float(value: Any = 0.0) -> Any:
-    return casting.cast(value, dtypes.float32) if is_staged(value) else builtins.float(value)
+def iter(iterable: Any, *sentinel: Any) -> Any:
+    """``iter``; over a tensor of the graph if its length is known."""
+    if sentinel or not isinstance(iterable, GraphIteration | Tensor | GraphList):
+        return builtins.iter(iterable, *sentinel)
+    return builtins.iter(tuple(iterable))

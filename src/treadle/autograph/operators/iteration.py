@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.autograph.operators.values import Staged
+from treadle.autograph.operators.values import GraphIteration, Staged
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -12,12 +12,20 @@ from treadle.ops.casting import cast
 from treadle.ops.conversion import CONST
 from treadle.ops.creation import RANGE, RANGE_DYNAMIC
 from treadle.ops.dims import shape
+from treadle.ops.graph_list import GraphList
+
+
+def is_graph_iterable(value: Any) -> bool:
+    """Whether only a loop of the graph can iterate over `value`."""
+    return isinstance(value, GraphIteration | SymbolicTensor | GraphList)
 
 
 def as_staged(iterable: Any) -> Staged | None:
     """`iterable` for a loop in the graph, or None where Python should iterate it."""
     if isinstance(iterable, Staged):
         return iterable
+    if isinstance(iterable, GraphList):
+        return Staged(iterable.length(), lambda i: iterable[i])
     if not isinstance(iterable, SymbolicTensor):
         return None
     tensor: Tensor = iterable
@@ -26,8 +34,9 @@ def as_staged(iterable: Any) -> Staged | None:
             f"A scalar tensor cannot be iterated over: {tensor!r}. Use td.range(n) to count"
             f"{at(user_origin())}"
         )
-    counted = _counted(iterable)
-    return counted if counted is not None else Staged(shape(tensor)[0], lambda i: tensor[i])
+    staged = _counted(iterable) or Staged(shape(tensor)[0], lambda i: tensor[i])
+    staged.size = tensor.dims[0] if isinstance(tensor.dims[0], int) else None
+    return staged
 
 
 def _counted(tensor: SymbolicTensor) -> Staged | None:

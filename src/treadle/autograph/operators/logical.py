@@ -6,9 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.autograph.operators.conditionals import if_exp
-from treadle.autograph.operators.values import is_staged
+from treadle.autograph.operators.values import is_staged, truth
 from treadle.ops import logic
-from treadle.ops.conversion import convert_to_tensor
 
 
 def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
@@ -43,4 +42,4 @@ def _boolean(value: Any) -> Any:
 
 def not_(value: Any) -> Any:
     """``not value``."""
-    return logic.logical_not(convert_to_tensor(value)) if is_staged(value) else not value
+    return logic.logical_not(truth(value, "not")) if is_staged(value) else not value

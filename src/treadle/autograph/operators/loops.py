@@ -13,6 +13,7 @@ from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.iteration import as_staged
 from treadle.autograph.operators.logical import and_, not_
 from treadle.autograph.operators.owned import own
+from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import (
     describe,
@@ -87,6 +88,8 @@ def for_stmt(
     A symbolic tensor (or range of one) gives a ``while`` node over its first dimension; anything
     else is iterated by Python.
     """
+    if isinstance(iterable, Stream | Numbered):
+        return iterable.loop(body, state, until, places, options)
     loop = _Loop(body, 1, places, options)
     over = as_staged(iterable)
     if over is None:

@@ -9,33 +9,63 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import nest
+from treadle.core import dtypes, nest
 from treadle.core.context import context
+from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.comparison import not_equal
+from treadle.ops.control_flow import check_predicate
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
+from treadle.ops.shaping import reshape_to
 from treadle.ops.state import Variable
 
 
-class Staged:
-    """Something to iterate whose length is only known when the graph runs.
+class GraphIteration:
+    """What a loop of the graph iterates; Python cannot."""
+
+    def __iter__(self) -> Any:
+        raise TypeError(
+            "This depends on a tensor whose length is only known when the graph runs: a converted "
+            f"`for`, list(), sum() and the like take it, nothing else{at(user_origin())}"
+        )
+
+
+class Staged(GraphIteration):
+    """Something to iterate by position, whose length is only known when the graph runs.
 
     Attributes:
         length: a scalar integer tensor.
         item: gives the element at a (symbolic) position.
+        size: the length, where it is known already.
     """
 
-    def __init__(self, length: Any, item: Any) -> None:
+    def __init__(self, length: Any, item: Any, size: int | None = None) -> None:
         self.length = length
         self.item = item
-
-    def __iter__(self) -> Any:
-        raise TypeError("This depends on a tensor: only a converted `for` can iterate over it.")
+        self.size = size
 
 
 def is_staged(value: Any) -> bool:
     """True for what belongs to the graph being traced: no Python value can be had from it."""
-    return isinstance(value, SymbolicTensor | Staged) or (
+    return isinstance(value, SymbolicTensor | GraphIteration) or (
         isinstance(value, Variable) and context.recorder is not None
     )
+
+
+def truth(value: Any, what: str = "if") -> Tensor:
+    """What Python's ``bool(value)`` is for a symbolic tensor of one element, as a bool scalar.
+
+    Raises:
+        TypeError: it has more elements, or a dtype without a truth value.
+    """
+    tensor = convert_to_tensor(value)
+    if tensor.ndim and all(d == 1 for d in tensor.dims):
+        tensor = reshape_to(tensor, ())
+    if tensor.ndim == 0 and tensor.dtype is not dtypes.bool and tensor.dtype.is_numeric:
+        tensor = not_equal(tensor, zeros((), tensor.dtype))
+    check_predicate(tensor, what)
+    return tensor
 
 
 def is_number(value: Any) -> bool:
