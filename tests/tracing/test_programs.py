@@ -417,8 +417,7 @@ def test_families_of_dead_traces_are_forgotten():
     f._programs._most = 5
     for k in range(20):
         f(array(3), float(k))
-        f._cache.clear()  # as an eviction does
-        f._plans.clear()
+        f.clear_traces()  # as an eviction does
     assert len(f._programs._families) < 20
     assert programs._FEW_FAMILIES == f._programs._most
 

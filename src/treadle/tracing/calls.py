@@ -3,7 +3,8 @@ the compiled program, without building keys or walking structures.
 
 A plan takes the arguments as one tuple and gives the result, or `MISS` where they do not match
 exactly; then the next plan, and at last the general path, is tried. Plans only ever say MISS too
-often, never too rarely.
+often, never too rarely. Its global ``used`` is set by a call; the cache looks at it before it
+evicts a trace.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
-from treadle.tracing.signature import ObjectKey
+from treadle.tracing.static_values import has_equality, is_mutable_value, reference_to
 from treadle.tracing.trace import _Result
 
 MISS: Any = object()
@@ -53,7 +54,7 @@ class _PlanWriter:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "context": context, "settings": settings, "MISS": MISS, "Tensor": Tensor,
-            "ndarray": np.ndarray, "new": object.__new__,
+            "ndarray": np.ndarray, "new": object.__new__, "used": True,
         }  # fmt: skip
         self.params = iter(concrete.graph.arguments)
         self.inputs: list[str] = []
@@ -170,7 +171,7 @@ class _PlanWriter:
 
     def variable(self, place: str, value: Variable) -> None:
         next(self.params, None)
-        self.miss_if(f"{place} is not {self.constant(value, 'v')}")
+        self.miss_if(f"{place} is not {self.constant(reference_to(value), 'v')}()")
         self.inputs.append(place)
 
     def python_value(self, place: str, value: Any) -> None:
@@ -198,8 +199,24 @@ class _PlanWriter:
         self.miss_if(test)
 
     def identity(self, place: str, value: Any) -> None:
-        key = ObjectKey(value)  # weak: the plan must not keep the object alive
-        self.miss_if(f"{self.constant(key._ref)}() is not {place}")
+        """An object, which the plan must not keep alive, or its equal."""
+        if is_mutable_value(value):
+            raise _NoPlan
+        if type(value) is complex:  # by the text, as 0j == -0j
+            shown = self.constant(repr(value))
+            self.miss_if(f"type({place}) is not complex or repr({place}) != {shown}")
+            return
+        reference = self.constant(reference_to(value))
+        if not has_equality(value):
+            self.miss_if(f"{reference}() is not {place}")
+            return
+        try:
+            kind, code = self.constant(type(value)), self.constant(hash(value))
+        except TypeError:
+            raise _NoPlan from None
+        self.miss_if(
+            f"type({place}) is not {kind} or hash({place}) != {code} or {reference}() != {place}"
+        )
 
     # -- the call and its results ------------------------------------------------------------
 
@@ -212,6 +229,8 @@ class _PlanWriter:
         ]
         if len(captured) != len(self.concrete.graph.captures):
             raise _NoPlan
+        self.emit("global used")
+        self.emit("used = True")
         run = self.constant(self.concrete.executable.run)
         results = [self.fresh("r") for _ in self.concrete.outputs]
         target = f"{', '.join(results)}, = " if results else ""

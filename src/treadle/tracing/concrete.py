@@ -16,7 +16,8 @@ from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.programs import Programs
-from treadle.tracing.signature import Arguments, ObjectKey, weakly
+from treadle.tracing.signature import Arguments, weakly
+from treadle.tracing.static_values import ObjectKey, Snapshot
 from treadle.tracing.trace import Trace, results_of
 from treadle.tracing.tracebacks import show_user_frames
 
@@ -31,6 +32,7 @@ class ConcreteFunction:
         name: the Python function's name.
         captured_inputs: eager tensors and variables used by the function besides its arguments.
         number: which trace of the function it is, counted from 1.
+        has_open_dims: whether it was traced for more than one shape of an argument.
         was_called: whether the function has called it.
     """
 
@@ -43,6 +45,7 @@ class ConcreteFunction:
         self.was_called = False
         self._programs = programs
         self._family = arguments.family
+        self.has_open_dims = arguments.has_open_dims
         self._notes: list[str] = []
         self._trace = trace
         self._arguments = arguments.pack(
@@ -83,7 +86,8 @@ class ConcreteFunction:
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with a TensorSpec for every tensor."""
         return nest.map_structure(  # type: ignore[no-any-return]
-            lambda leaf: leaf.target if isinstance(leaf, ObjectKey) else leaf, self._arguments
+            lambda leaf: leaf.target if isinstance(leaf, ObjectKey | Snapshot) else leaf,
+            self._arguments,
         )
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import threading
-import types
 import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -13,17 +12,22 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.ops.state import Variable
 from treadle.tracing import settings
-from treadle.tracing.calls import MISS, Plan, make_plan
+from treadle.tracing.cache import Entry, TraceCache
+from treadle.tracing.calls import MISS, make_plan
 from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.dispatch import Plans
+from treadle.tracing.locks import TraceLock
+from treadle.tracing.methods import WeakMethod, inside
 from treadle.tracing.programs import Programs
 from treadle.tracing.retraces import Explanation, History, explain_retraces
-from treadle.tracing.signature import Arguments, FunctionSignature, ObjectKey, display_name
+from treadle.tracing.signature import Arguments, FunctionSignature, display_name
+from treadle.tracing.static_values import ObjectKey
 from treadle.tracing.trace import trace
 from treadle.tracing.tracebacks import show_user_frames
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
-_MOST_PLANS = 64  # fast paths tried one after another; further signatures use the cache's dict
+_functions: weakref.WeakSet[Function] = weakref.WeakSet()  # for clear_caches
 
 
 class Function:
@@ -44,27 +48,32 @@ class Function:
         jit_compile: bool | None = None,
         reduce_retracing: bool = False,
         name: str | None = None,
+        max_traces: int | None = None,
     ) -> None:
         self.python_function = python_function
         self._autograph = autograph
         self._jit_compile = jit_compile
         self._reduce_retracing = reduce_retracing
         self._name = name or display_name(python_function)
+        self._max_traces = settings.checked_bound(max_traces)
         self._signature = FunctionSignature(python_function, input_signature, self._name)
-        self._lock = threading.RLock()
-        self._cache: dict[Any, ConcreteFunction] = {}
-        self._plans: list[Plan] = []
-        self._keyword_plans: dict[tuple[str, ...], list[Plan]] = {}
+        self._lock = TraceLock()
+        self._cache = TraceCache()
+        self._plans = Plans()
+        self._front = self._plans.front  # read at every call
+        self._keyword_plans: dict[tuple[str, ...], Plans] = {}
         self._programs = Programs()
         self._traces = 0
         self._history = History(self._name)
-        self._general: list[tuple[Arguments, ConcreteFunction]] = []  # traces with open dims
-        self._traced: list[Arguments] = []  # what reduce_retracing has seen
+        self._traced: dict[Any, Arguments] = {}  # what reduce_retracing has seen, by family
         self._traced_once = False
         self._tracing: set[Any] = set()
         self._converted: Callable[..., Any] | None = None
         self._bound: dict[int, tuple[Any, Function]] = {}
         functools.update_wrapper(self, python_function, updated=())
+        if getattr(python_function, "__isabstractmethod__", False):
+            self.__isabstractmethod__ = True
+        _functions.add(self)
 
     @property
     def input_signature(self) -> Any:
@@ -79,15 +88,19 @@ class Function:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             if kwargs:
-                for plan in self._keyword_plans.get(tuple(kwargs), ()):
-                    result = plan((*args, *kwargs.values()))
+                plans = self._keyword_plans.get(tuple(kwargs))
+                if plans is not None:
+                    result = plans.call((*args, *kwargs.values()))
                     if result is not MISS:
                         return result
             else:
-                for plan in self._plans:
+                for plan in self._front:
                     result = plan(args)
                     if result is not MISS:
                         return result
+                result = self._plans.further(args)
+                if result is not MISS:
+                    return result
             return self._call_slowly(args, kwargs)
         except Exception as error:
             show_user_frames(error)
@@ -112,13 +125,14 @@ class Function:
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
     ) -> None:
-        plans = self._keyword_plans.setdefault(tuple(kwargs), []) if kwargs else self._plans
-        if len(plans) >= _MOST_PLANS:
-            return
+        plans = self._plans
+        if kwargs:
+            plans = self._keyword_plans.setdefault(tuple(kwargs), Plans())
+        values = (*args, *kwargs.values())
         order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
-        plan = make_plan(concrete, (*args, *kwargs.values()), order)
-        if plan is not None:
-            plans.append(plan)
+        plans.add(
+            concrete, values, concrete.has_open_dims, lambda: make_plan(concrete, values, order)
+        )
 
     # -- the cache ---------------------------------------------------------------------------
 
@@ -126,28 +140,31 @@ class Function:
         concrete = self._cached((arguments.key, self._enclosing()), arguments, False)
         aliased = concrete.captured_among(arguments.leaves)
         if aliased:  # an argument is also reached through a closure: a trace for these variables
-            key = (arguments.key, self._enclosing(), tuple(ObjectKey(v) for v in aliased))
+            key = (
+                arguments.key,
+                self._enclosing(),
+                tuple(ObjectKey(v, by_identity=True) for v in aliased),
+            )
             concrete = self._cached(key, arguments, True)
         return concrete
 
     def _cached(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
-        concrete = self._cache.get(key)
-        if concrete is None:
-            with self._lock:  # one trace per signature, whatever the number of threads
-                concrete = self._cache.get(key)
-                if concrete is None and not these_variables:
-                    concrete = self._more_general(key, arguments)
-                if concrete is None:
-                    concrete = self._trace(key, arguments, these_variables)
-        return concrete
+        entry = self._cache.get(key)
+        if entry is None:
+            with self._lock.held():  # one trace per signature, whatever the number of threads
+                entry = self._cache.get(key)
+                if entry is None and not these_variables:
+                    entry = self._more_general(key, arguments)
+                if entry is None:
+                    entry = self._trace(key, arguments, these_variables)
+        return entry.concrete
 
-    def _more_general(self, key: Any, arguments: Arguments) -> ConcreteFunction | None:
+    def _more_general(self, key: Any, arguments: Arguments) -> Entry | None:
         """A trace with open dims that these arguments fit; noted for the next such call."""
-        for general, concrete in self._general:
-            if general.accepts(arguments) and key[1] is None:
-                self._cache[key] = concrete
-                return concrete
-        return None
+        entry = self._cache.open_entry(arguments) if key[1] is None else None
+        if entry is not None:
+            self._cache.add_key(key, entry)
+        return entry
 
     def _enclosing(self) -> Any:
         """Inside another trace, traces that captured its tensors belong to it alone."""
@@ -158,8 +175,9 @@ class Function:
 
     _captures_symbols = False
 
-    def _trace(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
-        if key in self._tracing:
+    def _trace(self, key: Any, arguments: Arguments, these_variables: bool) -> Entry:
+        running = (threading.get_ident(), key)
+        if running in self._tracing:
             raise RecursionError(
                 f"{self._name!r} calls itself with the same signature while it is being traced; "
                 "the recursion would never end. Recurse on a Python value that changes, or use "
@@ -169,7 +187,7 @@ class Function:
         self._history.admit(record)
         if self._reduce_retracing:
             arguments = self._generalized(arguments)
-        self._tracing.add(key)
+        self._tracing.add(running)
         try:
             first = not self._traced_once
             traced = trace(self._target(), arguments, self._name, first, these_variables)
@@ -178,23 +196,62 @@ class Function:
                 traced = trace(self._target(), arguments, self._name, False, these_variables)
                 self._traces += 1
         finally:
-            self._tracing.discard(key)
+            self._tracing.discard(running)
         self._traced_once = True
         self._history.add(record)
         concrete = ConcreteFunction(traced, arguments, self._name, self._programs, record.number)
-        if arguments.has_open_dims:
-            self._general.append((arguments, concrete))
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
-        self._cache[key] = concrete
-        return concrete
+        entry = self._cache.add(key, concrete, arguments)
+        self._evict()
+        return entry
+
+    def _evict(self) -> None:
+        """Let go of traces that cannot be called any more, and of those beyond the bound."""
+        gone = self._cache.out_of_reach()
+        if gone:
+            self._forget(gone)
+            self._history.unreachable([c.number for c in gone])
+        gone = self._cache.excess(self.max_traces, self._was_called)
+        if gone:
+            self._forget(gone)
+            self._history.evicted([c.number for c in gone], self.max_traces)
+
+    def _was_called(self, concrete: ConcreteFunction) -> bool:
+        return sum(p.were_called(concrete) for p in self._all_plans()) > 0  # all are asked
+
+    def _forget(self, gone: list[ConcreteFunction]) -> None:
+        self._cache.remove(gone)
+        for plans in self._all_plans():
+            plans.remove(gone)
+
+    def _all_plans(self) -> list[Plans]:
+        return [self._plans, *list(self._keyword_plans.values())]
+
+    def clear_traces(self) -> None:
+        """Forget all traces and their programs; later calls trace again.
+
+        Variables that the function made stay, and the count of traces goes on.
+        """
+        with self._lock.held():
+            gone = self._cache.concrete_functions
+            self._forget(gone)
+            self._history.cleared([c.number for c in gone])
+            self._traced.clear()
+            self._converted = None
+
+    @property
+    def max_traces(self) -> int:
+        """How many traces are kept; `td.config.set_max_traces` unless given to `function`."""
+        return self._max_traces or settings.max_traces
 
     def _generalized(self, arguments: Arguments) -> Arguments:
         """The arguments with every dim open that differed from an earlier trace's."""
-        for earlier in reversed(self._traced):
+        earlier = self._traced.get(arguments.family)
+        if earlier is not None:
             arguments = arguments.generalized(earlier)
-        self._traced.append(arguments)
+        self._traced[arguments.family] = arguments.without_values()
         return arguments
 
     def _target(self) -> Callable[..., Any]:
@@ -228,8 +285,8 @@ class Function:
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
-        """All traces, oldest first."""
-        return list(dict.fromkeys(self._cache.values()))
+        """All traces that are kept, oldest first."""
+        return self._cache.concrete_functions
 
     def explain(self) -> Explanation:
         """Why the function was traced: what each trace differed in from the nearest earlier one."""
@@ -275,46 +332,16 @@ class Function:
                 return instance
 
         bound = Function(
-            _WeakMethod(self.python_function, reference),
+            WeakMethod(self.python_function, reference),
             self._signature.input_signature,
             self._autograph,
             self._jit_compile,
             self._reduce_retracing,
             self._name,
+            self._max_traces,
         )
         self._bound[address] = (reference, bound)
         return bound
-
-
-class _WeakMethod:
-    """A bound method that does not keep its instance alive."""
-
-    def __init__(self, function: Callable[..., Any], reference: Callable[[], Any]) -> None:
-        self.__func__ = function
-        self.reference = reference
-        functools.update_wrapper(self, function, updated=())
-        del self.__wrapped__  # type: ignore[attr-defined]  # its signature has `self`
-        self.__signature__ = _without_self(function)
-
-    @property
-    def __self__(self) -> Any:
-        return self.reference()
-
-    def method(self) -> types.MethodType:
-        instance = self.reference()
-        if instance is None:
-            raise ReferenceError(f"The object of the method {self.__func__!r} no longer exists")
-        return types.MethodType(self.__func__, instance)
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.method()(*args, **kwargs)
-
-
-def _without_self(function: Callable[..., Any]) -> Any:
-    import inspect
-
-    signature = inspect.signature(function)
-    return signature.replace(parameters=list(signature.parameters.values())[1:])
 
 
 @overload
@@ -334,6 +361,7 @@ def function(
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
+    max_traces: int | None = None,
 ) -> Callable[[Callable[..., Any]], Function]: ...
 
 
@@ -349,6 +377,7 @@ def function(
     experimental_relax_shapes: bool | None = None,
     experimental_compile: bool | None = None,
     experimental_follow_type_hints: bool | None = None,
+    max_traces: int | None = None,
 ) -> Any:
     """Compile a Python function into graphs, one per signature; usable as a decorator.
 
@@ -364,17 +393,24 @@ def function(
         jit_compile: accepted for TensorFlow programs; treadle always compiles.
         reduce_retracing: let dims that differ between calls become symbolic instead of retracing.
         experimental_*: accepted for TensorFlow programs.
+        max_traces: how many traces are kept; beyond that the ones not used for longest are freed
+            and traced again when needed. `td.config.set_max_traces` sets the default.
 
     Raises:
         TypeError: `func` is not callable or `input_signature` does not fit it.
     """
     reduce_retracing = bool(reduce_retracing or experimental_relax_shapes)
 
-    def decorate(fn: Callable[..., Any]) -> Function:
+    def decorate(fn: Any) -> Any:
+        wrapped = inside(fn, decorate)
+        if wrapped is not None:
+            return wrapped
         if isinstance(fn, Function):
             fn = fn.python_function
         if not callable(fn):
             raise TypeError(f"function() needs a callable, got {fn!r}")
-        return Function(fn, input_signature, autograph, jit_compile, reduce_retracing)
+        return Function(
+            fn, input_signature, autograph, jit_compile, reduce_retracing, max_traces=max_traces
+        )
 
     return decorate if func is None else decorate(func)

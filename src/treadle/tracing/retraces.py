@@ -14,6 +14,7 @@ from treadle.core.origin import Origin, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_key, leaf_spec, weakly
 
+MOST_RECORDS = 1000  # what `explain` shows
 WARN_AFTER = 10  # traces, most of them caused by one argument
 
 
@@ -50,6 +51,7 @@ class TraceRecord:
         leaves: (argument, text, key) for every leaf of the arguments.
         nearest: the number of the earlier trace with the fewest differences; None for the first.
         differences: what differs from that one.
+        same: the reason where nothing differs.
     """
 
     number: int
@@ -57,6 +59,7 @@ class TraceRecord:
     leaves: tuple[tuple[str, str, Any], ...]
     nearest: int | None
     differences: tuple[Difference, ...]
+    same: str = ""
 
     def __str__(self) -> str:
         where = f" at {self.origin}" if self.origin else ""
@@ -64,7 +67,7 @@ class TraceRecord:
             shown = ", ".join(f"{name}: {text}" for name, text, _ in self.leaves) or "no arguments"
             return f"trace {self.number}{where}: {shown}"
         lines = [f"trace {self.number}{where}, nearest to trace {self.nearest}:"]
-        lines += [f"    {d}" for d in self.differences] or ["    another enclosing function"]
+        lines += [f"    {d}" for d in self.differences] or [f"    {self.same}"]
         return "\n".join(lines)
 
 
@@ -72,40 +75,58 @@ class Explanation:
     """All traces of a function; prints as a report.
 
     Attributes:
+        count: how many there were; `traces` has the newest.
         programs: by trace number what its compiled program has to do with those of others.
+        freed: by trace number why it was freed.
     """
 
-    def __init__(
-        self, name: str, traces: Sequence[TraceRecord], programs: Mapping[int, str]
-    ) -> None:
-        self.name = name
-        self.traces = tuple(traces)
+    def __init__(self, history: History, programs: Mapping[int, str]) -> None:
+        self.name = history.name
+        self.count = history.count
+        self.traces = tuple(history.records)
         self.programs = dict(programs)
+        self.freed = dict(history.freed)
 
     def __str__(self) -> str:
-        count = len(self.traces)
-        head = f"{self.name} was traced {count} time{'' if count == 1 else 's'}"
+        head = f"{self.name} was traced {self.count} time{'' if self.count == 1 else 's'}"
+        if len(self.traces) < self.count:
+            head += f", of which these are the last {len(self.traces)}"
         body = [f"  {line}" for t in self.traces for line in self._lines(t)]
         return "\n".join([head + (":" if body else ""), *body])
 
     def _lines(self, trace: TraceRecord) -> list[str]:
-        note = self.programs.get(trace.number)
-        return [*str(trace).split("\n"), *([f"    {note}"] if note else [])]
+        notes = [self.programs.get(trace.number), self.freed.get(trace.number)]
+        return [*str(trace).split("\n"), *(f"    {note}" for note in notes if note)]
 
     __repr__ = __str__
 
 
 class History:
-    """The traces of one function, in order."""
+    """The traces of one function, in order.
+
+    Attributes:
+        count: how many traces there were.
+        records: the newest of them.
+        freed: by number, why a trace is not kept any more.
+    """
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.count = 0
         self.records: list[TraceRecord] = []
+        self.freed: dict[int, str] = {}
         self._warned = False
+        self._warned_of_eviction = False
 
     def next_record(self, arguments: Arguments) -> TraceRecord:
         """What would be recorded for a trace with these arguments."""
         leaves = tuple(_describe(arguments))
+        number = self.count + 1
+        same = next((r for r in reversed(self.records) if r.leaves == leaves), None)
+        if same is not None:
+            freed = self.freed.get(same.number)
+            why = f"that trace was {freed}" if freed else "another enclosing function"
+            return TraceRecord(number, user_origin(), leaves, same.number, (), why)
         best: tuple[int, TraceRecord, tuple[Difference, ...]] | None = None
         for record in reversed(self.records):
             differences = tuple(_differences(record.leaves, leaves))
@@ -113,7 +134,6 @@ class History:
                 best = (len(differences), record, differences)
                 if len(differences) <= 1:
                     break
-        number = len(self.records) + 1
         if best is None:
             return TraceRecord(number, user_origin(), leaves, None, ())
         return TraceRecord(number, user_origin(), leaves, best[1].number, best[2])
@@ -129,7 +149,10 @@ class History:
 
     def add(self, record: TraceRecord) -> None:
         """Note a trace that was made; warn once where one argument keeps causing them."""
+        self.count += 1
         self.records.append(record)
+        if len(self.records) > MOST_RECORDS:
+            self.freed.pop(self.records.pop(0).number, None)
         if self._warned or len(self.records) < WARN_AFTER:
             return
         causes = [r.differences[0].argument for r in self.records if len(r.differences) == 1]
@@ -141,14 +164,41 @@ class History:
         self._warned = True
         last = next(d for r in reversed(self.records) for d in r.differences if d.argument == cause)
         message = (
-            f"{self.name} was traced {len(self.records)} times, {causes.count(cause)} of them "
+            f"{self.name} was traced {self.count} times, {causes.count(cause)} of them "
             f"because of {last}. Each trace costs far more than a call; see {self.name}.explain()."
         )
-        if record.origin is None:
-            warnings.warn(message, RuntimeWarning, stacklevel=2)
-        else:
-            place = record.origin
-            warnings.warn_explicit(message, RuntimeWarning, place.file, place.line)
+        _warn(message, record.origin)
+
+    def evicted(self, numbers: Sequence[int], bound: int) -> None:
+        """Note traces that had to go because of the bound; warn the first time."""
+        note = f"freed: at most {bound} traces are kept (max_traces)"
+        self.freed.update(dict.fromkeys(numbers, note))
+        if self._warned_of_eviction:
+            return
+        self._warned_of_eviction = True
+        _warn(
+            f"{self.name} has more than {bound} traces: those not used for longest are freed, and "
+            "traced again when they are needed. Fewer are needed with input_signature or "
+            "reduce_retracing=True; td.function(max_traces=...) and td.config.set_max_traces set "
+            f"the bound; see {self.name}.explain().",
+            self.records[-1].origin,
+        )
+
+    def unreachable(self, numbers: Sequence[int]) -> None:
+        """Note traces for objects that do not exist any more."""
+        note = "freed: an object that it was made for no longer exists"
+        self.freed.update(dict.fromkeys(numbers, note))
+
+    def cleared(self, numbers: Sequence[int]) -> None:
+        """Note traces that were forgotten on demand."""
+        self.freed.update(dict.fromkeys(numbers, "freed by clear_caches"))
+
+
+def _warn(message: str, place: Origin | None) -> None:
+    if place is None:
+        warnings.warn(message, RuntimeWarning, stacklevel=3)
+    else:
+        warnings.warn_explicit(message, RuntimeWarning, place.file, place.line)
 
 
 def _describe(arguments: Arguments) -> Iterator[tuple[str, str, Any]]:
@@ -227,4 +277,4 @@ def explain_retraces(function: Any) -> Explanation:
     if not isinstance(history, History):
         raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
     notes = {c.number: c.program_note for c in function.concrete_functions}
-    return Explanation(history.name, history.records, notes)
+    return Explanation(history, notes)

@@ -6,3 +6,16 @@ run_eagerly = False
 filter_tracebacks = os.environ.get("TREADLE_FULL_TRACEBACK", "") in ("", "0")
 # Traces that differ only in dims share one compiled program.
 share_programs = os.environ.get("TREADLE_SHARE_PROGRAMS", "1") not in ("", "0")
+# How many traces a function keeps.
+max_traces = int(os.environ.get("TREADLE_MAX_TRACES", "512"))
+
+
+def checked_bound(bound: int | None) -> int | None:
+    """A bound on traces as it was given.
+
+    Raises:
+        ValueError: it is not a positive number.
+    """
+    if bound is not None and (isinstance(bound, bool) or int(bound) != bound or bound < 1):
+        raise ValueError(f"max_traces must be a positive number of traces, got {bound!r}")
+    return bound

@@ -54,6 +54,8 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
 
 def weakly(leaf: Any) -> Any:
     """The leaf itself if it counts by value, else what does not keep it alive in its place."""
+    if isinstance(leaf, Variable):
+        return ObjectKey(leaf, by_identity=True)
     return leaf if is_tensor_leaf(leaf) else described(leaf)
 
 
@@ -177,9 +179,7 @@ class Arguments:
 
 def _bare(leaf: Any) -> Any:
     """What a leaf is traced as, without its value."""
-    if is_tensor_leaf(leaf):
-        return leaf_spec(leaf)
-    return ObjectKey(leaf) if isinstance(leaf, Variable) else described(leaf)
+    return leaf_spec(leaf) if is_tensor_leaf(leaf) else weakly(leaf)
 
 
 class FunctionSignature:

@@ -1,0 +1,132 @@
+"""The traces of one function, by signature; a bounded number of them.
+
+When there are too many, the one whose last use lies furthest back goes. Calls through plans only
+set a flag, which is looked at when a trace has to go: which of the traces used since the last
+eviction was used last is not known.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterator
+from typing import Any
+
+from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.signature import Arguments
+from treadle.tracing.static_values import ObjectKey
+
+
+class Entry:
+    """A trace in the cache.
+
+    Attributes:
+        concrete: the trace.
+        arguments: the signature it was made for, without values.
+    """
+
+    __slots__ = ("arguments", "concrete", "keys", "last_use")
+
+    def __init__(self, concrete: ConcreteFunction, arguments: Arguments, now: int) -> None:
+        self.concrete = concrete
+        self.arguments = arguments
+        self.keys: list[Hashable] = []
+        self.last_use = now
+
+
+class TraceCache:
+    """Entries by key. Whoever changes it holds the function's lock; `get` needs none."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Hashable, Entry] = {}
+        self._open: list[Entry] = []  # traces with open dims
+        self._clock = itertools.count(1)
+
+    def get(self, key: Hashable) -> Entry | None:
+        """The trace for a key."""
+        entry = self._entries.get(key)
+        if entry is not None:
+            entry.last_use = next(self._clock)
+        return entry
+
+    def open_entry(self, arguments: Arguments) -> Entry | None:
+        """A trace with open dims that serves these arguments."""
+        return next((e for e in self._open if e.arguments.accepts(arguments)), None)
+
+    def add(self, key: Hashable, concrete: ConcreteFunction, arguments: Arguments) -> Entry:
+        """A new trace under its key."""
+        entry = Entry(concrete, arguments.without_values(), next(self._clock))
+        self.add_key(key, entry)
+        if entry.arguments.has_open_dims:
+            self._open.append(entry)
+        return entry
+
+    def add_key(self, key: Hashable, entry: Entry) -> None:
+        """One more key for a trace."""
+        self._entries[key] = entry
+        entry.keys.append(key)
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """All traces, oldest first."""
+        return list(dict.fromkeys(e.concrete for e in list(self._entries.values())))
+
+    def __len__(self) -> int:
+        return len(self.concrete_functions)
+
+    def out_of_reach(self) -> list[ConcreteFunction]:
+        """Traces that no call can have any more."""
+        entries = dict.fromkeys(self._entries.values())
+        return [e.concrete for e in entries if _is_out_of_reach(e)]
+
+    def excess(
+        self, most: int, was_called: Callable[[ConcreteFunction], bool]
+    ) -> list[ConcreteFunction]:
+        """Those not used for longest, which must go for at most `most` to be left.
+
+        Args:
+            was_called: whether plans have called a trace since the last time.
+        """
+        entries = list(dict.fromkeys(self._entries.values()))
+        if len(entries) <= most:
+            return []
+        for entry in sorted(entries, key=_last_use):
+            if was_called(entry.concrete):
+                entry.last_use = next(self._clock)
+        return [e.concrete for e in sorted(entries, key=_last_use)[: len(entries) - most]]
+
+    def remove(self, gone: Collection[ConcreteFunction]) -> None:
+        """Drop traces."""
+        removed = set(gone)
+        for key, entry in list(self._entries.items()):
+            if entry.concrete in removed:
+                del self._entries[key]
+        self._open = [e for e in self._open if e.concrete not in removed]
+
+
+def _last_use(entry: Entry) -> int:
+    return entry.last_use
+
+
+def _is_out_of_reach(entry: Entry) -> bool:
+    """Whether no call can have one of its keys again: an object in them has died, or the trace
+    around it, whose tensors it captured, has ended."""
+    if any(_is_over(capture) for capture in entry.concrete.graph.captures):
+        return True
+    return all(any(k.is_dead for k in _objects(key)) for key in entry.keys)
+
+
+def _is_over(capture: Any) -> bool:
+    if not getattr(capture, "is_symbolic", False):
+        return False
+    builder = capture.recorder
+    while builder.parent is not None:
+        builder = builder.parent
+    return bool(builder.finished)
+
+
+def _objects(key: Any) -> Iterator[ObjectKey]:
+    if isinstance(key, ObjectKey):
+        yield key
+    elif type(key) in (tuple, frozenset):
+        for part in key:
+            yield from _objects(part)
