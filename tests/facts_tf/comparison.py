@@ -1,0 +1,67 @@
+"""Where two facts differ: paths such as ``[0].error`` with both values."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from tests.facts_tf.registry import HERE
+
+ABSENT = "(absent)"
+RAISES = "raises "
+Differences = dict[str, tuple[Any, Any]]
+
+
+def recorded(group: str) -> dict[str, Any]:
+    """The facts of a group, by program."""
+    facts: dict[str, Any] = json.loads((HERE / "facts" / f"{group}.json").read_text())
+    del facts["tensorflow"]
+    return facts
+
+
+def differences(expected: Any, actual: Any, path: str = "") -> Differences:
+    """What differs, by place: floats to rounding, everything else exactly, types included.
+
+    Tensors are dicts with one key that tells dtype and shape, so a wrong dtype is a whole tensor.
+    """
+    if type(expected) is not type(actual):
+        return {path: (expected, actual)}
+    if isinstance(expected, dict):
+        if _is_leaf(expected) or _is_leaf(actual):
+            return _of_leaves(expected, actual, path)
+        found: Differences = {}
+        for key in dict.fromkeys([*expected, *actual]):
+            inner = path if key == "tuple" else f"{path}.{key}"
+            found |= differences(expected.get(key, ABSENT), actual.get(key, ABSENT), inner)
+        return found
+    if isinstance(expected, list):
+        if len(expected) != len(actual):
+            return {path: (expected, actual)}
+        pairs = enumerate(zip(expected, actual, strict=True))
+        parts = [differences(e, a, f"{path}[{i}]") for i, (e, a) in pairs]
+        return {key: value for part in parts for key, value in part.items()}
+    return {} if _same(expected, actual) else {path: (expected, actual)}
+
+
+def _is_leaf(value: dict[str, Any]) -> bool:
+    """Whether this is a tensor, variable or array: ``{"int32[2]": [1, 2]}``."""
+    return len(value) == 1 and next(iter(value)).endswith((")", "]"))
+
+
+def _of_leaves(expected: dict[str, Any], actual: dict[str, Any], path: str) -> Differences:
+    if list(expected) == list(actual):
+        (key,) = expected
+        if not differences(expected[key], actual[key]):
+            return {}
+    return {path: (expected, actual)}
+
+
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, float):
+        return math.isclose(expected, actual, rel_tol=1e-5, abs_tol=1e-6)
+    if isinstance(expected, str) and expected.startswith(RAISES) and actual.startswith(RAISES):
+        # An except clause that catches TensorFlow's type catches this one.
+        wanted, *_ = expected.removeprefix(RAISES).split(" < ")
+        return wanted in actual.removeprefix(RAISES).split(" < ")
+    return bool(expected == actual)

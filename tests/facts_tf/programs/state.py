@@ -1,0 +1,327 @@
+"""Variables: assignments, shapes, dtypes, scatter updates, slices; modules."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+
+from tests.facts_tf.registry import outcome, program, raised
+
+
+@program
+def results_of_assignments(tf):
+    v = tf.Variable([1.0, 2.0])
+    a = v.assign([3.0, 4.0])
+    b = v.assign_add([1.0, 1.0])
+    c = v.assign_sub([2.0, 2.0])
+    return [type(t).__name__ == type(v).__name__ for t in (a, b, c)], v
+
+
+@program
+def what_an_assignment_gives_in_a_function(tf):
+    v = tf.Variable(1.0)
+
+    @tf.function
+    def f():
+        a = v.assign(5.0)
+        b = v.assign_add(2.0)
+        return a + 0.0, b + 0.0
+
+    return f(), v
+
+
+@program
+def refused_assignments(tf):
+    v = tf.Variable([1.0, 2.0])
+    values = ([1.0], [1.0, 2.0, 3.0], 1.0, "a", None, tf.constant([1, 2]), [[1.0, 2.0]], np.ones(2))
+    return [raised(v.assign, value) for value in values], v
+
+
+@program
+def refused_additions(tf):
+    v = tf.Variable([1, 2])
+    values = ([1.5, 2.5], 1, [1], tf.constant([1.0, 2.0]), np.ones(2, np.int64), [1, 2, 3])
+    return [raised(v.assign_add, value) for value in values]
+
+
+@program
+def refused_assignments_in_a_function(tf):
+    v = tf.Variable([1.0, 2.0])
+    values = ([1.0], 1.0, tf.constant([1, 2]), [[1.0, 2.0]])
+    return [raised(tf.function(lambda value=value: v.assign(value))) for value in values]
+
+
+@program
+def assigned_numbers_are_converted(tf):
+    v = tf.Variable(1.0)
+    results = [outcome(lambda n=n: v.assign(n).numpy().item()) for n in (2, True, np.int32(3), 4.5)]
+    w = tf.Variable(1)
+    return results, [raised(w.assign, n) for n in (2.0, 2.5, True, np.int64(2), np.float32(2))]
+
+
+@program
+def dtype_of_variables(tf):
+    values = (1, 1.5, True, [1, 2], np.ones(2), np.float32(1), 1 + 2j)
+    return [tf.Variable(v).dtype for v in values], tf.Variable(1, dtype=tf.float64)
+
+
+@program
+def variable_of_a_variable(tf):
+    v = tf.Variable([1.0, 2.0])
+    w = tf.Variable(v)
+    v.assign([5.0, 6.0])
+    return w
+
+
+@program
+def variable_of_a_function(tf):
+    return tf.Variable(lambda: tf.ones([2])), tf.Variable(tf.zeros([1, 2]), name="z").name
+
+
+@program
+def open_shapes(tf):
+    v = tf.Variable([1.0], shape=tf.TensorShape([None]))
+    v.assign([1.0, 2.0, 3.0])
+    return v.shape, v.read_value(), raised(v.assign, [[1.0]])
+
+
+@program
+def unknown_shapes(tf):
+    def make():
+        v = tf.Variable([1.0], shape=tf.TensorShape(None))
+        v.assign([[1.0, 2.0]])
+        return v.read_value()
+
+    return outcome(make)
+
+
+@program
+def wrong_initial_shapes(tf):
+    return raised(tf.Variable, [1.0, 2.0], shape=[3]), raised(tf.Variable), raised(tf.Variable, "a")
+
+
+@program
+def operators_on_variables(tf):
+    v = tf.Variable([1.0, 2.0])
+    return v + 1.0, 2.0 * v, -v, v @ [[1.0], [1.0]] if False else v[0], v > 1.0, v / v, v**2
+
+
+@program
+def augmented_assignment_replaces_the_name(tf):
+    v = tf.Variable(1.0)
+    w = v
+    w += 1.0
+    return v, hasattr(w, "assign"), w
+
+
+@program
+def item_assignment(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    def assign_item():
+        v[0] = 5.0
+
+    return raised(assign_item), v
+
+
+@program
+def slices_assigned(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+    outcomes = outcome(lambda: v[0:2].assign([7.0, 8.0])), outcome(lambda: v[2].assign(9.0))
+    return [isinstance(o, str) for o in outcomes], v
+
+
+@program
+def scatter_updates(tf):
+    v = tf.Variable([1.0, 2.0, 3.0, 4.0])
+    v.scatter_nd_add([[0], [2]], [10.0, 20.0])
+    first = v.read_value()
+    v.scatter_nd_update([[1], [1]], [5.0, 6.0])
+    second = v.read_value()
+    v.scatter_nd_sub([[3], [3]], [1.0, 1.0])
+    return first, second, v
+
+
+@program
+def scatter_of_slices(tf):
+    def sparse(values, indices):
+        return tf.IndexedSlices(tf.constant(values), tf.constant(indices))
+
+    def run():
+        v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+        v.scatter_add(sparse([[10.0, 10.0]], [1]))
+        v.scatter_update(sparse([[0.0, 0.0]], [0]))
+        return v.read_value()
+
+    return outcome(run)
+
+
+@program
+def scatter_out_of_range(tf):
+    v = tf.Variable([1.0, 2.0])
+    return raised(v.scatter_nd_add, [[5]], [1.0]), raised(v.scatter_nd_update, [[-1]], [1.0]), v
+
+
+@program
+def scatter_in_a_function(tf):
+    v = tf.Variable([1.0, 2.0, 3.0])
+
+    @tf.function
+    def f(i):
+        v.scatter_nd_add([[i]], [10.0])
+        return v.read_value()
+
+    return f(tf.constant(1)), raised(f, tf.constant(7)), v
+
+
+@program
+def tensor_scatter(tf):
+    t = tf.constant([1, 2, 3, 4])
+    at, new = [[0], [2], [2]], [10, 20, 30]
+    return [
+        outcome(getattr(tf, name), t, at, new)
+        for name in (
+            "tensor_scatter_nd_add", "tensor_scatter_nd_update", "tensor_scatter_nd_sub",
+            "tensor_scatter_nd_max", "tensor_scatter_nd_min",
+        )
+    ]  # fmt: skip
+
+
+@program
+def reading_and_identity(tf):
+    v = tf.Variable([1.0])
+    before, same = v.read_value(), tf.identity(v)
+    array = v.numpy()
+    v.assign([9.0])
+    return before, same, array, v.value(), tf.convert_to_tensor(v)
+
+
+@program
+def names(tf):
+    return [
+        tf.Variable(1).name, tf.Variable(1, name="w").name, tf.Variable(1, name="w").name,
+        raised(tf.Variable, 1, name=3),
+    ]  # fmt: skip
+
+
+@program
+def attributes(tf):
+    v = tf.Variable([[1.0, 2.0]], trainable=False)
+    return v.shape, v.dtype, v.trainable, v.device is not None, tf.is_tensor(v), isinstance(
+        v, tf.Tensor
+    )
+
+
+@program
+def hashing_and_comparing(tf):
+    v, w = tf.Variable(1.0), tf.Variable(1.0)
+    return raised(hash, v), v == w, v is not w, v != 2.0, len({v.ref(), w.ref(), v.ref()})
+
+
+@program
+def hashing_tensors(tf):
+    t = tf.constant(1.0)
+    return raised(hash, t), raised(lambda: {t: 1}), t.ref() == t.ref(), t.ref().deref() is t
+
+
+@program
+def copies(tf):
+    v = tf.Variable([1.0])
+    w = copy.deepcopy(v)
+    w.assign([5.0])
+    return v, w
+
+
+@program
+def conversion_to_python(tf):
+    v = tf.Variable(2.5)
+    return float(v), int(v), bool(v), np.asarray(v), outcome(len, tf.Variable([1, 2])), outcome(
+        lambda: [float(t) for t in tf.Variable([1.0, 2.0])]
+    )
+
+
+@program
+def count_up(tf):
+    v = tf.Variable(0)
+
+    @tf.function
+    def f(limit):
+        while v < limit:
+            v.assign_add(1)
+        return v * 10
+
+    return f(tf.constant(3)), f(tf.constant(2)), v
+
+
+@program
+def modules_collect_variables(tf):
+    class Inner(tf.Module):
+        def __init__(self):
+            super().__init__(name="inner")
+            self.w = tf.Variable(1.0, name="w")
+            self.frozen = tf.Variable(2.0, name="frozen", trainable=False)
+
+    class Outer(tf.Module):
+        def __init__(self):
+            super().__init__()
+            self.z = tf.Variable(0.0, name="z")
+            self.parts = [Inner(), {"k": Inner()}]
+            self.alias = self.z
+
+    outer = Outer()
+    return (
+        [v.name for v in outer.variables],
+        [v.name for v in outer.trainable_variables],
+        [v.name for v in outer.non_trainable_variables],
+        [m.name for m in outer.submodules],
+        outer.name,
+    )
+
+
+@program
+def module_names(tf):
+    class MyDenseLayer2D(tf.Module):
+        pass
+
+    return MyDenseLayer2D().name, MyDenseLayer2D(name="own").name, raised(tf.Module, name="not ok")
+
+
+@program
+def variable_in_a_traced_condition(tf):
+    v = tf.Variable(3)
+
+    @tf.function
+    def f():
+        if v > 2:
+            v.assign(0)
+            return tf.constant("big") if False else tf.constant(1)
+        return tf.constant(2)
+
+    return f(), f(), v
+
+
+@program
+def swapped_variables(tf):
+    a, b = tf.Variable(1.0), tf.Variable(2.0)
+
+    @tf.function
+    def swap():
+        x = a.read_value()
+        a.assign(b)
+        b.assign(x)
+
+    swap()
+    return a, b
+
+
+@program
+def shape_after_open_assignment_in_a_function(tf):
+    v = tf.Variable(tf.zeros([0]), shape=[None])
+
+    @tf.function
+    def push(x):
+        v.assign(tf.concat([v, [x]], 0))
+        return tf.size(v)
+
+    return outcome(lambda: [push(tf.constant(float(i))) for i in range(3)]), v
