@@ -224,6 +224,122 @@ def test_ruff_accepts_the_generated_code(generated):
     assert done.returncode == 0, done.stdout
 
 
+def continue_in_python(words):
+    out = ""
+    for word in words:
+        if word == "skip":
+            continue
+        out += word
+    return out
+
+
+def with_nested_function(x):
+    def inner(y):  # behind the header
+        # its own comment
+        if y > 0:
+            y = y * 2  # doubled
+
+        return y
+
+    # before the return
+    return inner(x)
+
+
+def two_reasons_to_stop(x):
+    y = x
+    for _ in range(5):
+        y = y * x
+        if y > 30.0:
+            return y + x
+    return y
+
+
+def inner_break(n):
+    count = 0
+    for k in range(2, n):
+        prime = True
+        for d in range(2, k):
+            if k % d == 0:
+                prime = False
+                break
+        count += prime
+    return count
+
+
+MORE = {
+    continue_in_python: """
+        def continue_in_python(words):
+            out = ""
+
+            def body(word, out):
+                if word != "skip":
+                    out += word
+                return out
+
+            out = ag__.for_stmt(words, body, out)
+            return out
+        """,
+    with_nested_function: """
+        def with_nested_function(x):
+            def inner(y):  # behind the header
+                # its own comment
+                def then(y):
+                    y = y * 2  # doubled
+                    return y
+
+                y = ag__.if_stmt(y > 0, then, lambda y: y, y)
+
+                return y
+
+            # before the return
+            return inner(x)
+        """,
+    two_reasons_to_stop: """
+        def two_reasons_to_stop(x):
+            y = x
+
+            def body(_, y, returned, result):
+                y = y * x
+                returned, result = ag__.if_stmt(y > 30.0, BRANCHES)
+                return y, returned, result
+
+            y, returned, result = ag__.for_stmt(
+                range(5),
+                body,
+                y,
+                False,
+                ag__.undefined("return value"),
+                until=lambda y, returned, result: returned,
+            )
+            return ag__.if_stmt(returned, lambda: result, lambda: y)
+        """.replace("BRANCHES", "lambda: (True, y + x), lambda: (returned, result)"),
+    inner_break: """
+        def inner_break(n):
+            count = 0
+
+            def body(k, count):
+                prime = True
+
+                def body(d, prime, done):
+                    return ag__.if_stmt(k % d == 0, lambda: (False, True), lambda: (prime, done))
+
+                prime, _ = ag__.for_stmt(
+                    ag__.range(2, k), body, prime, False, until=lambda prime, done: done
+                )
+                count += prime
+                return count
+
+            count = ag__.for_stmt(ag__.range(2, n), body, count)
+            return count
+        """,
+}
+
+
+@pytest.mark.parametrize("fn", MORE, ids=lambda f: f.__name__)
+def test_text_of_more_functions(fn):
+    assert td.autograph.to_code(fn) == textwrap.dedent(MORE[fn]).lstrip("\n")
+
+
 def test_evident_python_is_left_alone():
     def f(x, y=None):
         if y is None:

@@ -107,7 +107,8 @@ class _Attach:
         return above
 
     def inside(self, node: Any) -> int:
-        inner = list(blocks(node))
+        nested = isinstance(node, gast.FunctionDef)
+        inner = [node.body] if nested else list(blocks(node))
         if not inner:
             node.trailing = self.behind.get(node.end_lineno, "")
             node.canonical = unparse_statement(node)

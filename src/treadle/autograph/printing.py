@@ -48,13 +48,15 @@ class _Printer:
     def __init__(self, source: list[str]) -> None:
         self.source = source
         self.out = Printed()
+        self.begins = False  # whether the last line is a header
 
     def line(self, text: str, depth: int, origin: int) -> None:
         self.out.lines.append(_INDENT * depth + text if text else "")
         self.out.origins.append(origin)
+        self.begins = text.endswith(":")
 
     def blank(self, origin: int) -> None:
-        if self.out.lines and self.out.lines[-1] and not self.out.lines[-1].endswith(":"):
+        if self.out.lines and self.out.lines[-1] and not self.begins:
             self.line("", 0, origin)
 
     def comments(self, found: Any, depth: int) -> None:
@@ -100,6 +102,7 @@ class _Printer:
         for text in head:
             last = text is head[-1]
             self.wrapped(text + (_behind(node) if last else ""), depth, node.lineno)
+        self.begins = True
         self.block(node.body, depth + 1)
 
     def header(self, node: Any, depth: int, word: str = "") -> None:
@@ -111,6 +114,7 @@ class _Printer:
         if word == "elif":
             text = "el" + text
         self.wrapped(text + _behind(node), depth, node.lineno)
+        self.begins = True
 
     def branches(self, node: Any, depth: int, word: str) -> None:
         self.header(node, depth, word)
@@ -234,9 +238,7 @@ def _split(text: str) -> tuple[str, list[str], str] | None:
         return None
     cuts = [start, *commas, end]
     parts = [text[a + 1 : b].strip() for a, b in zip(cuts, cuts[1:], strict=False)]
-    if any(p.startswith("lambda") and ":" not in p for p in parts):
-        parts = _join_lambdas(parts)
-    return text[: start + 1], [p for p in parts if p], text[end:]
+    return text[: start + 1], [p for p in _join_lambdas(parts) if p], text[end:]
 
 
 def _names_no_call(text: str, start: int) -> bool:

@@ -94,7 +94,8 @@ def _loop(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
     is_for = isinstance(node, gast.For)
     target = writes(node.target) if is_for else set()
     header = leave | (reads(node.target) if is_for else reads(node.test))
-    header |= set(getattr(node, "stops", ()))  # flags that end a converted loop
+    flags = set(getattr(node, "stops", ()))  # which end a converted loop, and are false before it
+    header |= flags
     while True:
         inner = replace(to, brk=live, cont=header)
         begin = header | (_block(node.body, header, inner, found) - target)
@@ -103,7 +104,7 @@ def _loop(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
         header = begin
     found.header[id(node)] = header
     outside = [node.iter] if is_for else []
-    return header | reads([*outside, *_options(node)])
+    return (header - flags) | reads([*outside, *_options(node)])
 
 
 def _options(loop: Any) -> list[Any]:

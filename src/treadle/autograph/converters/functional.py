@@ -40,7 +40,7 @@ from treadle.autograph.build import load, operator, thunk
 from treadle.autograph.names import Names
 from treadle.autograph.unparsing import unparse
 
-_WIDTH = 96
+_WIDTH = 80  # of a branch as a lambda
 
 
 class Functional:
@@ -71,6 +71,8 @@ class Functional:
                 block[:] = self.block(block)
             if getattr(node, "guard", None):
                 self.guard(node)
+            if isinstance(node, gast.If):
+                _drop_empty_branch(node)
             return [node]
         if id(node) not in self.defined.before:
             return []  # never reached
@@ -141,9 +143,8 @@ class _If:
         bodies = [self.owner.block(node.body), self.owner.block(node.orelse)]
         short = [self.expression(b, k) for k, b in enumerate(bodies)]
         call = self.call(short, bodies)
-        if self.width(call) > _WIDTH and all(short):
-            longest = max((0, 1), key=lambda k: len(unparse(short[k])))
-            short[longest] = None
+        if any(self.is_wide(branch) for branch in short):
+            short = [None if self.is_wide(branch) else branch for branch in short]
             call = self.call(short, bodies)
         made = self.definitions(short, bodies)
         final = self.final(call)
@@ -232,8 +233,9 @@ class _If:
             return build.assign(self.outputs, call, self.node)
         return build.place(gast.Expr(call), self.node)
 
-    def width(self, call: Any) -> int:
-        return len(unparse(call)) + int(self.node.col_offset) + len(", ".join(self.outputs))
+    def is_wide(self, branch: Any) -> bool:
+        """Whether the branch as a lambda does not fit a line of its own."""
+        return branch is not None and len(unparse(branch)) + int(self.node.col_offset) > _WIDTH
 
 
 class _Loop:
@@ -306,6 +308,25 @@ class _Loop:
         unused = self.owner.names.helper("_")
         results = [n if n in self.after else unused for n in self.state]
         return build.assign(results, call, self.node)
+
+
+_OPPOSITE = {gast.Eq: gast.NotEq, gast.NotEq: gast.Eq, gast.Is: gast.IsNot, gast.IsNot: gast.Is,
+             gast.In: gast.NotIn, gast.NotIn: gast.In}  # fmt: skip
+
+
+def _drop_empty_branch(node: Any) -> None:
+    """``if a: pass`` with an else, which a `continue` leaves behind, becomes ``if not a:``."""
+    if node.orelse and all(_is_empty(n) for n in node.body):
+        node.test = _negated(node.test)
+        node.body, node.orelse = node.orelse, []
+
+
+def _negated(test: Any) -> Any:
+    if isinstance(test, gast.Compare) and len(test.ops) == 1 and type(test.ops[0]) in _OPPOSITE:
+        return gast.Compare(test.left, [_OPPOSITE[type(test.ops[0])]()], test.comparators)
+    if isinstance(test, gast.UnaryOp) and isinstance(test.op, gast.Not):
+        return test.operand
+    return gast.UnaryOp(gast.Not(), test)
 
 
 def _is_empty(node: Any) -> bool:
