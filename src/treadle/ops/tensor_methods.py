@@ -11,6 +11,7 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
+from treadle.ops.elementwise import identity
 
 
 def _from(module: str, name: str) -> Callable[..., Any]:
@@ -50,13 +51,14 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
 
 
 def _astype(self: Tensor, dtype: Any, **kwargs: Any) -> Tensor:
-    """The tensor in another dtype."""
-    return cast(self, dtypes.as_dtype(dtype))
+    """The tensor in another dtype, in a copy as NumPy makes it."""
+    made = cast(self, dtypes.as_dtype(dtype))
+    return identity(made) if made is self else made
 
 
 def _flatten(self: Tensor, order: str = "C") -> Tensor:
-    """All elements on one axis."""
-    return _reshape(self, -1)
+    """All elements on one axis, in a copy as NumPy makes it."""
+    return identity(_reshape(self, -1))
 
 
 def _size(self: Tensor) -> Any:

@@ -293,9 +293,25 @@ DYNAMIC_SLICE_UPDATE = register(
 def refuse_assignment(self: Any, key: Any, value: Any) -> None:
     """``Tensor.__setitem__``: tensors do not change."""
     name = type(self).__name__
+    if name.endswith("Variable"):
+        raise TypeError(
+            f"{name!r} object does not support item assignment: take a tensor `x = v.value()`, "
+            "assign `x[key] = value` in a @td.function, and store it with `v.assign(x)`"
+            f"{at(user_origin())}"
+        )
     raise TypeError(
         f"{name!r} object does not support item assignment: a tensor never changes. Inside a "
         "@td.function that AutoGraph converts, `x[key] = value` on a local variable makes a new "
-        "tensor; elsewhere use td.tensor_scatter_nd_update or td.where, or x.numpy() for an "
-        f"array to write to{at(user_origin())}"
+        "tensor, which a global one and one of an enclosing function cannot become. Code that is "
+        "not converted, also under td.config.run_functions_eagerly, uses "
+        "td.tensor_scatter_nd_update or td.where, or x.numpy() for an array to write to"
+        f"{at(user_origin())}"
+    )
+
+
+def refuse_deletion(self: Any, key: Any) -> None:
+    """``Tensor.__delitem__``: tensors do not change."""
+    raise TypeError(
+        f"{type(self).__name__!r} object does not support item deletion: a tensor never changes. "
+        f"Join the parts to keep, td.concat([x[:i], x[i + 1:]], 0){at(user_origin())}"
     )

@@ -7,12 +7,12 @@ from typing import Any
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.gather import SCATTER_UPDATE, gather
+from treadle.ops.gather import SCATTER_UPDATE, gather, gather_nd
 from treadle.ops.registry import run
 from treadle.ops.shaping import reshape_to, transpose
 from treadle.ops.updates import as_element, fit, is_array
@@ -36,6 +36,21 @@ def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
         result = _set_positions(moved, arrays, element, first, rest)
     back = [perm.index(i) for i in range(x.ndim)]
     return transpose(result, back) if first else result
+
+
+def part_at_arrays(x: Tensor, items: list[Any]) -> Tensor:
+    """``x[key]`` where entries of the key are arrays of positions, as NumPy reads it."""
+    first, arrays = _arrays_of(x, items)
+    count = len(arrays)
+    perm = [*range(first, first + count), *range(first), *range(first + count, x.ndim)]
+    moved = transpose(x, perm) if first else x
+    dims = broadcast(*(a.dims for a in arrays))
+    found = gather_nd(moved, _columns(arrays, moved.dims, dims))
+    if not first:
+        return found
+    wide = len(dims)
+    back = [*range(wide, wide + first), *range(wide), *range(wide + first, found.ndim)]
+    return transpose(found, back)
 
 
 def _arrays_of(x: Tensor, items: list[Any]) -> tuple[int, list[Tensor]]:
@@ -123,16 +138,19 @@ def _length(values: Tensor) -> Tensor:
 def _set_positions(
     x: Tensor, arrays: Sequence[Tensor], value: Tensor, lead: int, rest: tuple[Dim, ...]
 ) -> Tensor:
-    from treadle.core.shapes import broadcast
-    from treadle.ops.joining import stack
-
     dims = broadcast(*(a.dims for a in arrays))
-    columns = [
-        broadcast_dims(_wrapped(a, size), dims) for a, size in zip(arrays, x.dims, strict=False)
-    ]
     front = _in_front(value, lead, len(dims), len(dims) + len(rest))
     updates = fit(front, (*dims, *rest))
-    return run(SCATTER_UPDATE, x, stack(columns, -1), updates)  # type: ignore[no-any-return]
+    columns = _columns(arrays, x.dims, dims)
+    return run(SCATTER_UPDATE, x, columns, updates)  # type: ignore[no-any-return]
+
+
+def _columns(arrays: Sequence[Tensor], sizes: Sequence[Dim], dims: tuple[Dim, ...]) -> Tensor:
+    """The positions on each axis side by side, for gather_nd and scatter."""
+    from treadle.ops.joining import stack
+
+    pairs = zip(arrays, sizes, strict=False)
+    return stack([broadcast_dims(_wrapped(a, size), dims) for a, size in pairs], -1)
 
 
 def _wrapped(positions: Tensor, size: Dim) -> Tensor:

@@ -111,6 +111,8 @@ class _Storage:
         if isinstance(value, SymbolicTensor) or isinstance(self.tensor, SymbolicTensor):
             return False
         a, b = (getattr(x, "_array", x) for x in (self.tensor, value))
+        if a.shape == b.shape and isinstance(value, Tensor):
+            return False  # eager copies keep the elements: tensors do not change
         return bool(a.ndim and b.ndim and np.may_share_memory(a, b))
 
     def _overlaps(self, other: _Storage) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -16,11 +17,11 @@ from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise import identity
 from treadle.ops.graph_list import GraphList
-from treadle.ops.state import Variable
 from treadle.ops.updates import is_array
 from treadle.ops.updates import set_item as updated_tensor
+from treadle.ops.updates_by_position import part_at_arrays
 
-slice = slice
+slice = builtins.slice
 
 
 class Path(tuple[Any, ...]):
@@ -52,12 +53,7 @@ def _set(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
     """`set_item` for one key; `owner` is the container that holds the target."""
     if isinstance(target, Tensor) or _needs_tensor(target, key, value):
         check_aliases(target, owner)
-        return _own(updated_tensor(target, key, value))
-    if isinstance(target, Variable):
-        raise TypeError(
-            f"A Variable has no item assignment: take a copy `x = v.value()`, assign `x[key] = "
-            f"value` and store it with `v.assign(x)`{at(user_origin())}"
-        )
+        return _own(updated_tensor(target, key, value), value)
     if type(target) is list and isinstance(key, Tensor):
         target = as_graph_list(target)
     note_item(target, key)
@@ -65,11 +61,14 @@ def _set(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
     return target
 
 
-def _own(made: Tensor) -> Tensor:
+def _own(made: Tensor, value: Any) -> Tensor:
     """`made` with elements of its own: a whole that is replaced is the assigned value itself."""
-    symbolic = isinstance(made, SymbolicTensor)
-    node = made.value.node if symbolic else None
-    return identity(made) if symbolic and (node is None or "update" not in node.op.name) else made
+    if isinstance(made, SymbolicTensor):
+        node = made.value.node
+        shared = node is None or "update" not in node.op.name
+    else:
+        shared = isinstance(value, Tensor) and np.may_share_memory(made._array, value._array)
+    return identity(made) if shared else made
 
 
 def update_item(target: Any, key: Any, symbol: str, value: Any) -> Any:
@@ -89,7 +88,7 @@ def update_item(target: Any, key: Any, symbol: str, value: Any) -> Any:
     last = key[-1] if isinstance(key, Path) else key
     if isinstance(owner, np.ndarray) and _needs_tensor(owner, last, value):
         owner = convert_to_tensor(owner)
-    return set_item(target, key, update(owner[last], value))
+    return set_item(target, key, update(_get(owner, last), value))
 
 
 def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:
@@ -122,7 +121,7 @@ def _set_inside(target: Any, keys: Path, value: Any, owner: Any = None) -> Any:
             f"to: put both into one index{at(user_origin())}"
         )
     check_aliases(target, owner)
-    return _own(_updated_inside(target, keys, value))
+    return _own(_updated_inside(target, keys, value), value)
 
 
 def _updated_inside(target: Tensor, keys: Path, value: Any) -> Tensor:
@@ -144,6 +143,14 @@ def _needs_tensor(target: Any, key: Any, value: Any) -> bool:
     return isinstance(target, np.ndarray) and any(
         isinstance(x, SymbolicTensor) for x in (*keys, value)
     )
+
+
+def _get(owner: Any, key: Any) -> Any:
+    """``owner[key]``; arrays of positions are taken by a tensor too."""
+    items = list(key) if isinstance(key, tuple) else [key]
+    if isinstance(owner, Tensor) and any(map(is_array, items)) and not _is_mask(items[0]):
+        return part_at_arrays(owner, items)
+    return owner[key]
 
 
 def _is_mask(key: Any) -> bool:
