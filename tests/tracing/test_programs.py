@@ -147,6 +147,31 @@ def sequence():
     return f, lambda n: [array(n, 5, 8)]
 
 
+def custom_gradient():
+    @td.custom_gradient
+    def clipped(x):
+        return x * 2.0, lambda dy: td.clip_by_value(dy, -0.1, 0.1)
+
+    def f(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            loss = td.reduce_sum(clipped(x) ** 2)
+        return tape.gradient(loss, x)
+
+    return f, lambda n: [array(n, 8)]
+
+
+def attention():
+    def f(x):
+        b, t, d = x.shape
+        y = td.transpose(td.reshape(x, [b, t, 2, d // 2]), [0, 2, 1, 3])
+        later = td.range(t)[:, None] < td.range(t)[None]
+        scores = td.where(later, -1e9, y @ td.transpose(y, [0, 1, 3, 2]))
+        return td.reshape(td.transpose(td.nn.softmax(scores) @ y, [0, 2, 1, 3]), [b, t, d])
+
+    return f, lambda n: [array(n, n + 1, 8)]
+
+
 def two_sizes():
     return lambda x, y: (td.concat([x, y], 0), td.shape(x)), lambda n: [
         array(n, 3),
@@ -156,7 +181,7 @@ def two_sizes():
 
 FUNCTIONS = [
     forward, layer_norm, batch_norm, convolutions, loop, loop_over_the_batch, branches,
-    inner_gradient, sequence, two_sizes,
+    inner_gradient, sequence, custom_gradient, attention, two_sizes,
 ]  # fmt: skip
 
 

@@ -16,7 +16,10 @@ Dims: TypeAlias = tuple[Dim, ...]
 
 
 def is_meaningless(node: Node, name: str) -> bool:
-    """Whether an attribute of a node may be anything: where an empty slice begins."""
+    """Whether an attribute of a node is nothing to the program: where an empty slice begins, and
+    the gradient (a closure of its trace) of what is not differentiated any more."""
+    if node.op.name == "custom_gradient":
+        return name == "gradient"
     return node.op.name == "strided_slice" and name == "begin" and 0 in node.outputs[0].spec.dims
 
 
