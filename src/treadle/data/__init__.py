@@ -23,3 +23,15 @@ __all__ = [
     "Options",
     "experimental",
 ]
+
+_MISSING = {
+    "TFRecordDataset": "read the records with Python and use Dataset.from_generator",
+    "TextLineDataset": "there are no string tensors; parse the lines in Dataset.from_generator",
+    "FixedLengthRecordDataset": "read the file with NumPy and use Dataset.from_tensor_slices",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _MISSING:
+        raise AttributeError(f"td.data.{name} is not supported: {_MISSING[name]}")
+    raise AttributeError(f"td.data has no {name!r}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from abc import ABCMeta
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,14 @@ from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, symbols_in
 from treadle.iteration import GraphIterable, at, context, user_origin
 
 
-class Dataset(GraphIterable):
+class _DatasetType(ABCMeta):
+    """Names of TensorFlow's that are missing say so, on the class too."""
+
+    def __getattr__(cls, name: str) -> Any:
+        raise missing_name(name)
+
+
+class Dataset(GraphIterable, metaclass=_DatasetType):
     """A sequence of elements: tensors, or tuples and dicts of them.
 
     Datasets do not change: every transformation gives a new one, and every iteration starts a new
@@ -162,6 +170,13 @@ class Dataset(GraphIterable):
         parts = [d._stage for d in datasets]
         return Dataset(combining.Choose(parts, choice_dataset._stage, stop_on_empty_dataset))
 
+    @staticmethod
+    def random(
+        seed: Any = None, rerandomize_each_iteration: bool | None = None, name: str | None = None
+    ) -> Dataset:
+        """Random numbers below 2**32 (int64) without end."""
+        return Dataset(sources.Random(seeds_for(seed), bool(rerandomize_each_iteration)))
+
     # -- one element after another ---------------------------------------------------------------
 
     def map(
@@ -254,6 +269,10 @@ class Dataset(GraphIterable):
         reshuffle = reshuffle_each_iteration is not False
         stage = selecting.Shuffle(self._stage, buffer_size, seeds_for(seed), reshuffle)
         return self._then(stage)
+
+    def unique(self, name: str | None = None) -> Dataset:
+        """The first of equal elements, which are scalars or arrays alone."""
+        return self._then(selecting.Unique(self._stage))
 
     def concatenate(self, dataset: Dataset, name: str | None = None) -> Dataset:
         """These elements, then those of `dataset`; TypeError where their types differ."""
@@ -393,7 +412,7 @@ class Dataset(GraphIterable):
             )
         return first.get_value()
 
-    def __iter__(self) -> Iterator[Any]:
+    def __iter__(self) -> Any:
         if context.recorder is not None:
             return self.in_graph()
         if symbols_in(self._stage):
@@ -401,7 +420,7 @@ class Dataset(GraphIterable):
                 "The dataset depends on tensors of a function that was traced: iterate over it in "
                 f"that function{at(user_origin())}"
             )
-        return OwnedIterator(self._stage)  # type: ignore[return-value]
+        return OwnedIterator(self._stage)
 
     def in_graph(self) -> Any:
         """Its elements for a loop of the function that is being traced."""
@@ -453,11 +472,14 @@ class Dataset(GraphIterable):
         return f"<{type(self._stage).__name__}Dataset element_spec={self.element_spec!r}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name in _MISSING:
-            raise NotImplementedError(
-                f"Dataset.{name} is not supported: {_MISSING[name]}{at(user_origin())}"
-            )
-        raise AttributeError(f"Dataset has no {name!r}")
+        raise missing_name(name)
+
+
+def missing_name(name: str) -> AttributeError:
+    """The error for a name that datasets do not have, or not here."""
+    if name in _MISSING:
+        return AttributeError(f"Dataset.{name} is not supported: {_MISSING[name]}")
+    return AttributeError(f"Dataset has no attribute {name!r}")
 
 
 _MISSING = {
@@ -466,6 +488,8 @@ _MISSING = {
     "save": "write the arrays with NumPy",
     "load": "read the arrays with NumPy",
     "snapshot": "use cache()",
+    "ignore_errors": "leave out with filter what cannot be processed",
+    "sparse_batch": "there are no sparse tensors; use padded_batch",
     "bucket_by_sequence_length": "use group_by_window with padded_batch",
     "rejection_resample": "use filter, or sample_from_datasets",
     "make_one_shot_iterator": "it is TensorFlow 1's; use iter(dataset)",

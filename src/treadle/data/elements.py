@@ -1,12 +1,12 @@
 """Elements of datasets: their structures, their specs, and arrays to and from tensors.
 
-Inside a pipeline an element is a tuple of leaves, in the order of `td.nest.flatten`: arrays, and
-datasets where elements hold those (`Dataset.window`). Lists are not structure: they become tensors.
+Inside a pipeline an element is a tuple of leaves, in the order of `leaves_of`: arrays, and datasets
+where elements hold those (`Dataset.window`). Lists are not structure: they become tensors.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -63,7 +63,10 @@ def as_structure(value: Any) -> Any:
 
 
 def leaves_of(value: Any) -> list[Any]:
-    """The leaves of a structure; a dataset is one (for `td.nest` it has its handle as a leaf)."""
+    """The leaves of a structure, dicts in the order of their keys.
+
+    For `td.nest`, datasets and their specs have handles as leaves; here they are leaves.
+    """
     if isinstance(value, tuple):
         return [leaf for part in value for leaf in leaves_of(part)]
     if isinstance(value, Mapping):
@@ -71,14 +74,37 @@ def leaves_of(value: Any) -> list[Any]:
     return [value]
 
 
+def packed(structure: Any, leaves: Iterable[Any]) -> Any:
+    """The structure with other leaves."""
+    return _packed(structure, iter(leaves))
+
+
+def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
+    if isinstance(structure, tuple):
+        parts = [_packed(part, leaves) for part in structure]
+        return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
+    if isinstance(structure, Mapping):
+        found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
+        return {key: found[key] for key in structure}
+    return next(leaves)
+
+
+def map_leaves(fn: Callable[[Any], Any], structure: Any) -> Any:
+    return packed(structure, [fn(leaf) for leaf in leaves_of(structure)])
+
+
+def form_of(structure: Any) -> Any:
+    """The structure without its leaves: equal for structures of one form."""
+    if isinstance(structure, tuple):
+        return (type(structure), *map(form_of, structure))
+    if isinstance(structure, Mapping):
+        return ("dict", *((key, form_of(structure[key])) for key in sorted(structure)))
+    return None
+
+
 def spec_of(value: Any) -> Any:
     """The spec of a structure that `as_structure` gave; symbolic dims are unknown."""
-    if isinstance(value, tuple):
-        parts = [spec_of(v) for v in value]
-        return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
-    if isinstance(value, Mapping):
-        return {k: spec_of(v) for k, v in value.items()}
-    return _leaf_spec(value)
+    return map_leaves(_leaf_spec, value)
 
 
 def _leaf_spec(leaf: Any) -> Any:
@@ -87,21 +113,17 @@ def _leaf_spec(leaf: Any) -> Any:
     return td.TensorSpec(leaf.shape, leaf.dtype)
 
 
-def flat_specs(spec: Any) -> list[Any]:
-    return td.nest.flatten(spec)
-
-
 def holds_datasets(spec: Any) -> bool:
-    return any(isinstance(s, DatasetSpec) for s in flat_specs(spec))
+    return any(isinstance(s, DatasetSpec) for s in leaves_of(spec))
 
 
 def packer(spec: Any, leaf: Callable[[Any], Any] = lambda x: x) -> Callable[[Leaves], Any]:
     """A function from leaves to the structure, with `leaf` applied to each."""
-    if type(spec) is tuple and not any(td.nest.is_nested(s) for s in spec):
-        return lambda leaves: tuple([leaf(x) for x in leaves])
-    if not td.nest.is_nested(spec):
-        return lambda leaves: leaf(leaves[0])
-    return lambda leaves: td.nest.pack(spec, [leaf(x) for x in leaves])
+    if isinstance(spec, tuple | Mapping):
+        if type(spec) is tuple and not any(isinstance(s, tuple | Mapping) for s in spec):
+            return lambda leaves: tuple([leaf(x) for x in leaves])
+        return lambda leaves: packed(spec, [leaf(x) for x in leaves])
+    return lambda leaves: leaf(leaves[0])
 
 
 def as_value(leaf: Any) -> Any:
@@ -117,9 +139,10 @@ def call_arguments(spec: Any) -> Callable[[Any], tuple[Any, ...]]:
 def relaxed(a: Any, b: Any, what: str) -> Any:
     """The most specific spec that both fit; TypeError where they differ in more than dims."""
     try:
-        td.nest.assert_same_structure(a, b)
-        return td.nest.map_structure(_relaxed_leaf, a, b)
-    except (TypeError, ValueError):
+        if form_of(a) != form_of(b):
+            raise TypeError
+        return packed(a, map(_relaxed_leaf, leaves_of(a), leaves_of(b)))
+    except (TypeError, ValueError, AttributeError):
         raise TypeError(
             f"{what}: incompatible dataset elements: {a!r} vs. {b!r}{at(user_origin())}"
         ) from None

@@ -8,11 +8,18 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.data.elements import Leaves, spec_key
+from treadle.data.elements import DatasetSpec, Leaves, spec_key
 from treadle.data.iterator import Cursor, GraphIterator
 from treadle.data.rows import Rows
 from treadle.data.stages.stage import UNKNOWN, Stage, bound, symbols_in
-from treadle.iteration import handle_of, make_iterator, object_of, register_node
+from treadle.iteration import (
+    HANDLE,
+    handle_of,
+    is_symbolic,
+    make_iterator,
+    object_of,
+    register_node,
+)
 
 
 class FromHandle(Stage):
@@ -68,9 +75,15 @@ def handle_of_dataset(dataset: Any) -> td.Tensor:
 
 def register(kind: type) -> None:
     """Let datasets be arguments of functions, one trace for all with the same element_spec."""
-    register_node(
-        kind,
-        lambda dataset: [handle_of_dataset(dataset)],
-        lambda dataset, parts: dataset_of_handle(dataset.element_spec, parts[0]),
-        lambda dataset: ("dataset", spec_key(dataset.element_spec)),
-    )
+    register_node(kind, lambda ds: [handle_of_dataset(ds)], _with_handle, _key)
+    register_node(DatasetSpec, lambda spec: [HANDLE], _with_handle, _key)
+
+
+def _with_handle(dataset: Any, parts: list[Any]) -> Any:
+    if isinstance(parts[0], td.Tensor) and not is_symbolic(parts[0]):
+        return object_of(int(parts[0]))  # a function returned it
+    return dataset_of_handle(dataset.element_spec, parts[0])
+
+
+def _key(dataset: Any) -> Any:
+    return "dataset", spec_key(dataset.element_spec)

@@ -10,7 +10,14 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.data.elements import DatasetSpec, Leaves, as_value, flat_specs, packer, spec_key
+from treadle.data.elements import (
+    DatasetSpec,
+    Leaves,
+    as_value,
+    leaves_of,
+    packer,
+    spec_key,
+)
 from treadle.iteration import (
     HANDLE,
     ElementSource,
@@ -25,7 +32,9 @@ from treadle.iteration import (
     get_optional,
     handle_of,
     has_next,
+    is_symbolic,
     number_of,
+    object_of,
     recording,
     register_node,
     taping,
@@ -37,10 +46,20 @@ _KEPT = 64  # windows and optionals that a compiled program may use at once
 
 
 class IteratorSpec:
-    """The type of an iterator that is an argument."""
+    """The type of an iterator that is an argument, for an input_signature.
+
+    Args:
+        element_spec: the spec of its elements.
+    """
 
     def __init__(self, element_spec: Any) -> None:
         self.element_spec = element_spec
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IteratorSpec) and self.element_spec == other.element_spec
+
+    def __hash__(self) -> int:
+        return hash(spec_key(self.element_spec))
 
     def __repr__(self) -> str:
         return f"IteratorSpec({self.element_spec!r})"
@@ -133,6 +152,14 @@ class OwnedIterator(GraphIterable):
         self._cursor, self._spec = Cursor(stage), stage.spec
         self._pack = packer(stage.spec, as_value)
 
+    @classmethod
+    def over(cls, cursor: Cursor, spec: Any) -> OwnedIterator:
+        """An iterator that goes on where `cursor` is."""
+        iterator = cls.__new__(cls)
+        iterator._cursor, iterator._spec = cursor, spec
+        iterator._pack = packer(spec, as_value)
+        return iterator
+
     @property
     def element_spec(self) -> Any:
         """The structure of the elements, with a TensorSpec for every tensor."""
@@ -223,7 +250,7 @@ class GraphIterator(GraphElements, GraphIterable):
 def traced_element(spec: Any, handle: Any) -> Any:
     from treadle.data.graph import dataset_of_handle
 
-    specs = flat_specs(spec)
+    specs = leaves_of(spec)
     wanted = [HANDLE if isinstance(s, DatasetSpec) else s for s in specs]
     leaves = [
         dataset_of_handle(s.element_spec, x) if isinstance(s, DatasetSpec) else x
@@ -299,18 +326,19 @@ def _numpy_value(leaf: Any) -> Any:
     return leaf
 
 
-register_node(
-    OwnedIterator,
-    lambda iterator: [handle_of(iterator._cursor)],
-    lambda iterator, parts: GraphIterator(iterator.element_spec, parts[0]),
-    lambda iterator: ("iterator", spec_key(iterator.element_spec)),
-)
-register_node(
-    GraphIterator,
-    lambda iterator: [iterator.handle],
-    lambda iterator, parts: GraphIterator(iterator.element_spec, parts[0]),
-    lambda iterator: ("iterator", spec_key(iterator.element_spec)),
-)
+def _iterator_key(iterator: Any) -> Any:
+    return "iterator", spec_key(iterator.element_spec)
+
+
+def _with_handle(iterator: Any, parts: list[Any]) -> Any:
+    if isinstance(parts[0], td.Tensor) and not is_symbolic(parts[0]):
+        return OwnedIterator.over(object_of(int(parts[0])), iterator.element_spec)
+    return GraphIterator(iterator.element_spec, parts[0])
+
+
+register_node(OwnedIterator, lambda it: [handle_of(it._cursor)], _with_handle, _iterator_key)
+register_node(GraphIterator, lambda it: [it.handle], _with_handle, _iterator_key)
+register_node(IteratorSpec, lambda spec: [HANDLE], _with_handle, _iterator_key)
 register_node(
     GraphOptional,
     lambda optional: [optional.handle],

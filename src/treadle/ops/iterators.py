@@ -225,5 +225,10 @@ HAS_NEXT = register(
 GET_OPTIONAL = register(
     Op("iterator_get_optional", lambda handle: HANDLE, _get_optional, effect="io")
 )
-GET_NEXT = register(Op("iterator_get_next", _infer_next, _get_next, effect="io"))
+GET_NEXT = register(
+    Op(
+        "iterator_get_next", _infer_next, _get_next,
+        effect="io", tags=frozenset({"gives_own_arrays"}),
+    )
+)  # fmt: skip
 CLOSE_ITERATOR = register(Op("close_iterator", lambda handle, *, slot: (), _close, effect="io"))

@@ -16,6 +16,7 @@ from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
+from treadle.ops.iterators import release_iterators
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.schedule.state import handles_touched, touches_everything
@@ -40,7 +41,8 @@ class _Call(threading.local):
         self.lists: list[dict[int, ListValue]] = []
         self.arguments: list[Sequence[Any]] = []
         self.delivered: list[dict[int, Any]] = []
-        self.kept: list[list[Any]] = []  # arrays made by callbacks
+        # Arrays made by callbacks, by output: each lives until its callback runs again.
+        self.kept: list[dict[int, Any]] = []
 
 
 class Callbacks:
@@ -60,6 +62,7 @@ class Callbacks:
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
         self.handles, self.graph, self.written = handles, graph, written
+        self.layouts: dict[int, _Layout] = {}  # by the step's id
         self.local = _Call()
         self.thunk = CALLBACK(self._call)
 
@@ -70,6 +73,7 @@ class Callbacks:
     def take_failure(self) -> BaseException:
         """The exception that ended the last call in this thread."""
         failure, self.local.failure = self.local.failure, None
+        release_iterators(self.graph)
         return failure or RuntimeError("the program failed without a reason")
 
     def enter(self, arguments: Sequence[Any]) -> None:
@@ -77,7 +81,7 @@ class Callbacks:
         arguments."""
         self.local.lists.append({})
         self.local.delivered.append({})
-        self.local.kept.append([])
+        self.local.kept.append({})
         self.local.arguments.append(arguments)
 
     def leave(self) -> dict[int, Any]:
@@ -113,33 +117,31 @@ class Callbacks:
     def _run(self, step: Callback, words: int, frame: int) -> None:
         from treadle.runtime import interpreter
 
-        count = callback_words(step)
-        values: Any = (ctypes.c_int64 * count).from_address(words) if count else []
+        layout = self.layouts.get(id(step))
+        if layout is None:
+            layout = self.layouts[id(step)] = _Layout(step)
+        values: Any = layout.words.from_address(words) if layout.count else []
         scope = Scope(self._symbols(frame))
         if step.mentioned:
             scope.values.update(zip(step.mentioned, values[-len(step.mentioned) :], strict=True))
         node = step.node
-        # User code may hold on to arrays, and lists do.
-        keep = node.regions or node.op.effect is not None or _gives_list(node)
         inputs = []
-        for operand, sized, position in zip(
-            step.inputs, step.sized, input_positions(step), strict=True
-        ):
+        for operand, sized, position in zip(step.inputs, step.sized, layout.positions, strict=True):
             spec = operand.value.spec
             if sized and isinstance(spec, TensorSpec):
                 scope.bind(spec, tuple(values[position + 1 : position + 1 + spec.rank]))
-            inputs.append(self._input(operand.value, values[position], scope, bool(keep)))
+            inputs.append(self._input(operand.value, values[position], scope, layout.keep))
         with recording(None), taping(()), np.errstate(all="ignore"):
             outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"
             )
-        position = input_words(step)
+        position = layout.first_output
         for operand, result in zip(step.outputs, outputs, strict=True):
-            self._output(operand, values, position, result)
+            self._output(operand, values, position, result, layout.gives_own)
             position += output_words(operand)
-        if touches_everything(node) or any(w for _, w in handles_touched(node)):
+        if self.written and layout.may_assign:
             for number in self.written:
                 self._variable(number).make_writable()
 
@@ -199,11 +201,11 @@ class Callbacks:
         array = array_at(word, spec.dtype.np_dtype, _shape(spec.dims, scope))
         return array.copy() if keep else array
 
-    def _output(self, operand: Operand, values: Any, position: int, result: Any) -> None:
+    def _output(self, operand: Operand, values: Any, position: int, result: Any, own: bool) -> None:
         spec = operand.value.spec
         if operand.place is not None and operand.place.kind == "late":
-            kept = np.array(result, order="C")
-            self.local.kept[-1].append(kept)
+            kept = np.ascontiguousarray(result) if own else np.array(result, order="C")
+            self.local.kept[-1][id(operand)] = kept
             values[position] = kept.ctypes.data
             values[position + 1 : position + 1 + kept.ndim] = list(kept.shape)
         elif isinstance(spec, ListSpec):
@@ -212,6 +214,20 @@ class Callbacks:
             lists[len(lists)] = result
         else:
             array_at(values[position], spec.dtype.np_dtype, result.shape)[...] = result
+
+
+class _Layout:
+    """Where a callback's operands stand among its words, and what its op does with arrays."""
+
+    def __init__(self, step: Callback) -> None:
+        node = step.node
+        self.count = callback_words(step)
+        self.words = ctypes.c_int64 * self.count
+        self.positions, self.first_output = input_positions(step), input_words(step)
+        # User code may hold on to arrays, and lists do.
+        self.keep = bool(node.regions or node.op.effect is not None or _gives_list(node))
+        self.gives_own = "gives_own_arrays" in node.op.tags
+        self.may_assign = touches_everything(node) or any(w for _, w in handles_touched(node))
 
 
 def output_words(operand: Operand) -> int:

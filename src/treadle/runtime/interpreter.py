@@ -16,6 +16,7 @@ from treadle.core.origin import at, failed_at
 from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.iterators import release_iterators
 from treadle.ops.state import Variable
 from treadle.runtime.scope import Scope
 
@@ -44,8 +45,12 @@ def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False
         )
     values = [_argument(graph, p, a) for p, a in zip(graph.params, arrays, strict=True)]
     interpreter = _Interpreter(check_numerics)
-    with recording(None), taping(()), np.errstate(all="ignore"):
-        return interpreter.region(graph, values, Scope())
+    try:
+        with recording(None), taping(()), np.errstate(all="ignore"):
+            return interpreter.region(graph, values, Scope())
+    except BaseException:
+        release_iterators(graph)
+        raise
 
 
 def _argument(graph: Graph, param: Value, value: Runtime) -> Runtime:

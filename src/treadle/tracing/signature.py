@@ -211,6 +211,23 @@ class FunctionSignature:
             return Arguments(self._convert(args), kwargs, names, self.input_signature)
         return Arguments(args, kwargs, names)
 
+    def completed(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Any
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """(args, kwargs) in canonical form, with the Python values of a trace where they are
+        missing; `traced` is the trace's (args, kwargs), with specs for tensors.
+
+        Raises:
+            TypeError: they do not fit the parameters.
+        """
+        if self.parameters is None:
+            return args, kwargs
+        bound = self.parameters.bind_partial(*args, **kwargs)
+        for name, value in self.parameters.bind(*traced[0], **traced[1]).arguments.items():
+            if not any(isinstance(leaf, Spec) for leaf in nest.flatten(value)):
+                bound.arguments.setdefault(name, value)
+        return bound.args, bound.kwargs
+
     def canonical_order(
         self, arguments: Arguments, count: int, keywords: Sequence[str]
     ) -> list[int]:
@@ -264,7 +281,8 @@ def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
     if parts is None:
         return _convert_leaf(value, spec, place, name)
     given = nest.children(value)
-    if given is None or [k for k, _ in given] != [k for k, _ in parts]:
+    same = nest.static_part(value) == nest.static_part(spec)
+    if given is None or not same or [k for k, _ in given] != [k for k, _ in parts]:
         raise TypeError(
             f"{name}(): {place} has another structure than the input_signature: expected "
             f"{spec!r}, got {value!r}{at(user_origin())}"

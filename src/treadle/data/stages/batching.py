@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.data.elements import DatasetSpec, Leaves, flat_specs, holds_datasets, stack
+from treadle.data.elements import (
+    DatasetSpec,
+    Leaves,
+    holds_datasets,
+    leaves_of,
+    map_leaves,
+    packed,
+    stack,
+)
 from treadle.data.rows import Block, Rows, Store, regrouped
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
 from treadle.iteration import NDArray, at, user_origin
@@ -38,9 +46,7 @@ class Batch(Stage):
                 f"batch: elements that are datasets cannot be batched{at(user_origin())}"
             )
         first = self.size if drop and known(self.size) else None
-        self.spec = td.nest.map_structure(
-            lambda s: td.TensorSpec([first, *s.shape], s.dtype), inner.spec
-        )
+        self.spec = map_leaves(lambda s: td.TensorSpec([first, *s.shape], s.dtype), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         size, rows = int(self.size), self.inner.rows()
@@ -66,7 +72,7 @@ class PaddedBatch(Stage):
     def __init__(self, inner: Stage, size: Any, shapes: Any, values: Any, drop: bool) -> None:
         self.inner, self.drop = inner, drop
         self.size = batch_size(size, "padded_batch")
-        specs = flat_specs(inner.spec)
+        specs = leaves_of(inner.spec)
         self.shapes = _padded_shapes(inner.spec, specs, shapes)
         self.values = _padding_values(inner.spec, specs, values)
         first = self.size if drop and known(self.size) else None
@@ -74,7 +80,7 @@ class PaddedBatch(Stage):
             td.TensorSpec([first, *shape], s.dtype)
             for s, shape in zip(specs, self.shapes, strict=True)
         ]
-        self.spec = td.nest.pack(inner.spec, padded)
+        self.spec = packed(inner.spec, padded)
 
     def open(self) -> Iterator[Leaves]:
         for group in batches_of(self.inner.open(), int(self.size), self.drop):
@@ -98,7 +104,8 @@ def _padded(leaves: tuple[NDArray, ...], shape: tuple[Any, ...], value: Any) -> 
         )  # fmt: skip
     out = np.full((len(leaves), *full), value, leaves[0].dtype)
     for i, leaf in enumerate(leaves):
-        out[(i, *map(slice, leaf.shape))] = leaf
+        place: tuple[Any, ...] = (i, *(slice(n) for n in leaf.shape))
+        out[place] = leaf
     return out
 
 
@@ -155,11 +162,11 @@ class Unbatch(Stage):
 
     def __init__(self, inner: Stage) -> None:
         self.inner = inner
-        if any(isinstance(s, DatasetSpec) or s.rank == 0 for s in flat_specs(inner.spec)):
+        if any(isinstance(s, DatasetSpec) or s.rank == 0 for s in leaves_of(inner.spec)):
             raise ValueError(
                 f"unbatch: elements with scalar components cannot be unbatched{at(user_origin())}"
             )
-        self.spec = td.nest.map_structure(lambda s: td.TensorSpec(s.shape[1:], s.dtype), inner.spec)
+        self.spec = map_leaves(lambda s: td.TensorSpec(s.shape[1:], s.dtype), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         for leaves in self.inner.open():
@@ -173,7 +180,7 @@ class Unbatch(Stage):
                 yield row(i)
 
     def cardinality(self) -> int:
-        firsts = {s.shape[0] for s in flat_specs(self.inner.spec)} - {None}
+        firsts = {s.shape[0] for s in leaves_of(self.inner.spec)} - {None}
         count = self.inner.cardinality()
         if not firsts:
             return UNKNOWN if count > 0 else count
@@ -208,8 +215,8 @@ class Window(Stage):
         for number, name in zip(self.numbers, names, strict=True):
             if known(number) and number < 1:
                 raise invalid(f"window: {name} must be greater than zero, got {number}")
-        self.parts = flat_specs(inner.spec)
-        self.spec = td.nest.map_structure(DatasetSpec, inner.spec)
+        self.parts = leaves_of(inner.spec)
+        self.spec = map_leaves(DatasetSpec, inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         size, shift, stride = map(int, self.numbers)

@@ -8,8 +8,14 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.data.elements import Leaves, flat_specs, relaxed
+from treadle.data.elements import (
+    Leaves,
+    leaves_of,
+    packed,
+    relaxed,
+)
 from treadle.data.rows import Block, Rows, Store, all_rows
+from treadle.data.stages.randomness import generator_for
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage
 from treadle.iteration import NDArray
 
@@ -19,7 +25,7 @@ class Zip(Stage):
 
     def __init__(self, structure: Any, parts: list[Stage]) -> None:
         self.parts = parts
-        self.spec = td.nest.pack(structure, [p.spec for p in parts])
+        self.spec = packed(structure, [p.spec for p in parts])
 
     def rows(self) -> Rows | None:
         found = [part.rows() for part in self.parts]
@@ -118,8 +124,7 @@ class Sample(Stage):
             self.spec = relaxed(self.spec, part.spec, "sample_from_datasets")
 
     def open(self) -> Iterator[Leaves]:
-        key = np.array([s % (1 << 64) for s in self.seeds], np.uint64)
-        random = np.random.Generator(np.random.Philox(key=key))
+        random = generator_for(self.seeds)
         sources = [p.open() for p in self.parts]
         alive = np.ones(len(sources), bool)
         for weights in self._weights():
@@ -145,6 +150,6 @@ class Sample(Stage):
 
 def check_numbers(stage: Stage) -> None:
     """TypeError unless the elements are int64 scalars."""
-    specs = flat_specs(stage.spec)
+    specs = leaves_of(stage.spec)
     if len(specs) != 1 or specs[0] != td.TensorSpec((), td.int64):
         raise TypeError(f"choice_dataset must have int64 scalars as elements, got {stage.spec!r}")

@@ -9,16 +9,18 @@ import numpy as np
 
 import treadle as td
 from treadle.data.elements import (
+    DatasetSpec,
     Leaves,
+    as_structure,
     as_value,
     call_arguments,
-    flat_specs,
     holds_datasets,
     leaves_of,
+    map_leaves,
     packer,
     relaxed,
-    spec_key,
-)  # fmt: skip
+    spec_of,
+)
 from treadle.data.stages.stage import Stage
 from treadle.iteration import at, is_symbolic, recording, taping, user_origin
 
@@ -62,8 +64,8 @@ class Mapped:
         def mapped(*args: Any) -> Any:
             return as_result(inner(*args))
 
-        concrete = td.function(mapped, autograph=False).get_concrete_function(*specs)
-        self.spec = td.nest.map_structure(_open_dims, concrete.structured_outputs)
+        concrete = td.function(autograph=False)(mapped).get_concrete_function(*specs)
+        self.spec = map_leaves(_open_dims, concrete.structured_outputs)
         self.concrete = concrete
         self.captures = tuple(map(_captured, concrete.captured_inputs))
 
@@ -91,11 +93,10 @@ def _open_dims(spec: Any) -> Any:
 
 def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
     """The spec of what `fn` gives for elements of these specs, found by tracing it aside."""
-    from treadle.data.elements import DatasetSpec, spec_of
     from treadle.data.graph import dataset_of_spec
 
     found: list[Any] = []
-    flat = flat_specs(specs)
+    flat = leaves_of(specs)
     tensors = [s for s in flat if not isinstance(s, DatasetSpec)]
 
     def probe(*values: Any) -> int:
@@ -171,7 +172,6 @@ class Scan(Stage):
     """``state, output = fn(state, element)``."""
 
     def __init__(self, inner: Stage, initial: Any, fn: Callable[..., Any]) -> None:
-        from treadle.data.elements import as_structure, spec_of
         from treadle.data.stages.sources import leaf_value
 
         self.inner = inner
@@ -223,7 +223,6 @@ class DatasetFunction:
     """A function from elements to datasets. It runs in Python for every element."""
 
     def __init__(self, fn: Callable[..., Any], inner: Any, what: str) -> None:
-        from treadle.data.elements import DatasetSpec
 
         self.fn, self.what = fn, what
         self.pack, self.arguments = packer(inner, as_value), call_arguments(inner)
@@ -237,7 +236,6 @@ class DatasetFunction:
     def __call__(self, leaves: Leaves) -> Iterator[Leaves]:
         with recording(None), taping(()):
             result = self.fn(*self.arguments(self.pack(leaves)))
-        if spec_key(result.element_spec) != spec_key(self.spec):
-            td.nest.assert_same_structure(result.element_spec, self.spec)
+        relaxed(result.element_spec, self.spec, self.what)
         opened: Iterator[Leaves] = result._stage.open()
         return opened

@@ -1,4 +1,4 @@
-"""Stages whose function gives a dataset for every element: flat_map, interleave, group_by_window."""
+"""Stages whose function gives a dataset for every element: flat_map, interleave and the like."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import treadle as td
 from treadle.data.elements import DatasetSpec, Leaves
 from treadle.data.stages.batching import Listed
 from treadle.data.stages.functions import DatasetFunction, Mapped, argument_specs
-from treadle.data.stages.stage import Stage, available_processors, integer, invalid, known
+from treadle.data.stages.stage import Stage, available_processors, counted, integer, invalid, known
 from treadle.iteration import at, user_origin
 
 
@@ -55,9 +55,7 @@ class Interleave(Stage):
                 else:
                     inner = current[place] = self.function(leaves)
             if inner is not None:
-                count = 0
-                for count, item in enumerate(islice(inner, block), 1):
-                    yield item
+                count = yield from counted(islice(inner, block))
                 if count < block:
                     current[place] = None
             place = (place + 1) % cycle

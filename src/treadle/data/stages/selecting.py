@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
-from treadle.data.elements import Leaves
+import treadle as td
+from treadle.data.elements import Leaves, leaves_of
 from treadle.data.rows import (
     Block,
     Rows,
@@ -21,16 +21,18 @@ from treadle.data.rows import (
     skipped,
     strided,
 )  # fmt: skip
+from treadle.data.stages.randomness import Passes, generator_for
 from treadle.data.stages.stage import (
     INFINITE,
     UNKNOWN,
     Stage,
+    counted,
     integer,
     invalid,
     known,
-    scaled,
-)  # fmt: skip
-from treadle.iteration import NDArray
+    scaled,  # fmt: skip
+)
+from treadle.iteration import NDArray, at, user_origin
 
 
 class Take(Stage):
@@ -119,12 +121,12 @@ class Repeat(Stage):
     def _blocks(self, first: Rows) -> Iterator[Block]:
         if int(self.count) == 0:
             return
-        yielded = yield from _counted(first.blocks)
+        yielded = yield from counted(first.blocks)
         done = 1
         while yielded and done != int(self.count):
             again = self.inner.rows()
             assert again is not None
-            yielded = yield from _counted(again.blocks)
+            yielded = yield from counted(again.blocks)
             done += 1
 
     def open(self) -> Iterator[Leaves]:
@@ -133,7 +135,7 @@ class Repeat(Stage):
             return
         done, yielded = 0, 1
         while yielded and done != int(self.count):
-            yielded = yield from _counted(self.inner.open())
+            yielded = yield from counted(self.inner.open())
             done += 1
 
     def cardinality(self) -> int:
@@ -145,15 +147,6 @@ class Repeat(Stage):
         if self.count < 0:
             return INFINITE
         return scaled(inner, lambda n: n * self.count)
-
-
-def _counted(items: Iterator[Any]) -> Iterator[Any]:
-    """All items; the value of the `yield from` is how many there were."""
-    count = 0
-    for item in items:
-        count += 1
-        yield item
-    return count
 
 
 class Shuffle(Stage):
@@ -170,13 +163,10 @@ class Shuffle(Stage):
         if known(self.size) and self.size < 1 and self.size != UNKNOWN:
             raise invalid(f"shuffle: buffer_size must be greater than zero, got {self.size}")
         self.reshuffle = reshuffle
-        self.passes = _Passes()
+        self.passes = Passes()
 
     def _generator(self) -> np.random.Generator:
-        key = np.array([s % (1 << 64) for s in self.seeds], np.uint64)
-        number = self.passes.next() if self.reshuffle else 0
-        counter = np.array([0, 0, 0, number], np.uint64)
-        return np.random.Generator(np.random.Philox(counter=counter, key=key))
+        return generator_for(self.seeds, self.passes.next() if self.reshuffle else 0)
 
     def rows(self) -> Rows | None:
         rows = self.inner.rows()
@@ -212,18 +202,6 @@ class Shuffle(Stage):
 
     def cardinality(self) -> int:
         return self.inner.cardinality()
-
-
-class _Passes:
-    """Counts the passes over a shuffled dataset, by any iterators of it."""
-
-    def __init__(self) -> None:
-        self._lock, self._count = threading.Lock(), 0
-
-    def next(self) -> int:
-        with self._lock:
-            self._count += 1
-            return self._count
 
 
 def _shuffled(items: Iterator[Any], size: int, random: np.random.Generator) -> Iterator[Any]:
@@ -287,8 +265,6 @@ class Enumerate(Stage):
     """(number, element)."""
 
     def __init__(self, inner: Stage, start: Any) -> None:
-        import treadle as td
-
         self.inner, self.start = inner, integer(start, "enumerate: start")
         self.spec = (td.TensorSpec((), td.int64), inner.spec)
 
@@ -321,3 +297,22 @@ class _Numbered(Store):
 
     def row(self, position: int) -> Leaves:
         return (np.array(position + self.start, np.int64), *self.inner.row(position))
+
+
+class Unique(Stage):
+    """Elements that did not come before."""
+
+    def __init__(self, inner: Stage) -> None:
+        if len(leaves_of(inner.spec)) != 1:
+            raise TypeError(
+                f"unique: elements must be single tensors, not {inner.spec!r}{at(user_origin())}"
+            )
+        self.inner, self.spec = inner, inner.spec
+
+    def open(self) -> Iterator[Leaves]:
+        seen: set[Any] = set()
+        for leaves in self.inner.open():
+            key = (leaves[0].shape, leaves[0].tobytes())
+            if key not in seen:
+                seen.add(key)
+                yield leaves

@@ -8,8 +8,16 @@ from typing import Any
 import numpy as np
 
 import treadle as td
-from treadle.data.elements import Leaves, as_structure, flat_specs, leaves_of, spec_of
+from treadle.data.elements import (
+    Leaves,
+    as_structure,
+    leaves_of,
+    map_leaves,
+    packed,
+    spec_of,
+)
 from treadle.data.rows import Rows, Store, all_rows
+from treadle.data.stages.randomness import Passes, generator_for
 from treadle.data.stages.stage import INFINITE, UNKNOWN, Stage, integer, known
 from treadle.iteration import NDArray, at, call_user, is_symbolic, user_origin
 
@@ -55,7 +63,7 @@ class FromSlices(Stage):
                     f"from_tensor_slices: first dimensions {sizes[0]} and {size} are not "
                     f"compatible{at(user_origin())}"
                 )
-        self.spec = td.nest.map_structure(lambda t: td.TensorSpec(t.shape[1:], t.dtype), value)
+        self.spec = map_leaves(lambda t: td.TensorSpec(t.shape[1:], t.dtype), value)
         self.leaves = tuple(map(leaf_value, leaves))
 
     def rows(self) -> Rows:
@@ -130,6 +138,28 @@ class Counter(Stage):
         return INFINITE
 
 
+class Random(Stage):
+    """Numbers below 2**32.
+
+    Args:
+        again: each pass has numbers of its own.
+    """
+
+    def __init__(self, seeds: tuple[int, int], again: bool) -> None:
+        self.seeds, self.again = seeds, again
+        self.passes = Passes()
+        self.spec = td.TensorSpec((), td.int64)
+
+    def open(self) -> Iterator[Leaves]:
+        random = generator_for(self.seeds, self.passes.next() if self.again else 0)
+        while True:
+            for number in random.integers(0, 1 << 32, 256):
+                yield (np.array(number, np.int64),)
+
+    def cardinality(self) -> int:
+        return INFINITE
+
+
 class FromGenerator(Stage):
     """What a Python generator yields, converted to the spec."""
 
@@ -154,7 +184,7 @@ class _Conversion:
     """Values of a generator to arrays of the spec's types."""
 
     def __init__(self, spec: Any) -> None:
-        self.spec, self.specs = spec, flat_specs(spec)
+        self.spec, self.specs = spec, leaves_of(spec)
 
     def __call__(self, value: Any) -> Leaves:
         flat: list[Any] = []
@@ -199,17 +229,22 @@ def generator_spec(
     types = _tuples(types)
     if shapes is not None:
         shapes = _as_shapes(types, shapes)
-        return td.nest.map_structure(lambda t, s: td.TensorSpec(s.shape, t), types, shapes)
+        return packed(
+            types,
+            [
+                td.TensorSpec(s.shape, t)
+                for t, s in zip(leaves_of(types), leaves_of(shapes), strict=True)
+            ],
+        )
     source = iter(generator(*args))
     first: list[Any] = []
     value = next(source, None)
     if value is None or not _flatten_like(types, value, first):
-        first = [0] * len(td.nest.flatten(types))
+        first = [0] * len(leaves_of(types))
     specs = [
-        td.TensorSpec([None] * np.ndim(v), t)
-        for v, t in zip(first, td.nest.flatten(types), strict=True)
+        td.TensorSpec([None] * np.ndim(v), t) for v, t in zip(first, leaves_of(types), strict=True)
     ]
-    return td.nest.pack(types, specs)
+    return packed(types, specs)
 
 
 class _Shape:

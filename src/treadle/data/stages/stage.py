@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -118,6 +118,15 @@ def known(value: Any) -> bool:
 def scaled(count: int, change: Any) -> int:
     """``change(count)``, where there is a count."""
     return int(change(count)) if count >= 0 else count
+
+
+def counted(items: Iterator[Any]) -> Generator[Any, None, int]:
+    """All items; the value of the `yield from` is how many there were."""
+    count = 0
+    for item in items:
+        count += 1
+        yield item
+    return count
 
 
 def available_processors() -> int:
