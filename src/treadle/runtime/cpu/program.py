@@ -18,7 +18,7 @@ from treadle.runtime.cpu.program_entry import (
     Signature,
     add_entry,
 )
-from treadle.runtime.cpu.program_memory import LATE, WORKSPACE
+from treadle.runtime.cpu.program_memory import GROWN, LATE, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
@@ -53,6 +53,8 @@ class Emitter:
         self.registers: dict[Value, str] = {}
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}
+        self.buffers: dict[Place, str] = {}  # of the growing half that is written next
+        self.grown: list[str] = []  # all growing buffers
         self.slots: dict[Value, str] = {}
         self.workspace = ""
         self.size: Word = 0
@@ -91,6 +93,9 @@ class Emitter:
             fn.emit(f"call void @free_lists(ptr %state, ptr {self.chain})")
         if "late" in self.module.functions:
             fn.emit(f"call void @late_free(ptr %state, ptr {self.late}, ptr null)")
+        for buffer in self.grown:
+            memory = fn.value(f"load ptr, ptr {buffer}")
+            fn.emit(f"call void {self.fixed_word('free')}(ptr {memory})")
         fn.emit(f"ret i64 {fn.value(f'load i64, ptr {self.status}')}")
         fn.define("run", "i64 @{}(ptr %state, ptr %frame)")
         if any(isinstance(s, Loop) for s in all_steps(self.block)):
@@ -243,6 +248,8 @@ class Emitter:
             return self.fn.value(f"load ptr, ptr {self.cell(place.number)}")
         if place.kind == "late":
             return self._allocate(place)
+        if place.kind == "grown'":
+            return self._reserve(place)
         offset: Word = (
             self.plan.offsets[place]
             if place in self.plan.offsets
@@ -258,6 +265,24 @@ class Emitter:
         pointer = self.fn.value(f"call ptr @late_alloc(ptr %state, ptr {self.late}, i64 {size})")
         self.pointers[place] = pointer
         return pointer
+
+    def _reserve(self, place: Place) -> str:
+        """The half of a growing pair that is written next, made large enough."""
+        pointer = self.reserve(self.buffers[place], self.dim(place.bytes))
+        self.pointers[place] = pointer
+        return pointer
+
+    def reserve(self, buffer: str, size: Word) -> str:
+        """The memory of a growing buffer, at least `size` bytes."""
+        self.module.define("grown", GROWN)
+        return self.fn.value(f"call ptr @grown_reserve(ptr %state, ptr {buffer}, i64 {size})")
+
+    def new_buffer(self) -> str:
+        """A growing buffer, which is freed when the call ends."""
+        buffer = self.fn.alloca("[2 x i64], align 16")
+        self.fn.entry.append(f"  store [2 x i64] zeroinitializer, ptr {buffer}")
+        self.grown.append(buffer)
+        return buffer
 
     def slot(self, value: Value) -> str:
         """Memory for a rank-0 value."""

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import copied, element_bytes
-from treadle.runtime.cpu.program_steps import copy_array, emit_block
+from treadle.runtime.cpu.program_steps import copy_array, emit_block, move
 from treadle.runtime.schedule.printer import all_steps
-from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand
+from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand, Sizes
+from treadle.runtime.symbols import plain_symbol
 
 
 def value_type(emitter: Emitter, value: Value) -> str:
@@ -21,30 +23,63 @@ def value_type(emitter: Emitter, value: Value) -> str:
 
 
 def emit_branch(emitter: Emitter, step: Branch) -> None:
-    """``if`` with a phi for every rank-0 result; arrays were written by the branches."""
+    """``if`` with a phi for every rank-0 result, and for address and sizes of arrays whose size
+    depends on the branch; other arrays were written by the branches."""
     fn = emitter.fn
     k = fn.unique()
     predicate = emitter.registers[step.predicate.value]
     for out in step.results:
-        if out.place is not None:
+        if out.place is not None and out.place.kind != "joined":
             emitter.pointer(out.place)  # both branches write there
     fn.emit(f"br i1 {predicate}, label %then{k}, label %else{k}")
-    ends: list[tuple[list[str], str]] = []
+    ends: list[tuple[list[list[str]], str]] = []
     for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
         fn.label(label)
+        symbols = dict(emitter.symbols)
         emit_block(emitter, block)
         values = [
-            emitter.registers[o.value] if out.place is None else ""
-            for o, out in zip(block.results, step.results, strict=True)
+            _merged(emitter, operand, out)
+            for operand, out in zip(block.results, step.results, strict=True)
         ]
+        emitter.symbols = symbols
         ends.append((values, fn.block))
         fn.branch(f"join{k}")
     fn.label(f"join{k}")
     for i, out in enumerate(step.results):
-        if out.place is None:
-            pairs = ", ".join(f"[{values[i]}, %{block}]" for values, block in ends)
-            kind = value_type(emitter, out.value)
-            emitter.registers[out.value] = fn.value(f"phi {kind} {pairs}")
+        _join(emitter, out, [(values[i], block) for values, block in ends])
+
+
+def _merged(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
+    """What a branch gives for a result: a register, or address and sizes, or nothing."""
+    if out.place is None:
+        return [emitter.registers[operand.value]]
+    if out.place.kind != "joined":
+        return []
+    assert operand.place is not None
+    sizes = [str(emitter.dim(d)) for d in operand.place.dims]
+    return [emitter.pointer(operand.place), *sizes]
+
+
+def _join(emitter: Emitter, out: Operand, ends: list[tuple[list[str], str]]) -> None:
+    """The phis of one result."""
+    fn = emitter.fn
+
+    def phi(kind: str, number: int) -> str:
+        pairs = ", ".join(f"[{values[number]}, %{block}]" for values, block in ends)
+        return fn.value(f"phi {kind} {pairs}")
+
+    if out.place is None:
+        emitter.registers[out.value] = phi(value_type(emitter, out.value), 0)
+    elif out.place.kind == "joined":
+        emitter.pointers[out.place] = phi("ptr", 0)
+        dims = out.place.dims
+        emitter.define_symbols(dims, [phi("i64", 1 + axis) for axis in range(len(dims))])
+
+
+def emit_sizes(emitter: Emitter, step: Sizes) -> None:
+    """Symbols get their values."""
+    for name, dim in step.pairs:
+        emitter.symbols[name] = str(emitter.dim(dim))
 
 
 def emit_loop(emitter: Emitter, step: Loop) -> None:
@@ -61,18 +96,20 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     fn.label(f"head{k}")
     mark = len(fn.lines)
     names = _declare(emitter, step, k)
+    symbols = dict(emitter.symbols)
+    allocates = _allocates(step.body) or _allocates(step.condition)
+    before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
     emit_block(emitter, step.condition)
     (test,) = step.condition.results
     fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
     fn.label(f"body{k}")
-    before = fn.load_word(emitter.late, 0, "ptr") if _allocates(step.body) else ""
     emit_block(emitter, step.body)
-    if before and "late" in emitter.module.functions:
-        fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
+    _free_late(emitter, before)
     ends = [
         _end(emitter, c, o, n)
         for c, o, n in zip(step.carried, step.body.results, names, strict=True)
     ]
+    emitter.symbols = symbols
     _poll(emitter, counter, k)
     fn.emit(f"br label %head{k}")
     phis = [f"  %count{k} = phi i64 [{first}, %pre{k}], [%next{k}, %latch{k}]"]
@@ -81,6 +118,13 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
             phis.append(f"  {name} = phi {kind} [{a}, %pre{k}], [{b}, %latch{k}]")
     fn.lines[mark:mark] = phis
     fn.label(f"exit{k}")
+    _free_late(emitter, before)
+
+
+def _free_late(emitter: Emitter, before: str) -> None:
+    """Free what an iteration allocated."""
+    if before and "late" in emitter.module.functions:
+        emitter.fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
 
 
 def _allocates(block: Block) -> bool:
@@ -105,9 +149,22 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
             return []
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
         return []
+    if carried.place.kind == "grown":
+        return _start_growing(emitter, carried)
     a, b = (emitter.pointer(p) for p in carried.place.parts)
     copy_array(emitter, carried.start, a, carried.place)
     return [a, b]
+
+
+def _start_growing(emitter: Emitter, carried: Carried) -> list[str]:
+    """Two growing buffers, the first with the start's elements, and its sizes."""
+    start = carried.start
+    assert start.place is not None
+    dims = start.value.spec.dims
+    size = emitter.dim(product(dims) * start.value.spec.dtype.size)
+    now, new = emitter.new_buffer(), emitter.new_buffer()
+    move(emitter, emitter.reserve(now, size), emitter.pointer(start.place), size)
+    return [now, new, *(str(emitter.dim(d)) for d in dims)]
 
 
 def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
@@ -120,11 +177,29 @@ def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]
             names.append([(value_type(emitter, carried.param), name)])
         elif carried.other is None:
             names.append([])
+        elif carried.place.kind == "grown":
+            names.append(_declare_growing(emitter, carried, f"{k}.{i}"))
         else:
             pair = [("ptr", f"%now{k}.{i}"), ("ptr", f"%new{k}.{i}")]
             emitter.pointers[carried.place] = pair[0][1]
             emitter.pointers[carried.other] = pair[1][1]
             names.append(pair)
+    return names
+
+
+def _declare_growing(emitter: Emitter, carried: Carried, suffix: str) -> list[tuple[str, str]]:
+    """Names for the phis of a growing array: two buffers and the sizes."""
+    assert carried.place is not None and carried.other is not None
+    dims = carried.place.dims
+    names = [("ptr", f"%now{suffix}"), ("ptr", f"%new{suffix}")]
+    names += [("i64", f"%size{suffix}.{axis}") for axis in range(len(dims))]
+    emitter.pointers[carried.place] = emitter.fn.load_word(names[0][1], 0, "ptr")
+    emitter.pointers.pop(carried.other, None)
+    emitter.buffers[carried.other] = names[1][1]
+    for dim, (_, name) in zip(dims, names[2:], strict=True):
+        symbol = plain_symbol(dim)
+        if symbol is not None and symbol not in emitter.symbols:
+            emitter.symbols[symbol] = name
     return names
 
 
@@ -134,6 +209,9 @@ def _end(
     """The values for the next iteration; the halves of a pair change roles."""
     if carried.place is None:
         return [emitter.registers[result.value]]
+    if carried.other is not None and carried.other.kind == "grown'":
+        sizes = [str(emitter.dim(d)) for d in carried.other.dims]
+        return [names[1][1], names[0][1], *sizes]
     return [names[1][1], names[0][1]] if names else []
 
 

@@ -100,3 +100,40 @@ done:
   ret void
 }}
 """
+
+# A growing buffer is the address of two words: its memory, or null, and how many bytes that has.
+GROWN = f"""define internal ptr @grown_reserve(ptr %state, ptr %buffer, i64 %size) noinline #0 {{
+entry:
+  %roomp = getelementptr i64, ptr %buffer, i64 1
+  %room = load i64, ptr %roomp
+  %p = load ptr, ptr %buffer
+  %fits = icmp sle i64 %size, %room
+  %some = icmp ne ptr %p, null
+  %good = and i1 %fits, %some
+  br i1 %good, label %done, label %grow
+done:
+  ret ptr %p
+grow:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %p)
+  %half = lshr i64 %size, 1
+  %more = add i64 %size, %half
+  %padded = add i64 %more, {2 * ALIGNMENT - 1}
+  %total = and i64 %padded, {-ALIGNMENT}
+  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
+  %alloc = load ptr, ptr %allocp
+  %new = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %out, label %have
+out:
+  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
+  %abort = load ptr, ptr %abortp
+  call void %abort()
+  unreachable
+have:
+  store ptr %new, ptr %buffer
+  store i64 %total, ptr %roomp
+  ret ptr %new
+}}
+"""

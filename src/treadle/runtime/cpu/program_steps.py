@@ -35,6 +35,7 @@ from treadle.runtime.schedule.steps import (
     Operand,
     Place,
     SegmentedLaunch,
+    Sizes,
     Update,
 )  # fmt: skip
 
@@ -194,6 +195,12 @@ def _emit_loop(emitter: Emitter, step: Loop) -> None:
     emit_loop(emitter, step)
 
 
+def _emit_sizes(emitter: Emitter, step: Sizes) -> None:
+    from treadle.runtime.cpu.program_control import emit_sizes
+
+    emit_sizes(emitter, step)
+
+
 _EMITTERS: dict[type, Any] = {
     Branch: _emit_branch,
     Callback: emit_callback,
@@ -208,5 +215,6 @@ _EMITTERS: dict[type, Any] = {
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
     SegmentedLaunch: emit_segments,
+    Sizes: _emit_sizes,
     Update: emit_update,
 }

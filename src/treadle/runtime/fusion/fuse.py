@@ -22,6 +22,7 @@ from treadle.runtime.fusion.space import Placement, index_at, place_in, placemen
 from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
+_TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
 
 
@@ -343,7 +344,7 @@ class _Fuser:
         for node in self.region.nodes if mentioned else ():
             for value in node.outputs:
                 new = value.spec.symbols() - known
-                if new & mentioned and self.roles.get(node) in (Role.CALL, Role.LIST):
+                if new & mentioned and self.roles.get(node) in _TELL_SIZES:
                     yield value
                 known |= new
 

@@ -143,6 +143,12 @@ class Builder:
         self.temporaries.append(place)
         return place
 
+    def place(self, kind: str, spec: Spec) -> Place:
+        """A place for an array whose memory is found while the program runs."""
+        place = Place(kind, len(self.temporaries), spec.dtype, spec.dims)
+        self.temporaries.append(place)
+        return place
+
     def scratch(self, size: Dim) -> Place:
         """Bytes that one step uses."""
         kind = "late" if dim_symbols(size) & self.late else "temporary"

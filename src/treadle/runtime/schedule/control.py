@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.fuse import Fusion, Unit
@@ -18,9 +19,11 @@ from treadle.runtime.schedule.steps import (
     Loop,
     Operand,
     Place,
+    Sizes,
     Step,
     places_of,
 )
+from treadle.runtime.symbols import plain_symbol, unknown_symbols
 
 if TYPE_CHECKING:
     from treadle.runtime.schedule.build import Builder
@@ -36,7 +39,6 @@ class ControlFlow:
     if TYPE_CHECKING:
 
         def emit(self, step: Step) -> None: ...
-        def known(self, node: Node) -> None: ...
         def output(self, value: Value) -> Operand: ...
         def call(self, unit: Unit, reason: str = "") -> None: ...
 
@@ -60,23 +62,55 @@ class ControlFlow:
     def _cond(self, unit: Unit) -> None:
         node = unit.nodes[0]
         program = self.program
-        self.known(node)
-        blocks = []
-        results = [self.output(v) for v in node.outputs]
-        for region in node.regions:
-            self._bind(region.params, node.inputs[1:])
-            wanted = {
-                inner: out.place
-                for inner, out in zip(region.results, results, strict=True)
-                if out.place is not None and out.value not in self.order.taken
-            }
-            block = program.region(region, wanted, self._owned(region, node))
-            for operand, out in zip(block.results, results, strict=True):
-                if out.place is not None and operand.place is not out.place:
-                    block.steps.append(program.copy(operand, out.place))
-            blocks.append(block)
+        known = set(program.known)
+        results = [self._result(v) for v in node.outputs]
+        blocks = [self._branch(region, node, results) for region in node.regions]
+        program.known = known
+        self._learn(node.outputs)
         predicate = program.operand(node.inputs[0])
         self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results)))
+
+    def _result(self, value: Value) -> Operand:
+        """Where a branch's result goes; where its size depends on the branch, each allocates."""
+        program = self.program
+        if not unknown_symbols([value], program.known) or isinstance(value.spec, ListSpec):
+            return self.output(value)
+        place = program.place("joined", value.spec)
+        program.places[value] = place
+        return Operand(value, place)
+
+    def _branch(self, region: Region, node: Node, results: Sequence[Operand]) -> Block:
+        program = self.program
+        known = set(program.known)
+        sizes = self._bind(region.params, node.inputs[1:])
+        targets = []
+        for inner, out in zip(region.results, results, strict=True):
+            joined = out.place is not None and out.place.kind == "joined"
+            targets.append(program.place("late", inner.spec) if joined else out.place)
+        wanted = {
+            inner: target
+            for inner, out, target in zip(region.results, results, targets, strict=True)
+            if target is not None and out.value not in self.order.taken
+        }
+        block = program.region(region, wanted, self._owned(region, node))
+        block.steps[:0] = sizes
+        for number, (operand, target) in enumerate(zip(block.results, targets, strict=True)):
+            if target is not None and operand.place is not target:
+                if target.kind == "late":
+                    program.require_known([operand.value], "the result")
+                block.steps.append(program.copy(operand, target))
+                block.results[number] = Operand(operand.value, target)
+        program.known = known
+        return block
+
+    def _learn(self, values: Sequence[Value]) -> None:
+        """The sizes of values are known from here on."""
+        new = unknown_symbols([v for v in values if not _is_list(v)], self.program.known)
+        plain = {plain_symbol(d) for v in values for d in v.spec.dims}
+        if not new <= plain:
+            self.program.require_known(values, "the result")
+        self.program.known |= new
+        self.program.late |= new
 
     def _owned(self, region: Region, node: Node) -> dict[Value, Value]:
         """The parameters of a branch whose memory a result takes over: param -> result."""
@@ -87,9 +121,10 @@ class ControlFlow:
                 owned[region.params[node.inputs.index(source) - 1]] = result
         return owned
 
-    def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> None:
-        """Region parameters stand for outer values."""
+    def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> list[Step]:
+        """Region parameters stand for outer values; gives the step for sizes of their own."""
         program = self.program
+        pairs: dict[str, Dim] = {}
         for param, value in zip(params, inputs, strict=True):
             if isinstance(value.spec, ResourceSpec):
                 program.variables[param] = program.variables[value]
@@ -99,6 +134,25 @@ class ControlFlow:
                 program.places[param] = operand.place
             else:
                 program.same[param] = operand.value
+            pairs |= self._equal_sizes(param, value)
+        return self._define(pairs)
+
+    def _equal_sizes(self, param: Value, value: Value) -> dict[str, Dim]:
+        """Symbols of `param` without a value -> the sizes of `value`."""
+        if param.spec is value.spec or _is_list(param):
+            return {}
+        return {
+            name: dim
+            for name, dim in zip(map(plain_symbol, param.spec.dims), value.spec.dims, strict=True)
+            if name is not None and name not in self.program.known and name not in dim_symbols(dim)
+        }
+
+    def _define(self, pairs: dict[str, Dim]) -> list[Step]:
+        if not pairs:
+            return []
+        self.program.known |= set(pairs)
+        self.program.late |= set(pairs)
+        return [Sizes(list(pairs.items()))]
 
     def loop(self, unit: Unit) -> None:
         """A loop."""
@@ -107,50 +161,55 @@ class ControlFlow:
     def _loop(self, unit: Unit) -> None:
         node = unit.nodes[0]
         program = self.program
-        self.known(node)
         condition, body = node.regions
         count = len(body.results)
-        self._bind(body.params[count:], node.inputs[count:])
-        moving = [
-            (p, i, r)
-            for p, i, r in zip(body.params, node.inputs, body.results, strict=False)
-            if not self._invariant(p, i, r)
-        ]
-        pairs = {p: r for p, _, r in moving if p.spec.rank and not isinstance(p.spec, ListSpec)}
-        lists = [p for p, _, _ in moving if isinstance(p.spec, ListSpec)]
+        known = set(program.known)
+        before = self._bind(body.params[count:], node.inputs[count:])
+        moving = []
+        for param, start, result in zip(body.params, node.inputs, body.results, strict=False):
+            if result is param:  # handed on unchanged: it is the outer value itself
+                before += self._bind([param], [start])
+            else:
+                moving.append((param, start, result))
+        pairs = {p: r for p, _, r in moving if p.spec.rank and not _is_list(p)}
+        lists = [p for p, _, _ in moving if _is_list(p)]
         if program.native_lists:
             self._check_lists(body, moving, lists)
+        inside = set(program.known)
+        self._learn([p for p, _, _ in moving])
+        opened = program.known - inside
+        _check_sizes(moving, opened)
         scheduled = program.schedule(body, pairs, lists)
         taken = {body.params[v.index] for v in node.outputs if v in self.order.taken}
-        carried = [self._carry(p, i, r, scheduled, p in taken) for p, i, r in moving]
-        for number, value in enumerate(node.inputs[:count]):
-            owned = (unit, number) in self.order.owned
-            if isinstance(value.spec, ListSpec) and not owned and program.native_lists:
-                for c in carried:
-                    c.copied |= c.param is body.params[number]
+        carried = [self._carry(p, i, r, scheduled, p in taken, opened) for p, i, r in moving]
+        self._mark_copied(unit, node, body, carried)
         wanted = {
             r: c.other
             for (_, _, r), c in zip(reversed(moving), reversed(carried), strict=True)
             if c.other is not None
         }
+        within = set(program.known)
         block = self._body(body, scheduled, wanted, moving, carried)
-        test = self._condition(condition, body, node)
-        for value, param in zip(node.outputs, body.params, strict=False):
-            operand = program.operand(param)
-            if operand.place is not None:
-                program.places[value] = operand.place
-            else:
-                program.same[value] = operand.value
+        program.known = within
+        test = self._condition(condition, body)
+        program.known = known | (within - inside)
+        for step in before:
+            self.emit(step)
         starts = [c.start.place for c in carried if c.start.place is not None]
         written = [c.place for c in carried if c.place is not None]
         self.emit(Loop(test, block, carried, reads=starts, writes=written))
+        for step in self._bind(node.outputs, body.params[:count]):
+            self.emit(step)
 
-    def _invariant(self, param: Value, start: Value, result: Value) -> bool:
-        """A loop variable that the body hands on unchanged is the outer value itself."""
-        if result is not param:
-            return False
-        self._bind([param], [start])
-        return True
+    def _mark_copied(
+        self, unit: Unit, node: Node, body: Region, carried: Sequence[Carried]
+    ) -> None:
+        """Lists that somebody else needs are copied before the loop changes them."""
+        for number, value in enumerate(node.inputs[: len(body.results)]):
+            owned = (unit, number) in self.order.owned
+            if _is_list(value) and not owned and self.program.native_lists:
+                for c in carried:
+                    c.copied |= c.param is body.params[number]
 
     def _check_lists(self, body: Region, moving: Sequence[Any], lists: Sequence[Value]) -> None:
         """Every carried list must go on as one of its own."""
@@ -164,12 +223,13 @@ class ControlFlow:
 
     def _carry(
         self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order],
-        taken: bool,
+        taken: bool, opened: set[str],
     ) -> Carried:  # fmt: skip
         program = self.program
         if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
             return Carried(param, program.operand(start), None)
-        program.require_known([param], "the loop variable")
+        if param.spec.symbols() & opened:
+            return self._grown(param, start, result)
         if scheduled[1].stays(storage(result), param):
             old = program.operand(start).place
             place = old if taken and old is not None else program.temporary(param.spec)
@@ -179,6 +239,15 @@ class ControlFlow:
         number = halves[0].number
         place = Place("pair", number, param.spec.dtype, param.spec.dims, halves)
         other = Place("pair'", number, param.spec.dtype, param.spec.dims, halves)
+        program.places[param] = place
+        return Carried(param, program.operand(start), place, other)
+
+    def _grown(self, param: Value, start: Value, result: Value) -> Carried:
+        """A loop variable whose size changes."""
+        program = self.program
+        program.require_known([start], "the loop variable")
+        place = program.place("grown", param.spec)
+        other = Place("grown'", place.number, param.spec.dtype, result.spec.dims)
         program.places[param] = place
         return Carried(param, program.operand(start), place, other)
 
@@ -194,13 +263,35 @@ class ControlFlow:
         for (_, _, result), c in zip(moving, carried, strict=True):
             operand = program.operand(result)
             target = c.place if c.other is None else c.other
+            if target is not None and target.kind == "grown'":
+                program.require_known([result], "the loop variable")
             if target is not None and operand.place is not target:
                 block.steps.append(program.copy(operand, target))
             results.append(operand)
         block.results = results
         return block
 
-    def _condition(self, condition: Region, body: Region, node: Node) -> Block:
+    def _condition(self, condition: Region, body: Region) -> Block:
         """The test sees the loop variables as the body does."""
-        self._bind(condition.params, body.params)
-        return self.program.region(condition, {})
+        sizes = self._bind(condition.params, body.params)
+        block = self.program.region(condition, {})
+        block.steps[:0] = sizes
+        return block
+
+
+def _check_sizes(moving: Sequence[tuple[Value, Value, Value]], opened: set[str]) -> None:
+    """Every size that changes must be a symbol, and one symbol always the same size."""
+    found: dict[str, tuple[Dim, Dim]] = {}
+    for param, start, result in moving:
+        if _is_list(param):
+            continue
+        for dim, *sizes in zip(param.spec.dims, start.spec.dims, result.spec.dims, strict=True):
+            if not dim_symbols(dim) & opened:
+                continue
+            name = plain_symbol(dim)
+            if name is None or found.setdefault(name, (sizes[0], sizes[1])) != tuple(sizes):
+                raise Unsupported("loop variables share a size that changes")
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value.spec, ListSpec)

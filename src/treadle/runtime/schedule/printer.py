@@ -26,6 +26,7 @@ from treadle.runtime.schedule.steps import (
     Operand,
     Place,
     SegmentedLaunch,
+    Sizes,
     Step,
     Update,
 )  # fmt: skip
@@ -120,6 +121,8 @@ def _line(step: Step) -> str:
             return f"{_listed(step.outputs)} = {call}"
         case Update():
             return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}"
+        case Sizes():
+            return ", ".join(f"{name} = {dim}" for name, dim in step.pairs)
         case Guard():
             return f"check {step.sizes[0]} == {step.sizes[1]} for {step.node.op.name}"
         case Deliver():

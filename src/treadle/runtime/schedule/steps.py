@@ -17,8 +17,9 @@ class Place:
 
     kind: "argument", "output", "constant" or "variable" (`number` counts them), "temporary"
         (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
-        current is known when the program runs), "element" (of a list that does not change), or
-        "late" (allocated when its size is known).
+        current is known when the program runs), "element" (of a list that does not change),
+        "late" (allocated when its size is known), "joined" (what either branch allocated), or
+        "grown" (one of two buffers that a loop writes in turn and makes larger as needed).
     """
 
     kind: str
@@ -148,6 +149,13 @@ class Guard(Step):
 
 
 @dataclass(eq=False)
+class Sizes(Step):
+    """Symbols get their values from sizes that are known."""
+
+    pairs: list[tuple[str, Dim]]
+
+
+@dataclass(eq=False)
 class Deliver(Step):
     """Hand result number `number`, whose size is known only now, to the caller."""
 
@@ -190,7 +198,8 @@ class Block:
 @dataclass(eq=False)
 class Branch(Step):
     """``results = then if predicate else otherwise``. Arrays are written to the places of
-    `results` inside the branches; rank-0 results are merged from the blocks' results."""
+    `results` inside the branches; rank-0 results, and arrays whose size depends on the branch,
+    are merged from the blocks' results."""
 
     predicate: Operand
     then: Block
@@ -203,7 +212,8 @@ class Carried:
     """A loop variable.
 
     A register is a phi. An array is a place that the body updates: in place, or by writing the
-    other half of a pair, after which the halves change roles.
+    other half of a pair, after which the halves change roles. The halves of an array that changes
+    its size ("grown") are buffers that grow, and its sizes are phis.
     """
 
     param: Value
