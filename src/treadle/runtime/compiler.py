@@ -15,6 +15,7 @@ from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.unchanged import read_unchanged
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
@@ -82,6 +83,7 @@ def _compile(graph: Graph, options: Options) -> Executable:
     work = copy_graph(graph)
     add_in_place(work)
     add_checks(work)
+    read_unchanged(work)
     builder = Builder(work, Cpu(), options.fuse)
     block = builder.build()
     plan = plan_memory(block)
