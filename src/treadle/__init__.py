@@ -29,6 +29,7 @@ from treadle.autodiff.tape import (
     UnconnectedGradients,
 )
 from treadle.core import dtypes, errors
+from treadle.core.caches import clear_caches
 from treadle.core.context import (
     executing_eagerly,
 )
@@ -316,6 +317,7 @@ __all__ = [
     "boolean_mask",
     "broadcast_to",
     "cast",
+    "clear_caches",
     "clip_by_global_norm",
     "clip_by_norm",
     "clip_by_value",

@@ -17,6 +17,23 @@ def functions_run_eagerly() -> bool:
     return settings.run_eagerly
 
 
+def set_max_traces(number: int) -> None:
+    """How many traces a `function` keeps unless it was given ``max_traces``; 512 at first.
+
+    Beyond that, the traces not used for longest are freed, and made again when they are needed.
+    TREADLE_MAX_TRACES sets it from the start.
+
+    Raises:
+        ValueError: the number is not positive.
+    """
+    settings.max_traces = settings.checked_bound(number)
+
+
+def max_traces() -> int:
+    """How many traces a `function` keeps unless it was given ``max_traces``."""
+    return settings.max_traces
+
+
 class PhysicalDevice(NamedTuple):
     """A device of this machine."""
 

@@ -388,9 +388,10 @@ def test_concrete_functions():
     np.testing.assert_array_equal(concrete(x=x, scale=s)["y"].numpy(), [-3, -6])
     assert concrete is f.get_concrete_function(x, s, True)
     args, kwargs = concrete.structured_input_signature
-    assert args == (td.TensorSpec([2]), td.TensorSpec([]), True) and kwargs == {}
+    named = td.TensorSpec([2], name="x"), td.TensorSpec([], name="scale")
+    assert args == (*named, True) and kwargs == {}
     assert concrete.structured_outputs == {"y": td.TensorSpec([2])}
-    assert "f(f32[2], f32[], True)" in repr(concrete)
+    assert "f(x: f32[2], scale: f32[], flip=True)" in repr(concrete)
     with pytest.raises(TypeError, match="expected the tensor arguments"):
         concrete(x)
     with pytest.raises(td.errors.InvalidArgumentError, match=r"f32\[3\]"):
@@ -413,7 +414,7 @@ def test_methods_trace_once_per_object_and_do_not_keep_it_alive(count):
     a, b = Model(2.0), Model(3.0)
     for _ in range(3):
         assert a.f(td.constant(1.0)).numpy() == 2 and b.f(td.constant(1.0)).numpy() == 3
-    assert count.traces == 2 and a.f is a.f
+    assert count.traces == 2 and a.f == a.f and a.f != b.f
     dead = weakref.ref(a)
     del a
     gc.collect()

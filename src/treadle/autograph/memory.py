@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from treadle.core.caches import clears
 from treadle.core.origin import LINE_MAPS
 
 _R = TypeVar("_R")
@@ -58,6 +59,7 @@ def _forget_file(filename: str) -> None:
     LINE_MAPS.pop(filename, None)
 
 
+@clears
 def forget() -> None:
     """Forget all conversions; functions are converted again when they are traced again."""
     from treadle.autograph import conversion

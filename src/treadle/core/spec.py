@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.caches import clears
 from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, dim_symbols, fresh_symbol
 
 
@@ -130,6 +131,7 @@ def intern_spec(cls: Any, dims: tuple[Dim, ...], dtype: dtypes.DType, name: str 
 # The specs of NumPy arrays by (dtype, shape): one dict lookup for an eager result.
 _of_arrays: dict[tuple[Any, tuple[int, ...]], TensorSpec] = {}
 _MOST_ARRAY_SPECS = 100_000
+clears(_of_arrays.clear)
 
 
 def array_spec(array: np.ndarray[Any, Any]) -> TensorSpec:

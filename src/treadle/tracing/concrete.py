@@ -16,7 +16,7 @@ from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.programs import Programs
-from treadle.tracing.signature import Arguments, weakly
+from treadle.tracing.signature import Arguments, FunctionSignature, weakly
 from treadle.tracing.static_values import ObjectKey, Snapshot
 from treadle.tracing.trace import Trace, results_of
 from treadle.tracing.tracebacks import show_user_frames
@@ -37,10 +37,16 @@ class ConcreteFunction:
     """
 
     def __init__(
-        self, trace: Trace, arguments: Arguments, name: str, programs: Programs, number: int = 1
+        self,
+        trace: Trace,
+        arguments: Arguments,
+        signature: FunctionSignature,
+        programs: Programs,
+        number: int = 1,
     ) -> None:
         self.graph: Graph = trace.graph
-        self.name = name
+        self.name = signature.name
+        self._signature = signature
         self.number = number
         self.was_called = False
         self._programs = programs
@@ -48,9 +54,10 @@ class ConcreteFunction:
         self.has_open_dims = arguments.has_open_dims
         self._notes: list[str] = []
         self._trace = trace
+        names = iter([p.name for p in trace.graph.arguments])
         self._arguments = arguments.pack(
             [
-                _describe(leaf, spec)
+                weakly(leaf) if spec is None else _named(spec, next(names))
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
@@ -103,10 +110,14 @@ class ConcreteFunction:
     # -- calling -----------------------------------------------------------------------------
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Run with tensor arguments: the flat ones of the signature, by position or name.
+        """Run with the function's arguments, or with its tensor arguments alone.
+
+        The function's arguments are given as to the function; Python values must be those of the
+        trace and may be omitted. Tensor arguments alone come in the order of `inputs`, or by the
+        names of the parameters, which are those of the TensorSpecs that the trace was made for.
 
         Raises:
-            TypeError: too few or too many arguments, or unknown names.
+            TypeError: too few or too many arguments, unknown names, other Python values.
             InvalidArgumentError: a dtype or shape differs from the signature's.
         """
         try:
@@ -121,13 +132,14 @@ class ConcreteFunction:
     def _match_structure(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         """The tensor leaves where the arguments have the signature's own structure."""
         try:
-            nest.assert_same_structure(self._arguments, (args, kwargs))
+            given_all = self._signature.completed(args, kwargs, self._arguments)
+            nest.assert_same_structure(self._arguments, given_all)
         except (TypeError, ValueError):
             return None
-        flat = nest.flatten((args, kwargs))
+        flat = nest.flatten(given_all)
         expected = nest.flatten(self._arguments)
         for given, want in zip(flat, expected, strict=True):
-            if not isinstance(want, Spec) and weakly(given) != want:
+            if not isinstance(want, Spec) and given is not want and weakly(given) != want:
                 raise TypeError(
                     f"{self.name}: this concrete function was traced for the Python value "
                     f"{want!r} and cannot take {given!r}{at(user_origin())}"
@@ -228,7 +240,8 @@ class ConcreteFunction:
     def pretty_signature(self) -> str:
         """``name(x: f32[2, 3], training=True) -> f32[]``"""
         args, kwargs = self._arguments
-        shown = [_show(a) for a in args] + [f"{k}={_show(v)}" for k, v in kwargs.items()]
+        named = [*zip(self._signature.names(len(args)), args, strict=True), *kwargs.items()]
+        shown = [f"{n}{': ' if isinstance(v, Spec) else '='}{_show(v)}" for n, v in named]
         return f"{self.name}({', '.join(shown)}) -> {_show(self.structured_outputs)}"
 
     pretty_printed_signature = pretty_signature
@@ -240,8 +253,9 @@ def _wrap(array: Any) -> Tensor:
     return from_owned(array, array_spec(array))
 
 
-def _describe(leaf: Any, spec: Spec | None) -> Any:
-    return weakly(leaf) if spec is None else spec
+def _named(spec: Spec, name: str) -> Spec:
+    """A tensor's spec with the name of its parameter."""
+    return TensorSpec(spec.shape, spec.dtype, name) if isinstance(spec, TensorSpec) else spec
 
 
 def _show(value: Any) -> str:

@@ -6,8 +6,10 @@ import functools
 import threading
 import weakref
 from collections.abc import Callable
+from types import MethodType
 from typing import Any, TypeVar, overload
 
+from treadle.core.caches import clears
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.ops.state import Variable
@@ -55,7 +57,7 @@ class Function:
         self._jit_compile = jit_compile
         self._reduce_retracing = reduce_retracing
         self._name = name or display_name(python_function)
-        self._max_traces = settings.checked_bound(max_traces)
+        self._max_traces = None if max_traces is None else settings.checked_bound(max_traces)
         self._signature = FunctionSignature(python_function, input_signature, self._name)
         self._lock = TraceLock()
         self._cache = TraceCache()
@@ -87,24 +89,24 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
-            if kwargs:
-                plans = self._keyword_plans.get(tuple(kwargs))
-                if plans is not None:
-                    result = plans.call((*args, *kwargs.values()))
-                    if result is not MISS:
-                        return result
-            else:
+            if not kwargs:
                 for plan in self._front:
                     result = plan(args)
                     if result is not MISS:
                         return result
-                result = self._plans.further(args)
-                if result is not MISS:
-                    return result
-            return self._call_slowly(args, kwargs)
+            return self._call_further(args, kwargs)
         except Exception as error:
             show_user_frames(error)
             raise
+
+    def _call_further(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A call that no plan at the front accepts."""
+        if kwargs:
+            plans = self._keyword_plans.get(tuple(kwargs))
+            result = MISS if plans is None else plans.call((*args, *kwargs.values()))
+        else:
+            result = self._plans.further(args)
+        return self._call_slowly(args, kwargs) if result is MISS else result
 
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The general path: bind, look the trace up (or make it), run, and add a fast path."""
@@ -199,7 +201,9 @@ class Function:
             self._tracing.discard(running)
         self._traced_once = True
         self._history.add(record)
-        concrete = ConcreteFunction(traced, arguments, self._name, self._programs, record.number)
+        concrete = ConcreteFunction(
+            traced, arguments, self._signature, self._programs, record.number
+        )
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
@@ -314,15 +318,18 @@ class Function:
     # -- methods -----------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """A function stored in a class: each instance gets its own traces, freed with it."""
+        """A function stored in a class: each instance gets its own traces, freed with it.
+
+        The result is a bound method, whose attributes are those of the instance's function.
+        """
         if instance is None:
             return self
         entry = self._bound.get(id(instance))
         if entry is not None and entry[0]() is instance:
-            return entry[1]
-        return self._bind_instance(instance)
+            return MethodType(entry[1], instance)
+        return MethodType(self._bind_instance(instance), instance)
 
-    def _bind_instance(self, instance: Any) -> Function:
+    def _bind_instance(self, instance: Any) -> BoundFunction:
         address = id(instance)
         try:
             reference: Any = weakref.ref(instance, lambda _: self._bound.pop(address, None))
@@ -331,7 +338,7 @@ class Function:
             def reference() -> Any:
                 return instance
 
-        bound = Function(
+        bound = BoundFunction(
             WeakMethod(self.python_function, reference),
             self._signature.input_signature,
             self._autograph,
@@ -342,6 +349,30 @@ class Function:
         )
         self._bound[address] = (reference, bound)
         return bound
+
+
+class BoundFunction(Function):
+    """The function of one instance. Called as a method, with the instance first, which keeps it
+    alive for the call; otherwise it is known only weakly."""
+
+    def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if not kwargs:
+                for plan in self._front:
+                    result = plan(args)
+                    if result is not MISS:
+                        return result
+            return self._call_further(args, kwargs)
+        except Exception as error:
+            show_user_frames(error)
+            raise
+
+
+@clears
+def clear_all_traces() -> None:
+    """Forget the traces of every function."""
+    for made in list(_functions):
+        made.clear_traces()
 
 
 @overload
@@ -407,6 +438,8 @@ def function(
             return wrapped
         if isinstance(fn, Function):
             fn = fn.python_function
+        elif isinstance(fn, MethodType) and isinstance(fn.__func__, BoundFunction):
+            fn = MethodType(fn.__func__.python_function.__func__, fn.__self__)  # type: ignore[attr-defined]
         if not callable(fn):
             raise TypeError(f"function() needs a callable, got {fn!r}")
         return Function(

@@ -10,12 +10,12 @@ share_programs = os.environ.get("TREADLE_SHARE_PROGRAMS", "1") not in ("", "0")
 max_traces = int(os.environ.get("TREADLE_MAX_TRACES", "512"))
 
 
-def checked_bound(bound: int | None) -> int | None:
+def checked_bound(bound: int) -> int:
     """A bound on traces as it was given.
 
     Raises:
         ValueError: it is not a positive number.
     """
-    if bound is not None and (isinstance(bound, bool) or int(bound) != bound or bound < 1):
+    if isinstance(bound, bool) or not isinstance(bound, int) or bound < 1:
         raise ValueError(f"max_traces must be a positive number of traces, got {bound!r}")
     return bound

@@ -206,7 +206,7 @@ class FunctionSignature:
                 raise TypeError(f"{self.name}(): {error}{at(user_origin())}") from None
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        names = self._names(len(args))
+        names = self.names(len(args))
         if self.input_signature is not None:
             return Arguments(self._convert(args), kwargs, names, self.input_signature)
         return Arguments(args, kwargs, names)
@@ -233,11 +233,11 @@ class FunctionSignature:
     ) -> list[int]:
         """For a call with `count` positional arguments and `keywords`: the places of its values
         in the order of `arguments` (defaults that were filled in have no place)."""
-        given = {name: i for i, name in enumerate([*self._names(count), *keywords])}
+        given = {name: i for i, name in enumerate([*self.names(count), *keywords])}
         wanted = [*arguments.names, *sorted(arguments.kwargs)]
         return [given[name] for name in wanted if name in given]
 
-    def _names(self, count: int) -> list[str]:
+    def names(self, count: int) -> list[str]:
         """A name for each positional argument; those of ``*args`` are numbered."""
         names: list[str] = []
         parameters = self.parameters.parameters.values() if self.parameters else ()

@@ -111,15 +111,20 @@ def _parameter(builder: GraphBuilder, leaf: Any, spec: Spec, label: str) -> Any:
 
 
 def _parameter_names(arguments: Arguments) -> list[str]:
-    """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``."""
+    """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``, or as TensorSpecs
+    have it."""
     names: list[str] = []
     taken: set[str] = set()
     labelled = [
         *zip(arguments.names, arguments.args, strict=True),
         *sorted(arguments.kwargs.items()),
     ]
-    for path in (p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)):
-        base = "_".join("".join(c if c.isalnum() or c == "_" else " " for c in path).split())
+    paths = [p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)]
+    for path, kind in zip(paths, arguments.types, strict=True):
+        given = kind.name if isinstance(kind, TensorSpec) else None
+        base = given or "_".join(
+            "".join(c if c.isalnum() or c == "_" else " " for c in path).split()
+        )
         name, number = base, 1
         while name in taken:
             name, number = f"{base}_{number}", number + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 
+from treadle.core.caches import clears
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash
@@ -52,6 +53,7 @@ def kernel_code(kernel: Kernel) -> KernelCode | None:
         return _codes.setdefault(name, code)
 
 
+@clears
 def forget_kernels() -> None:
     """Let go of the emitted kernels; those of living programs go on working."""
     with _lock:

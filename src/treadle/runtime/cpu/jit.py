@@ -9,6 +9,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.core.caches import clears
 from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
 from treadle.runtime.cpu.target import Target, host, llvm_binding
 
@@ -154,9 +155,11 @@ _lock = threading.Lock()
 _jit: Jit | None = None
 
 
-def started() -> Jit | None:
-    """The process's compiler where it has been needed already."""
-    return _jit
+@clears
+def forget() -> None:
+    """Let go of all code that no program uses."""
+    if _jit is not None:
+        _jit.forget()
 
 
 def jit() -> Jit:
