@@ -19,6 +19,7 @@ from treadle.ops.iterators import (
     make_iterator,
     number_of,
     object_of,
+    source_length,
 )
 from treadle.ops.python_functions import call_user
 from treadle.ops.random_state import streams
@@ -53,6 +54,7 @@ __all__ = [
     "object_of",
     "recording",
     "register_node",
+    "source_length",
     "taping",
     "user_origin",
 ]

@@ -447,7 +447,18 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
     def cardinality(self, name: str | None = None) -> td.Tensor:
         """The number of elements, INFINITE_CARDINALITY or UNKNOWN_CARDINALITY (int64)."""
+        if context.recorder is not None and symbols_in(self._stage):
+            return graph.cardinality_in_graph(self._stage)  # type: ignore[no-any-return]
         return td.constant(self._stage.cardinality(), td.int64)
+
+    def graph_length(self) -> Any:
+        """``len(dataset)`` inside a function; a run fails where there is no such number."""
+        if not symbols_in(self._stage):
+            return len(self)
+        count = self.cardinality()
+        td.Assert(count != INFINITE, ["The dataset is infinite"])
+        td.Assert(count != UNKNOWN, ["The dataset length is unknown"])
+        return count
 
     def __len__(self) -> int:
         count = self._stage.cardinality()

@@ -19,6 +19,7 @@ from treadle.iteration import (
     make_iterator,
     object_of,
     register_node,
+    source_length,
 )
 
 
@@ -63,6 +64,18 @@ def open_in_graph(stage: Stage) -> GraphIterator:
 
     handle, slot = make_iterator(symbols, opener)
     return GraphIterator(stage.spec, handle, slot)
+
+
+def cardinality_in_graph(stage: Stage) -> Any:
+    """The cardinality of a pipeline that depends on symbolic tensors."""
+    symbols = symbols_in(stage)
+    places = [id(s) for s in symbols]
+
+    def counter(*arrays: Any) -> int:
+        found: Stage = bound(stage, dict(zip(places, arrays, strict=True)))
+        return found.cardinality()
+
+    return source_length(symbols, counter)
 
 
 def handle_of_dataset(dataset: Any) -> td.Tensor:

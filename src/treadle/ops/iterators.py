@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_owned
 from treadle.ops.registry import Op, register, run
@@ -32,6 +33,14 @@ class GraphIterable(ABC):
     @abstractmethod
     def in_graph(self) -> GraphElements:
         """Its elements inside the function that is being traced."""
+
+    def graph_length(self) -> Any:
+        """The number of elements: an int, or a tensor where only a run can tell.
+
+        Raises:
+            TypeError: it has none.
+        """
+        raise TypeError(f"{type(self).__name__} has no len(){at(user_origin())}")
 
 
 class GraphElements(ABC):
@@ -150,6 +159,16 @@ def make_iterator(tensors: Sequence[Tensor], opener: Callable[..., ElementSource
     return run(MAKE_ITERATOR, *tensors, opener=opener, slot=slot), slot
 
 
+def source_length(tensors: Sequence[Tensor], counter: Callable[..., int]) -> Tensor:
+    """How many elements a pipeline has, or a negative number (int64).
+
+    Args:
+        tensors: the symbolic tensors that the pipeline depends on.
+        counter: ``counter(*arrays)`` tells.
+    """
+    return run(SOURCE_LENGTH, *tensors, counter=counter)  # type: ignore[no-any-return]
+
+
 def has_next(handle: Tensor) -> Tensor:
     """Whether the iterator has another element, which is read ahead to know."""
     return run(HAS_NEXT, handle)  # type: ignore[no-any-return]
@@ -192,6 +211,10 @@ def _make(*arrays: NDArray, opener: Callable[..., ElementSource], slot: Slot) ->
     return np.array(number_of(source), np.int64)
 
 
+def _length(*arrays: NDArray, counter: Callable[..., int]) -> NDArray:
+    return np.array(counter(*(np.array(a) for a in arrays)), np.int64)
+
+
 def _infer_next(handle: Spec, *, specs: tuple[TensorSpec, ...]) -> tuple[Spec, ...]:
     return tuple(spec.with_fresh_symbols("batch") for spec in specs)
 
@@ -216,6 +239,7 @@ def _close(handle: NDArray, *, slot: Slot) -> tuple[()]:
 
 
 MAKE_ITERATOR = register(Op("make_iterator", _infer_make, _make, effect="io"))
+SOURCE_LENGTH = register(Op("source_length", lambda *inputs, counter: HANDLE, _length, effect="io"))
 HAS_NEXT = register(
     Op(
         "iterator_has_next", lambda handle: TensorSpec((), dtypes.bool), _has_next,

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.autograph.operators.calls import call
 from treadle.autograph.operators.collecting import collect
-from treadle.autograph.operators.elements import Enumerated, is_pulled, zipped
+from treadle.autograph.operators.elements import Enumerated, is_pulled, length_of, zipped
 from treadle.autograph.operators.iteration import as_staged, is_graph_iterable, staged_range
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.values import GraphIteration, Staged, is_staged
@@ -30,6 +30,8 @@ def range(*args: Any) -> Any:
 
 def len(value: Any) -> Any:
     """``len``; a scalar tensor where the length is only known when the graph runs."""
+    if is_pulled(value):
+        return length_of(value)
     if isinstance(value, Stream | Numbered):
         raise TypeError(f"A generator or filter has no len(){at(user_origin())}")
     staged = as_staged(value) if is_graph_iterable(value) else None

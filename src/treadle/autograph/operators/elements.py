@@ -72,6 +72,13 @@ def elements_of(iterable: Any) -> Elements:
     return Elements(found.has_next, lambda _: found.get_next(), found.close)
 
 
+def length_of(iterable: Any) -> Any:
+    """``len`` of a dataset; TypeError for what has none in Python either."""
+    if isinstance(iterable, GraphIterable):
+        return iterable.graph_length()
+    raise TypeError(f"{type(iterable).__name__} has no len(){at(user_origin())}")
+
+
 def zipped(iterables: tuple[Any, ...], strict: bool) -> Zipped:
     """``zip`` where a dataset or iterator is among the arguments."""
     for other in iterables:

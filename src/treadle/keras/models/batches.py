@@ -76,8 +76,39 @@ def _listless(part: Any) -> Any:
     return part
 
 
+def _check_dataset(y: Any, sample_weight: Any, batch_size: int | None) -> None:
+    given = {"y": y, "sample_weight": sample_weight, "batch_size": batch_size}
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(
+                f"{name} must not be given with a Dataset: its elements are batches of "
+                "(x, y, sample_weight), made by dataset.batch(n)"
+            )
+
+
+class Continued:
+    """Batches that go on where the last pass stopped, for epochs of a given number of steps."""
+
+    def __init__(self, data: Any, steps: int) -> None:
+        self.data, self.steps = data, steps
+        self.rest: Iterator[Any] = iter(())
+
+    def __iter__(self) -> Iterator[Any]:
+        for _ in range(self.steps):
+            batch = next(self.rest, None)
+            if batch is None:  # at the start, and where the data end within an epoch
+                self.rest = iter(self.data)
+                batch = next(self.rest, None)
+            if batch is None:
+                return
+            yield batch
+
+
 def batches(x: Any, y: Any, sample_weight: Any, batch_size: int | None, shuffle: bool) -> Any:
     """An iterable of (x, y, sample_weight) tuples."""
+    if isinstance(x, td.data.Dataset):
+        _check_dataset(y, sample_weight, batch_size)
+        return x
     if is_arrays(x):
         parts = tuple(p for p in (x, y, sample_weight) if p is not None)
         if y is None and sample_weight is not None:

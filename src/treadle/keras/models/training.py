@@ -11,7 +11,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import callbacks as cb
 from treadle.keras import losses, metrics, optimizers
-from treadle.keras.models.batches import Arrays, batches, unpack
+from treadle.keras.models.batches import Arrays, Continued, batches, unpack
 
 Logs = dict[str, Any]
 
@@ -170,13 +170,14 @@ class Trainer:
 
         Args:
             x, y, sample_weight: arrays (or nested structures of them) with one example a row; or
-                x alone: an iterable of (x, y) or (x, y, sample_weight) batches.
+                x alone: a Dataset or iterable of (x, y) or (x, y, sample_weight) batches.
             batch_size: 32 when omitted.
             verbose: 0 is silent; otherwise one line an epoch.
             validation_split: the last fraction of the arrays is kept for validation.
             validation_data: (x, y) or an iterable of batches.
             shuffle: a new order of the examples each epoch (arrays only).
-            steps_per_epoch: batches an epoch; all when omitted.
+            steps_per_epoch: batches an epoch; all when omitted. The next epoch goes on where
+                a Dataset was left.
 
         Returns:
             A History: ``history.history["loss"]`` and so on, one value an epoch.
@@ -187,6 +188,8 @@ class Trainer:
             if not isinstance(data, Arrays):
                 raise ValueError("validation_split needs arrays")
             data, validation_data = data.split(validation_split)
+        if steps_per_epoch is not None and isinstance(data, td.data.Dataset):
+            data = Continued(data, steps_per_epoch)
         history = cb.History()
         hooks = [history, *(callbacks or ())]
         for hook in hooks:
@@ -231,6 +234,8 @@ class Trainer:
 
     def _validate(self, data: Any, batch_size: int | None) -> Logs:
         x, y, weight = unpack(data) if isinstance(data, tuple) else (data, None, None)
+        if isinstance(data, td.data.Dataset):
+            batch_size = None
         result: Logs = self.evaluate(
             x, y, batch_size, sample_weight=weight, verbose=0, return_dict=True
         )
