@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from treadle.autograph.operators import lists
 from treadle.autograph.operators.calls import MARK
 
 
@@ -40,4 +41,15 @@ def set_loop_options(
     """
 
 
-__all__ = ["do_not_convert", "set_loop_options"]
+def set_element_type(list_: Any, dtype: Any, shape: Any = None) -> None:
+    """Tell the type of the elements of an empty list that grows in a loop or branch of a graph.
+
+    Only needed where an element is read before the first one is appended.
+
+    Args:
+        dtype, shape: of the elements; None for dims that differ.
+    """
+    lists.set_element_type(list_, dtype, shape)
+
+
+__all__ = ["do_not_convert", "set_element_type", "set_loop_options"]

@@ -187,7 +187,7 @@ class GraphList:
 
     def _refuse(self, what: str, advice: str) -> NoReturn:
         raise TypeError(
-            f"The length of this list is only known when the graph runs, which allows no {what}: "
+            f"This list has a length that only the running graph knows, and does not allow {what}: "
             f"{advice}{at(user_origin())}"
         )
 
@@ -237,8 +237,8 @@ class GraphList:
             return [convert_to_tensor(x, spec.dtype) for x, spec in leaves]
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"An element does not fit the others of the list, which hold {self.template}: "
-                f"{error}"
+                f"An element does not fit the others of the list, which are {self.template}: "
+                f"{error}{at(user_origin())}"
             ) from None
 
 
@@ -320,15 +320,13 @@ def _moved(x: Tensor, axis: int) -> Tensor:
 
 def _rebuilt(like: GraphList, parts: list[Any]) -> Any:
     """A function's result as a Python list of its elements; otherwise a list of the graph."""
-    held = [getattr(p, "_array", None) if type(p) is Tensor else None for p in parts]
-    if any(h is None for h in held) or context.recorder is not None:
+    if context.recorder is not None or any(type(p) is not Tensor for p in parts):
         return GraphList(like.template, parts)
     if not parts:
         return []
-    columns = [
-        [lists.list_get(p, i) for i in range(len(h))] for p, h in zip(parts, held, strict=True)
-    ]
-    return [nest.pack(like.template, row) for row in zip(*columns, strict=True)]
+    count = int(lists.list_length(parts[0]).numpy())
+    rows = ([lists.list_get(p, i) for p in parts] for i in range(count))
+    return [nest.pack(like.template, row) for row in rows]
 
 
 nest.register_node(GraphList, lambda items: items.parts, _rebuilt)

@@ -311,9 +311,10 @@ def install() -> None:
     tensor_methods.install()
     for name, method in _methods().items():
         setattr(Tensor, name, method)
-        if name not in ("item", "tolist", "set_shape", "__setitem__"):
+        if name == "__setitem__":
+            setattr(Variable, name, method)
+        elif name not in ("item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))
-    Variable.__setitem__ = refuse_assignment  # type: ignore[attr-defined]
 
 
 install()

@@ -7,8 +7,13 @@ from typing import Any
 
 from treadle.autograph.errors import StagingTypeError
 from treadle.autograph.operators.journal import changes
-from treadle.autograph.operators.lists import element_type, left
-from treadle.autograph.operators.places import MISSING, DictContent, ListContent
+from treadle.autograph.operators.lists import Left, element_type, has_left, is_plain_list
+from treadle.autograph.operators.places import (
+    MISSING,
+    DictContent,
+    GraphListContent,
+    ListContent,
+)
 from treadle.autograph.operators.undefined import (
     RETURN_VALUE,
     Undefined,
@@ -125,23 +130,28 @@ class _Merge:
                 names = list({**a, **b})
                 slots = [self.value(a.get(n, MISSING), b.get(n, MISSING), -1) for n in names]
                 found.append((place, _dict_of(names, slots)))
+            elif isinstance(place, ListContent) and (has_left(a) or has_left(b)):
+                found.append((place, lambda out: [Left()]))
             elif isinstance(place, ListContent) and len(a) != len(b):
                 self.grown[id(place.owner)] = self.graph_list(a, b, place.owner)
-                found.append((place, lambda out: [left()]))
+                found.append((place, lambda out: [Left()]))
+            elif isinstance(place, GraphListContent):
+                found.append((place, self.graph_list(a, b)))
             else:
                 found.append((place, self.value(a, b, -1)))
         return found
 
     def graph_list(self, a: Any, b: Any, old: Any = None) -> Callable[[list[Any]], Any]:
         """Lists of different lengths, as one list of the graph."""
-        known = [x for x in (a, b) if isinstance(x, GraphList)]
-        template = known[0].template if known else element_type(old or a)
-        template = template or template_of([*a, *b])
+        known = [x.template for x in (a, b) if isinstance(x, GraphList) and x.template is not None]
+        values = [v for x in (a, b) if not isinstance(x, GraphList) for v in x]
+        template = known[0] if known else element_type(old if old is not None else a)
+        if template is None and values:
+            template = template_of(values)
         sides = []
         for branch, values in ((self.then, a), (self.otherwise, b)):
             with recording(branch.builder):
-                whole = isinstance(values, GraphList)
-                sides.append((values if whole else graph_list(values, template)).parts)
+                sides.append(_in_graph(values, template).parts)
         parts = [self.pair(x, y) for x, y in zip(*sides, strict=True)]
         made: list[GraphList] = []
 
@@ -270,8 +280,15 @@ def staged_if(
     return results(outputs)
 
 
+def _in_graph(values: Any, template: Any) -> GraphList:
+    """A list's elements as a list of the graph for elements of a type."""
+    if not isinstance(values, GraphList):
+        return graph_list(values, template)
+    return values if values.template is not None else graph_list([], template)
+
+
 def _is_list(value: Any) -> bool:
-    return type(value) is list or isinstance(value, GraphList)
+    return is_plain_list(value) or isinstance(value, GraphList)
 
 
 def _dict_of(

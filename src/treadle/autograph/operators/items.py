@@ -54,7 +54,7 @@ def _set(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
     if isinstance(target, Tensor) or _needs_tensor(target, key, value):
         check_aliases(target, owner)
         return _own(updated_tensor(target, key, value), value)
-    if type(target) is list and isinstance(key, Tensor):
+    if type(target) is list and isinstance(key, SymbolicTensor):
         target = as_graph_list(target)
     note_item(target, key)
     target[key] = value

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from treadle.autograph.operators.places import DictContent, Item, ListContent
+from treadle.autograph.operators.places import Item, content_place
 from treadle.core import nest
 from treadle.ops.graph_list import GraphList
 
@@ -26,25 +26,24 @@ class Journal:
         self.places: dict[Key, Any] = {}
         self.before: dict[Key, Any] = {}
         self.after: dict[Key, Any] = {}
-        self.started: dict[Key, Any] = {}  # for loops: with tensors for numbers
         self.owners: dict[int, Any] = {}
         for found in objects:
             self._watch(found)
 
     def _watch(self, value: Any) -> None:
-        if id(value) in self.owners or isinstance(value, GraphList):
+        place = content_place(value)
+        if id(value) in self.owners:
             return
-        if isinstance(value, list):
-            self.note(ListContent(value))
-        elif isinstance(value, dict):
-            self.note(DictContent(value))
+        if place is not None:
+            self.note(place)
         elif not isinstance(value, tuple):
             if is_owner(value):
                 self.owners[id(value)] = value
             return
         self.owners[id(value)] = value
-        for _, child in nest.children(value) or ():
-            self._watch(child)
+        if not isinstance(value, GraphList):
+            for _, child in nest.children(value) or ():
+                self._watch(child)
 
     def note(self, place: Any) -> None:
         if place.identity not in self.places:
@@ -59,7 +58,8 @@ class Journal:
 
     def content(self, value: Any) -> Any:
         """What a list held at the end of the region; other values as they are."""
-        return self.after.get(ListContent(value).identity, value) if type(value) is list else value
+        place = content_place(value) if isinstance(value, list | GraphList) else None
+        return value if place is None else self.after.get(place.identity, value)
 
 
 def is_owner(value: Any) -> bool:
@@ -96,7 +96,7 @@ def changes(objects: Iterable[Any]) -> Iterator[Journal]:
 
 def note_item(owner: Any, key: Any) -> None:
     """Call before ``owner[key]`` is changed."""
-    if _stack.journals and not isinstance(owner, list | dict):
+    if _stack.journals and content_place(owner) is None:
         journal = _stack.journals[-1]
         if id(owner) in journal.owners:
             journal.note(Item(owner, key))

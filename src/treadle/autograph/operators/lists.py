@@ -9,6 +9,7 @@ from treadle.autograph.operators.undefined import Undefined
 from treadle.core.context import context
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import TensorSpec
+from treadle.core.tensor import Tensor
 from treadle.ops.graph_list import GraphList, graph_list
 
 # For the graph being traced: lists (by id, kept alive) -> the type of their elements.
@@ -20,6 +21,47 @@ _MOVED = (
 )
 
 
+class Left(Undefined):
+    """What a Python list holds after it became a list of the graph."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__("an element", _MOVED)
+
+
+class TrialList(list[Any]):
+    """A list while a loop's body is traced to see what it does with its lists.
+
+    Attributes:
+        indexed: whether a position was used that only the running graph knows.
+        stored: what was assigned at such positions.
+    """
+
+    def __init__(self, values: Any) -> None:
+        super().__init__(values)
+        self.indexed = False
+        self.stored: list[Any] = []
+
+    def __getitem__(self, index: Any) -> Any:
+        if not isinstance(index, Tensor):
+            return super().__getitem__(index)
+        self.indexed = True
+        return super().__getitem__(0)  # all elements are of one type
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, Tensor):
+            self.indexed = True
+            self.stored.append(value)
+        else:
+            super().__setitem__(index, value)
+
+
+def is_plain_list(value: Any) -> bool:
+    """Whether a value is a Python list that may become one of the graph."""
+    return type(value) in (list, TrialList)
+
+
 def as_graph_list(values: list[Any], template: Any = None) -> GraphList:
     """A Python list as a list of the graph. Other names of the Python list become unusable."""
     made = graph_list(values, template or element_type(values))
@@ -29,12 +71,12 @@ def as_graph_list(values: list[Any], template: Any = None) -> GraphList:
 
 def leave(values: list[Any]) -> None:
     """Make the old list unusable: whoever still has it would miss what is appended."""
-    values[:] = [left()]
+    values[:] = [Left()]
 
 
-def left() -> Undefined:
-    """What an old list holds."""
-    return Undefined("an element", _MOVED)
+def has_left(values: Any) -> bool:
+    """Whether a Python list became a list of the graph."""
+    return len(values) == 1 and isinstance(values[0], Left)
 
 
 def set_element_type(values: Any, dtype: Any, shape: Any = None) -> None:

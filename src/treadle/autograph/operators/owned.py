@@ -13,8 +13,19 @@ from typing import Any
 from treadle.autograph.errors import StagingTypeError
 from treadle.autograph.operators.conditionals import Placeholder
 from treadle.autograph.operators.journal import Journal, changes, is_owner
-from treadle.autograph.operators.lists import as_graph_list, element_type
-from treadle.autograph.operators.places import MISSING, DictContent, Item, ListContent
+from treadle.autograph.operators.lists import (
+    TrialList,
+    as_graph_list,
+    element_type,
+    is_plain_list,
+)
+from treadle.autograph.operators.places import (
+    MISSING,
+    DictContent,
+    GraphListContent,
+    Item,
+    ListContent,
+)
 from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import describe, is_tensor_like
 from treadle.core import nest
@@ -22,7 +33,7 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.graph_list import GraphList, template_of
+from treadle.ops.graph_list import GraphList, graph_list, template_of
 
 State = tuple[Any, ...]
 Step = Callable[[State], State]
@@ -73,15 +84,16 @@ def own(names: Sequence[str], state: State, step: Step, places: Sequence[Any]) -
     """Find out which objects in `state` the loop's body changes, and how."""
     if not any(map(is_owner, state)):
         return Owned(names, state, [])
-    journal, result = _trial(state, step, places)
-    grown = {id(v): t for v, r in zip(state, result, strict=True)
-             if (t := _growth(v, r, journal)) is not None}  # fmt: skip
-    found = [p for key, place in journal.places.items() if id(place.owner) not in grown
-             for p in _changed(place, journal, key)]  # fmt: skip
+    trial = _Trial(state)
+    result = trial.run(step, places)
+    grown = {id(v): trial.growth(v, r) for v, r in zip(state, result, strict=True)}
+    found = [p for place in trial.journal.places.values() if grown.get(id(place.owner)) is None
+             for p in trial.changed(place)]  # fmt: skip
     made: dict[int, GraphList] = {}
     for value in state:
-        if id(value) in grown and id(value) not in made:
-            made[id(value)] = _converted(value, grown[id(value)])
+        template = grown[id(value)]
+        if template is not None and id(value) not in made:
+            made[id(value)] = _converted(value, template)
     kept = tuple(
         made[id(v)] if id(v) in made else Fixed(v) if is_owner(v) and v is r else v
         for v, r in zip(state, result, strict=True)
@@ -89,87 +101,112 @@ def own(names: Sequence[str], state: State, step: Step, places: Sequence[Any]) -
     return Owned(names, kept, found)
 
 
-def _trial(state: State, step: Step, places: Sequence[Any]) -> tuple[Journal, State]:
-    """Run the body on tensors that stand for the variables; all changes are undone."""
-    builder: Any = context.recorder
-    trial = tuple(Fixed(v) if is_owner(v) else _placeholder(v) for v in state)
-    flat = [convert_to_tensor(v) if is_tensor_like(v) else v for v in nest.flatten(trial)]
-    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
-    result: list[Any] = []
+class _Trial:
+    """Traces a loop's body on stand-ins for the variables; all changes are undone."""
 
-    def run(*params: Any) -> list[Any]:
-        values = dict(zip(moving, params, strict=True))
-        inside = nest.pack(trial, [values.get(i, v) for i, v in enumerate(flat)])
-        given = [v.value.copy() if isinstance(v, Fixed) and isinstance(v.value, GraphList)
-                 else v.value if isinstance(v, Fixed) else v for v in inside]  # fmt: skip
-        with taping(()):
-            for key, place in journal.places.items():
-                journal.started[key] = _with_tensors(place)
-            result.extend(step(tuple(given)))
-        for i, (value, known) in enumerate(zip(given, result, strict=True)):
-            if known is value and not isinstance(value, GraphList):
-                result[i] = state[i]
-        return []
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.journal: Journal
+        # Lists (by id) -> what stands for them; places (by identity) -> what they began with.
+        self.lists: dict[int, Any] = {}
+        self.started: dict[Any, Any] = {}
 
-    outside = [p.get() for p in places]
-    with changes(state) as journal:
-        try:
-            builder.trace_region(run, [flat[i].spec for i in moving])
-        finally:
-            for place, value in zip(places, outside, strict=True):
-                place.set(value)
-    return journal, tuple(result)
+    def run(self, step: Step, places: Sequence[Any]) -> State:
+        """The body's results, with the objects of `state` where they stayed."""
+        builder: Any = context.recorder
+        trial = tuple(Fixed(v) if is_owner(v) else _placeholder(v) for v in self.state)
+        flat = [convert_to_tensor(v) if is_tensor_like(v) else v for v in nest.flatten(trial)]
+        moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
+        result: list[Any] = []
+
+        def body(*params: Any) -> list[Any]:
+            values = dict(zip(moving, params, strict=True))
+            inside = nest.pack(trial, [values.get(i, v) for i, v in enumerate(flat)])
+            with taping(()):
+                self.start()
+                given = [self.stand_in(v.value) if isinstance(v, Fixed) else v for v in inside]
+                result.extend(step(tuple(given)))
+            for i, (before, after) in enumerate(zip(given, result, strict=True)):
+                if before is after and isinstance(inside[i], Fixed):
+                    result[i] = self.state[i]
+            return []
+
+        outside = [p.get() for p in places]
+        with changes(self.state) as self.journal:
+            try:
+                builder.trace_region(body, [flat[i].spec for i in moving])
+            finally:
+                for place, value in zip(places, outside, strict=True):
+                    place.set(value)
+        return tuple(result)
+
+    def start(self) -> None:
+        """Make numbers in lists and dicts tensors, which they are inside a loop of the graph."""
+        for key, place in self.journal.places.items():
+            held = place.get()
+            if isinstance(place, ListContent):
+                place.set([_as_tensor(v) for v in held])
+            elif isinstance(place, DictContent):
+                place.set({k: _as_tensor(v) for k, v in held.items()})
+            self.started[key] = place.get()
+
+    def stand_in(self, value: Any) -> Any:
+        """What the body gets in place of a list: it must not be changed itself."""
+        if not isinstance(value, GraphList) and not is_plain_list(value):
+            return value
+        if id(value) not in self.lists:
+            known = element_type(value) if is_plain_list(value) else None
+            if isinstance(value, GraphList):
+                made: Any = value.copy()
+            else:
+                made = TrialList(value) if known is None else graph_list(value, known)
+            self.lists[id(value)] = made
+        return self.lists[id(value)]
+
+    def growth(self, value: Any, result: Any) -> Any:
+        """The elements' type, for a list that is to become one of the graph; None for others."""
+        after = self.lists.get(id(value))
+        if after is None:
+            return None
+        final = after if result is value else result
+        for one in (after, final):
+            if isinstance(one, GraphList) and one.template is not None:
+                return one.template
+        before = self.started[ListContent(value).identity] if is_plain_list(value) else []
+        if not isinstance(final, list) or (len(final) == len(before) and not after.indexed):
+            return None
+        return template_of([*before, *after.stored, *final])
+
+    def changed(self, place: Any) -> list[Any]:
+        """The places to carry, for an object that was watched."""
+        before = self.started.get(place.identity, self.journal.before[place.identity])
+        after = self.journal.after[place.identity]
+        if isinstance(place, ListContent):
+            after = self.lists.get(id(place.owner), after)
+            if len(before) != len(after):
+                raise StagingTypeError(
+                    "A list changes its length in a loop over tensors, and it is not a variable of "
+                    "the function: give it a name of its own before the loop, and append to that"
+                    f"{at(user_origin())}"
+                )
+            same = all(a is b for a, b in zip(before, after, strict=True))
+            return [] if same else [place]
+        if isinstance(place, DictContent):
+            return [Item(place.owner, k) for k in {**before, **after}
+                    if before.get(k, MISSING) is not after.get(k, MISSING)]  # fmt: skip
+        if isinstance(place, GraphListContent):
+            same = all(a is b for a, b in zip(before.parts, after.parts, strict=True))
+            return [] if same else [place]
+        return [place]
 
 
 def _placeholder(value: Any) -> Any:
     return Placeholder(value.name) if isinstance(value, Undefined) else value
 
 
-def _with_tensors(place: Any) -> Any:
-    """Make numbers in a list or dict tensors, which they are inside a loop of the graph."""
-    held = place.get()
-    if isinstance(place, ListContent):
-        place.set([convert_to_tensor(v) if is_tensor_like(v) else v for v in held])
-    elif isinstance(place, DictContent):
-        place.set({k: convert_to_tensor(v) if is_tensor_like(v) else v for k, v in held.items()})
-    return place.get()
-
-
-def _growth(value: Any, result: Any, journal: Journal) -> Any:
-    """The elements' type, for a list that has another length after an iteration."""
-    if isinstance(value, GraphList):
-        return value.template or (result.template if isinstance(result, GraphList) else None)
-    if type(value) is not list:
-        return None
-    after = journal.content(value) if result is value else result
-    if isinstance(after, GraphList):
-        return after.template
-    if type(after) is not list or len(after) == len(value):
-        return None
-    started = journal.started[ListContent(value).identity]
-    known = element_type(value)
-    return known if known is not None else template_of([*started, *after])
+def _as_tensor(value: Any) -> Any:
+    return convert_to_tensor(value) if is_tensor_like(value) else value
 
 
 def _converted(value: Any, template: Any) -> GraphList:
-    if isinstance(value, GraphList):
-        return value.moved(template)
-    return as_graph_list(value, template)
-
-
-def _changed(place: Any, journal: Journal, key: Any) -> list[Any]:
-    """The places to carry, for an object that was watched."""
-    before, after = journal.started.get(key, journal.before[key]), journal.after[key]
-    if isinstance(place, ListContent):
-        if len(before) != len(after):
-            raise StagingTypeError(
-                "A list changes its length in a loop over tensors, and it is not a variable of the "
-                "function: give it a name of its own before the loop, and append to that"
-                f"{at(user_origin())}"
-            )
-        same = all(a is b for a, b in zip(before, after, strict=True))
-        return [] if same else [place]
-    if isinstance(place, DictContent):
-        return [Item(place.owner, k) for k in {**before, **after}
-                if before.get(k, MISSING) is not after.get(k, MISSING)]  # fmt: skip
-    return [place]
+    return value.moved(template) if isinstance(value, GraphList) else as_graph_list(value, template)

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.autograph.operators.undefined import Undefined
 from treadle.core.tensor import Tensor
+from treadle.ops.graph_list import GraphList
 
 
 class Attribute:
@@ -100,8 +101,32 @@ class DictContent:
         self.owner.update(value)
 
 
-def content_place(value: Any) -> ListContent | DictContent | None:
+class GraphListContent:
+    """All that a list of the graph holds."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: GraphList) -> None:
+        self.owner = owner
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        return "graph list", id(self.owner)
+
+    def get(self) -> GraphList:
+        return self.owner.copy()
+
+    def set(self, value: GraphList) -> None:
+        self.owner.template, self.owner.parts = value.template, list(value.parts)
+
+
+Content = ListContent | DictContent | GraphListContent
+
+
+def content_place(value: Any) -> Content | None:
     """All that a list or dict holds as one place; None for other objects."""
+    if isinstance(value, GraphList):
+        return GraphListContent(value)
     if isinstance(value, list):
         return ListContent(value)
     return DictContent(value) if isinstance(value, dict) else None
