@@ -20,13 +20,17 @@ from treadle.autograph.analysis.activity import local_names, parameters, scope_o
 from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
+from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
+from treadle.autograph.converters.matching import Matching
 from treadle.autograph.converters.native import Obstacles, decide_native
 from treadle.autograph.converters.options import Refuse, take_options
+from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
+from treadle.autograph.converters.sequencing import Sequencing
 from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
 from treadle.autograph.printing import Printed, print_function
@@ -154,21 +158,33 @@ class _Function:
         node = self.node
         inner = self.convert_inner()
         take_options(node.body, self.resolver, self.refuse)
+        inner |= self.simplify()
         self.update_items()
         decide_native(node.body, set(scope_of(node).declared))
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
         local = frozenset(local_names(node))  # flags of jumps included
+        outer = Outer(node)
         defined = definedness(node.body, frozenset(parameters(node.args)), local)
         kept = list(gast.walk(node))  # ids in `live` and `defined` stay taken
         expressions = Expressions(self.resolver, inner, self.recursive)
         node.body = [expressions.visit(s) for s in node.body]
-        functional = Functional(live, defined, self.names)
+        functional = Functional(live, defined, self.names, outer)
         node.body = functional.block(node.body)
         self.mark_undefined(functional)
-        _CheckLoads(defined.doubtful, functional.managed - self.names.given).visit(node)
+        managed = (functional.managed | defined.deleted) - self.names.given
+        _CheckLoads(defined.doubtful, managed).visit(node)
         del kept
         return node
+
+    def simplify(self) -> set[str]:
+        """Write statements in terms of simpler ones. Returns the names of functions it makes."""
+        body = self.node.body
+        matching = Matching(body, self.names)
+        matching.block(body)
+        Sequencing(self.names).block(body)
+        mark_deletions(body)
+        return matching.helpers
 
     def update_items(self) -> None:
         """Assignments to items become assignments to variables, which the analyses then see."""

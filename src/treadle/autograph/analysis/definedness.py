@@ -26,10 +26,12 @@ class State:
 
 @dataclass
 class Definedness:
-    """States by statement, and the loads that may find a name without a value."""
+    """States by statement, the loads that may find a name without a value, and the names that a
+    marker is assigned to instead of deleting them."""
 
     before: dict[int, State] = field(default_factory=dict)
     doubtful: dict[int, str] = field(default_factory=dict)
+    deleted: set[str] = field(default_factory=set)
 
 
 def definedness(body: list[Any], arguments: Names, local: Names) -> Definedness:
@@ -104,6 +106,9 @@ class _Walk:
                 return None
             case gast.Continue():
                 return None
+            case gast.Assign() if hasattr(node, "deleted"):
+                self.found.deleted.add(node.deleted)
+                return State(state.surely - {node.deleted}, state.perhaps | {node.deleted})
             case gast.Delete():
                 gone = set(activity(node).deletes)
                 return State(state.surely - gone, state.perhaps - gone)

@@ -44,7 +44,7 @@ def is_python_iterable(node: Any) -> bool:
         case gast.Tuple() | gast.List() | gast.Set() | gast.Dict():
             return True
         case gast.ListComp() | gast.SetComp() | gast.DictComp() | gast.GeneratorExp():
-            return True
+            return is_python_comprehension(node)
         case gast.Call(func=gast.Name(id="range"), args=args):
             return all(map(_is_literal, args))
         case gast.Call(func=gast.Name(id="enumerate" | "zip" | "reversed"), args=args):
@@ -52,6 +52,13 @@ def is_python_iterable(node: Any) -> bool:
         case gast.Call(func=gast.Attribute(attr="items" | "keys"), args=[]):
             return True
     return False
+
+
+def is_python_comprehension(node: Any) -> bool:
+    """True for a comprehension whose iterables and conditions never are tensors."""
+    return all(
+        is_python_iterable(g.iter) and all(map(is_python_test, g.ifs)) for g in node.generators
+    )
 
 
 def _is_literal(node: Any) -> bool:

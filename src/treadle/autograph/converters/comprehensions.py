@@ -21,17 +21,10 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.activity import writes
-from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
+from treadle.autograph.analysis.evident import is_python_iterable
 from treadle.autograph.build import constant, load, operator, thunk
 
 _LATE = (gast.Lambda, gast.GeneratorExp, gast.NamedExpr, gast.Await, gast.Yield, gast.YieldFrom)
-
-
-def is_evident(node: Any) -> bool:
-    """Whether a comprehension certainly is Python's own."""
-    return all(
-        is_python_iterable(g.iter) and all(map(is_python_test, g.ifs)) for g in node.generators
-    )
 
 
 def convert(node: Any) -> Any:

@@ -22,7 +22,7 @@ import gast
 
 from treadle.autograph import build
 from treadle.autograph.analysis.activity import writes
-from treadle.autograph.analysis.evident import is_python_test
+from treadle.autograph.analysis.evident import is_python_comprehension, is_python_test
 from treadle.autograph.build import operator, thunk
 from treadle.autograph.converters import comprehensions
 from treadle.autograph.resolution import Resolver
@@ -102,7 +102,7 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         return made
 
     def visit_ListComp(self, node: Any) -> Any:
-        evident = comprehensions.is_evident(node)
+        evident = is_python_comprehension(node)
         node = self.generic_visit(node)
         return node if evident else comprehensions.convert(node)
 

@@ -37,6 +37,8 @@ from treadle.autograph.analysis.definedness import Definedness, assigned_on_all_
 from treadle.autograph.analysis.jumps import BRANCHING, always_jumps, blocks, statements
 from treadle.autograph.analysis.liveness import Liveness, live_before
 from treadle.autograph.build import load, operator, thunk
+from treadle.autograph.converters.deletions import restore_deletions
+from treadle.autograph.converters.outer import Outer
 from treadle.autograph.names import Names
 from treadle.autograph.unparsing import unparse
 
@@ -51,7 +53,8 @@ class Functional:
         entry: variables that must be marked undefined where the function begins.
     """
 
-    def __init__(self, live: Liveness, defined: Definedness, names: Names) -> None:
+    def __init__(self, live: Liveness, defined: Definedness, names: Names, outer: Outer) -> None:
+        self.outer = outer
         self.live = live
         self.defined = defined
         self.names = names
@@ -103,7 +106,7 @@ class Functional:
 
     def places(self, node: Any, bound: set[str]) -> dict[str, Any]:
         """The ``places=`` argument: attributes and items assigned inside."""
-        found = []
+        found = self.outer.places(node)
         for place in activity(node).places.values():
             parts = (
                 [place.value] if isinstance(place, gast.Attribute) else [place.value, place.slice]
@@ -125,7 +128,8 @@ class _If:
         self.returns = getattr(node, "returns", False)
         live = frozenset() if self.returns else owner.live.after[id(node)]
         self.assigned = writes([*node.body, *node.orelse])
-        self.ordered = list(activity([*node.body, *node.orelse]).writes)
+        found = activity([*node.body, *node.orelse]).writes
+        self.ordered = [n for n in found if n not in owner.outer.declared]
         self.written = [writes(node.body), writes(node.orelse)]
         self.outputs = [n for n in self.ordered if n in live]
         self.places = owner.places([*node.body, *node.orelse], self.assigned)
@@ -167,7 +171,8 @@ class _If:
             load(self.names(k)) if short[k] is None else thunk(short[k], inputs) for k in (0, 1)
         ]
         state = [self.owner.given(n, self.node) for n in inputs]
-        return operator("if_stmt", self.node.test, *branches, *state, **self.places)
+        filled = {"filled": build.constant(True)} if hasattr(self.node, "filled") else {}
+        return operator("if_stmt", self.node.test, *branches, *state, **self.places, **filled)
 
     def names(self, k: int) -> str:
         return self.owner.names.helper(("then", "otherwise")[k])
@@ -177,7 +182,9 @@ class _If:
         made = []
         for k in (0, 1):
             if short[k] is None:
-                body = self.finish(bodies[k], k)
+                restore_deletions(bodies[k], {*inputs, *self.outputs})
+                declared = self.owner.outer.declarations(bodies[k], self.node)
+                body = [*declared, *self.finish(bodies[k], k)]
                 made.append(build.function(self.names(k), inputs, body, self.node))
         return made
 
@@ -247,7 +254,7 @@ class _Loop:
         carried = owner.live.header[id(node)]
         inside = activity([node.target, *node.body] if self.is_for else node.body)
         wanted = (self.after | carried | set(self.stops)) & set(inside.writes)
-        self.state = [n for n in inside.writes if n in wanted]
+        self.state = [n for n in inside.writes if n in wanted - owner.outer.declared]
         self.places = owner.places(node.body, set(inside.writes))
 
     def convert(self) -> list[Any]:
@@ -278,6 +285,7 @@ class _Loop:
         self.owner.carried.append(self.state)
         body = self.owner.block(node.body)
         self.owner.carried.pop()
+        restore_deletions(body, set(self.state))
         body = [n for n in body if not _is_empty(n)]
         parameter = None
         if self.is_for:
@@ -291,6 +299,7 @@ class _Loop:
         if self.state:
             results = [load(n) for n in self.state]
             body = _with_result(body, self.state, results, at)
+        body = [*self.owner.outer.declarations(body, node), *body]
         return body or [build.place(gast.Pass(), node)], parameter
 
     def initial(self, name: str) -> Any:

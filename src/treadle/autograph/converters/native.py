@@ -4,8 +4,6 @@
   a condition that may be a tensor.
 - A statement that cannot be made functional stays Python's and has its condition guarded: it works
   for Python values, and a tensor gives an error with the reason (`guard`).
-
-A ``while`` whose test assigns (walrus) becomes ``while True`` with a break first.
 """
 
 from __future__ import annotations
@@ -18,14 +16,12 @@ from treadle.autograph.analysis.activity import LOOPS, activity, free_names, wri
 from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
 from treadle.autograph.analysis.jumps import BRANCHING, converted_jumps, jumps, statements
 from treadle.autograph.analysis.liveness import liveness
-from treadle.autograph.build import constant, place
 
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 
 
 def decide_native(body: list[Any], declared: set[str]) -> None:
     """Set `native` and `guard` on every if, while and for of a function body."""
-    _rewrite_walrus_loops(body)
     obstacles = Obstacles(body, declared)
     for node in statements(body):
         if isinstance(node, BRANCHING):
@@ -43,14 +39,6 @@ def _is_python_loop(node: Any) -> bool:
         is_python_test(node.test) if isinstance(node, gast.While) else is_python_iterable(node.iter)
     )
     return python and not converted_jumps(node.body)
-
-
-def _rewrite_walrus_loops(body: list[Any]) -> None:
-    for node in statements(body):
-        if isinstance(node, gast.While) and not node.orelse and writes(node.test):
-            leave = gast.If(gast.UnaryOp(gast.Not(), node.test), [place(gast.Break(), node)], [])
-            node.body.insert(0, place(leave, node))
-            node.test = constant(True)
 
 
 def _force(body: list[Any]) -> None:
@@ -118,8 +106,10 @@ class Obstacles:
     def of(self, node: Any) -> str | None:
         """The reason for an if, while or for, or None."""
         found = activity(node)
-        if outer := sorted(set(found.writes) & self.declared):
-            return f"it assigns {outer[0]!r}, which is declared global or nonlocal"
+        if isinstance(node, gast.For) and (outer := sorted(writes(node.target) & self.declared)):
+            return f"its target {outer[0]!r} is declared global or nonlocal"
+        if isinstance(node, gast.While) and (bound := sorted(writes(node.test))):
+            return f"its condition assigns {bound[0]!r}, and its else has a break or continue"
         if calls := sorted(set(found.reads) & _FRAME_FUNCTIONS):
             return f"it calls {calls[0]}(), which looks at the variables of the running frame"
         if found.deletes:

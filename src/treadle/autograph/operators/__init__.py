@@ -33,6 +33,7 @@ from treadle.autograph.operators.logical import and_, not_, or_
 from treadle.autograph.operators.loops import for_stmt, while_stmt
 from treadle.autograph.operators.membership import in_
 from treadle.autograph.operators.numbers import abs, bool, float, int
+from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.places import attribute, item
 from treadle.autograph.operators.reductions import all, any, max, min, sorted, sum
 from treadle.autograph.operators.undefined import defined, undefined
@@ -41,7 +42,7 @@ __all__ = [
     "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
     "enumerate", "filter", "float", "for_stmt", "generator", "if_exp", "if_stmt", "in_", "int",
     "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
-    "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
+    "outer", "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
     "set_item", "slice", "sorted", "sum", "tuple", "undefined", "update_attribute_item",
     "update_item", "while_stmt", "zip",
 ]  # fmt: skip

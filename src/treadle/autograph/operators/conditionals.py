@@ -16,8 +16,10 @@ from treadle.autograph.operators.places import (
 )
 from treadle.autograph.operators.undefined import (
     RETURN_VALUE,
+    PartlyDefined,
     Undefined,
     assigned_flag,
+    completed,
     with_flag,
 )
 from treadle.autograph.operators.values import (
@@ -46,6 +48,7 @@ def if_stmt(
     otherwise: Callable[..., Any],
     *state: Any,
     places: Sequence[Any] = (),
+    filled: bool = False,
 ) -> Any:
     """``then(*state)`` or ``otherwise(*state)``; both are traced where `test` is symbolic.
 
@@ -54,6 +57,7 @@ def if_stmt(
         then, otherwise: the branches; they return the variables that are read afterwards.
         state: the variables that a branch both reads and assigns.
         places: attributes and items that a branch assigns.
+        filled: a variable that only one branch assigns may be read, which the run then checks.
 
     Raises:
         StagingTypeError: a variable has different types in the branches.
@@ -62,7 +66,7 @@ def if_stmt(
         return then(*state) if test else otherwise(*state)
     places = [p for p in places if p is not None]
     branches = (lambda: then(*state)), (lambda: otherwise(*state))
-    return staged_if(test, *branches, places, target_names, state)
+    return staged_if(test, *branches, places, target_names, state, filled)
 
 
 def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
@@ -103,9 +107,12 @@ class _Branch:
 class _Merge:
     """Pairs up what two branches returned, variable by variable."""
 
-    def __init__(self, then: _Branch, otherwise: _Branch, names: Callable[[], list[str]]) -> None:
+    def __init__(
+        self, then: _Branch, otherwise: _Branch, names: Callable[[], list[str]], filled: bool
+    ) -> None:
         self.then, self.otherwise = then, otherwise
         self.names = names
+        self.filled = filled
         # Lists that grow in a branch -> what gives the list of the graph that replaces them.
         self.grown: dict[int, Callable[[list[Any]], Any]] = {}
 
@@ -181,17 +188,36 @@ class _Merge:
         raise self.mismatch(a, b, index)
 
     def half_defined(self, a: Any, b: Any) -> Any:
+        a, b = completed(a), completed(b)
+        if not isinstance(a, Undefined) and not isinstance(b, Undefined):
+            return self.value(a, b, -1)
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda out: a
         missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
         guarded = isinstance(missing, Placeholder) or missing.name == RETURN_VALUE
         if guarded and holds_tensors(value):  # only read where a flag says that it is set
-            branches = (self.otherwise, self.then) if missing is a else (self.then, self.otherwise)
-            filler = nest.map_structure(lambda x: _zeros(branches[1], branches[0].tensor(x)), value)
-            return self.value(filler, b, -1) if missing is a else self.value(a, filler, -1)
+            return self.filled_up(a, b)
         side = "true" if missing is b else "false"
         why = f": it is assigned only when the condition of the `if` is {side}{at(user_origin())}"
-        return lambda out: Undefined(missing.name, why)
+        if not _fits_any_region(value):
+            return lambda out: Undefined(missing.name, why)
+        slot, flags = self.filled_up(a, b), [_flag_of(v) for v in (a, b)]
+        assigned = self.pair(*flags)
+
+        def result(out: list[Any]) -> Any:
+            found = slot(out)
+            for leaf in nest.flatten(found):
+                with_flag(leaf, assigned(out), missing.name)
+            return found if self.filled else PartlyDefined(missing.name, why, found)
+
+        return result
+
+    def filled_up(self, a: Any, b: Any) -> Any:
+        """As `value`, with zeros for the one that is missing."""
+        missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
+        branches = (self.otherwise, self.then) if missing is a else (self.then, self.otherwise)
+        filler = nest.map_structure(lambda x: _zeros(branches[1], branches[0].tensor(x)), value)
+        return self.value(filler, b, -1) if missing is a else self.value(a, filler, -1)
 
     def structure(self, a: Any, b: Any, index: int) -> Any:
         try:
@@ -246,6 +272,20 @@ class Placeholder(Undefined):
     __slots__ = ()
 
 
+def _fits_any_region(value: Any) -> bool:
+    """Whether zeros of the same shapes can be made anywhere."""
+    return holds_tensors(value) and not any(
+        isinstance(leaf, Tensor) and leaf.spec.symbols() for leaf in nest.flatten(value)
+    )
+
+
+def _flag_of(value: Any) -> Any:
+    if isinstance(value, Undefined):
+        return False
+    flags = (assigned_flag(leaf) for leaf in nest.flatten(value))
+    return next((flag for flag in flags if flag is not None), True)
+
+
 def _zeros(branch: _Branch, like: Tensor) -> Any:
     from treadle.ops.creation import zeros
 
@@ -260,15 +300,16 @@ def staged_if(
     places: Sequence[Any],
     names: Callable[[], list[str]],
     state: Sequence[Any] = (),
+    filled: bool = False,
 ) -> Any:
     """Trace both branches and record a ``cond`` node.
 
-    What the branches change in the objects in `state` is merged as well.
+    What the branches change in the objects in `state` is merged as well. `filled`: as in `if_stmt`.
     """
     builder: Any = context.recorder
     test = truth(test)
     branches = [_Branch(builder, fn, places, state) for fn in (then, otherwise)]
-    merge = _Merge(branches[0], branches[1], names)
+    merge = _Merge(branches[0], branches[1], names, filled)
     changed = merge.changed()
     results, placed = merge.results(), merge.placed()
     for branch in branches:

@@ -10,11 +10,12 @@ from treadle.autograph.errors import StagingTypeError, StagingValueError
 from treadle.autograph.operators.aliases import carry
 from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
+from treadle.autograph.operators.elements import elements_of, is_pulled
 from treadle.autograph.operators.iteration import as_staged
 from treadle.autograph.operators.logical import and_, not_
 from treadle.autograph.operators.owned import own
 from treadle.autograph.operators.streams import Numbered, Stream
-from treadle.autograph.operators.undefined import Undefined
+from treadle.autograph.operators.undefined import Undefined, completed
 from treadle.autograph.operators.values import (
     describe,
     holds_tensors,
@@ -91,21 +92,32 @@ def for_stmt(
     if isinstance(iterable, Stream | Numbered):
         return iterable.loop(body, state, until, places, options)
     loop = _Loop(body, 1, places, options)
+    if is_pulled(iterable):
+        pulled = elements_of(iterable)
+        zero = convert_to_tensor(0, dtypes.int64)
+        result = _counted_for(loop, lambda _: pulled.more(), pulled.item, zero, state, until)
+        pulled.close()
+        return result
     over = as_staged(iterable)
     if over is None:
         return loop.finish(_python_for(loop, iterable, state, until))
+    zero = convert_to_tensor(0, over.length.dtype)
+    return _counted_for(loop, lambda i: i < over.length, over.item, zero, state, until)
+
+
+def _counted_for(loop: _Loop, more: Any, item: Any, zero: Tensor, state: State, until: Any) -> Any:
+    """A loop of the graph over ``item(0), item(1)`` and so on, while ``more(index)``."""
 
     def proceed(index: Any, *state: Any) -> Any:
         if until is None:
-            return index < over.length
-        return and_(lambda: not_(until(*state)), lambda: index < over.length)
+            return more(index)
+        return and_(lambda: not_(until(*state)), lambda: more(index))
 
     def step(state: State) -> State:
         index, *rest = state
-        return (index + 1, *loop.step(tuple(rest), over.item(index)))
+        return (index + 1, *loop.step(tuple(rest), item(index)))
 
-    start = (convert_to_tensor(0, over.length.dtype), *state)
-    return loop.finish(loop.staged(proceed, step, start, hidden=1)[1:])
+    return loop.finish(loop.staged(proceed, step, (zero, *state), hidden=1)[1:])
 
 
 def _python_for(loop: _Loop, iterable: Any, state: State, until: Any) -> State:
@@ -164,6 +176,7 @@ class _Loop:
     ) -> State:
         """The loop as a ``while`` node. `hidden` leading variables are not the user's."""
         names = ["the loop counter"] * hidden + self.names
+        state = tuple(map(completed, state))
         owned = own(names, state, step, self.places)
         state, places = owned.state, [*self.places, *owned.places]
         names += ["an attribute or item"] * len(places)

@@ -43,6 +43,28 @@ class Undefined:
     __lt__ = __le__ = __gt__ = __ge__ = __float__ = __int__ = __index__ = fail
 
 
+class PartlyDefined(Undefined):
+    """A variable that one branch of a conditional has assigned: not to be read, but a loop or
+    another conditional may complete it.
+
+    Attributes:
+        value: its value where it was assigned, with a flag that tells where that is.
+    """
+
+    __slots__ = ("value",)
+
+    value: Any
+
+    def __init__(self, name: str, why: str, value: Any) -> None:
+        super().__init__(name, why)
+        object.__setattr__(self, "value", value)
+
+
+def completed(value: Any) -> Any:
+    """The flagged value of a partly defined variable; other values as they are."""
+    return value.value if isinstance(value, PartlyDefined) else value
+
+
 def undefined(name: str) -> Undefined:
     """A marker for the variable `name`, which has no value yet."""
     return Undefined(name)

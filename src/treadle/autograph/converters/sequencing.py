@@ -1,0 +1,183 @@
+"""Expressions that assign in an operand which may not be evaluated become statements.
+
+Before::
+
+    if x > 0 and (y := f(x)) > limit:
+        return y
+
+After::
+
+    test = x > 0
+    if test:
+        y = f(x)
+        test = y > limit
+    if test:
+        return y
+
+The operators take operands as lambdas, in which ``y :=`` would be another variable. A ``while``
+whose condition assigns becomes ``while True`` with a break first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gast
+
+from treadle.autograph.analysis.activity import writes
+from treadle.autograph.analysis.jumps import always_jumps, blocks, jumps
+from treadle.autograph.build import assign, constant, load, place
+from treadle.autograph.names import Names
+
+
+class Sequencing:
+    """Rewrites the statements of one function."""
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+
+    def block(self, body: list[Any]) -> None:
+        """Rewrite a block in place, inner statements too."""
+        for k in range(len(body) - 1, -1, -1):
+            node = body[k]
+            if isinstance(node, gast.While) and writes(node.test):
+                _test_inside(node)
+            for inner in blocks(node):
+                self.block(inner)
+            field = _FIELDS.get(type(node))
+            if field and getattr(node, field) is not None:
+                before: list[Any] = []
+                setattr(node, field, self.expression(getattr(node, field), before, node))
+                if before:
+                    before[0].leading, node.leading = getattr(node, "leading", []), []
+                body[k : k + 1] = [*before, node]
+
+    def expression(self, node: Any, before: list[Any], at: Any) -> Any:
+        """`node`, with what must come first added to `before`."""
+        if not writes(node) or not any(map(_assigns_late, gast.walk(node))):
+            return node
+        if _assigns_late(node):
+            return self.late(node, before, at)
+        for field, value in _operands(node):
+            made = self.expression(value, before, at)
+            if made is not value:
+                _replace(node, field, value, made)
+                return node
+            if not _is_simple(value, writes(node)):
+                break  # evaluated before what follows it: no part of that may be moved
+        return node
+
+    def late(self, node: Any, before: list[Any], at: Any) -> Any:
+        name = self.names.fresh("value" if isinstance(node, gast.IfExp) else "test")
+        if isinstance(node, gast.IfExp):
+            self.choice(name, node, before, at)
+        elif isinstance(node, gast.BoolOp):
+            self.operands(name, node.values, isinstance(node.op, gast.And), before, at)
+        else:
+            self.operands(name, self.comparisons(node, before, at), True, before, at)
+        return load(name)
+
+    def choice(self, name: str, node: Any, before: list[Any], at: Any) -> None:
+        test = self.expression(node.test, before, at)
+        branches: list[list[Any]] = [[], []]
+        for branch, value in zip(branches, (node.body, node.orelse), strict=True):
+            made = self.expression(value, branch, at)
+            branch.append(assign([name], made, at))
+        before.append(_filled(gast.If(test, *branches), at))
+
+    def operands(
+        self, name: str, values: list[Any], both: bool, before: list[Any], at: Any
+    ) -> None:
+        first, *others = values
+        made = self.expression(first, before, at)
+        before.append(assign([name], made, at))
+        if others:
+            inside: list[Any] = []
+            self.operands(name, others, both, inside, at)
+            test = load(name) if both else gast.UnaryOp(gast.Not(), load(name))
+            before.append(_filled(gast.If(test, inside, []), at))
+
+    def comparisons(self, node: Any, before: list[Any], at: Any) -> list[Any]:
+        """``a < b < c`` as comparisons of two, each operand evaluated once."""
+        left, made = node.left, []
+        for op, right in zip(node.ops, node.comparators, strict=True):
+            again = right
+            if right is not node.comparators[-1] and not isinstance(right, gast.Name):
+                name = right.target.id if isinstance(right, gast.NamedExpr) else None
+                if name is None:
+                    name = self.names.fresh("operand")
+                    right = gast.NamedExpr(gast.Name(name, gast.Store(), None, None), right)
+                again = load(name)
+            made.append(gast.Compare(left, [op], [right]))
+            left = again
+        return made
+
+
+_FIELDS = {
+    gast.If: "test", gast.Assign: "value", gast.AugAssign: "value", gast.AnnAssign: "value",
+    gast.Return: "value", gast.Expr: "value", gast.Assert: "test", gast.For: "iter",
+}  # fmt: skip
+
+
+def _filled(made: Any, at: Any) -> Any:
+    """What it assigns is read where the conditions say so."""
+    made.filled = True
+    return place(made, at)
+
+
+def _test_inside(node: Any) -> None:
+    """The condition of a ``while`` as its body's first statement."""
+    if jumps(node.orelse) & {"break", "continue"}:
+        return  # they belong to the loop around
+    leave = [*node.orelse]
+    if not always_jumps(leave):
+        leave.append(place(gast.Break(), node))
+    test = place(gast.If(gast.UnaryOp(gast.Not(), node.test), leave, []), node)
+    node.body.insert(0, test)
+    node.test, node.orelse = constant(True), []
+
+
+def _assigns_late(node: Any) -> bool:
+    """Whether an operand that assigns becomes a lambda, or is not always evaluated."""
+    match node:
+        case gast.BoolOp():
+            return bool(writes(node))
+        case gast.IfExp():
+            return bool(writes([node.body, node.orelse]))
+        case gast.Compare():
+            return len(node.ops) > 1 and bool(writes(node))
+    return False
+
+
+def _operands(node: Any) -> list[tuple[str, Any]]:
+    """The parts of an expression in the order of their evaluation, with their fields."""
+    if isinstance(node, gast.Lambda | gast.ListComp | gast.SetComp | gast.DictComp):
+        return []
+    if isinstance(node, gast.GeneratorExp | gast.IfExp):
+        return [("test", node.test)] if isinstance(node, gast.IfExp) else []
+    found = []
+    for field, value in gast.iter_fields(node):
+        parts = value if isinstance(value, list) else [value]
+        found += [(field, v) for v in parts if isinstance(v, gast.AST) and _is_operand(v)]
+    return found
+
+
+def _is_operand(node: Any) -> bool:
+    kinds = (gast.expr_context, gast.operator, gast.unaryop, gast.boolop, gast.cmpop)
+    return not isinstance(node, kinds)
+
+
+def _replace(node: Any, field: str, old: Any, new: Any) -> None:
+    value = getattr(node, field)
+    if isinstance(value, list):
+        value[:] = [new if v is old else v for v in value]
+    else:
+        setattr(node, field, new)
+
+
+def _is_simple(node: Any, assigned: set[str]) -> bool:
+    if isinstance(node, gast.Name):
+        return node.id not in assigned or isinstance(node.ctx, gast.Store)
+    if isinstance(node, gast.Attribute):
+        return _is_simple(node.value, assigned)
+    return isinstance(node, gast.Constant)
