@@ -1,0 +1,55 @@
+"""What a program gives, as data that can be written down and compared."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tests.data import function_programs, programs
+
+
+def programs_of(module: Any) -> dict[str, Callable[[Any], Any]]:
+    own = {n: f for n, f in vars(module).items() if isinstance(f, FunctionType)}
+    return {n: f for n, f in own.items() if f.__module__ == module.__name__ and n != "listed"}
+
+
+PROGRAMS = programs_of(programs) | programs_of(function_programs)
+
+
+def fact(program: Callable[[Any], Any], tf: Any) -> Any:
+    """The program's result, or the name of what it raises."""
+    try:
+        return plain(program(tf), tf)
+    except Exception as error:
+        return {"raises": known_type(error, tf)}
+
+
+def known_type(error: Exception, tf: Any) -> str:
+    """The first of the error's types that Python or TensorFlow's API has."""
+    kinds = type(error).__mro__
+    return next(
+        k.__name__ for k in kinds if hasattr(builtins, k.__name__) or hasattr(tf.errors, k.__name__)
+    )
+
+
+def plain(value: Any, tf: Any) -> Any:
+    """Numbers, strings, lists and dicts; arrays with their dtype."""
+    if isinstance(value, Mapping):
+        return {"dict": {str(k): plain(value[k], tf) for k in sorted(value)}}
+    if isinstance(value, list | tuple):
+        return {type(value).__name__: [plain(v, tf) for v in value]}
+    if isinstance(value, tf.TensorSpec):
+        return {"spec": [value.dtype.name, [None if d is None else int(d) for d in value.shape]]}
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, tf.Tensor | np.ndarray | np.generic):
+        array = np.asarray(value)
+        rounded = np.round(array.astype(float), 5) if array.dtype.kind == "f" else array
+        return {"array": [array.dtype.name, rounded.tolist()]}
+    raise TypeError(f"{type(value).__name__} cannot be written down")
