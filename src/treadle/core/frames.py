@@ -59,6 +59,11 @@ def recorded_origin() -> Origin | None:
     return Origin(*origin[:3], Stack(_last[0]))
 
 
+def forget_last() -> None:
+    """A trace has ended: its code must be able to go."""
+    _last[0] = ()
+
+
 def callers(origin: Origin) -> list[Origin]:
     """The places of the calls that led to `origin`, outermost first."""
     if origin.stack is None:

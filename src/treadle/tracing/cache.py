@@ -79,11 +79,12 @@ class TraceCache:
         return [e.concrete for e in entries if _is_out_of_reach(e)]
 
     def excess(
-        self, most: int, was_called: Callable[[ConcreteFunction], bool]
+        self, most: int, newest: Entry, was_called: Callable[[ConcreteFunction], bool]
     ) -> list[ConcreteFunction]:
         """Those not used for longest, which must go for at most `most` to be left.
 
         Args:
+            newest: is about to be used.
             was_called: whether plans have called a trace since the last time.
         """
         entries = list(dict.fromkeys(self._entries.values()))
@@ -92,6 +93,7 @@ class TraceCache:
         for entry in sorted(entries, key=_last_use):
             if was_called(entry.concrete):
                 entry.last_use = next(self._clock)
+        newest.last_use = next(self._clock)
         return [e.concrete for e in sorted(entries, key=_last_use)[: len(entries) - most]]
 
     def remove(self, gone: Collection[ConcreteFunction]) -> None:

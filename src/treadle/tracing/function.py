@@ -208,16 +208,16 @@ class Function:
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
         entry = self._cache.add(key, concrete, arguments)
-        self._evict()
+        self._evict(entry)
         return entry
 
-    def _evict(self) -> None:
+    def _evict(self, newest: Entry) -> None:
         """Let go of traces that cannot be called any more, and of those beyond the bound."""
         gone = self._cache.out_of_reach()
         if gone:
             self._forget(gone)
             self._history.unreachable([c.number for c in gone])
-        gone = self._cache.excess(self.max_traces, self._was_called)
+        gone = self._cache.excess(self.max_traces, newest, self._was_called)
         if gone:
             self._forget(gone)
             self._history.evicted([c.number for c in gone], self.max_traces)

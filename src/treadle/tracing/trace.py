@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
+from treadle.core.frames import forget_last
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -83,6 +84,7 @@ def trace(
             graph = builder.finish(results)
     finally:
         builder.finished = True
+        forget_last()
     return Trace(graph, specs, structure, created[0])
 
 
