@@ -30,10 +30,10 @@ def fact(program: Callable[[Any], Any], tf: Any) -> Any:
 
 def known_type(error: Exception, tf: Any) -> str:
     """The first of the error's types that Python or TensorFlow's API has."""
-    kinds = type(error).__mro__
-    return next(
-        k.__name__ for k in kinds if hasattr(builtins, k.__name__) or hasattr(tf.errors, k.__name__)
-    )
+    for kind in type(error).__mro__:
+        if hasattr(builtins, kind.__name__) or issubclass(kind, tf.errors.OpError):
+            return kind.__name__
+    raise AssertionError(type(error))
 
 
 def plain(value: Any, tf: Any) -> Any:
