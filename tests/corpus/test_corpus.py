@@ -14,7 +14,9 @@ from tests.corpus import (  # noqa: F401  (they fill the registry)
     expressions,
     functions,
     gradients,
+    items,
     iteration,
+    lists,
     statements,
 )
 from tests.corpus.registry import CASES, Case
