@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from treadle.core import dtypes
-from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops import elementwise, reduction, scan
-from treadle.ops.axes import normalize_axes, normalize_axis
+from treadle.ops.axes import normalize_axes
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array, floating, promoted, sum_dtype, to
+from treadle.ops.numpy_dtypes import as_array, floating, sum_dtype, to
 from treadle.ops.numpy_ufuncs import truth
 from treadle.ops.reduction import dim_tensor
-from treadle.ops.selection import where
 from treadle.ops.shaping import expand_dims, reshape_to
 
 
@@ -115,73 +111,3 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     x = _in_dtype(as_array(a), dtype)
     return scan.cumprod(flat(x), 0) if axis is None else scan.cumprod(x, axis)
-
-
-def _without_nan(x: Tensor, fill: float) -> tuple[Tensor, Tensor]:
-    kept = elementwise.is_nan(x) if x.dtype.is_floating else to(False, dtypes.bool)
-    return where(kept, to(fill, x.dtype), x), kept
-
-
-def nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    return sum(_without_nan(as_array(a), 0)[0], axis, dtype, keepdims=keepdims)
-
-
-def nanmean(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = floating(as_array(a)) if dtype is None else cast(as_array(a), dtype)
-    kept, missing = _without_nan(x, 0)
-    total = reduction.reduce_sum(kept, axis, keepdims)
-    return total / reduction.reduce_sum(cast(~missing, x.dtype), axis, keepdims)
-
-
-def nanmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = as_array(a)
-    return max(_without_nan(x, -np.inf)[0] if x.dtype.is_floating else x, axis, keepdims=keepdims)
-
-
-def nanmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    x = as_array(a)
-    return min(_without_nan(x, np.inf)[0] if x.dtype.is_floating else x, axis, keepdims=keepdims)
-
-
-def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = False) -> Tensor:
-    if weights is None:
-        return mean(a, axis, keepdims=keepdims)
-    x, w = promoted([floating(as_array(a)), as_array(weights)])
-    if w.ndim == 1 and x.ndim > 1 and isinstance(axis, int):
-        place = normalize_axis(axis, x.ndim)
-        w = reshape_to(w, tuple(w.dims[0] if i == place else 1 for i in range(x.ndim)))
-    total = reduction.reduce_sum(x * w, axis, keepdims)
-    return total / reduction.reduce_sum(w + x * to(0, x.dtype), axis, keepdims)
-
-
-def median(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    from treadle.ops.sorting import sort
-
-    x = floating(as_array(a))
-    place = 0 if axis is None else normalize_axis(axis, x.ndim)
-    rank, x = x.ndim, flat(x) if axis is None else x
-    size = x.dims[place]
-    if not isinstance(size, int):
-        raise ValueError(f"np.median needs an axis of known size{at(user_origin())}")
-    middle = (slice(None),) * place + (slice((size - 1) // 2, size // 2 + 1),)
-    found = reduction.reduce_mean(sort(x, place)[middle], place, keepdims)
-    return reshape_to(found, (1,) * rank) if keepdims and axis is None else found
-
-
-def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    """``np.linalg.norm`` of vectors, and of matrices by the sum of squares."""
-    tensor = elementwise.abs(floating(as_array(x)))
-    axes = normalize_axes(axis, tensor.ndim)
-    if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
-        return elementwise.sqrt(reduction.reduce_sum(tensor * tensor, axes, keepdims))
-    if len(axes) != 1:
-        raise TypeError(
-            f"np.linalg.norm: ord={ord!r} of matrices is not supported{at(user_origin())}"
-        )
-    if ord in (np.inf, -np.inf):
-        function = reduction.reduce_max if ord > 0 else reduction.reduce_min
-        return function(tensor, axes, keepdims)
-    if ord == 0:
-        return reduction.reduce_sum(cast(truth(tensor), tensor.dtype), axes, keepdims)
-    powers = reduction.reduce_sum(tensor ** to(float(ord), tensor.dtype), axes, keepdims)
-    return powers ** to(1.0 / ord, tensor.dtype)

@@ -16,47 +16,9 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import complex_numbers
-from treadle.ops import numpy_functions as functions
 from treadle.ops import numpy_reductions as reductions
 from treadle.ops import numpy_ufuncs as ufuncs
-from treadle.ops.numpy_dtypes import as_array, result_dtype
-
-# NumPy's function -> the same on tensors.
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    np.sum: reductions.sum, np.prod: reductions.prod, np.mean: reductions.mean,
-    np.std: reductions.std, np.var: reductions.var, np.max: reductions.max,
-    np.min: reductions.min, np.amax: reductions.max, np.amin: reductions.min,
-    np.ptp: reductions.ptp, np.any: reductions.any, np.all: reductions.all,
-    np.argmax: reductions.argmax, np.argmin: reductions.argmin,
-    np.cumsum: reductions.cumsum, np.cumprod: reductions.cumprod,
-    np.count_nonzero: reductions.count_nonzero, np.nansum: reductions.nansum,
-    np.nanmean: reductions.nanmean, np.nanmax: reductions.nanmax,
-    np.nanmin: reductions.nanmin, np.average: reductions.average,
-    np.median: reductions.median, np.linalg.norm: reductions.norm,
-    np.real: lambda val: complex_numbers.real(as_array(val)),
-    np.imag: lambda val: complex_numbers.imag(as_array(val)),
-    np.fix: lambda x: ufuncs.call(np.trunc, (x,)),
-    np.around: functions.round, np.round: functions.round,
-    np.flipud: lambda m: functions.flip(m, 0),
-    np.fliplr: lambda m: functions.flip(m, 1),
-    np.linalg.matmul: lambda x, y: ufuncs.call(np.matmul, (x, y)),
-    np.result_type: lambda *xs: result_dtype(*xs).np_dtype,
-    **{
-        getattr(np, name): getattr(functions, name)
-        for name in (
-            "allclose", "append", "argsort", "argwhere", "array_equal", "array_split",
-            "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_to", "clip",
-            "column_stack", "concatenate", "copy", "diag", "diagonal", "diff", "dot", "dstack",
-            "einsum", "expand_dims", "flip", "full_like", "hsplit", "hstack", "inner", "isclose",
-            "linspace", "meshgrid", "moveaxis", "nan_to_num", "ndim", "nonzero", "ones_like",
-            "outer", "pad", "polyval", "ravel", "repeat", "reshape", "roll", "searchsorted",
-            "select", "shape", "size", "sort", "split", "squeeze", "stack", "swapaxes", "take",
-            "take_along_axis", "tensordot", "tile", "trace", "transpose", "tril", "triu", "vdot",
-            "vsplit", "vstack", "where", "zeros_like",
-        )
-    },
-}  # fmt: skip
+from treadle.ops.numpy_functions import FUNCTIONS
 
 # The function that a ufunc's method is.
 REDUCTIONS: dict[Any, Callable[..., Any]] = {

@@ -22,6 +22,7 @@ from treadle.ops.selection import where
 from treadle.ops.shaping import expand_dims, reshape_to, squeeze
 
 Rule = Callable[..., Any]
+_LOG_2 = math.log(2)
 
 
 def _bools(for_bools: Rule | None, otherwise: Rule) -> Rule:
@@ -97,6 +98,17 @@ def _heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
     return where(elementwise.is_nan(x), x, step)
 
 
+def _sign_bit(x: Tensor) -> Tensor:
+    """Whether the sign is minus, that of zeros too."""
+    zero, one = _number(0, x), _number(1, x)
+    return (x < zero) | ((x == zero) & (one / x < zero))
+
+
+def _copysign(x: Tensor, y: Tensor) -> Tensor:
+    size = elementwise.abs(x)
+    return where(_sign_bit(y), -size, size)
+
+
 def _cbrt(x: Tensor) -> Tensor:
     return elementwise.sign(x) * arithmetic.pow(elementwise.abs(x), _number(1 / 3, x))
 
@@ -141,6 +153,10 @@ _RULES: dict[str, Rule] = {
     "square": elementwise.square,
     "sqrt": elementwise.sqrt,
     "cbrt": _cbrt,
+    "signbit": _sign_bit,
+    "copysign": _copysign,
+    "logaddexp2": lambda x, y: _logaddexp(x * _number(_LOG_2, x), y * _number(_LOG_2, y))
+    * _number(1 / _LOG_2, x),
     "reciprocal": _floats(
         elementwise.reciprocal, lambda x: arithmetic.truncatediv(_number(1, x), x)
     ),

@@ -14,25 +14,21 @@ from treadle.ops.casting import cast
 from treadle.ops.elementwise import identity
 
 
-def _from(module: str, name: str) -> Callable[..., Any]:
+def _from(name: str) -> Callable[..., Any]:
     """The NumPy function of that name with the tensor as its first argument."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
-        return getattr(_module(module), name)(self, *args, **kwargs)
+        return _named(name)(self, *args, **kwargs)
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"As ``numpy.ndarray.{name}``."
     return method
 
 
-def _module(name: str) -> Any:
-    if name == "reductions":
-        from treadle.ops import numpy_reductions
+def _named(name: str) -> Callable[..., Any]:
+    from treadle.ops.numpy_functions import named
 
-        return numpy_reductions
-    from treadle.ops import numpy_functions
-
-    return numpy_functions
+    return named(name)
 
 
 def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Tensor:
@@ -63,7 +59,7 @@ def _flatten(self: Tensor, order: str = "C") -> Tensor:
 
 def _size(self: Tensor) -> Any:
     """The number of elements: an int, or a scalar tensor where only a run can tell."""
-    return _module("functions").size(self)
+    return _named("size")(self)
 
 
 def _bytes(self: Tensor) -> Any:
@@ -81,8 +77,7 @@ _FUNCTIONS = (
 )  # fmt: skip
 
 METHODS: dict[str, Any] = {
-    **{name: _from("reductions", name) for name in _REDUCTIONS},
-    **{name: _from("functions", name) for name in _FUNCTIONS},
+    **{name: _from(name) for name in (*_REDUCTIONS, *_FUNCTIONS)},
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,

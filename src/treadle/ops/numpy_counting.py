@@ -1,0 +1,161 @@
+"""NumPy's functions that count, sort into bins and find distinct elements, on tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, fresh_symbol
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops import reduction, selection, sorting
+from treadle.ops.axes import normalize_axis
+from treadle.ops.casting import cast
+from treadle.ops.gather import gather
+from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
+from treadle.ops.numpy_reductions import flat
+from treadle.ops.registry import Op, register, run
+from treadle.ops.segments import unsorted_segment_sum
+from treadle.ops.shaping import reshape_to, reverse
+
+
+def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
+    rows = as_array(a) if sorter is None else gather(as_array(a), as_array(sorter))
+    rows, values = promoted([rows, as_array(v)])
+    found = sorting.searchsorted(rows, flat(values), side, dtypes.int64)
+    return reshape_to(found, values.dims)
+
+
+def digitize(x: Any, bins: Any, right: bool = False) -> Tensor:
+    """Bins that rise or fall; which of them is decided when the function runs."""
+    edges, values = promoted([as_array(bins), as_array(x)])
+    sides = ("left", "right") if right else ("right", "left")
+    rising = searchsorted(edges, values, sides[0])
+    count = cast(reduction.reduce_sum(_like(edges, 1)), dtypes.int64)
+    falling = count - searchsorted(reverse(edges, [0]), values, sides[1])
+    return selection.where(edges[0] <= edges[-1], rising, falling)
+
+
+def _like(x: Tensor, value: int) -> Tensor:
+    return cast(x == x, dtypes.int64) * 0 + value
+
+
+def _infer_bincount(x: TensorSpec, weights: TensorSpec, *, least: int) -> TensorSpec:
+    return TensorSpec((fresh_symbol("n"),), weights.dtype)
+
+
+def _bincount(x: NDArray, weights: NDArray, *, least: int) -> NDArray:
+    return np.bincount(x, weights, least).astype(weights.dtype)
+
+
+BINCOUNT = register(
+    Op(
+        "bincount",
+        _infer_bincount,
+        _bincount,
+        lambda call, grad: [None, gather(grad, call.inputs[0])],
+    )
+)
+
+
+def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
+    """How often each non-negative integer occurs; the length is known when the function runs."""
+    positions = cast(as_array(x), dtypes.int64)
+    data = _like(positions, 1) if weights is None else cast(as_array(weights), dtypes.float64)
+    return run(BINCOUNT, positions, data, least=minlength)  # type: ignore[no-any-return]
+
+
+def histogram(
+    a: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Tensor, Tensor]:
+    """With a number of bins, or their edges in rising order."""
+    x = flat(as_array(a))
+    edges = _edges(x, bins, range)
+    if not isinstance(edges.dims[0], int):
+        raise ValueError(f"np.histogram needs a known number of bins{at(user_origin())}")
+    count = edges.dims[0] - 1
+    lines, values = promoted([edges, x])
+    place = searchsorted(lines, values, "right") - 1
+    place = selection.where(values == lines[-1], to(count - 1, dtypes.int64), place)
+    outside = (values < lines[0]) | (values > lines[-1])
+    place = selection.where(outside, to(count, dtypes.int64), place)
+    data = _like(place, 1) if weights is None else flat(as_array(weights))
+    counts = unsorted_segment_sum(data, place, count + 1)[:count]
+    if not density:
+        return counts, edges
+    widths = edges[1:] - edges[:-1]
+    share = cast(counts, dtypes.float64) / cast(widths, dtypes.float64)
+    return share / cast(reduction.reduce_sum(counts), dtypes.float64), edges
+
+
+def _edges(x: Tensor, bins: Any, limits: Any) -> Tensor:
+    from treadle.ops.numpy_making import linspace
+
+    if not isinstance(bins, int | np.integer):
+        return as_array(bins)
+    wide = floating(x)
+    if limits is not None:
+        low, high = (to(float(v), wide.dtype) for v in limits)
+    else:
+        low, high = reduction.reduce_min(wide), reduction.reduce_max(wide)
+    half = to(0.5, wide.dtype)
+    same = low == high
+    low, high = selection.where(same, low - half, low), selection.where(same, high + half, high)
+    return linspace(low, high, int(bins) + 1)
+
+
+# -- distinct elements ---------------------------------------------------------------------------
+
+
+def _infer_unique(x: TensorSpec, *, axis: int | None) -> tuple[TensorSpec, ...]:
+    count = fresh_symbol("n")
+    length: Dim = x.dims[axis] if axis is not None else x.dims[0]
+    dims = (count,) if axis is None else (*x.dims[:axis], count, *x.dims[axis + 1 :])
+    index = TensorSpec((count,), dtypes.int64)
+    return TensorSpec(dims, x.dtype), index, TensorSpec((length,), dtypes.int64), index
+
+
+def _unique(x: NDArray, *, axis: int | None) -> tuple[NDArray, ...]:
+    values, *rest = np.unique(x, True, True, True, axis=axis)
+    return values, *(r.reshape(-1).astype(np.int64) for r in rest)
+
+
+def _grad_unique(call: Any, grad: Tensor, *_: Any) -> list[Any]:
+    """Each distinct element is the first of its kind."""
+    axis = call.attrs["axis"] or 0
+    size = call.inputs[0].dims[axis]
+    from treadle.ops.dims import dims_tensor
+    from treadle.ops.numpy_shapes import moveaxis
+
+    rows = moveaxis(grad, axis, 0)
+    spread = unsorted_segment_sum(rows, call.outputs[1], dims_tensor(size, dtypes.int64))
+    return [reshape_to(moveaxis(spread, 0, axis), call.inputs[0].dims)]
+
+
+UNIQUE = register(Op("unique_elements", _infer_unique, _unique, _grad_unique))
+
+
+def unique(
+    ar: Any, return_index: bool = False, return_inverse: bool = False,
+    return_counts: bool = False, axis: Any = None, *, equal_nan: bool = True, sorted: bool = True,
+) -> Any:  # fmt: skip
+    """The distinct elements in rising order; how many there are is known when the function runs."""
+    x = as_array(ar)
+    place = None if axis is None else normalize_axis(axis, x.ndim)
+    values, first, inverse, counts = run(UNIQUE, flat(x) if axis is None else x, axis=place)
+    if axis is None:
+        inverse = reshape_to(inverse, x.dims)
+    wanted = [(True, values), (return_index, first), (return_inverse, inverse)]
+    found = tuple(t for keep, t in [*wanted, (return_counts, counts)] if keep)
+    return found if len(found) > 1 else values
+
+
+def isin(
+    element: Any, test_elements: Any, assume_unique: bool = False, invert: bool = False
+) -> Tensor:
+    x, y = promoted([as_array(element), as_array(test_elements)])
+    found = reduction.reduce_any(reshape_to(x, (*x.dims, 1)) == flat(y), -1)
+    return ~found if invert else found

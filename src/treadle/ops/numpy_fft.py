@@ -1,0 +1,152 @@
+"""NumPy's discrete Fourier transforms (``np.fft``) on tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.axes import normalize_axes, normalize_axis
+from treadle.ops.casting import cast
+from treadle.ops.complex_numbers import conj, real
+from treadle.ops.joining import concat
+from treadle.ops.numpy_dtypes import as_array, floating
+from treadle.ops.numpy_shapes import flip, roll
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.slicing import pad
+
+
+def _transform(x: NDArray, *, inverse: bool, axis: int) -> NDArray:
+    """Without any scaling in either direction."""
+    if inverse:
+        return np.ascontiguousarray(np.fft.ifft(x, axis=axis, norm="forward"))
+    return np.ascontiguousarray(np.fft.fft(x, axis=axis))
+
+
+def _gradient(call: OpCall, grad: Tensor) -> list[Any]:
+    """The transform is symmetric, and the gradient of a linear map is its adjoint."""
+    turned = {**call.attrs, "inverse": not call.attrs["inverse"]}
+    return [run(FOURIER, grad, **turned)]
+
+
+FOURIER = register(
+    Op(
+        "fourier",
+        lambda x, *, inverse, axis: TensorSpec(x.dims, x.dtype),
+        _transform,
+        _gradient,
+    )
+)
+
+
+def _complex_dtype(x: Tensor) -> DType:
+    if x.dtype.is_complex:
+        return x.dtype
+    return dtypes.complex64 if x.dtype.is_floating and x.dtype.size <= 4 else dtypes.complex128
+
+
+def _resized(x: Tensor, n: int | None, axis: int) -> Tensor:
+    """With `n` elements along an axis: cut off, or followed by zeros."""
+    size = x.dims[axis]
+    if n is None or n == size:
+        return x
+    if not isinstance(size, int):
+        raise ValueError(f"np.fft: n= needs an axis of known size{at(user_origin())}")
+    if n < size:
+        return x[(*(slice(None),) * axis, slice(n))]
+    return pad(x, [(0, n - size if i == axis else 0) for i in range(x.ndim)])
+
+
+def _scaled(x: Tensor, size: Dim, inverse: bool, norm: str | None) -> Tensor:
+    from treadle.ops.dims import dims_tensor
+
+    kind = norm or "backward"
+    if kind not in ("backward", "ortho", "forward"):
+        raise ValueError(f"np.fft: norm={norm!r} is not known{at(user_origin())}")
+    if kind == ("forward" if inverse else "backward"):
+        return x
+    count = cast(dims_tensor(size, dtypes.int64), dtypes.float64)
+    factor = 1.0 / (count**0.5 if kind == "ortho" else count)
+    return x * cast(factor, x.dtype)
+
+
+def _along(a: Any, n: int | None, axis: int, norm: str | None, inverse: bool) -> Tensor:
+    x = as_array(a)
+    place = normalize_axis(axis, x.ndim)
+    x = cast(_resized(x, n, place), _complex_dtype(x))
+    found: Tensor = run(FOURIER, x, inverse=inverse, axis=place)
+    return _scaled(found, x.dims[place], inverse, norm)
+
+
+def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    return _along(a, n, axis, norm, inverse=False)
+
+
+def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    return _along(a, n, axis, norm, inverse=True)
+
+
+def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    x = fft(floating(as_array(a)), n, axis, norm)
+    place = normalize_axis(axis, x.ndim)
+    return x[(*(slice(None),) * place, slice(None, x.dims[place] // 2 + 1))]
+
+
+def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+    x = as_array(a)
+    place = normalize_axis(axis, x.ndim)
+    size = 2 * (x.dims[place] - 1) if n is None else n
+    if not isinstance(size, int):
+        raise ValueError(f"np.fft.irfft needs an axis of known size, or n={at(user_origin())}")
+    x = _resized(cast(x, _complex_dtype(x)), size // 2 + 1, place)
+    before = (slice(None),) * place
+    rest = flip(x[(*before, slice(1, (size + 1) // 2))], place)
+    ends = [0] + ([size // 2] if size % 2 == 0 else [])
+    real_ends = [cast(real(x[(*before, slice(i, i + 1))]), x.dtype) for i in ends]
+    inside = x[(*before, slice(1, (size + 1) // 2))]
+    parts = [real_ends[0], inside, *real_ends[1:], conj(rest)]
+    return real(ifft(concat(parts, place), None, place, norm))
+
+
+def _over(a: Any, s: Any, axes: Any, norm: str | None, transform: Any) -> Tensor:
+    x = as_array(a)
+    places = normalize_axes(axes, x.ndim) if s is None or axes is not None else range(-len(s), 0)
+    for i, axis in enumerate(places):
+        x = transform(x, None if s is None else s[i], axis, norm)
+    return x
+
+
+def fft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    return _over(a, s, axes, norm, fft)
+
+
+def ifft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    return _over(a, s, axes, norm, ifft)
+
+
+def fftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:
+    return _over(a, s, axes, norm, fft)
+
+
+def ifftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:
+    return _over(a, s, axes, norm, ifft)
+
+
+def fftshift(x: Any, axes: Any = None) -> Tensor:
+    return _shifted(x, axes, lambda size: size // 2)
+
+
+def ifftshift(x: Any, axes: Any = None) -> Tensor:
+    return _shifted(x, axes, lambda size: -(size // 2))
+
+
+def _shifted(x: Any, axes: Any, by: Any) -> Tensor:
+    tensor = as_array(x)
+    places = normalize_axes(axes, tensor.ndim)
+    return roll(tensor, tuple(by(tensor.dims[i]) for i in places), tuple(places))

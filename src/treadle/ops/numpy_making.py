@@ -1,0 +1,63 @@
+"""NumPy's functions that make new arrays, on tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.tensor import Tensor
+from treadle.ops import (
+    creation,
+    elementwise,
+)
+from treadle.ops.axes import normalize_axis
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.casting import cast
+from treadle.ops.numpy_dtypes import as_array, result_dtype, to
+from treadle.ops.numpy_reductions import flat
+from treadle.ops.numpy_shapes import broadcast_arrays, expand_dims
+from treadle.ops.shaping import reshape_to
+
+
+def zeros_like(a: Any, dtype: Any = None) -> Tensor:
+    return creation.zeros_like(as_array(a), dtype)
+
+
+def ones_like(a: Any, dtype: Any = None) -> Tensor:
+    return creation.ones_like(as_array(a), dtype)
+
+
+def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
+    x = as_array(a)
+    return broadcast_dims(to(fill_value, dtype or x.dtype), x.dims)
+
+
+def linspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    dtype: Any = None, axis: int = 0,
+) -> Any:  # fmt: skip
+    wanted = result_dtype(start, stop)
+    wanted = wanted if wanted.is_floating or wanted.is_complex else dtypes.float64
+    first, last = to(start, wanted), to(stop, wanted)
+    first, last = broadcast_arrays(first, last)
+    parts = num - 1 if endpoint else num
+    step = (last - first) / to(float(max(parts, 1)), wanted)
+    if endpoint and num > 1:
+        result = creation.linspace(first, last, num, axis=axis)
+    else:
+        place = normalize_axis(axis, first.ndim + 1)
+        dims = tuple(num if i == place else 1 for i in range(first.ndim + 1))
+        steps = reshape_to(to(np.arange(num), wanted), dims)
+        result = expand_dims(first, place) + steps * expand_dims(step, place)
+    result = result if dtype is None else cast(result, dtype)
+    return (result, step) if retstep else result
+
+
+def copy(a: Any) -> Tensor:
+    return elementwise.identity(as_array(a))
+
+
+def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
+    return tuple(creation.meshgrid(*(flat(as_array(x)) for x in xi), indexing=indexing))
