@@ -1,4 +1,4 @@
-"""More NumPy functions that are staged: statistics, counting, linear algebra, Fourier transforms."""
+"""More NumPy functions that are staged: statistics, counting, linear algebra, Fourier."""
 
 from __future__ import annotations
 

@@ -104,7 +104,8 @@ def _edges(x: Tensor, bins: Any, limits: Any) -> Tensor:
     half = to(0.5, wide.dtype)
     same = low == high
     low, high = selection.where(same, low - half, low), selection.where(same, high + half, high)
-    return linspace(low, high, int(bins) + 1)
+    edges: Tensor = linspace(low, high, int(bins) + 1)
+    return edges
 
 
 # -- distinct elements ---------------------------------------------------------------------------

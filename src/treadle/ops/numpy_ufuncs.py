@@ -101,7 +101,8 @@ def _heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
 def _sign_bit(x: Tensor) -> Tensor:
     """Whether the sign is minus, that of zeros too."""
     zero, one = _number(0, x), _number(1, x)
-    return (x < zero) | ((x == zero) & (one / x < zero))
+    found: Tensor = (x < zero) | ((x == zero) & (one / x < zero))
+    return found
 
 
 def _copysign(x: Tensor, y: Tensor) -> Tensor:
