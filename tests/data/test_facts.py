@@ -15,7 +15,11 @@ FACTS: dict[str, Any] = json.loads((Path(__file__).parent / "facts" / "datasets.
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_fact(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_STRICT", "1")
-    assert fact(PROGRAMS[name], td) == FACTS[name]
+    found, expected = fact(PROGRAMS[name], td), FACTS[name]
+    if isinstance(expected, dict) and "raises" in expected:
+        assert expected["raises"][0] in found["raises"]
+    else:
+        assert found == expected
 
 
 def test_every_program_is_recorded() -> None:

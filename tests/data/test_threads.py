@@ -1,0 +1,211 @@
+"""Threads of pipelines: they end, errors arrive, nothing is left behind."""
+
+import gc
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+Dataset = td.data.Dataset
+
+
+def listed(dataset: Any) -> list[Any]:
+    return list(dataset.as_numpy_iterator())
+
+
+def own_threads() -> list[threading.Thread]:
+    kinds = ("treadle-prefetch", "treadle-map")
+    return [t for t in threading.enumerate() if t.name.startswith(kinds)]
+
+
+@pytest.fixture(autouse=True)
+def no_thread_left() -> Iterator[None]:
+    yield
+    gc.collect()
+    deadline = time.monotonic() + 5
+    while own_threads() and time.monotonic() < deadline:
+        time.sleep(0.002)
+    assert not own_threads()
+
+
+def test_prefetch_gives_everything_in_order() -> None:
+    assert listed(Dataset.range(1000).prefetch(3)) == list(range(1000))
+
+
+def test_prefetch_runs_ahead_by_its_size_only() -> None:
+    made: list[int] = []
+
+    def numbers() -> Iterator[int]:
+        for i in range(100):
+            made.append(i)
+            yield i
+
+    dataset = Dataset.from_generator(numbers, output_signature=td.TensorSpec((), td.int32))
+    iterator = iter(dataset.prefetch(4))
+    next(iterator)
+    deadline = time.monotonic() + 5
+    while len(made) < 6 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    time.sleep(0.02)
+    assert len(made) == 6  # one given, four in the buffer, one waiting for its place
+
+
+def test_an_abandoned_iterator_ends_its_thread() -> None:
+    iterator = iter(Dataset.range(10**6).prefetch(2))
+    next(iterator)
+    assert own_threads()
+    del iterator
+
+
+def test_prefetch_after_prefetch_and_take() -> None:
+    dataset = Dataset.range(10**6).prefetch(2).map(lambda x: x + 1).prefetch(2).take(5)
+    assert listed(dataset) == [1, 2, 3, 4, 5]
+
+
+def failing_generator() -> Iterator[int]:
+    yield 1
+    raise ValueError("boom")  # the line that errors name
+
+
+def failing_dataset() -> Any:
+    return Dataset.from_generator(failing_generator, output_signature=td.TensorSpec((), td.int32))
+
+
+LINE = failing_generator.__code__.co_firstlineno + 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d,
+        lambda d: d.prefetch(2),
+        lambda d: d.map(lambda x: x + 1, num_parallel_calls=2),
+        lambda d: d.batch(2).prefetch(1),
+        lambda d: d.shuffle(10),
+    ],
+)
+def test_errors_of_a_generator_name_its_line(change: Callable[[Any], Any]) -> None:
+    with pytest.raises(td.errors.InvalidArgumentError, match=rf"ValueError: boom .*:{LINE}\)"):
+        listed(change(failing_dataset()))
+
+
+def test_what_came_before_an_error_arrives() -> None:
+    iterator = iter(failing_dataset().prefetch(5))
+    assert int(next(iterator)) == 1
+    with pytest.raises(td.errors.InvalidArgumentError):
+        next(iterator)
+
+
+def check_positive(x: Any) -> Any:
+    td.Assert(x > 0, ["not positive"])
+    return x
+
+
+@pytest.mark.parametrize("calls", [None, 1, 3, td.data.AUTOTUNE])
+def test_errors_of_a_map_function_name_its_line(calls: int | None) -> None:
+    dataset = Dataset.range(1, -3, -1).map(check_positive, num_parallel_calls=calls)
+    line = check_positive.__code__.co_firstlineno + 1
+    with pytest.raises(td.errors.InvalidArgumentError, match=rf"test_threads.py:{line}"):
+        listed(dataset)
+
+
+def test_an_error_in_a_function_names_the_loop_and_closes_the_iterator() -> None:
+    @td.function
+    def total(dataset: Any) -> Any:
+        result = td.constant(0)
+        for x in dataset:
+            result += x
+        return result
+
+    with pytest.raises(td.errors.InvalidArgumentError, match="ValueError: boom") as caught:
+        total(failing_dataset().prefetch(1))
+    assert "for x in dataset" in str(caught.value)
+
+
+def test_an_error_of_the_body_closes_the_iterator() -> None:
+    @td.function
+    def total(dataset: Any) -> Any:
+        result = td.constant(0, td.int64)
+        for x in dataset:
+            td.Assert(x < 3, ["too large"])
+            result += x
+        return result
+
+    with pytest.raises(td.errors.InvalidArgumentError):
+        total(Dataset.range(10**6).prefetch(2))
+
+
+def test_a_break_closes_the_iterator() -> None:
+    @td.function
+    def first(dataset: Any) -> Any:
+        result = td.constant(-1, td.int64)
+        for x in dataset:
+            result = x
+            break
+        return result
+
+    assert int(first(Dataset.range(10**6).prefetch(2))) == 0
+
+
+def test_parallel_maps_run_at_once() -> None:
+    together = threading.Barrier(3)
+
+    def wait(x: Any) -> Any:
+        together.wait(5)
+        return x
+
+    def waited(x: Any) -> Any:
+        return td.numpy_function(wait, [x], td.TensorSpec((), td.int64))
+
+    assert listed(Dataset.range(6).map(waited, num_parallel_calls=3)) == list(range(6))
+
+
+def test_several_threads_share_an_iterator() -> None:
+    iterator = iter(Dataset.range(2000).map(lambda x: x * 2))
+    found: list[int] = []
+
+    def consume() -> None:
+        found.extend(int(x) for x in iterator)
+
+    threads = [threading.Thread(target=consume) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(0, 4000, 2))
+
+
+def test_threads_iterate_in_one_function() -> None:
+    @td.function
+    def total(dataset: Any) -> Any:
+        result = td.constant(0, td.int64)
+        for x in dataset:
+            result += x
+        return result
+
+    dataset = Dataset.range(300)
+    total(dataset)
+    sums: list[int] = []
+    threads = [threading.Thread(target=lambda: sums.append(int(total(dataset)))) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sums == [44850] * 6
+
+
+def test_shuffled_prefetch_is_reproducible() -> None:
+    def orders() -> list[Any]:
+        td.random.set_seed(3)
+        dataset = Dataset.range(100).shuffle(20).prefetch(4)
+        return [listed(dataset), listed(dataset)]
+
+    first = orders()
+    assert first == orders()
+    assert first[0] != first[1]
+    assert np.array_equal(sorted(first[0]), np.arange(100))
