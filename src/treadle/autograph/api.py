@@ -21,7 +21,7 @@ def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
         ConversionError: there is no source, or a statement cannot be converted; the message names
             file and line.
     """
-    function = _plain_function(fn)
+    function = plain_function(fn)
     if function is not None and function.__code__.co_flags & (0x20 | 0x80 | 0x200):
         code = function.__code__
         raise UnsupportedSyntaxError(
@@ -82,13 +82,14 @@ def to_code(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> s
 
 
 def _required(fn: Callable[..., Any]) -> types.FunctionType:
-    function = _plain_function(fn)
+    function = plain_function(fn)
     if function is None:
         raise ConversionError(f"{fn!r} is not a Python function with source code")
     return function
 
 
-def _plain_function(fn: Any) -> types.FunctionType | None:
+def plain_function(fn: Any) -> types.FunctionType | None:
+    """The Python function inside a method, partial, callable object or `function`, if any."""
     while True:
         if isinstance(fn, types.FunctionType):
             return fn

@@ -18,6 +18,7 @@ from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.calls import MISS, make_plan
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.dispatch import Plans
+from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
 from treadle.tracing.locks import TraceLock
 from treadle.tracing.methods import WeakMethod, inside
 from treadle.tracing.programs import Programs
@@ -200,7 +201,9 @@ class Function:
         finally:
             self._tracing.discard(running)
         self._traced_once = True
-        self._history.add(record)
+        size = operations(traced.graph)
+        warn_of_unrolled_loop(traced.graph, size)
+        self._history.add(record, size)
         concrete = ConcreteFunction(
             traced, arguments, self._signature, self._programs, record.number
         )

@@ -12,6 +12,7 @@ from typing import Any
 from treadle.core import nest
 from treadle.core.origin import Origin, user_origin
 from treadle.core.spec import Spec, TensorSpec
+from treadle.tracing.python_effects import PythonEffect, python_effects
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_key, leaf_spec, weakly
 
 MOST_RECORDS = 1000  # what `explain` shows
@@ -78,25 +79,40 @@ class Explanation:
         count: how many there were; `traces` has the newest.
         programs: by trace number what its compiled program has to do with those of others.
         freed: by trace number why it was freed.
+        operations: by trace number how many its graph has.
+        effects: what the function does in plain Python, once a trace.
     """
 
-    def __init__(self, history: History, programs: Mapping[int, str]) -> None:
+    def __init__(
+        self, history: History, programs: Mapping[int, str], effects: Sequence[PythonEffect]
+    ) -> None:
         self.name = history.name
         self.count = history.count
         self.traces = tuple(history.records)
         self.programs = dict(programs)
         self.freed = dict(history.freed)
+        self.operations = dict(history.operations)
+        self.effects = tuple(effects)
 
     def __str__(self) -> str:
         head = f"{self.name} was traced {self.count} time{'' if self.count == 1 else 's'}"
         if len(self.traces) < self.count:
             head += f", of which these are the last {len(self.traces)}"
         body = [f"  {line}" for t in self.traces for line in self._lines(t)]
+        if self.effects and self.count:
+            body.append("  once a trace, not at every call, ran the Python code")
+            body += [f"    {effect.text} (line {effect.line})" for effect in self.effects]
         return "\n".join([head + (":" if body else ""), *body])
 
     def _lines(self, trace: TraceRecord) -> list[str]:
         notes = [self.programs.get(trace.number), self.freed.get(trace.number)]
-        return [*str(trace).split("\n"), *(f"    {note}" for note in notes if note)]
+        first, *more = str(trace).split("\n")
+        count = self.operations.get(trace.number)
+        if count is not None:
+            start = f"trace {trace.number}"
+            size = f" ({count} operation{'' if count == 1 else 's'})"
+            first = start + size + first.removeprefix(start)
+        return [first, *more, *(f"    {note}" for note in notes if note)]
 
     __repr__ = __str__
 
@@ -108,6 +124,7 @@ class History:
         count: how many traces there were.
         records: the newest of them.
         freed: by number, why a trace is not kept any more.
+        operations: by number, how many its graph had.
     """
 
     def __init__(self, name: str) -> None:
@@ -115,6 +132,7 @@ class History:
         self.count = 0
         self.records: list[TraceRecord] = []
         self.freed: dict[int, str] = {}
+        self.operations: dict[int, int] = {}
         self._warned = False
         self._warned_of_eviction = False
 
@@ -147,12 +165,16 @@ class History:
         if _forbidden.depth and record.nearest is not None:
             raise RetraceError(f"{self.name} would be traced again: {record}")
 
-    def add(self, record: TraceRecord) -> None:
-        """Note a trace that was made; warn once where one argument keeps causing them."""
+    def add(self, record: TraceRecord, operations: int) -> None:
+        """Note a trace that was made, and how many operations its graph has; warn once where one
+        argument keeps causing them."""
         self.count += 1
+        self.operations[record.number] = operations
         self.records.append(record)
         if len(self.records) > MOST_RECORDS:
-            self.freed.pop(self.records.pop(0).number, None)
+            oldest = self.records.pop(0).number
+            self.freed.pop(oldest, None)
+            self.operations.pop(oldest, None)
         if self._warned or len(self.records) < WARN_AFTER:
             return
         causes = [r.differences[0].argument for r in self.records if len(r.differences) == 1]
@@ -277,4 +299,4 @@ def explain_retraces(function: Any) -> Explanation:
     if not isinstance(history, History):
         raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
     notes = {c.number: c.program_note for c in function.concrete_functions}
-    return Explanation(history, notes)
+    return Explanation(history, notes, python_effects(function.python_function))

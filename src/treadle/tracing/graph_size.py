@@ -1,0 +1,44 @@
+"""A warning for Python loops that were unrolled into a large graph."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+
+from treadle.core.origin import Origin
+from treadle.graph.ir import Graph
+
+MANY_OPERATIONS = 2000  # in a graph
+MANY_REPEATS = 500  # of one kind of operation at one line
+
+
+def operations(graph: Graph) -> int:
+    """How many operations a graph has, those inside loops and branches included."""
+    return sum(1 for _ in graph.walk())
+
+
+def warn_of_unrolled_loop(graph: Graph, size: int) -> None:
+    """Warn where one line of a trace gave very many operations: a Python loop went around it."""
+    if size < MANY_OPERATIONS:
+        return
+    counts: Counter[tuple[str, int, str]] = Counter()
+    places: dict[tuple[str, int, str], Origin] = {}
+    for node in graph.walk():
+        if node.origin is not None:
+            key = (node.origin.file, node.origin.line, node.op.name)
+            counts[key] += 1
+            places[key] = node.origin
+    if not counts:
+        return
+    (key, count), *_ = counts.most_common(1)
+    if count < MANY_REPEATS:
+        return
+    place = places[key]
+    warnings.warn_explicit(
+        f"the graph of {graph.name!r} has {size} operations, {count} times {key[2]!r} from one "
+        f"line: a Python loop around it was unrolled, which makes tracing and compiling slow. "
+        f"Loop over td.range(...) or a tensor to keep it a loop\n  at {place.describe()}",
+        RuntimeWarning,
+        place.file,
+        place.line,
+    )
