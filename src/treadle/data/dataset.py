@@ -50,6 +50,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
                 f"{at(user_origin())}"
             )
         self._stage, self._options = stage, options or Options()
+        self._handle_in_graph: Any = None
 
     def _then(self, stage: Stage) -> Dataset:
         return Dataset(stage, self._options)
@@ -470,6 +471,9 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
     def __bool__(self) -> bool:
         return True
+
+    def close(self) -> None:
+        """Nothing: a dataset holds nothing open (what is open in a function is closed)."""
 
     def options(self) -> Options:
         """The options it was given."""

@@ -14,6 +14,7 @@ from treadle.data.rows import Rows
 from treadle.data.stages.stage import UNKNOWN, Stage, bound, symbols_in
 from treadle.iteration import (
     HANDLE,
+    context,
     handle_of,
     is_symbolic,
     make_iterator,
@@ -83,7 +84,25 @@ def handle_of_dataset(dataset: Any) -> td.Tensor:
     stage = dataset._stage
     if isinstance(stage, FromHandle) and stage.handle is not None:
         return stage.handle  # type: ignore[no-any-return]
-    return handle_of(dataset)
+    if context.recorder is None or not symbols_in(stage):
+        return handle_of(dataset)
+    recorder, handle = dataset._handle_in_graph or (None, None)
+    if recorder is not context.recorder:
+        handle = _bind_in_graph(dataset)
+        dataset._handle_in_graph = (context.recorder, handle)
+    return handle  # type: ignore[no-any-return]
+
+
+def _bind_in_graph(dataset: Any) -> td.Tensor:
+    """The handle of the dataset that this one is when the function runs."""
+    symbols = symbols_in(dataset._stage)
+    places = [id(s) for s in symbols]
+
+    def opener(*arrays: Any) -> Any:
+        return dataset._then(bound(dataset._stage, dict(zip(places, arrays, strict=True))))
+
+    handle: td.Tensor = make_iterator(symbols, opener)[0]
+    return handle
 
 
 def register(kind: type) -> None:

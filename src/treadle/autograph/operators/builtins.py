@@ -139,10 +139,18 @@ def map(function: Any, *iterables: Any) -> Any:
         return builtins.map(function, *iterables)
     if builtins.len(iterables) == 1 and isinstance(iterables[0], Numbered):
         return Stream(function, iterables[0])
+    if builtins.any(is_pulled(x) for x in iterables):
+        return _mapped_elements(function, iterables)
     items = zip(*iterables)
     if not isinstance(items, Staged):
         return (function(*together) for together in items)
     return Staged(items.length, lambda i: function(*items.item(i)), items.size)
+
+
+def _mapped_elements(function: Any, iterables: Any) -> Stream:
+    if builtins.len(iterables) == 1:
+        return Stream(function, iterables[0])
+    return Stream(lambda together: function(*together), zipped(iterables, False))
 
 
 def filter(function: Any, iterable: Any) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.autograph.operators.elements import is_pulled
 from treadle.autograph.operators.values import GraphIteration, Staged
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
@@ -17,7 +18,7 @@ from treadle.ops.graph_list import GraphList
 
 def is_graph_iterable(value: Any) -> bool:
     """Whether only a loop of the graph can iterate over `value`."""
-    return isinstance(value, GraphIteration | SymbolicTensor | GraphList)
+    return isinstance(value, GraphIteration | SymbolicTensor | GraphList) or is_pulled(value)
 
 
 def as_staged(iterable: Any) -> Staged | None:
