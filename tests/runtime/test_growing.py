@@ -249,7 +249,7 @@ def test_a_long_loop_frees_what_its_iterations_made():
 step = st.sampled_from(["append", "cut", "double", "branch", "add", "update", "reverse"])
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(steps=st.lists(step, min_size=1, max_size=4), count=st.integers(0, 4))
 def test_random_loops(steps, count):
     def fn(x):

@@ -98,6 +98,23 @@ def branches_both(x):
     return repeat(6, body, x)
 
 
+def branch_gives_old_and_new(x):
+    def body(i, a, b):
+        return cond(a[i] > 0.0, lambda: (set_item(b, 0, b[0] + 1.0), b), lambda: (b, b))
+
+    return repeat(4, body, x, x * 2.0)
+
+
+def branch_gives_two_updates(x):
+    def body(i, a, b):
+        def both_from(old):
+            return set_item(old, i, -1.0), set_item(old, i + 1, -2.0)
+
+        return cond(a[i] > 0.0, lambda: both_from(a), lambda: both_from(b))
+
+    return repeat(4, body, x, x * 2.0)
+
+
 def branch_reads_more(x):
     def body(i, x):
         return (
@@ -189,7 +206,8 @@ def gathered(x):
 
 VECTORS = [
     from_left, shifted, shifted_back, reversed_part, old_is_kept, read_after, depends_on_both,
-    view_of_the_old, swapped, branches, branches_both, branch_reads_more, nested, nested_and_kept,
+    view_of_the_old, swapped, branches, branches_both, branch_gives_old_and_new,
+    branch_gives_two_updates,    branch_reads_more, nested, nested_and_kept,
     chain, chain_with_results, whole_and_part, one_array_twice, given_to_two_loops, through_reshape,
     open_slice, gathered,
 ]  # fmt: skip
@@ -424,7 +442,7 @@ def values_after(statements, values, i):
     return list(execute(statements, dict(zip("abc", values, strict=True)), i).values())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(statements=st.lists(statement, min_size=1, max_size=5))
 def test_random_programs(statements):
     def fn(x):

@@ -22,8 +22,13 @@ MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 
 def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     """One list op."""
-    emitter.module.define("lists", _TEXT)
+    _define(emitter)
     _OPS[step.node.op.name](emitter, step)
+
+
+def _define(emitter: Emitter) -> None:
+    emitter.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    emitter.module.define("lists", _TEXT)
 
 
 def element_bytes(emitter: Emitter, operand: Operand) -> Word:
@@ -40,7 +45,7 @@ def _items(emitter: Emitter, step: ListStep) -> str:
 
 def copied(emitter: Emitter, items: str, size: Word) -> str:
     """A copy of a list."""
-    emitter.module.define("lists", _TEXT)
+    _define(emitter)
     return emitter.fn.value(
         f"call ptr @list_copy(ptr %state, ptr {emitter.chain}, ptr {items}, i64 {size})"
     )
@@ -354,6 +359,4 @@ one:
 done:
   ret void
 }}
-
-declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 """

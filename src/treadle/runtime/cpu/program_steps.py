@@ -17,6 +17,7 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
+from treadle.runtime.cpu.program_loops import emit_loops
 from treadle.runtime.cpu.program_updates import emit_update
 from treadle.runtime.schedule.steps import (
     Block,
@@ -32,6 +33,7 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loop,
+    Loops,
     Operand,
     Place,
     SegmentedLaunch,
@@ -214,6 +216,7 @@ _EMITTERS: dict[type, Any] = {
     ListStep: emit_list_step,
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
+    Loops: emit_loops,
     SegmentedLaunch: emit_segments,
     Sizes: _emit_sizes,
     Update: emit_update,

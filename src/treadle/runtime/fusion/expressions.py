@@ -102,9 +102,7 @@ class Expressions:
 class _Call:
     """What a lowering rule sees of the node being lowered (`ops.lowering.LowerCall`)."""
 
-    def __init__(
-        self, build: Expressions, node: Node, value: Value, ambient: Expr | None
-    ) -> None:
+    def __init__(self, build: Expressions, node: Node, value: Value, ambient: Expr | None) -> None:
         self.build = build
         self.inputs = [_Access(build, v, ambient) for v in node.inputs]
         self.specs: Sequence[Spec] = [v.spec for v in node.inputs]
@@ -125,9 +123,7 @@ class _Access:
     def __init__(self, build: Expressions, value: Value, ambient: Expr | None) -> None:
         self.build, self.value, self.ambient = build, value, ambient
 
-    def __call__(
-        self, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0
-    ) -> Expr:
+    def __call__(self, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0) -> Expr:
         guard = self.ambient
         if valid is not None:
             guard = valid if guard is None else apply("and", guard, valid)

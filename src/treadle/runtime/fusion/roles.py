@@ -44,6 +44,12 @@ UPDATES = frozenset(
      "tensor_scatter_nd_add", "index_add", "slice_add", "dynamic_slice_add", "segment_add"}
 )  # fmt: skip
 
+# Ops that the program runs as loops of its own (`cpu/program_loops.py`).
+LOOPS = frozenset(
+    {"scatter_nd", "unsorted_segment_sum", "dynamic_slice", "dynamic_slice_grad", "cumsum",
+     "cumprod", "nonzero"}
+)  # fmt: skip
+
 
 def role_of(node: Node) -> Role:
     """The node's role; `Role.CALL` for whatever the compiler has no form of."""
@@ -66,6 +72,8 @@ def role_of(node: Node) -> Role:
         return Role.VIEW if lower.kind == "view" else Role.ARRAY
     if name in UPDATES and _has_kernel_form(node):
         return Role.UPDATE
+    if name in LOOPS and _has_kernel_form(node) and _has_loops(node):
+        return Role.LOOPS
     return Role.CALL
 
 
@@ -112,6 +120,16 @@ def _has_kernel_form(node: Node) -> bool:
     return bool(node.outputs) and all(
         isinstance(s, TensorSpec) and not s.dtype.is_complex and ANY not in s.dims for s in specs
     )
+
+
+def _has_loops(node: Node) -> bool:
+    """Whether the loops of an op serve its dtype and ranks."""
+    out, name = node.outputs[0].spec, node.op.name
+    if not out.rank or not all(v.spec.rank for v in node.inputs[:1]):
+        return False
+    narrow = out.dtype.is_floating and out.dtype.size == 2  # is summed up in float32
+    adds = name in ("scatter_nd", "unsorted_segment_sum")
+    return not (name == "unsorted_segment_sum" and narrow) and not (adds and out.dtype.is_bool)
 
 
 def _is_scalar(node: Node) -> bool:

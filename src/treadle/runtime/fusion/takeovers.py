@@ -106,9 +106,12 @@ def _branch_source(node: Node, number: int) -> int | None:
         states = []
         for region in node.regions:
             param, result = region.params[k], region.results[number]
+            others = [r for j, r in enumerate(region.results) if j != number]
+            if any(storage(r) is param for r in others):  # the old one leaves the branch, too
+                break
             same = storage(result) is param and param.spec is result.spec
             states.append("same" if same else updated_in(region, param, result))
-        if all(states) and True in states:
+        if len(states) == 2 and all(states) and True in states:
             return k
     return None
 
@@ -125,6 +128,7 @@ class _Search:
         self.roles = dict(roles)
         self.position = {node: i for i, node in enumerate(region.nodes)}
         self.found = Takeovers()
+        self.taken: set[Value] = set()
         self.readers: dict[Value, list[Node]] = {}  # of memory, by the value that names it
         self.consumers: dict[Value, list[Node]] = {}
         self.overwrites: dict[Node, list[Node]] = {}  # reader -> nodes that must follow it
@@ -144,6 +148,8 @@ class _Search:
 
     def _consider(self, node: Node, position: int, output: Value) -> None:
         memory = storage(node.inputs[position])
+        if memory in self.taken:
+            return
         if not self._may_overwrite(node, memory) or output.spec is not node.inputs[position].spec:
             return
         if sum(storage(v) is memory for v in node.inputs) > 1:
@@ -152,6 +158,7 @@ class _Search:
         if any(self._follows(node, reader) for reader in others):
             return
         self.found.source[output] = node.inputs[position]
+        self.taken.add(memory)
         self.found.before.setdefault(node, []).extend(others)
         for reader in others:
             self.overwrites.setdefault(reader, []).append(node)

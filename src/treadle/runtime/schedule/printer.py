@@ -23,6 +23,7 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loop,
+    Loops,
     Operand,
     Place,
     SegmentedLaunch,
@@ -109,7 +110,7 @@ def _line(step: Step) -> str:
             return f"segmented kernel {kernel_hash(step.kernel)[:8]}{parts}"
         case Evaluate():
             return f"%{step.value.name} = {step.expr}"
-        case LibraryCall():
+        case LibraryCall() | Loops():
             return f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
         case Callback():
             why = f"  ; {step.reason}" if step.reason else ""

@@ -26,6 +26,7 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     LoadScalar,
+    Loops,
     Operand,
     Place,
     SegmentedLaunch,
@@ -231,8 +232,12 @@ class RegionBuilder(ControlFlow):
     def call(self, unit: Unit, reason: str = "") -> None:
         node = unit.nodes[0]
         mentioned = sorted(_attribute_symbols(node) & self.program.late)
+        known = set(self.program.known)
         self.discover(node)
         inputs = [self.program.operand(v) for v in node.inputs]
+        for value in node.outputs:
+            if value.spec.symbols() - known:  # it has its size from the call: no place is ready
+                self.wanted.pop(value, None)
         outputs = [self.output(v) for v in node.outputs]
         sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
         callback = Callback(
@@ -257,14 +262,27 @@ class RegionBuilder(ControlFlow):
         (value,) = node.outputs
         inputs = [program.operand(v) for v in node.inputs]
         target = self.place_for(value)
-        refuse = None
-        if node.op.name not in CHECKED:
-            sized = [bool(o.value.spec.symbols() & program.late) for o in inputs]
-            mentioned = sorted(_attribute_symbols(node) & program.late)
-            refuse = Callback(node, inputs, [], "", sized, mentioned, reads=places_of(inputs))
+        refuse = None if node.op.name in CHECKED else self._refusal(node, inputs)
         if inputs[0].place is not target:
             self.emit(program.copy(inputs[0], target))
         self.emit(Update(node, inputs, target, refuse, reads=places_of(inputs), writes=[target]))
+
+    def _refusal(self, node: Node, inputs: list[Operand]) -> Callback:
+        """The call of the NumPy implementation that raises its error."""
+        late = self.program.late
+        sized = [bool(o.value.spec.symbols() & late) for o in inputs]
+        mentioned = sorted(_attribute_symbols(node) & late)
+        return Callback(node, inputs, [], "", sized, mentioned, reads=places_of(inputs))
+
+    def loops(self, unit: Unit) -> None:
+        """An op that is loops of the program."""
+        node = unit.nodes[0]
+        inputs = [self.program.operand(v) for v in node.inputs]
+        refuse = self._refusal(node, inputs)
+        self.discover(node)
+        outputs = [self.output(v) for v in node.outputs]
+        reads, writes = places_of(inputs), places_of(outputs)
+        self.emit(Loops(node, inputs, outputs, refuse, reads=reads, writes=writes))
 
     def list_op(self, unit: Unit) -> None:
         """An op on lists: native, or as Python objects behind numbers."""
@@ -313,6 +331,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.CALL: RegionBuilder.call,
     Role.LIST: RegionBuilder.list_op,
     Role.UPDATE: RegionBuilder.update,
+    Role.LOOPS: RegionBuilder.loops,
 }
 
 

@@ -133,6 +133,16 @@ class Update(Step):
 
 
 @dataclass(eq=False)
+class Loops(Step):
+    """Run an op whose loops are part of the program; it may find out the size of its result."""
+
+    node: Node
+    inputs: list[Operand]
+    outputs: list[Operand]
+    refuse: Callback
+
+
+@dataclass(eq=False)
 class Check(Step):
     """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
 

@@ -1,0 +1,206 @@
+"""Ops that are plain loops written out in the program: scans, scatters, parts found at run time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim, product
+from treadle.runtime.cpu.elements import compute_type, stored_type
+from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_updates import (
+    Part,
+    add_segments,
+    refuse_if,
+    scatter,
+    slice_bounds,
+    strided_walk,
+    write_part,
+)
+from treadle.runtime.schedule.steps import Loops, Operand
+
+MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
+
+
+def emit_loops(emitter: Emitter, step: Loops) -> None:
+    """One op."""
+    _OPS[step.node.op.name](emitter, step)
+
+
+def _array(emitter: Emitter, operand: Operand) -> str:
+    assert operand.place is not None
+    return emitter.pointer(operand.place)
+
+
+def _zeros(emitter: Emitter, operand: Operand) -> str:
+    """The address of an array, filled with zeros."""
+    pointer, spec = _array(emitter, operand), operand.value.spec
+    size = emitter.dim(product(spec.dims) * spec.dtype.size)
+    emitter.module.declare(MEMSET)
+    emitter.fn.emit(f"call void @llvm.memset.p0.i64(ptr {pointer}, i8 0, i64 {size}, i1 false)")
+    return pointer
+
+
+# -- scatter -------------------------------------------------------------------------------------
+
+
+def _scatter_nd(emitter: Emitter, step: Loops) -> None:
+    out = step.outputs[0]
+    target = _zeros(emitter, out)
+    scatter(emitter, step.inputs, target, out.value.spec.dims, "add", step.refuse)
+
+
+def _segment_sum(emitter: Emitter, step: Loops) -> None:
+    out = step.outputs[0]
+    target = _zeros(emitter, out)
+    add_segments(emitter, step.inputs, target, out.value.spec.dims, step.refuse)
+
+
+# -- slices with bounds that are tensors ---------------------------------------------------------
+
+
+def _dynamic_slice(emitter: Emitter, step: Loops) -> None:
+    """Finds the size, then copies."""
+    from treadle.runtime.cpu.program_steps import move
+
+    fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
+    x, out = step.inputs[0], step.outputs[0]
+    dims = x.value.spec.dims
+    bad, begin, count, stride = slice_bounds(
+        emitter, step.inputs[1], attrs["given"], emitter.dim(dims[axis])
+    )
+    refuse_if(emitter, bad, step.refuse)
+    emitter.define_symbols([out.value.spec.dims[axis]], [str(count)])
+    source, target = _array(emitter, x), _array(emitter, out)
+    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in dims]
+    axes[axis] = (dims[axis], out.value.spec.dims[axis], begin, stride)
+    loops, origin, row = strided_walk(emitter, axes)
+    dtype = out.value.spec.dtype
+    kind = stored_type(dtype)
+    size = emitter.dim(product(out.value.spec.dims))
+    with fn.when(fn.compare("ne", size, 0)) as needed, ExitStack() as stack:
+        if needed:
+            place: Word = 0
+            for number, far, near in loops:
+                k = stack.enter_context(fn.loop(0, number))
+                origin, place = fn.add(origin, fn.mul(k, far)), fn.add(place, fn.mul(k, near))
+            ends = fn.offset(target, place, kind), fn.offset(source, origin, kind)
+            move(emitter, *ends, fn.mul(row, dtype.size))
+
+
+def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
+    fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
+    dy, out = step.inputs[0], step.outputs[0]
+    dims, given = out.value.spec.dims, dy.value.spec.dims
+    target = _zeros(emitter, out)
+    bad, begin, count, stride = slice_bounds(
+        emitter, step.inputs[1], attrs["given"], emitter.dim(dims[axis])
+    )
+    differs = fn.compare("ne", count, emitter.dim(given[axis]))
+    if not isinstance(differs, bool):
+        bad = fn.value(f"or i1 {bad}, {differs}")
+    refuse_if(emitter, bad, step.refuse)
+    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in dims]
+    axes[axis] = (dims[axis], given[axis], begin, stride)
+    walk = strided_walk(emitter, axes)
+    with fn.when(fn.compare("ne", emitter.dim(product(given)), 0)) as needed:
+        if needed:
+            write_part(Part(emitter, dy, target), *walk)
+
+
+# -- running sums --------------------------------------------------------------------------------
+
+
+def _scan(function: str, start: int) -> Callable[[Emitter, Loops], None]:
+    """Along an axis one element after the other, as NumPy does; 16-bit floats in float32."""
+
+    def emit(emitter: Emitter, step: Loops) -> None:
+        fn, attrs = emitter.fn, step.node.attrs
+        axis, dtype = attrs["axis"], step.outputs[0].value.spec.dtype
+        wide = dtypes.float32 if dtype.is_floating and dtype.size == 2 else dtype
+        dims = step.outputs[0].value.spec.dims
+        outer, count, inner = (
+            emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
+        )
+        source, target = _array(emitter, step.inputs[0]), _array(emitter, step.outputs[0])
+        total = fn.alloca(f"{compute_type(wide)}, align 8")
+        first = emitter.elements.constant(start, wide)
+        with fn.loop(0, outer) as i, fn.loop(0, inner) as k:
+            fn.emit(f"store {compute_type(wide)} {first}, ptr {total}")
+            base = fn.add(fn.mul(fn.mul(i, count), inner), k)
+            with fn.loop(0, count) as j:
+                place = fn.sub(fn.sub(count, 1), j) if attrs["reverse"] else j
+                offset = fn.add(base, fn.mul(place, inner))
+                address = fn.offset(source, offset, stored_type(dtype))
+                element = emitter.load_scalar(address, dtype)
+                before = fn.value(f"load {compute_type(wide)}, ptr {total}")
+                after = emitter.elements.apply(function, [before, element], [wide] * 2, wide)
+                fn.emit(f"store {compute_type(wide)} {after}, ptr {total}")
+                chosen = before if attrs["exclusive"] else after
+                where = fn.offset(target, offset, stored_type(dtype))
+                emitter.store_scalar(chosen, dtype, where)
+
+    return emit
+
+
+# -- where a mask is true ------------------------------------------------------------------------
+
+
+def _nonzero(emitter: Emitter, step: Loops) -> None:
+    """Counts, which tells the size, then writes the positions."""
+    fn, x, out = emitter.fn, step.inputs[0], step.outputs[0]
+    spec = x.value.spec
+    dims = [emitter.dim(d) for d in spec.dims]
+    size, source = emitter.dim(product(spec.dims)), _array(emitter, x)
+    counter = fn.alloca("i64, align 8")
+    fn.emit(f"store i64 0, ptr {counter}")
+    with fn.loop(0, size) as k:
+        found = fn.value(f"zext i1 {_is_set(emitter, source, k, spec.dtype)} to i64")
+        _count(emitter, counter, found)
+    emitter.define_symbols(out.value.spec.dims[:1], [fn.load_word(counter)])
+    target = _array(emitter, out)
+    fn.emit(f"store i64 0, ptr {counter}")
+    with fn.loop(0, size) as k, fn.when(_is_set(emitter, source, k, spec.dtype)) as needed:
+        if needed:
+            row = fn.mul(_count(emitter, counter, 1), len(dims))
+            for axis, position in enumerate(_position(emitter, k, dims)):
+                place = fn.offset(target, fn.add(row, axis), "i64")
+                fn.emit(f"store i64 {position}, ptr {place}")
+
+
+def _is_set(emitter: Emitter, source: str, k: Word, dtype: DType) -> str:
+    element = emitter.load_scalar(emitter.fn.offset(source, k, stored_type(dtype)), dtype)
+    if dtype.is_bool:
+        return element
+    zero = emitter.elements.constant(0, dtype)
+    return emitter.elements.apply("ne", [element, zero], [dtype] * 2, dtypes.bool)
+
+
+def _count(emitter: Emitter, counter: str, by: Word) -> str:
+    """Add to a counter in memory; gives what it was."""
+    before = emitter.fn.load_word(counter)
+    emitter.fn.emit(f"store i64 {emitter.fn.add(before, by)}, ptr {counter}")
+    return before
+
+
+def _position(emitter: Emitter, flat: Word, dims: list[Word]) -> list[Word]:
+    """The index along every axis of the element at a flat position."""
+    positions: list[Word] = []
+    for size in reversed(dims[1:]):
+        positions.insert(0, emitter.fn.remainder(flat, size))
+        flat = emitter.fn.divide(flat, size)
+    return [flat, *positions]
+
+
+_OPS: dict[str, Callable[[Emitter, Loops], None]] = {
+    "scatter_nd": _scatter_nd,
+    "unsorted_segment_sum": _segment_sum,
+    "dynamic_slice": _dynamic_slice,
+    "dynamic_slice_grad": _dynamic_slice_grad,
+    "cumsum": _scan("add", 0),
+    "cumprod": _scan("mul", 1),
+    "nonzero": _nonzero,
+}
