@@ -87,10 +87,10 @@ def handle_of_dataset(dataset: Any) -> td.Tensor:
     if context.recorder is None or not symbols_in(stage):
         return handle_of(dataset)
     recorder, handle = dataset._handle_in_graph or (None, None)
-    if recorder is not context.recorder:
+    if handle is None or recorder is not context.recorder:
         handle = _bind_in_graph(dataset)
         dataset._handle_in_graph = (context.recorder, handle)
-    return handle  # type: ignore[no-any-return]
+    return handle
 
 
 def _bind_in_graph(dataset: Any) -> td.Tensor:
