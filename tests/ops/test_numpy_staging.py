@@ -192,3 +192,53 @@ def test_autograph_leaves_numpy_to_the_protocol() -> None:
 
     assert f(td.constant([1.0, 2.0])).numpy().tolist() == [3, 6]
     assert f(td.constant([1.0, 40.0])).numpy().tolist() == [-3, -120]
+
+
+# -- variables -------------------------------------------------------------------------------------
+
+ON_VARIABLES: dict[str, Any] = {
+    "sum": np.sum,
+    "exp": np.exp,
+    "reduce": np.add.reduce,
+    "concatenate": lambda v: np.concatenate([v, v]),
+    "norm": np.linalg.norm,
+    "matmul": lambda v: np.matmul(v, v),
+    "where": lambda v: np.where(v > 1, v, 0.0),
+    "two": lambda v: np.maximum(v, v * 2.0),
+    "method": lambda v: v.sum(axis=0),
+    "property": lambda v: v.T,
+    "array on the left": lambda v: np.ones(3, np.float32) * 2 + v,
+    "scalar on the left": lambda v: np.float32(3) * v - np.float64(1.0),
+    "comparison": lambda v: np.array([1.0, 0.0, 9.0]) < v,
+}
+
+
+@pytest.mark.parametrize("name", ON_VARIABLES)
+def test_variables(name: str) -> None:
+    fn = ON_VARIABLES[name]
+    v = td.Variable([1.0, 2.0, 4.0])
+    staged = td.function(lambda: fn(v), autograph=False)
+    for _ in range(2):
+        found, expected = staged(), fn(v)
+        assert isinstance(found, td.Tensor)
+        np.testing.assert_allclose(found, np.asarray(expected), rtol=1e-6)
+        v.assign_add([1.0, -2.0, 0.5])  # the next call reads the new value
+
+
+def test_operators_of_arrays_and_variables_give_tensors() -> None:
+    v = td.Variable([1.0, 2.0])
+    for result in (np.ones(2) + v, np.float64(2) * v, v / np.ones(2), np.ones(2) > v):
+        assert isinstance(result, td.Tensor)
+    assert type(np.add(v, v)) is np.ndarray
+
+
+def test_gradients_of_numpy_on_variables() -> None:
+    v = td.Variable([1.0, 2.0])
+
+    @td.function
+    def gradient() -> Any:
+        with td.GradientTape() as tape:
+            y = np.sum(np.square(v) * np.array([1.0, 3.0], np.float32))
+        return tape.gradient(y, v)
+
+    assert gradient().numpy().tolist() == [2.0, 12.0]

@@ -80,6 +80,20 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
     return array_ufunc(ufunc, method, inputs, kwargs, is_operator(sys._getframe(1)))
 
 
+def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    """Inside a function the variable's value is read there; outside it is an array."""
+    from treadle.ops.numpy_staging import array_ufunc, is_operator, reflected
+
+    operator = is_operator(sys._getframe(1))
+    if context.recorder is not None:
+        return array_ufunc(ufunc, method, inputs, kwargs, operator)
+    name = reflected(ufunc) if operator and method == "__call__" else None
+    if name is not None and isinstance(inputs[1], Tensor | Variable):
+        return getattr(inputs[1], name)(inputs[0])
+    arrays = (np.asarray(x) if isinstance(x, Tensor | Variable) else x for x in inputs)
+    return getattr(ufunc, method)(*arrays, **kwargs)
+
+
 def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
     from treadle.ops.numpy_staging import array_function
 
@@ -89,7 +103,9 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
 def install() -> None:
     """Put the protocols on Tensor and Variable."""
     setattr(SymbolicTensor, "__array_ufunc__", _array_ufunc)  # noqa: B010
-    setattr(Tensor, "__array_function__", _array_function)  # noqa: B010
+    setattr(Variable, "__array_ufunc__", _variable_ufunc)  # noqa: B010
+    for kind in (Tensor, Variable):
+        setattr(kind, "__array_function__", _array_function)  # noqa: B010
     for kind, method in ((Tensor, tensor_array), (Variable, variable_array)):
         setattr(kind, "__array__", method)  # noqa: B010
     setattr(Tensor, "__dlpack__", tensor_dlpack)  # noqa: B010

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import numpy_reductions as reductions
 from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.numpy_functions import FUNCTIONS
+from treadle.ops.state import Variable
 
 # The function that a ufunc's method is.
 REDUCTIONS: dict[Any, Callable[..., Any]] = {
@@ -46,9 +48,9 @@ def array_ufunc(
     ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any], operator: bool
 ) -> Any:
     """``SymbolicTensor.__array_ufunc__``; `operator`: it stands for ``array + tensor``."""
-    reflected = _REFLECTED.get(ufunc)
-    if operator and method == "__call__" and reflected and isinstance(inputs[1], Tensor):
-        return getattr(inputs[1], reflected)(inputs[0])
+    name = reflected(ufunc)
+    if operator and method == "__call__" and name and isinstance(inputs[1], Tensor | Variable):
+        return getattr(inputs[1], name)(inputs[0])
     name = ufunc.__name__ if method == "__call__" else f"{ufunc.__name__}.{method}"
     options = _options(name, kwargs)
     if method == "__call__" and ufunc in ufuncs.UFUNCS:
@@ -60,6 +62,11 @@ def array_ufunc(
         raise unsupported(name)
     axis = inputs[1] if len(inputs) > 1 else options.pop("axis", 0)
     return function(inputs[0], axis, **options)
+
+
+def reflected(ufunc: Any) -> str | None:
+    """The method that stands for ``array <operator> tensor``."""
+    return _REFLECTED.get(ufunc)
 
 
 def is_operator(frame: FrameType) -> bool:
@@ -75,6 +82,8 @@ def array_function(func: Any, args: Any, kwargs: Any) -> Any:
     function = FUNCTIONS.get(func)
     if function is None:
         raise unsupported(name)
+    while args and (args[-1] is None or args[-1] is np._NoValue):
+        args = args[:-1]  # defaults
     try:
         return function(*args, **_options(name, kwargs))
     except TypeError as error:
@@ -91,12 +100,14 @@ def _any_symbolic(value: Any) -> bool:
         return any(_any_symbolic(v) for v in value)
     if isinstance(value, dict):
         return any(_any_symbolic(v) for v in value.values())
+    if isinstance(value, Variable):
+        return context.recorder is not None
     return isinstance(value, Tensor) and value.is_symbolic
 
 
 def _as_arrays(value: Any) -> Any:
     """The same structure with ndarrays for eager tensors."""
-    if isinstance(value, Tensor):
+    if isinstance(value, Tensor | Variable):
         return np.asarray(value)
     if type(value) in (list, tuple):
         return type(value)(_as_arrays(v) for v in value)

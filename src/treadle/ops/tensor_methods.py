@@ -5,6 +5,7 @@ TensorFlow's tensors have none of these names, so nothing is taken away from the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from treadle.core import dtypes
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
 from treadle.ops.elementwise import identity
+from treadle.ops.state import Variable
 
 
 def _from(name: str) -> Callable[..., Any]:
@@ -90,6 +92,20 @@ METHODS: dict[str, Any] = {
 
 
 def install() -> None:
-    """Put the methods on Tensor."""
+    """Put the methods on Tensor, and on Variable for its value."""
     for name, method in METHODS.items():
         setattr(Tensor, name, method)
+        if not hasattr(Variable, name):
+            setattr(Variable, name, _of_value(name, method))
+
+
+def _of_value(name: str, method: Any) -> Any:
+    """The method, or property, of a variable's value."""
+    if isinstance(method, property):
+        return property(lambda self: getattr(self.read_value(), name), doc=method.__doc__)
+
+    @functools.wraps(method)
+    def of_value(self: Variable, *args: Any, **kwargs: Any) -> Any:
+        return method(self.read_value(), *args, **kwargs)
+
+    return of_value
