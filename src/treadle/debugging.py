@@ -1,8 +1,30 @@
-"""``td.debugging``: what errors show."""
+"""``td.debugging``: what errors show, and where NaNs come from."""
 
 from __future__ import annotations
 
 from treadle.tracing import settings
+from treadle.tracing.function import clear_all_traces
+
+
+def enable_check_numerics(stack_height_limit: int = 30, path_length_limit: int = 50) -> None:
+    """Let functions fail at the first operation that gives a NaN or an infinity.
+
+    The InvalidArgumentError names the operation and its line. Functions are traced again and run
+    operation by operation, which is slow; code outside functions is not checked. The arguments
+    are accepted for TensorFlow programs.
+    """
+    _set_check_numerics(True)
+
+
+def disable_check_numerics() -> None:
+    """Run compiled functions without looking for NaNs again, which is the default."""
+    _set_check_numerics(False)
+
+
+def _set_check_numerics(on: bool) -> None:
+    if settings.check_numerics != on:
+        settings.check_numerics = on
+        clear_all_traces()
 
 
 def disable_traceback_filtering() -> None:

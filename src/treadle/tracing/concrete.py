@@ -15,6 +15,9 @@ from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
+from treadle.runtime import compile
+from treadle.runtime.options import Options
+from treadle.tracing import settings
 from treadle.tracing.programs import Programs
 from treadle.tracing.signature import Arguments, FunctionSignature, weakly
 from treadle.tracing.static_values import ObjectKey, Snapshot
@@ -88,6 +91,16 @@ class ConcreteFunction:
     @property
     def outputs(self) -> list[Spec]:
         return [v.spec for v in self.graph.results]
+
+    @property
+    def output_shapes(self) -> Any:
+        """The result's structure with a TensorShape for every tensor."""
+        return nest.map_structure(lambda spec: spec and spec.shape, self.structured_outputs)
+
+    @property
+    def output_dtypes(self) -> Any:
+        """The result's structure with a DType for every tensor."""
+        return nest.map_structure(lambda spec: spec and spec.dtype, self.structured_outputs)
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -213,6 +226,8 @@ class ConcreteFunction:
 
         Traces that differ only in dims share programs.
         """
+        if settings.check_numerics:
+            return compile(graph, Options(check_numerics=True))
         executable = self._programs.compile(graph, self._family, self.number)
         if executable.note:
             of = "" if graph is self.graph else f"{graph.name} "

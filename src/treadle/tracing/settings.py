@@ -4,6 +4,8 @@ import os
 
 run_eagerly = False
 filter_tracebacks = os.environ.get("TREADLE_FULL_TRACEBACK", "") in ("", "0")
+# Functions fail at the first operation that gives a NaN or an infinity.
+check_numerics = False
 # Traces that differ only in dims share one compiled program.
 share_programs = os.environ.get("TREADLE_SHARE_PROGRAMS", "1") not in ("", "0")
 # How many traces a function keeps.
