@@ -91,6 +91,7 @@ class _Orderer:
                     self.after[maker].setdefault(unit)
         self._order_symbols()
         self._order_effects()
+        self._order_variables()
         self._update_carried()
         self._update_parts()
         self._update_variables()
@@ -158,6 +159,34 @@ class _Orderer:
                 if last is not None:
                     self.after[last].setdefault(unit)
                 last = unit
+
+    def _order_variables(self) -> None:
+        """What writes a variable runs after all that used it before, and before all that use it
+        later. This comes first: it decides which users of old values can precede a write."""
+        wrote: dict[Value | None, Unit] = {}  # None: every variable
+        used: dict[Value, list[Unit]] = {}  # since it was written
+        for unit in self.units:
+            if unit.role is Role.ARRAY:
+                continue
+            if touches_everything(unit.nodes[0]):
+                self._follow(
+                    unit, [*wrote.values(), *(u for units in used.values() for u in units)]
+                )
+                wrote, used = {None: unit}, {}
+                continue
+            for handle, written in handles_touched(unit.nodes[0]):
+                earlier = wrote.get(handle, wrote.get(None))
+                self._follow(unit, [earlier] if earlier is not None else [])
+                if written:
+                    self._follow(unit, used.pop(handle, []))
+                    wrote[handle] = unit
+                else:
+                    used.setdefault(handle, []).append(unit)
+
+    def _follow(self, unit: Unit, earlier: Sequence[Unit]) -> None:
+        for before in earlier:
+            if before is not unit:
+                self.after[before].setdefault(unit)
 
     # -- cells -------------------------------------------------------------------------------
 
