@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from treadle.core.context import count_modes
 from treadle.tracing import settings
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Make every `function` call run its Python function eagerly, for debugging."""
+    change = bool(run_eagerly) - settings.run_eagerly
     settings.run_eagerly = bool(run_eagerly)
+    count_modes(change)  # compiled calls look there
 
 
 def functions_run_eagerly() -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from treadle.autodiff.backward import Entry, backpropagate
 from treadle.autodiff.values import is_differentiable, key, mismatch, ones_for, subject, zeros_for
 from treadle.core import nest
-from treadle.core.context import context
+from treadle.core.context import context, set_tapes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.control_flow import COND, WHILE
@@ -86,13 +86,13 @@ class GradientTape:
                 f"already-active tape.{at(user_origin())}"
             )
         self._recording = True
-        context.tapes = (*context.tapes, self)
+        set_tapes((*context.tapes, self))
 
     def _stop(self) -> None:
         if not self._recording:
             raise ValueError(f"Tape is not recording.{at(user_origin())}")
         self._recording = False
-        context.tapes = tuple(t for t in context.tapes if t is not self)
+        set_tapes(tuple(t for t in context.tapes if t is not self))
 
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one operation if it depends on something watched. Called by `ops.registry.run`."""

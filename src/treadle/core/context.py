@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,17 @@ class _Context(threading.local):
 
 context = _Context()
 
+# How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
+# compiled calls look at it from native code.
+modes = ctypes.c_int64(0)
+_counting = threading.Lock()
+
+
+def count_modes(change: int) -> None:
+    """Add to `modes`."""
+    with _counting:
+        modes.value += change
+
 
 def executing_eagerly() -> bool:
     """True unless a function is being traced in this thread."""
@@ -57,19 +69,32 @@ def executing_eagerly() -> bool:
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """Ops go to `recorder` inside the block; None lifts them out of the trace (init_scope)."""
     before = context.recorder
+    change = (recorder is not None) - (before is not None)
     context.recorder = recorder
+    if change:
+        count_modes(change)
     try:
         yield
     finally:
         context.recorder = before
+        if change:
+            count_modes(-change)
 
 
 @contextmanager
 def taping(tapes: tuple[TapeLike, ...]) -> Iterator[None]:
     """Exactly `tapes` watch inside the block."""
     before = context.tapes
-    context.tapes = tapes
+    set_tapes(tapes)
     try:
         yield
     finally:
-        context.tapes = before
+        set_tapes(before)
+
+
+def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
+    """From now on exactly `tapes` watch."""
+    change = bool(tapes) - bool(context.tapes)
+    context.tapes = tapes
+    if change:
+        count_modes(change)

@@ -83,6 +83,11 @@ class NativeExecutable(Executable):
     def stages(self) -> dict[str, str]:
         return {"graph": str(self.graph)} | {n: text() for n, text in self.program.texts.items()}
 
+    @property
+    def state_address(self) -> int:
+        """The state table, the first argument of the program."""
+        return int(self._state.ctypes.data)
+
     # -- what native code needs --------------------------------------------------------------
 
     def _fill_state(self) -> Any:

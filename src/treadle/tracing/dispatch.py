@@ -63,14 +63,18 @@ class Plans:
         values: tuple[Any, ...],
         has_open_dims: bool,
         make: Callable[[], Plan | None],
-    ) -> None:
-        """Take what `make` gives, unless `owner` has a plan for calls of this form."""
+    ) -> bool:
+        """Take what `make` gives, unless `owner` has a plan for calls of this form.
+
+        Returns:
+            Whether there is one more plan now.
+        """
         form = form_of(values, shapes=not has_open_dims)
         if (id(owner), form) in self._made:
-            return
+            return False
         plan = make()
         if plan is None:
-            return
+            return False
         with self._lock:
             if len(self._made) >= MOST_PLANS:
                 self._keep_front()
@@ -81,6 +85,7 @@ class Plans:
                 self._open.append(plan)
             else:
                 self._by_form[form] = (*self._by_form.get(form, ()), plan)
+        return True
 
     def _keep_front(self) -> None:
         """Begin anew: the plans in use will be made again."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any, TypeVar, overload
 
@@ -13,6 +13,8 @@ from treadle.core.caches import clears
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.ops.state import Variable
+from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
+from treadle.runtime.dispatch.self_check import works
 from treadle.tracing import settings
 from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.calls import MISS, make_plan
@@ -43,6 +45,11 @@ class Function:
         input_signature: the specs given to `function`, or None.
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Function:
+        """An object that CPython calls through native plans, where that is possible."""
+        made: Function = object.__new__(native_type(cls))
+        return made
+
     def __init__(
         self,
         python_function: Callable[..., Any],
@@ -64,6 +71,7 @@ class Function:
         self._cache = TraceCache()
         self._plans = Plans()
         self._front = self._plans.front  # read at every call
+        self._native: Calls | None = None  # plans that native code tries before those
         self._keyword_plans: dict[tuple[str, ...], Plans] = {}
         self._programs = Programs()
         self._traces = 0
@@ -133,9 +141,23 @@ class Function:
             plans = self._keyword_plans.setdefault(tuple(kwargs), Plans())
         values = (*args, *kwargs.values())
         order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
-        plans.add(
+        added = plans.add(
             concrete, values, concrete.has_open_dims, lambda: make_plan(concrete, values, order)
         )
+        if added and not kwargs and is_native(self) and works():
+            self._add_native_plan(concrete, args, order)
+
+    def _add_native_plan(
+        self, concrete: ConcreteFunction, args: tuple[Any, ...], order: Sequence[int]
+    ) -> None:
+        """A plan that takes such calls before any Python code does, if there can be one."""
+        from treadle.tracing.native_calls import native_plan
+
+        plan = native_plan(concrete, args, order)
+        if plan is not None:
+            if self._native is None:
+                self._native = Calls(self)
+            self._native.add(concrete, plan)
 
     # -- the cache ---------------------------------------------------------------------------
 
@@ -226,12 +248,17 @@ class Function:
             self._history.evicted([c.number for c in gone], self.max_traces)
 
     def _was_called(self, concrete: ConcreteFunction) -> bool:
-        return sum(p.were_called(concrete) for p in self._all_plans()) > 0  # all are asked
+        asked = [p.were_called(concrete) for p in self._all_plans()]  # all of them
+        if self._native is not None:
+            asked.append(self._native.were_called(concrete))
+        return any(asked)
 
     def _forget(self, gone: list[ConcreteFunction]) -> None:
         self._cache.remove(gone)
         for plans in self._all_plans():
             plans.remove(gone)
+        if self._native is not None:
+            self._native.remove(gone)
 
     def _all_plans(self) -> list[Plans]:
         return [self._plans, *list(self._keyword_plans.values())]

@@ -1,0 +1,157 @@
+"""A type of functions that CPython calls through the trampoline, derived from a Python class."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from collections.abc import Collection
+from typing import Any
+
+from treadle.runtime.abi import c_function
+from treadle.runtime.dispatch.layout import CallLayout, call_layout
+from treadle.runtime.dispatch.plans import CallPlan
+from treadle.runtime.dispatch.table import table
+
+_WORDS = 3  # behind the Python part of an object: vectorcall, first plan, table
+_TP_MEMBERS = 72
+_SSIZE, _READONLY = 19, 1
+_HAVE_VECTORCALL, _BASETYPE = 1 << 11, 1 << 10
+
+
+class _Slot(ctypes.Structure):
+    _fields_ = (("slot", ctypes.c_int), ("value", ctypes.c_void_p))
+
+
+class _Spec(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("basicsize", ctypes.c_int), ("itemsize", ctypes.c_int),
+        ("flags", ctypes.c_uint), ("slots", ctypes.POINTER(_Slot)),
+    )  # fmt: skip
+
+
+class _Member(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("type", ctypes.c_int), ("offset", ctypes.c_ssize_t),
+        ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+_keep: list[Any] = []
+_types: dict[type, type] = {}
+_making = threading.Lock()
+
+
+def native_type(base: type) -> type:
+    """`base`, with room for a vectorcall pointer in its instances; `base` itself where that is
+    not possible.
+
+    Without a pointer CPython calls ``base.__call__``, as before.
+    """
+    with _making:
+        found = _types.get(base)
+        if found is None:
+            found = _types[base] = base if call_layout() is None else _derive(base)
+    return found
+
+
+def is_native(value: object) -> bool:
+    """Whether the object's type is a `native_type`."""
+    base = type(value).__base__
+    return base is not None and _types.get(base) is type(value)
+
+
+def _derive(base: type) -> type:
+    members = (_Member * 2)(
+        _Member(b"__vectorcalloffset__", _SSIZE, base.__basicsize__, _READONLY, None)
+    )
+    slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)))
+    name = f"{base.__module__}.{base.__qualname__}".encode()
+    size = base.__basicsize__ + 8 * _WORDS
+    spec = _Spec(name, size, 0, _HAVE_VECTORCALL | _BASETYPE, slots)
+    _keep.extend((members, slots, name, spec))
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_void_p, ctypes.py_object)(
+        c_function("PyType_FromSpecWithBases")
+    )
+    made: type = make(ctypes.addressof(spec), (base,))
+    made.__doc__ = base.__doc__
+    return made
+
+
+class Calls:
+    """The native plans of one function object, for which `is_native` holds."""
+
+    def __init__(self, function: Any) -> None:
+        assert is_native(function)
+        self._address = id(function)  # not the object: it owns this
+        self._base: Any = type(function).__base__
+        self._plans: list[tuple[int, CallPlan]] = []  # each with the identity of its owner
+        self._asked: dict[int, int] = {}  # hits of an owner's plans when last asked for
+
+    @property
+    def plans(self) -> list[CallPlan]:
+        """In the order in which they are tried."""
+        return [plan for _, plan in self._plans]
+
+    def add(self, owner: object, plan: CallPlan) -> None:
+        """Let calls try `plan` after those that are there; after `MOST_PLANS` it is not used."""
+        if len(self._plans) >= MOST_PLANS:
+            return
+        self._plans.append((id(owner), plan))
+        self._link()
+
+    def remove(self, owners: Collection[object]) -> None:
+        """Forget the plans of the owners. One whose program is running is freed later."""
+        addresses = {id(owner) for owner in owners}
+        gone = [plan for address, plan in self._plans if address in addresses]
+        if not gone:
+            return
+        self._plans = [entry for entry in self._plans if entry[0] not in addresses]
+        for address in addresses:
+            self._asked.pop(address, None)
+        self._link()
+        retired[:] = [plan for plan in (*retired, *gone) if plan.is_active]
+
+    def were_called(self, owner: object) -> bool:
+        """Whether a plan of the owner took a call since this was asked last."""
+        hits = sum(plan.hits for address, plan in self._plans if address == id(owner))
+        before, self._asked[id(owner)] = self._asked.get(id(owner), 0), hits
+        return hits > before
+
+    def _link(self) -> None:
+        """Chain the plans up, the last first: a call may be on its way through the chain."""
+        following: CallPlan | None = None
+        for _, plan in reversed(self._plans):
+            plan.follow_with(following)
+            following = plan
+        tail = self._base.__basicsize__
+        words = (ctypes.c_int64 * _WORDS).from_address(self._address + tail)
+        words[2] = ctypes.addressof(table(self._base.__call__))
+        words[1] = 0 if following is None else following.address
+        words[0] = trampoline(tail)
+
+
+MOST_PLANS = 16  # further signatures are found by the portable path
+retired: list[CallPlan] = []
+
+
+@functools.cache
+def trampoline(tail: int) -> int:
+    """The address of the trampoline for objects with their words at `tail`."""
+    return _code(tail).address("trampoline")  # type: ignore[no-any-return]
+
+
+@functools.cache
+def _code(tail: int) -> Any:
+    from treadle.runtime.cpu.jit import jit
+    from treadle.runtime.cpu.target import host
+    from treadle.runtime.dispatch.trampoline import trampoline_text
+
+    layout: CallLayout | None = call_layout()
+    assert layout is not None
+    return jit().load(trampoline_text(layout, tail, host()))
+
+
+def probe_address(tail: int) -> int:
+    """A program to try the trampoline with: ``b = a + a`` for 4 floats."""
+    return _code(tail).address("probe")  # type: ignore[no-any-return]

@@ -1,0 +1,46 @@
+"""The words through which the trampoline reaches the interpreter: its code holds no address."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from typing import Any
+
+import numpy as np
+
+from treadle.core.context import modes
+from treadle.core.tensor import Tensor
+from treadle.runtime.abi import c_function
+from treadle.runtime.dispatch.layout import call_layout
+
+# `modes` points to the count of traces and tapes at work: plans are for calls without them.
+OBJECTS = {
+    "Tensor": Tensor, "ndarray": np.ndarray, "list": list, "tuple": tuple, "dict": dict,
+    "float": float, "None": None,
+}  # fmt: skip
+FUNCTIONS = (
+    "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New", "PyTuple_New", "PyDict_New",
+    "PyDict_SetItem", "PyDict_GetItemWithError", "PyObject_RichCompareBool", "PyObject_Vectorcall",
+    "PyObject_CallNoArgs",
+)  # fmt: skip
+WORDS = ("modes", "new_array", "portable", *OBJECTS, *FUNCTIONS)
+
+
+def position(name: str) -> int:
+    return WORDS.index(name)
+
+
+@functools.cache
+def table(portable: Any) -> Any:
+    """The table for a type of functions. `portable` is what takes calls that no plan takes."""
+    found = call_layout()
+    assert found is not None
+    words = (ctypes.c_int64 * len(WORDS))()
+    words[position("modes")] = ctypes.addressof(modes)
+    words[position("new_array")] = found.new_array
+    words[position("portable")] = id(portable)
+    for name, value in OBJECTS.items():
+        words[position(name)] = id(value)
+    for name in FUNCTIONS:
+        words[position(name)] = c_function(name)
+    return words

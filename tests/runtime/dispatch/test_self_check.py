@@ -1,0 +1,90 @@
+"""The trampoline's own check, and that it notices faults planted in the trampoline."""
+
+import subprocess
+import sys
+import textwrap
+
+import numpy as np
+import pytest
+
+from treadle.core.context import modes
+from treadle.runtime.dispatch import self_check
+from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.dispatch.plans import DICT_RESULT, LIST_RESULT, SINGLE, TUPLE_RESULT
+
+native = pytest.mark.skipif(call_layout() is None, reason="this interpreter has no native calls")
+
+FAULTS = {
+    "spec not compared": ("%spec.ok = icmp eq i64 %spec, %a", "%spec.ok = icmp eq i64 %a, %a"),
+    "dtype not compared": (
+        "%dtype.ok = icmp eq i64 %dtype, %wanted.dtype", "%dtype.ok = icmp eq i64 %dtype, %dtype",
+    ),
+    "layout not compared": (
+        "%flags.ok = icmp eq i32 %y.layout, $flags$",
+        "%flags.ok = icmp eq i32 %y.layout, %y.layout",
+    ),
+    "dims not compared": (
+        "%dim.ok = icmp eq i64 %dim.v, %wanted", "%dim.ok = icmp eq i64 %wanted, %wanted",
+    ),
+    "float not compared": ("%bits.ok = icmp eq i64 %bits, %a", "%bits.ok = icmp eq i64 %a, %a"),
+    "length not compared": (
+        "%length.ok = icmp eq i64 %length, %a", "%length.ok = icmp eq i64 %a, %a",
+    ),
+    "modes ignored": ("%quiet = icmp eq i64 %modes, 0", "%quiet = icmp eq i64 0, 0"),
+    "keywords ignored": (
+        "%positional = icmp eq ptr %names, null", "%positional = icmp eq i64 0, 0",
+    ),
+    "dtype not referenced": ("call void %incref(ptr %o.dtype)", ""),
+    "spec not referenced": ("call void %incref(ptr %w.spec)", ""),
+    "inputs not held": ("call void %incref(ptr %h.o)", ""),
+    "inputs not released": ("call void %decref(ptr %r.o)", ""),
+    "dict items not released": ("call void %decref(ptr %e.value)", ""),
+    "no exception": ("i64 $RAISED$, label %raise", "i64 $RAISED$, label %portable"),
+}  # fmt: skip
+
+
+@native
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize("kind", [SINGLE, LIST_RESULT, TUPLE_RESULT, DICT_RESULT])
+def test_every_kind_of_result(kind: int, hold: bool) -> None:
+    before = modes.value
+    self_check._try(kind, hold)
+    assert modes.value == before
+
+
+@native
+def test_it_works_here() -> None:
+    assert self_check.works()
+
+
+def is_immortal(value: object) -> bool:
+    """Whether references to an object are not counted."""
+    before = sys.getrefcount(value)
+    more = [value] * 10
+    return sys.getrefcount(value) < before + len(more)
+
+
+@native
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_are_noticed(fault: str) -> None:
+    """A process of its own, in which the trampoline has the fault, does not use it."""
+    if fault == "dtype not referenced" and is_immortal(np.dtype(np.float32)):
+        return  # then it is none
+    right, wrong = FAULTS[fault]
+    code = f"""
+        import treadle
+        from treadle.runtime.dispatch import self_check, trampoline
+        found = 0
+        for name in ("_HEAD", "_CHECKS", "_OUTPUTS", "_RUN", "_RESULTS", "_FAILURE"):
+            text = getattr(trampoline, name)
+            found += text.count({right!r})
+            setattr(trampoline, name, text.replace({right!r}, {wrong!r}))
+        assert found == 1, found
+        print("works" if self_check.works() else "refused")
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
+    )
+    # Missing references may also end the process: either way such a trampoline is not relied on.
+    assert "works" not in ran.stdout, ran.stdout
+    assert "refused" in ran.stdout or ran.returncode < 0, ran.stderr
