@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.autograph.errors import StagingTypeError
 from treadle.autograph.operators.journal import changes
-from treadle.autograph.operators.lists import Left, element_type, has_left, is_plain_list
+from treadle.autograph.operators.lists import Left, element_type, has_left, is_plain_list, plain
 from treadle.autograph.operators.places import (
     MISSING,
     DictContent,
@@ -174,7 +174,7 @@ class _Merge:
         if a is b and id(a) in self.grown:
             return self.grown[id(a)]
         if _is_list(a) and _is_list(b) and a is not b:
-            a, b = self.then.journal.content(a), self.otherwise.journal.content(b)
+            a, b = plain(self.then.journal.content(a)), plain(self.otherwise.journal.content(b))
             if isinstance(a, GraphList) or isinstance(b, GraphList) or len(a) != len(b):
                 return self.graph_list(a, b)
         if isinstance(a, Undefined) or isinstance(b, Undefined):

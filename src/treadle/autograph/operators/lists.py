@@ -62,6 +62,11 @@ def is_plain_list(value: Any) -> bool:
     return type(value) in (list, TrialList)
 
 
+def plain(value: Any) -> Any:
+    """A trial's list as an ordinary one; other values as they are."""
+    return list(value) if type(value) is TrialList else value
+
+
 def as_graph_list(values: list[Any], template: Any = None) -> GraphList:
     """A Python list as a list of the graph. Other names of the Python list become unusable."""
     made = graph_list(values, template or element_type(values))

@@ -18,6 +18,7 @@ from treadle.autograph.operators.lists import (
     as_graph_list,
     element_type,
     is_plain_list,
+    plain,
 )
 from treadle.autograph.operators.places import (
     MISSING,
@@ -95,7 +96,7 @@ def own(names: Sequence[str], state: State, step: Step, places: Sequence[Any]) -
         if template is not None and id(value) not in made:
             made[id(value)] = _converted(value, template)
     kept = tuple(
-        made[id(v)] if id(v) in made else Fixed(v) if is_owner(v) and v is r else v
+        made[id(v)] if id(v) in made else Fixed(v) if is_owner(v) and v is r else plain(v)
         for v, r in zip(state, result, strict=True)
     )
     return Owned(names, kept, found)

@@ -90,6 +90,14 @@ def same(a: Any, b: Any) -> bool:
         b, Tensor | Variable | np.ndarray
     ):
         return False
+    if nest.is_nested(a) and nest.is_nested(b):  # tensors inside must not be compared by ==
+        parts = [nest.children(x) or [] for x in (a, b)]
+        pairs = zip(*parts, strict=False)
+        return (
+            type(a) is type(b)
+            and len(parts[0]) == len(parts[1])
+            and all(k == m and same(x, y) for (k, x), (m, y) in pairs)
+        )
     try:
         return type(a) is type(b) and bool(a == b)
     except Exception:  # a user's __eq__
