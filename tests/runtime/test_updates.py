@@ -115,6 +115,14 @@ def branch_gives_two_updates(x):
     return repeat(4, body, x, x * 2.0)
 
 
+def first_of_two_is_kept(x):
+    def body(i, a, b):
+        once = set_item(a, 0, a[0] + 1.0)
+        return set_item(once, 0, once[0] + 1.0), once
+
+    return repeat(3, body, x, x)
+
+
 def branch_reads_more(x):
     def body(i, x):
         return (

@@ -202,9 +202,10 @@ class _Orderer:
 
     def _update_parts(self) -> None:
         """Let updates of a part, and branches and loops with such updates, overwrite the array."""
+        replaced = set(self.order.in_place.values())
         for new, old in self.fusion.takeovers.source.items():
             writer, memory = self.maker.get(new), storage(old)
-            if writer is None or self._is_result(memory):
+            if writer is None or self._is_result(memory) or memory in replaced:
                 continue
             readers = [u for u in self.users.get(memory, ()) if u is not writer]
             if self._precede(readers, writer):
