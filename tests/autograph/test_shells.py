@@ -119,6 +119,28 @@ def test_reloaded(module):
     assert td.function(imported.f)(td.constant(-3)).numpy() == 6
 
 
+def test_operator_or_constant_edited(module):
+    for edit in (("x > 0", "x >= 0"), ("> 0", "> 1"), ("return x", "return abs(x)")):
+        sys.modules.pop("changing_module", None)
+        module(BEFORE)
+        f = importlib.import_module("changing_module").f
+        module(BEFORE.replace(*edit))
+        with pytest.raises(ValueError, match="the file was changed"):
+            td.function(f)(td.constant(-3))
+
+
+def test_compiled_piece_by_piece(tmp_path):
+    """As notebooks that are kept as files run: a part does not see the imports above it."""
+    path = tmp_path / "pieces.py"
+    head = "import treadle as td\n"
+    body = "def f(x):\n    return td.abs(x) if x > 0 else td.square(x)\n"
+    path.write_text(head + body)
+    names = {}
+    exec(compile(head, str(path), "exec"), names)
+    exec(compile("\n" + body, str(path), "exec"), names)
+    assert td.function(names["f"])(td.constant(-3)).numpy() == 9
+
+
 def test_file_deleted(module):
     path = module(BEFORE)
     f = importlib.import_module("changing_module").f

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import linecache
 import os
 import types
@@ -13,7 +14,7 @@ from treadle.autograph.errors import SourceNotFoundError
 from treadle.core.origin import STARTED
 
 _MOST_TEXTS = 32
-_known: OrderedDict[tuple[str, str], dict[types.CodeType, types.CodeType]] = OrderedDict()
+_known: OrderedDict[tuple[str, str], list[types.CodeType]] = OrderedDict()
 
 
 def text_of(function: types.FunctionType) -> tuple[str, list[str]]:
@@ -56,18 +57,27 @@ def as_in_text(code: types.CodeType, text: str) -> types.CodeType | None:
     """The code object in `text` that does exactly what `code` does, perhaps on other lines."""
     key = code.co_filename, text
     if key not in _known:
-        found = shell_history.codes_in(text, code)
-        _known[key] = {_from_line_one(c): c for c in found}
+        _known[key] = list(shell_history.codes_in(text, code))
         if len(_known) > _MOST_TEXTS:
             _known.popitem(last=False)
-    return _known[key].get(_from_line_one(code))
+    alike = [c for c in _known[key] if c.co_name == code.co_name]
+    alike.sort(key=lambda c: abs(c.co_firstlineno - code.co_firstlineno))
+    wanted = _sketch(code) if alike else None
+    return next((c for c in alike if c == code or _sketch(c) == wanted), None)
 
 
-def _from_line_one(code: types.CodeType, first: int | None = None) -> types.CodeType:
-    """The code as if its function were the first statement of the file."""
-    first = code.co_firstlineno if first is None else first
-    constants: list[Any] = [
-        _from_line_one(c, first) if isinstance(c, types.CodeType) else c for c in code.co_consts
+# Instructions that differ where `code` was compiled without the imports above it in the text.
+_CALLING = frozenset({"LOAD_METHOD", "LOAD_ATTR", "PUSH_NULL", "PRECALL", "CALL", "CACHE"})
+
+
+def _sketch(code: types.CodeType) -> tuple[Any, ...]:
+    """What the code does, without line numbers."""
+    steps = [
+        (i.opname, None if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs else i.argval)
+        for i in dis.get_instructions(code)
+        if i.opname not in _CALLING
     ]
-    line = code.co_firstlineno - first + 1
-    return code.replace(co_firstlineno=line, co_consts=tuple(constants))
+    steps = [(op, None if isinstance(v, types.CodeType) else v) for op, v in steps]
+    inner = [_sketch(c) for c in code.co_consts if isinstance(c, types.CodeType)]
+    names = (code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars)
+    return (names, repr(steps), inner)
