@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import linecache
 
 import numpy as np
@@ -29,6 +30,9 @@ ASSIGN = st.one_of(
 )
 
 
+COUNT = itertools.count()
+
+
 def indented(blocks):
     return ["    " + line for block in blocks for line in block]
 
@@ -45,15 +49,14 @@ def compound(inner):
 PROGRAM = st.lists(st.recursive(ASSIGN, compound, max_leaves=4), min_size=2, max_size=6)
 
 
-def function_of(blocks, number=[0]):  # noqa: B006
+def function_of(blocks):
     """The program as a function, with the source where AutoGraph finds it."""
     lines = [
         "def f(a, i, n):",
         "    b, c, seen, kept = a + 1.0, a * 2.0, a[0] * 0.0, [a * 3.0, 1.0]",
     ]
     lines += [*indented(blocks), "    return a.sum(), b.sum(), c.sum(), seen, kept[0].sum()"]
-    number[0] += 1
-    text, name = "\n".join(lines) + "\n", f"<program {number[0]}>"
+    text, name = "\n".join(lines) + "\n", f"<program {next(COUNT)}>"
     linecache.cache[name] = (len(text), None, text.splitlines(True), name)
     names = {}
     exec(compile(text, name, "exec"), names)
