@@ -50,9 +50,19 @@ def assigned_twice(w, y):
     return first, second, w.value()
 
 
+def kept_and_assigned_in_a_loop(w, y):
+    def body(i, x):
+        new = x * -1.0
+        w.assign(new)
+        return i + 1, new
+
+    found = while_loop(lambda i, x: i < 3, body, (td.constant(0), y))
+    return found[1], w.value()
+
+
 CASES = [
     written_back_after_a_loop, written_back_in_a_branch, added_to_what_a_branch_reads,
-    added_to_what_is_read_later, assigned_twice,
+    added_to_what_is_read_later, assigned_twice, kept_and_assigned_in_a_loop,
 ]  # fmt: skip
 
 
@@ -65,7 +75,7 @@ def test_a_value_is_what_was_read(case, passes):
         both(graph, np.array([5.0, 6.0, 7.0], np.float32))
 
 
-@pytest.mark.parametrize("seed", [50, 122, 1035, 1137, 1603])
+@pytest.mark.parametrize("seed", [50, 122, 1035, 1137, 1603, 3194, 3342])
 def test_graphs_that_had_no_order_or_a_wrong_one(seed):
     random = RandomGraph(seed, size=14)
     both(random.graph, *random.start, rtol=1e-4, atol=1e-4)

@@ -326,7 +326,9 @@ class _Orderer:
         return writer
 
     def _fits_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
-        if new in self.order.assigned or new not in self.fusion.stores[writer]:
+        if new in self.order.assigned or new in self.order.in_place:
+            return False  # it is written somewhere else
+        if new not in self.fusion.stores[writer]:
             return False
         if any(storage(old) is new for old in self.order.taken.values()):
             return False  # it is updated in place afterwards
