@@ -250,3 +250,27 @@ def test_a_dataset_of_a_finished_trace_is_refused() -> None:
     leaky(td.constant(3, td.int64))
     with pytest.raises(td.errors.InaccessibleTensorError, match="depends on tensors of a function"):
         iter(kept[0])
+
+
+def test_explanations_name_the_types_of_elements() -> None:
+    @td.function
+    def first(dataset: Any) -> Any:
+        return dataset.reduce(td.constant(0), lambda s, x: s + 1)
+
+    first(Dataset.range(3))
+    first(Dataset.range(3).batch(2))
+    text = str(first.explain())
+    assert "dataset: dataset i64[] -> dataset i64[?] (elements of another type)" in text
+
+
+def test_later_calls_take_the_quick_path() -> None:
+    @td.function
+    def count(dataset: Any) -> Any:
+        return dataset.reduce(td.constant(0), lambda s, x: s + 1)
+
+    for n in range(4):
+        assert int(count(Dataset.range(n))) == n
+    assert int(count(Dataset.range(5).map(lambda x: x))) == 5
+    assert count.experimental_get_tracing_count() == 1
+    assert int(count(Dataset.range(5).batch(2))) == 3
+    assert count.experimental_get_tracing_count() == 2

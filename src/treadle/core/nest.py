@@ -27,6 +27,13 @@ def register_node(
         _static[kind] = static
 
 
+def taker_of(value: Any) -> tuple[Callable[[Any], list[Any]], Callable[[Any], Hashable]] | None:
+    """For an object of a registered type with a static part: what gives an object's children and
+    what gives its static part."""
+    kind = type(value)
+    return (_registered[kind][0], _static[kind]) if kind in _static else None
+
+
 def static_part(value: Any) -> Hashable:
     """What besides its children tells the type of an object of a registered type."""
     static = _static.get(type(value))

@@ -189,6 +189,9 @@ class OwnedIterator(GraphIterable):
             raise end_of_sequence()
         return self._pack(leaves)
 
+    def __repr__(self) -> str:
+        return f"<Iterator element_spec={self._spec!r}>"
+
     def get_next_as_optional(self) -> Any:
         """The next element as an `Optional`, which is empty at the end."""
         if context.recorder is not None:
@@ -212,6 +215,9 @@ class GraphIterator(GraphElements, GraphIterable):
     @property
     def element_spec(self) -> Any:
         return self._spec
+
+    def __repr__(self) -> str:
+        return f"<Iterator element_spec={self._spec!r}>"
 
     def in_graph(self) -> GraphIterator:
         return self if self._slot is None else GraphIterator(self._spec, self.handle)

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
@@ -102,8 +103,19 @@ class _PlanWriter:
             self.sequence(place, value, range(len(value)))
         elif kind is dict:
             self.mapping(place, value)
+        elif (taker := nest.taker_of(value)) is not None:
+            self.registered(place, value, *taker)
         else:
             self.python_value(place, value)
+
+    def registered(self, place: str, value: Any, children: Any, static: Any) -> None:
+        """An object that stands for tensors, such as a dataset."""
+        self.miss_if(f"type({place}) is not {self.constant(type(value), 'K')}")
+        self.miss_if(f"{self.constant(static)}({place}) != {self.constant(static(value))}")
+        parts = children(value)
+        inner = self.fresh("a")
+        self.emit(f"{inner} = {self.constant(children)}({place})")
+        self.sequence(inner, parts, range(len(parts)))
 
     def sequence(self, place: str, values: Sequence[Any], order: Sequence[int]) -> None:
         self.miss_if(f"len({place}) != {len(values)}")

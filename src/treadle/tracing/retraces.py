@@ -226,6 +226,11 @@ def _warn(message: str, place: Origin | None) -> None:
 def _describe(arguments: Arguments) -> Iterator[tuple[str, str, Any]]:
     kwargs = sorted(arguments.kwargs.items())
     labelled = [*zip(arguments.names, arguments.args, strict=True), *kwargs]
+    for label, value in labelled:
+        static = nest.static_part(value)
+        if static is not None:  # a dataset or iterator, whose leaf is a handle
+            shown = [str(part) for part in nest.flatten(static) if not isinstance(part, type)]
+            yield label, _shortened(" ".join(shown)), static
     paths = [p for label, value in labelled for p, _ in nest.flatten_with_paths(value, label)]
     aliases: dict[int, int] = {}
     for path, leaf in zip(paths, arguments.types, strict=True):
@@ -237,7 +242,10 @@ def _describe(arguments: Arguments) -> Iterator[tuple[str, str, Any]]:
 
 
 def _text(leaf: Any) -> str:
-    text = repr(weakly(leaf))
+    return _shortened(repr(weakly(leaf)))
+
+
+def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
@@ -262,6 +270,8 @@ def _advice(old: Any, new: Any) -> str:
         return "a tensor in one call and a Python value in the other"
     if old is None or new is None:
         return "another structure of the arguments"
+    if isinstance(new, tuple) and new and new[0] in ("dataset", "iterator"):
+        return "elements of another type"
     if isinstance(new, tuple) and new and new[0] in (int, float, bool, complex):
         return "a Python number is part of the signature: pass td.constant(value)"
     return "another Python value, which is part of the signature"
