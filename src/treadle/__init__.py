@@ -194,6 +194,7 @@ from treadle.ops.ordering import (
     control_dependencies,
     group,
     init_scope,
+    name_scope,
     no_op,
 )
 from treadle.ops.python_functions import (
@@ -385,6 +386,7 @@ __all__ = [
     "meshgrid",
     "minimum",
     "multiply",
+    "name_scope",
     "negative",
     "nest",
     "newaxis",

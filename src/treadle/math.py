@@ -21,6 +21,9 @@ from treadle.ops.arithmetic import (
     truncatediv,
     truncatemod,
 )
+from treadle.ops.arithmetic import (
+    mod as floormod,
+)
 from treadle.ops.comparison import (
     equal,
     greater,
@@ -70,6 +73,9 @@ from treadle.ops.elementwise import (
     square,
     tan,
     tanh,
+)
+from treadle.ops.elementwise import (
+    round as rint,
 )
 from treadle.ops.logic import (
     logical_and,
@@ -163,6 +169,7 @@ __all__ = [
     "logical_xor",
     "maximum",
     "minimum",
+    "floormod",
     "mod",
     "multiply",
     "negative",
@@ -180,6 +187,7 @@ __all__ = [
     "reduce_std",
     "reduce_sum",
     "reduce_variance",
+    "rint",
     "round",
     "rsqrt",
     "sigmoid",

@@ -14,9 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def snake_case(name: str) -> str:
-    """``MyDense2D`` as ``my_dense2d``."""
-    split = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
-    return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()
+    """``MyDense2D`` as ``my_dense2_d``, which is TensorFlow's way."""
+    return re.sub(r"((?<=[a-z0-9])[A-Z]|(?!^)[A-Z](?=[a-z]))", r"_\1", name).lower()
 
 
 class Module:

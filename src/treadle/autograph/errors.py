@@ -20,7 +20,7 @@ class UnsupportedSyntaxError(ConversionError, NotImplementedError):
     """A statement or expression that AutoGraph does not convert."""
 
 
-class UndefinedVariableError(AutoGraphError, UnboundLocalError):
+class UndefinedVariableError(AutoGraphError, UnboundLocalError, ValueError):
     """A variable is read that was not assigned on the path that was taken."""
 
 

@@ -125,7 +125,9 @@ half, double = float16, float64
 
 BY_SHORT: dict[str, DType] = {d.short: d for d in ALL}
 _BY_NUMPY: dict[np.dtype[Any], DType] = {d.np_dtype: d for d in ALL}
-_BY_NAME: dict[str, DType] = {d.name: d for d in ALL} | {"half": float16, "double": float64}
+_BY_NAME: dict[str, DType] = {d.name: d for d in ALL} | {
+    "half": float16, "float": float32, "double": float64,
+}  # fmt: skip
 _BY_PYTHON: dict[type, DType] = {
     builtins.float: float32,
     builtins.int: int32,

@@ -16,6 +16,11 @@ class OpError(Exception):
         self.op = op
         self.message = message
 
+    @property
+    def error_code(self) -> int:
+        """The number of the kind of error, as in TensorFlow."""
+        return self.code
+
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.node_def, self.op, self.message)
 
@@ -32,6 +37,14 @@ class InvalidArgumentError(OpError, ValueError):
     """An argument has a wrong value, dtype or shape. Also a ValueError."""
 
     code = 3
+
+
+class DtypeError(InvalidArgumentError, TypeError):
+    """An operation does not take a dtype, or two dtypes differ.
+
+    TensorFlow raises InvalidArgumentError for this eagerly and TypeError while tracing; an
+    ``except`` for either catches it.
+    """
 
 
 class DeadlineExceededError(OpError):

@@ -116,6 +116,14 @@ class Tensor:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray: ...
 
 
+class _NoValue(NotImplementedError, AttributeError):
+    """A symbolic tensor's elements were asked for."""
+
+
+class _NoValueAnyMore(errors.InaccessibleTensorError, AttributeError):
+    """The same after the trace."""
+
+
 class SymbolicTensor(Tensor):
     """A value of a graph under construction. It has no elements until the graph runs."""
 
@@ -145,19 +153,21 @@ class SymbolicTensor(Tensor):
     def _array(self) -> NDArray:  # type: ignore[override]
         raise self.no_value("read as an array")
 
+    @property
     def numpy(self) -> Any:
+        """No attribute, so that ``hasattr(x, "numpy")`` tells eager tensors, as in TensorFlow."""
         raise self.no_value("read with .numpy()")
 
     def no_value(self, use: str) -> Exception:
         """The error for a use that needs the elements, during the trace or after it."""
         where = f" ({self.origin.describe()})" if self.origin else ""
         if self.recorder.finished:
-            return errors.InaccessibleTensorError(
+            return _NoValueAnyMore(
                 f"{self!r} was made while tracing {self.recorder.name!r}{where}, and that trace "
                 "has ended: the tensor has no value. Return it from the function instead of "
                 f"storing it outside.{at(user_origin())}"
             )
-        return NotImplementedError(
+        return _NoValue(
             f"{self!r} is symbolic: it was made while tracing {self.recorder.name!r}{where} and "
             f"cannot be {use}. Use treadle's ops or td.print on it, or call the function with "
             f"td.config.run_functions_eagerly(True) to debug.{at(user_origin())}"

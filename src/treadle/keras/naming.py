@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import threading
-
-from treadle.module import snake_case
 
 _counts: dict[str, int] = {}
 _lock = threading.Lock()
+
+
+def snake_case(name: str) -> str:
+    """``MyDense2D`` as ``my_dense2d``, which is Keras's way."""
+    split = re.sub(r"(.)([A-Z][a-z0-9]+)", r"\1_\2", name)
+    return re.sub(r"([a-z])([A-Z])", r"\1_\2", split).lower()
 
 
 def unique_name(class_name: str) -> str:

@@ -98,8 +98,10 @@ def staged_loop(
 
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
     count = 0
+    loop_vars = nest.map_structure(_as_value, loop_vars)
     while bool(cond(*loop_vars)) and (limit is None or count < int(limit)):
         loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))
+        loop_vars = nest.map_structure(_as_value, loop_vars)
         count += 1
     return loop_vars
 
@@ -248,12 +250,13 @@ def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) ->
 
 
 def check_predicate(pred: Tensor, what: str) -> None:
-    """Raise a TypeError unless `pred` is a scalar bool."""
+    """Raise an InvalidArgumentError unless `pred` is a scalar bool."""
     if pred.dtype is not dtypes.bool or pred.ndim != 0:
-        raise TypeError(
+        raise errors.DtypeError(
+            None, None,
             f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use "
-            f"a comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}"
-        )
+            f"a comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}",
+        )  # fmt: skip
 
 
 def _same_branches(a: Any, b: Any) -> Any:

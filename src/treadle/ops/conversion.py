@@ -135,10 +135,11 @@ def _owned(value: Any, array: NDArray) -> NDArray:
 
 def _checked(tensor: Any, wanted: DType | None) -> Tensor:
     if wanted is not None and tensor.dtype is not wanted:
-        raise ValueError(
+        raise errors.DtypeError(
+            None, None,
             f"Tensor of dtype {tensor.dtype.name} given where {wanted.name} is required; "
-            f"use td.cast(x, td.{wanted.name}): {tensor!r}{at(user_origin())}"
-        )
+            f"use td.cast(x, td.{wanted.name}): {tensor!r}{at(user_origin())}",
+        )  # fmt: skip
     return tensor  # type: ignore[no-any-return]
 
 
@@ -195,9 +196,9 @@ def _cast_array(array: NDArray, dtype: DType) -> NDArray:
     if source is dtype:
         return array.astype(dtype.np_dtype, copy=False)
     if source.is_floating and not (dtype.is_floating or dtype.is_complex):
-        raise TypeError(_refusal(array, dtype))
-    if (source.is_bool != dtype.is_bool) or (source.is_complex and not dtype.is_complex):
-        raise TypeError(_refusal(array, dtype))
+        raise _refusal(array, dtype)
+    if (dtype.is_bool and not source.is_bool) or (source.is_complex and not dtype.is_complex):
+        raise _refusal(array, dtype)
     return array.astype(dtype.np_dtype)
 
 
@@ -209,16 +210,18 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
             f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}"
         ) from None
     if array.dtype == object or array.dtype.kind in "USMmV":
-        raise TypeError(f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}")
+        raise errors.DtypeError(
+            None, None, f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}"
+        )
     if dtype is None:
         return _default_dtype(array, value)
     kind = array.dtype.kind
     if array.size and (
         (kind == "f" and not (dtype.is_floating or dtype.is_complex))
         or (kind == "c" and not dtype.is_complex)
-        or (kind == "b") != dtype.is_bool
+        or (dtype.is_bool and kind != "b")
     ):
-        raise TypeError(_refusal(value, dtype))
+        raise _refusal(value, dtype)
     if kind in "iu" and dtype.is_integer and array.size:
         low, high = array.min(), array.max()
         if low < dtype.min or high > dtype.max:
@@ -247,8 +250,9 @@ def _has_numpy_leaf(value: Any) -> bool:
     return isinstance(value, np.ndarray | np.generic)
 
 
-def _refusal(value: Any, dtype: DType) -> str:
-    return f"Cannot convert {_brief(value)} to a tensor of dtype {dtype.name}{at(user_origin())}"
+def _refusal(value: Any, dtype: DType) -> errors.DtypeError:
+    what = f"Cannot convert {_brief(value)} to a tensor of dtype {dtype.name}"
+    return errors.DtypeError(None, None, f"{what}{at(user_origin())}")
 
 
 def _brief(value: Any) -> str:
@@ -272,13 +276,11 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
         b = convert_to_tensor(y)
         a = _operand(op_name, x, b.dtype)
     if a.dtype is not b.dtype:
-        message = (
+        raise errors.DtypeError(
+            None, None,
             f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; cast one with "
-            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}"
-        )
-        if context.recorder is not None:
-            raise TypeError(message)
-        raise errors.InvalidArgumentError(None, None, message)
+            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}",
+        )  # fmt: skip
     return a, b
 
 
@@ -287,9 +289,12 @@ def _operand(op_name: str, value: Any, dtype: DType) -> Tensor:
     try:
         return convert_to_tensor(value, dtype=dtype)
     except (TypeError, ValueError) as error:
-        raise type(error)(
+        message = (
             f"{op_name}: the other operand is {dtype.name}; cast it with td.cast first. {error}"
-        ) from None
+        )
+        if isinstance(error, TypeError):
+            raise errors.DtypeError(None, None, message) from None
+        raise ValueError(message) from None
 
 
 def has_dtype(value: Any) -> bool:

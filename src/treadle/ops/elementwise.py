@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -52,7 +53,16 @@ def _two_over_root_pi(x: Tensor) -> Any:
 
 NUMBERS, SIGNED, FLOATS = "fciu", "fci", "fc"
 
+
 # name: (NumPy function, dtype kinds, kernel function or rule, gradient of (x, y, dy), summary)
+def _scaled(dy: Tensor, slope: Callable[[], Tensor]) -> Tensor:
+    """``slope()``, and 0 where `dy` is: what td.where did not choose stays out of the gradient."""
+    from treadle.ops.comparison import equal
+    from treadle.ops.selection import where
+
+    return where(equal(dy, 0), 0, slope())
+
+
 _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
     "negative": (np.negative, NUMBERS, "neg", lambda x, y, dy: -dy, "-x."),
     "sign": (
@@ -63,10 +73,13 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
         np.square, NUMBERS, _lower(lambda x: apply("mul", x, x)),
         lambda x, y, dy: dy * conj(x * 2), "x * x.",
     ),
-    "sqrt": (np.sqrt, FLOATS, "sqrt", lambda x, y, dy: dy / conj(y * 2), "The square root."),
+    "sqrt": (
+        np.sqrt, FLOATS, "sqrt", lambda x, y, dy: _scaled(dy, lambda: dy / conj(y * 2)),
+        "The square root.",
+    ),
     "rsqrt": (
         _kept(lambda x: 1 / np.sqrt(x)), FLOATS, "rsqrt",
-        lambda x, y, dy: dy * conj(y * y * y * -0.5), "1 / sqrt(x).",
+        lambda x, y, dy: _scaled(dy, lambda: dy * conj(y * y * y * -0.5)), "1 / sqrt(x).",
     ),
     "reciprocal": (
         _kept(lambda x: 1 / x), FLOATS, _lower(lambda x: apply("div", _one(x), x)),

@@ -77,7 +77,9 @@ def _expand(items: list[Any], x: Tensor) -> list[Any]:
         )  # fmt: skip
     ellipses = [n for n, i in enumerate(items) if i is Ellipsis]
     if len(ellipses) > 1:
-        raise ValueError(f"an index may have one Ellipsis{at(user_origin())}")
+        raise errors.InvalidArgumentError(
+            None, None, f"an index may have one Ellipsis{at(user_origin())}"
+        )
     place = ellipses[0] if ellipses else len(items)
     rest = items[place + 1 :] if ellipses else []
     return [*items[:place], *[slice(None)] * (x.ndim - used), *rest]
@@ -157,7 +159,9 @@ def _static_slice(item: slice, dim: Dim) -> _Cut | None:
     if unknown or not isinstance(step, int):
         return None
     if step == 0:
-        raise ValueError(f"a slice's step cannot be 0{at(user_origin())}")
+        raise errors.InvalidArgumentError(
+            None, None, f"a slice's step cannot be 0{at(user_origin())}"
+        )
     start, stop = bounds
     if (
         isinstance(dim, int)

@@ -19,7 +19,7 @@ from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.families import needs
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping import reshape_to
+from treadle.ops.shaping import reshape_to, with_dims
 from treadle.ops.slicing import slice_known
 
 
@@ -185,8 +185,22 @@ def unstack(
             f"unstack: the size of axis {axis} of {x.shape} is not known while tracing; give num"
             f"{at(user_origin())}"
         )
+    if isinstance(x.dims[position], int) and x.dims[position] != count:
+        raise errors.InvalidArgumentError(
+            None,
+            None,
+            f"unstack: axis {axis} of {x.shape} has not {count} parts{at(user_origin())}",
+        )
+    x = _with_dim(x, position, count)
     rest = (*x.dims[:position], *x.dims[position + 1 :])
     return [reshape_to(_part(x, position, i, 1), rest) for i in range(count)]
+
+
+def _with_dim(x: Tensor, axis: int, dim: Dim) -> Tensor:
+    """`x`, checked to have this dim where it is open."""
+    if isinstance(x.dims[axis], int):
+        return x
+    return with_dims(x, (*x.dims[:axis], dim, *x.dims[axis + 1 :]))
 
 
 def _part(x: Tensor, axis: int, start: Dim, count: Dim) -> Tensor:
@@ -219,6 +233,7 @@ def split(
         sizes: Sequence[Dim] = [dim // count] * count
     else:
         sizes = _split_sizes(as_dims(num_or_size_splits), dim)
+    x = _with_dim(x, position, sum(sizes[1:], sizes[0]) if sizes else 0)
     parts, start = [], 0
     for size in sizes:
         parts.append(_part(x, position, start, size))

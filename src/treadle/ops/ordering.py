@@ -34,6 +34,14 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
+@contextmanager
+def name_scope(name: str) -> Iterator[str]:
+    """Accepted for TensorFlow programs: operations are known by the line that made them."""
+    if not isinstance(name, str):
+        raise ValueError(f"name_scope: the name must be a string, not {name!r}")
+    yield f"{name}/"
+
+
 def group(*inputs: Any, name: str | None = None) -> None:
     """Accepted for TensorFlow programs: the inputs' effects happen where they are written."""
     for x in nest.flatten(inputs):

@@ -89,8 +89,10 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
         result = op.infer(*specs, **attrs)
     except errors.OpError as error:
         raise type(error)(None, op, _explain(op, specs, error.message)) from None
-    except (TypeError, ValueError) as error:
-        raise type(error)(_explain(op, specs, str(error))) from None
+    except TypeError as error:
+        raise errors.DtypeError(None, op, _explain(op, specs, str(error))) from None
+    except ValueError as error:
+        raise ValueError(_explain(op, specs, str(error))) from None
     return result if isinstance(result, tuple) else (result,)
 
 

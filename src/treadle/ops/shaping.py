@@ -11,7 +11,7 @@ from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, fresh_symbol, product, shape_text
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -91,12 +91,16 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """`dims` with a -1 replaced by what the number of elements leaves."""
     open_dims = [i for i, d in enumerate(dims) if d == -1]
+    if any(isinstance(d, int) and d < -1 for d in dims):
+        raise errors.InvalidArgumentError(
+            None, None, f"reshape: {shape_text(dims)} has a negative dim{at(user_origin())}"
+        )
     if not open_dims:
         return dims
     total, rest = product(x.dims), product(d for d in dims if d != -1)
     both = isinstance(total, int) and isinstance(rest, int)
-    if len(open_dims) > 1 or any(isinstance(d, int) and d < -1 for d in dims):
-        problem = "only one dim may be -1, and none less"
+    if len(open_dims) > 1:
+        problem = "only one dim may be -1"
     elif both and (rest == 0 or total % rest != 0):
         problem = f"{total} elements do not divide into {rest}"
     else:
@@ -105,6 +109,28 @@ def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
     raise errors.InvalidArgumentError(
         None, None, f"reshape: {x.shape} to {shape_text(dims)}: {problem}{at(user_origin())}"
     )
+
+
+def _eager_ensure_shape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    if x.shape != shape:
+        raise errors.InvalidArgumentError(None, None, f"the shape is {x.shape}, not {shape}")
+    return x
+
+
+ENSURE_SHAPE = register(
+    Op(
+        "ensure_shape",
+        lambda x, *, shape: TensorSpec(shape, x.dtype),
+        _eager_ensure_shape,
+        lambda call, dy: [with_dims(dy, call.inputs[0].dims)],
+        Compute(lambda call, index: call.inputs[0](index), "view"),
+    )
+)
+
+
+def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
+    """`x`, checked to have these dims; x itself where it is known to."""
+    return x if x.dims == dims else run(ENSURE_SHAPE, x, shape=dims)
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
@@ -120,7 +146,7 @@ def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
         d if isinstance(d, int) or not isinstance(w, int) else w
         for d, w in zip(tensor.dims, wanted.dims, strict=True)
     )
-    return reshape_to(tensor, dims)
+    return with_dims(tensor, dims)
 
 
 def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:

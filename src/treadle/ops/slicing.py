@@ -33,6 +33,18 @@ def _python_slices(begin: Sequence[int], size: Sequence[int], strides: Sequence[
     return tuple(slices)
 
 
+def _eager_slice(
+    x: NDArray, *, begin: tuple[int, ...], size: tuple[int, ...], strides: tuple[int, ...]
+) -> NDArray:
+    for start, count, step, dim in zip(begin, size, strides, x.shape, strict=True):
+        last = start + (count - 1) * step
+        if count < 0 or (count and not (0 <= start < dim and 0 <= last < dim)):
+            raise errors.InvalidArgumentError(
+                None, None, f"a slice from {start} of size {count} is out of bounds for {x.shape}"
+            )
+    return x[_python_slices(begin, size, strides)]  # type: ignore[no-any-return]
+
+
 def _lower_slice(call: LowerCall, index: Sequence[Index]) -> Expr:
     begin, strides = call.attrs["begin"], call.attrs["strides"]
     return call.inputs[0](
@@ -50,7 +62,7 @@ STRIDED_SLICE = register(
     Op(
         "strided_slice",
         lambda x, *, begin, size, strides: TensorSpec(size, x.dtype),
-        lambda x, *, begin, size, strides: x[_python_slices(begin, size, strides)],
+        _eager_slice,
         _grad_slice,
         Compute(_lower_slice, "view"),
     )

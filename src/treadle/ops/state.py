@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import errors
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -89,6 +90,8 @@ class Variable:
         recorder: Any = context.recorder
         if initial_value is None:
             raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
+        if not isinstance(name, str | None):
+            raise ValueError(f"A Variable's name must be a string, not {name!r}")
         if recorder is not None:
             recorder.variable_created()
         with recording(None), taping(()):
@@ -98,6 +101,11 @@ class Variable:
             initial_value = recorder.lift(initial_value)
         with recording(None), taping(()):
             value = convert_to_tensor(initial_value, dtype)
+        if shape is not None and not value.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"The initial value's shape {value.shape} is not compatible with shape={shape}"
+                f"{at(user_origin())}"
+            )
         self._array: NDArray = value._array
         self._shared = True  # the tensor may live on; copied when first written in place
         self._cell: VariableCell | None = None
@@ -183,12 +191,31 @@ class Variable:
 
     def _delta(self, delta: Any) -> Tensor:
         tensor = convert_to_tensor(delta, dtype_hint=self.dtype)
-        if len(tensor.dims) > self.spec.rank:
-            raise ValueError(
+        if not tensor.shape.is_compatible_with(self.shape):
+            raise errors.InvalidArgumentError(
+                None, None,
                 f"Variable {self.name!r} has shape {self.shape}; cannot add a value of shape "
-                f"{tensor.shape}{at(user_origin())}"
-            )
+                f"{tensor.shape}{at(user_origin())}",
+            )  # fmt: skip
         return tensor
+
+    def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Add `updates` to the parts at `indices`; those of one place add up."""
+        from treadle.ops.gather import tensor_scatter_nd_add
+
+        updates = convert_to_tensor(updates, self.dtype)
+        return self.assign(tensor_scatter_nd_add(self.value(), indices, updates))
+
+    def scatter_nd_sub(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Subtract `updates` from the parts at `indices`."""
+        return self.scatter_nd_add(indices, -convert_to_tensor(updates, self.dtype))
+
+    def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace the parts at `indices`; the last of several for one place stays."""
+        from treadle.ops.gather import tensor_scatter_nd_update
+
+        updates = convert_to_tensor(updates, self.dtype)
+        return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))
 
     def _assign_now(self, tensor: Tensor) -> None:
         spec = tensor.spec

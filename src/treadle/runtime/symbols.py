@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
+from treadle.core.shapes import ANY, Dim, SymbolicDim, compound, dim_symbols, product
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 
@@ -50,19 +50,72 @@ def unknown_symbols(values: Sequence[Value], known: set[str]) -> set[str]:
 
 
 def broadcast_guards(region: Region) -> Iterator[tuple[Dim, Dim]]:
-    """Pairs of dims that some elementwise op takes to be equal because its shape rule could not
-    tell: the program must check them (NumPy would stretch a dim of 1)."""
+    """Pairs of dims that some op takes to be equal because its shape rule could not tell: the
+    program must check them. NumPy stretches a dim of 1 or refuses; a kernel would read outside."""
     return iter(dict.fromkeys(pair for node in region.walk() for pair in guarded_dims(node)))
 
 
 def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """The pairs of `broadcast_guards` for one node."""
-    if node.outputs and _aligned(node):
+    if not node.outputs:
+        return
+    rule = _SIZE_RULES.get(node.op.name)
+    if rule is not None:
+        yield from ((a, b) for a, b in rule(node) if a != b)
+    elif _aligned(node):
         out = node.outputs[0].spec.dims
         for value in node.inputs:
             for a, b in zip(reversed(value.spec.dims), reversed(out), strict=False):
                 if a != b and a != 1:
                     yield a, b
+
+
+Pairs = Iterator[tuple[Dim, Dim]]
+
+
+def _same_count(node: Node) -> Pairs:
+    yield product(node.inputs[0].spec.dims), product(node.outputs[0].spec.dims)
+
+
+def _same_dims(node: Node) -> Pairs:
+    yield from zip(node.inputs[0].spec.dims, node.outputs[0].spec.dims, strict=True)
+
+
+def _stacked(node: Node) -> Pairs:
+    """The parts of a stack have its dims without the axis that is new."""
+    axis, dims = node.attrs["axis"], node.outputs[0].spec.dims
+    for value in node.inputs:
+        yield from zip(value.spec.dims, (*dims[:axis], *dims[axis + 1 :]), strict=True)
+
+
+def _joined(node: Node) -> Pairs:
+    """The parts of a concat have its dims, but for the axis along which they are joined."""
+    for value in node.inputs:
+        pairs = zip(value.spec.dims, node.outputs[0].spec.dims, strict=True)
+        yield from (pair for i, pair in enumerate(pairs) if i != node.attrs["axis"])
+
+
+def _sliced(node: Node) -> Pairs:
+    """A slice of a known size lies inside; ``a <= b`` is the pair ``max(a, b), b``."""
+    begins, strides = node.attrs["begin"], node.attrs["strides"]
+    sizes = zip(node.outputs[0].spec.dims, node.inputs[0].spec.dims, strict=True)
+    for (size, dim), begin, step in zip(sizes, begins, strides, strict=True):
+        if isinstance(size, int) and size > 0:
+            last = begin + (size - 1) * step
+            yield compound("max", last + 1, dim), dim
+            yield compound("max", 0, begin if step > 0 else last), begin if step > 0 else last
+        elif isinstance(size, SymbolicDim) and any(c < 0 for _, c in size.terms):
+            yield compound("max", 0, size), size
+
+
+# Which dims the lowering rules of these ops take to be equal.
+_SIZE_RULES: dict[str, Callable[[Node], Pairs]] = {
+    "reshape": _same_count,
+    "ensure_shape": _same_dims,
+    "stack": _stacked,
+    "concat": _joined,
+    "strided_slice": _sliced,
+}
 
 
 def _aligned(node: Node) -> bool:

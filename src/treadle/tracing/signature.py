@@ -261,7 +261,11 @@ class FunctionSignature:
             ) from None
 
     def _convert(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Arguments converted to the input signature; further ones must be defaults."""
+        """Arguments converted to the input signature.
+
+        Raises:
+            TypeError: they do not fit, or there are further ones that are not defaults.
+        """
         specs = self.input_signature
         assert specs is not None
         if len(args) < len(specs):
@@ -269,11 +273,25 @@ class FunctionSignature:
                 f"{self.name}(): {len(args)} arguments for an input_signature of {len(specs)}"
                 f"{at(user_origin())}"
             )
+        for name, value in zip(
+            self.names(len(args))[len(specs) :], args[len(specs) :], strict=True
+        ):
+            self._check_is_default(name, value)
         converted = [
             _convert_nested(value, spec, f"argument {i}", self.name)
             for i, (value, spec) in enumerate(zip(args, specs, strict=False))
         ]
         return (*converted, *args[len(specs) :])
+
+    def _check_is_default(self, name: str, value: Any) -> None:
+        parameter = self.parameters.parameters.get(name) if self.parameters else None
+        default = inspect.Parameter.empty if parameter is None else parameter.default
+        same = value is default or (type(value) is type(default) and bool(value == default))
+        if not same:
+            raise TypeError(
+                f"{self.name}(): the input_signature does not cover the argument {name}={value!r}, "
+                f"which can only be left out{at(user_origin())}"
+            )
 
 
 def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
