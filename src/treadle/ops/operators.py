@@ -46,11 +46,29 @@ _WEAK = {
 _NONE: frozenset[Any] = frozenset()
 
 
+class _Patience:
+    """Counts eager operators; after so many, those that are faster are worth loading."""
+
+    def __init__(self) -> None:
+        self.left = 500
+        self.load: Callable[[], object] = lambda: None
+
+    def lose(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            self.load()
+
+
+patience = _Patience()
+
+
 def _fast(ufunc: Any, function: Operator) -> Operator:
     """`function`, with a shortcut for eager tensors of one dtype, or a tensor and a number."""
 
     def operator(self: Any, other: Any) -> Any:
         if type(self) is Tensor and context.recorder is None and not context.tapes:
+            if patience.left > 0:
+                patience.lose()
             a = self._array
             if type(other) is Tensor:
                 b = other._array

@@ -1,0 +1,87 @@
+"""Installs the native operators on `Tensor`, keeping those in Python for what they do not take."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import threading
+from typing import Any
+
+import numpy as np
+
+from treadle.core.tensor import Tensor
+from treadle.runtime.abi import c_function
+from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.dispatch.self_check import works
+from treadle.runtime.dispatch.table import WORDS, table
+
+_FASTCALL = 0x0080
+_installing = threading.Lock()
+_installed: dict[str, Any] = {}  # the Python operators
+_keep: list[Any] = []
+
+
+class _MethodDef(ctypes.Structure):
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+def install() -> bool:
+    """Give `Tensor` the native operators, once. Whether it has them."""
+    with _installing:
+        if not _installed and works():
+            _install()
+    return bool(_installed)
+
+
+def uninstall() -> None:
+    """Give `Tensor` its Python operators back."""
+    with _installing:
+        for name, operator in _installed.items():
+            setattr(Tensor, name, operator)
+        _installed.clear()
+
+
+def _install() -> None:
+    from treadle.runtime.dispatch.eager_text import OPERATORS
+
+    code = _code()
+    make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
+        c_function("PyDescr_NewMethod")
+    )
+    python = {f"__{name}__": Tensor.__dict__[f"__{name}__"] for name in OPERATORS}
+    _fill_record(code, python)
+    for name in OPERATORS:
+        method = f"__{name}__"
+        address = code.address(f"operator_{name}")
+        definition = _MethodDef(method.encode(), address, _FASTCALL, None)
+        _keep.append(definition)
+        setattr(Tensor, method, make(Tensor, ctypes.addressof(definition)))
+    _installed.update(python)
+
+
+@functools.cache
+def _code() -> Any:
+    from treadle.runtime.cpu.jit import jit
+    from treadle.runtime.cpu.target import host
+    from treadle.runtime.dispatch.eager_text import eager_text
+
+    layout = call_layout()
+    assert layout is not None
+    return jit().load(eager_text(layout, host()))
+
+
+def _fill_record(code: Any, python: dict[str, Any]) -> None:
+    from treadle.runtime.dispatch.eager_text import DTYPES, RECORD
+
+    words: dict[str, int] = dict(zip(WORDS, table(None), strict=True))
+    words |= {f"python{name.strip('_').join(('_', ''))}": id(f) for name, f in python.items()}
+    words |= {f"dtype_{name}": id(np.dtype(name)) for name in DTYPES}
+    words |= {"int": id(int)}
+    words["PyLong_AsLongLongAndOverflow"] = c_function("PyLong_AsLongLongAndOverflow")
+    _keep.append(python)
+    set_word = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("set_word"))
+    for i, name in enumerate(RECORD):
+        set_word(i, words[name])
