@@ -10,13 +10,18 @@ import pytest
 
 import treadle as td
 from tests.corpus import (  # noqa: F401  (they fill the registry)
+    builtins,
+    comprehensions,
     control_flow,
+    datasets,
     expressions,
     functions,
     gradients,
     items,
     iteration,
     lists,
+    matching,
+    scopes,
     statements,
 )
 from tests.corpus.registry import CASES, Case
@@ -32,8 +37,9 @@ def plain(case: Case) -> Any:
 
 
 def tensors(case: Case) -> list[Any]:
+    """Floats as float64, which Python computes in; integers as int32."""
     return [
-        td.constant(a, td.float64) if isinstance(a, float) else td.constant(a) for a in case.args
+        td.constant(a, td.float64 if np.asarray(a).dtype.kind == "f" else None) for a in case.args
     ]
 
 

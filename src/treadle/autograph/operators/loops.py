@@ -183,10 +183,13 @@ class _Loop:
         start = (*state, *(p.get() for p in places))
         before = start[len(state) :]
 
-        def step_all(values: State) -> State:
+        def opened(values: State) -> State:
             for place, value in zip(places, values[len(state) :], strict=True):
                 place.set(value)
-            inner = step(owned.opened(values[: len(state)]))
+            return owned.opened(values[: len(state)])
+
+        def step_all(values: State) -> State:
+            inner = step(opened(values))
             return (*owned.closed(inner), *(p.get() for p in places))
 
         try:
@@ -194,7 +197,7 @@ class _Loop:
             flags = AssignedFlags(names, start, typed)
             result = _record(
                 [*names, *("whether it is assigned" for _ in flags.numbers)],
-                lambda v: proceed(*owned.opened(flags.take(v)[: len(state)])),
+                lambda v: proceed(*opened(flags.take(v))),
                 lambda v: flags.add(step_all(flags.take(v))),
                 (*typed, *flags.initial),
                 self.options,

@@ -62,4 +62,4 @@ def outer(reader: Callable[[], Any]) -> Cell | Global:
     """The variable that ``lambda: name`` reads."""
     if reader.__closure__:
         return Cell(reader.__closure__[0])
-    return Global(reader.__globals__, reader.__code__.co_names[0])  # type: ignore[attr-defined]
+    return Global(reader.__globals__, reader.__code__.co_names[0])
