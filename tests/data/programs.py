@@ -4,11 +4,17 @@ compared: values, specs, or the exception it raises. `record.py` writes down wha
 
 from __future__ import annotations
 
-from typing import Any
+from collections import OrderedDict
+from typing import Any, NamedTuple
 
 import numpy as np
 
 Tf = Any
+
+
+class Pair(NamedTuple):
+    a: Any
+    b: Any
 
 
 def listed(dataset: Any) -> list[Any]:
@@ -485,3 +491,42 @@ def not_a_single_element(tf: Tf) -> Any:
 def kinds_of_numpy_values(tf: Tf) -> Any:
     scalars, vectors = tf.data.Dataset.range(1), tf.data.Dataset.from_tensors([1])
     return [type(x).__name__ for x in (*listed(scalars), *listed(vectors))]
+
+
+def types_of_structures(tf: Tf) -> Any:
+    named = tf.data.Dataset.from_tensor_slices(Pair(np.arange(3), np.arange(3.0)))
+    ordered = tf.data.Dataset.from_tensor_slices(OrderedDict(b=[1, 2], a=[3, 4]))
+    return [
+        [type(e).__name__ for e in named],
+        listed(named.map(lambda pair: pair.a * 2)),
+        listed(named.map(lambda pair: pair)),
+        [type(e).__name__ for e in ordered.map(lambda row: row)],
+        [list(e) for e in ordered],
+    ]
+
+
+def named_tuples_are_not_unpacked(tf: Tf) -> Any:
+    named = tf.data.Dataset.from_tensor_slices(Pair(np.arange(3), np.arange(3.0)))
+    return named.map(lambda a, b: a)
+
+
+def arrays_are_copied(tf: Tf) -> Any:
+    numbers = np.arange(3)
+    dataset = tf.data.Dataset.from_tensor_slices(numbers)
+    numbers[:] = 9
+    return listed(dataset)
+
+
+def nested_iteration(tf: Tf) -> Any:
+    dataset = tf.data.Dataset.range(2)
+    return [(int(a), int(b)) for a in dataset for b in dataset]
+
+
+def effects_in_maps(tf: Tf) -> Any:
+    count = tf.Variable(0)
+
+    def counting(x: Any) -> Any:
+        count.assign_add(1)
+        return x
+
+    return listed(tf.data.Dataset.range(3).map(counting)), int(count.numpy())

@@ -6,6 +6,7 @@ where elements hold those (`Dataset.window`). Lists are not structure: they beco
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
@@ -48,10 +49,17 @@ def spec_key(spec: Any) -> Any:
     return spec
 
 
+def mapping_like(structure: Mapping[Any, Any], items: dict[Any, Any]) -> Any:
+    """A mapping of the type of `structure`."""
+    if isinstance(structure, defaultdict):
+        return defaultdict(structure.default_factory, items)
+    return items if type(structure) is dict else type(structure)(items)  # type: ignore[call-arg]
+
+
 def as_structure(value: Any) -> Any:
     """The value with tensors as its leaves; lists and numbers are converted."""
     if isinstance(value, Mapping):
-        return type(value)((k, as_structure(v)) for k, v in value.items())  # type: ignore[call-arg]
+        return mapping_like(value, {k: as_structure(v) for k, v in value.items()})
     if isinstance(value, tuple):
         parts = [as_structure(v) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
@@ -85,7 +93,7 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
         return type(structure)(*parts) if hasattr(structure, "_fields") else tuple(parts)
     if isinstance(structure, Mapping):
         found = {key: _packed(structure[key], leaves) for key in sorted(structure)}
-        return {key: found[key] for key in structure}
+        return mapping_like(structure, {key: found[key] for key in structure})
     return next(leaves)
 
 

@@ -17,6 +17,7 @@ from treadle.data.elements import (
     holds_datasets,
     leaves_of,
     map_leaves,
+    mapping_like,
     packer,
     relaxed,
     spec_of,
@@ -30,7 +31,7 @@ def as_result(value: Any, top: bool = True) -> Any:
     if top and isinstance(value, list):
         value = tuple(value)
     if isinstance(value, Mapping):
-        return type(value)((k, as_result(v, False)) for k, v in value.items())  # type: ignore[call-arg]
+        return mapping_like(value, {k: as_result(v, False) for k, v in value.items()})
     if isinstance(value, tuple):
         parts = [as_result(v, False) for v in value]
         return type(value)(*parts) if hasattr(value, "_fields") else tuple(parts)
