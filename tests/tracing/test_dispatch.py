@@ -1,6 +1,8 @@
 """Functions with many signatures: calls find their plan, and only calls that fit it."""
 
+import dataclasses
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -82,3 +84,28 @@ def test_a_table_that_is_full_begins_anew(monkeypatch):
         plans.add(plans, (n,), False, lambda: lambda values: values)
         assert len(plans) <= 10
     assert len(plans.front) == FRONT
+
+
+class Pair(NamedTuple):
+    scale: float
+    values: list
+
+
+@dataclasses.dataclass
+class Options:
+    scale: float
+    values: list
+
+
+@pytest.mark.parametrize("kind", [Pair, Options])
+def test_plans_look_into_named_tuples_and_dataclasses(kind):
+    f = td.function(lambda x, options: x * options.scale + options.values[0])
+    x, options = td.constant(1.0), kind(2.0, [3.0])
+    for _ in range(3):
+        assert f(x, options).numpy() == f(x, kind(2.0, [3.0])).numpy() == 5
+    assert f.experimental_get_tracing_count() == 1
+    f._call_slowly = None
+    assert f(x, kind(2.0, [3.0])).numpy() == 5  # through the plan
+    del f._call_slowly
+    options.values[0] = 4.0  # the object is the same, what it holds is not
+    assert f(x, options).numpy() == 6

@@ -9,6 +9,7 @@ evicts a trace.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -105,6 +106,8 @@ class _PlanWriter:
             self.mapping(place, value)
         elif (taker := nest.taker_of(value)) is not None:
             self.registered(place, value, *taker)
+        elif nest.is_nested(value):
+            self.structure(place, value)
         else:
             self.python_value(place, value)
 
@@ -138,6 +141,19 @@ class _PlanWriter:
             self.emit(f"{part} = {place}.get({key!r}, MISS)")
             self.miss_if(f"{part} is MISS")
             self.argument(part, value[key])
+
+    def structure(self, place: str, value: Any) -> None:
+        """A named tuple or a dataclass."""
+        self.miss_if(f"type({place}) is not {self.constant(type(value))}")
+        if isinstance(value, tuple):
+            self.sequence(place, value, range(len(value)))
+            return
+        if not dataclasses.is_dataclass(value) or nest.static_part(value) is not None:
+            raise _NoPlan
+        for key, child in nest.children(value) or ():
+            part = self.fresh("a")
+            self.emit(f"{part} = {place}.{key}")
+            self.argument(part, child)
 
     def tensor(self, place: str) -> None:
         param = next(self.params, None)
@@ -227,7 +243,8 @@ class _PlanWriter:
         except TypeError:
             raise _NoPlan from None
         self.miss_if(
-            f"type({place}) is not {kind} or hash({place}) != {code} or {reference}() != {place}"
+            f"type({place}) is not {kind} or hash({place}) != {code} "
+            f"or (known := {reference}()) is None or known != {place}"
         )
 
     # -- the call and its results ------------------------------------------------------------
