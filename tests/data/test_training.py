@@ -16,6 +16,7 @@ Y = (X.sum(1) > 0).astype(np.int32)
 def model() -> Any:
     td.random.set_seed(1)
     made = td.keras.Sequential([td.keras.layers.Dense(2)])
+    made(td.constant(X[:1]))  # its weights are drawn now
     loss = td.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     made.compile(td.keras.optimizers.SGD(0.5), loss, metrics=["accuracy"])
     return made
