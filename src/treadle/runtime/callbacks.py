@@ -127,10 +127,11 @@ class Callbacks:
         node = step.node
         inputs = []
         for operand, sized, position in zip(step.inputs, step.sized, layout.positions, strict=True):
-            spec = operand.value.spec
+            spec, shape = operand.value.spec, None
             if sized and isinstance(spec, TensorSpec):
-                scope.bind(spec, tuple(values[position + 1 : position + 1 + spec.rank]))
-            inputs.append(self._input(operand.value, values[position], scope, layout.keep))
+                shape = tuple(values[position + 1 : position + 1 + spec.rank])
+                scope.bind(spec, shape)
+            inputs.append(self._input(operand.value, values[position], scope, layout.keep, shape))
         with recording(None), taping(()), np.errstate(all="ignore"):
             outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
@@ -192,13 +193,16 @@ class Callbacks:
         values = (ctypes.c_int64 * len(self.symbols)).from_address(start)
         return dict(zip(self.symbols, values, strict=True))
 
-    def _input(self, value: Any, word: int, scope: Scope, keep: bool) -> Any:
+    def _input(
+        self, value: Any, word: int, scope: Scope, keep: bool, shape: tuple[int, ...] | None
+    ) -> Any:
         spec = value.spec
         if isinstance(spec, ResourceSpec):
             return self._variable(self.handles[value])
         if isinstance(spec, ListSpec):
             return self.local.lists[-1][word]
-        array = array_at(word, spec.dtype.np_dtype, _shape(spec.dims, scope))
+        dims = _shape(spec.dims, scope) if shape is None else shape
+        array = array_at(word, spec.dtype.np_dtype, dims)
         return array.copy() if keep else array
 
     def _output(self, operand: Operand, values: Any, position: int, result: Any, own: bool) -> None:
