@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import collections
+import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -326,6 +328,85 @@ def test_no_source_needed_for_functions_without_branches():
         td.function(namespace["f"])(td.constant([2.0]))
 
 
+def test_nonlocal_and_global_variables():
+    @td.function
+    def f(x):
+        global shared
+        y, shared = td.zeros([3]), x + td.zeros([2])
+
+        def put(i, value):
+            nonlocal y
+            y[i] = value
+            if value > 1:
+                y[i] += 1.0
+
+        put(0, x)
+        put(2, x * 3)
+        if x > 1:
+            shared[1] = 8.0
+        return y, shared
+
+    y, found = f(td.constant(2.0))
+    np.testing.assert_array_equal(y, [3, 0, 7])
+    np.testing.assert_array_equal(found, [2, 8])
+    y, found = f(td.constant(0.0))
+    np.testing.assert_array_equal(y, [0, 0, 0])
+    np.testing.assert_array_equal(found, [0, 0])
+
+
+def test_arrays_become_tensors_where_they_must():
+    @td.function
+    def f(x, n):
+        a, b = np.zeros(3), np.ones(3)
+        for i in td.range(n):
+            a[i] = x[i] * 2
+        b[td.argmax(x)] = 5.0
+        b += x
+        return a, b
+
+    a, b = f(td.constant([1.0, 4.0, 3.0], td.float64), td.constant(2))
+    np.testing.assert_array_equal(a, [2, 8, 0])
+    np.testing.assert_array_equal(b, [2, 9, 4])
+
+
+def test_tensors_in_containers_of_the_function():
+    @td.function
+    def f(x):
+        d = {"h": x * 1.0, "k": [x * 2.0, 1.0]}
+        d["h"][1] = 5.0
+        if x[0] > 0:
+            d["k"][0][2] += 1.0
+        return d["h"], d["k"][0]
+
+    h, k = f(td.constant([1.0, 2.0, 3.0]))
+    np.testing.assert_array_equal(h, [1, 5, 3])
+    np.testing.assert_array_equal(k, [2, 4, 7])
+
+
+def test_dataclass_changed_in_a_loop():
+    @dataclasses.dataclass
+    class State:
+        x: Any
+        n: Any
+
+        def update(self, by):
+            self.x = self.x + by
+
+    @td.function
+    def f(x):
+        state = State(x, 1)
+        same = state
+        for _ in range(3):
+            state.update(x)
+            state.n += 1
+        if x > 0:
+            state.x *= 2.0
+        assert same is state
+        return state.x, state.n
+
+    assert [float(v) for v in f(td.constant(2.0))] == [16.0, 4.0]
+
+
 # -- gradients -----------------------------------------------------------------------------------
 
 
@@ -506,8 +587,25 @@ def whole(x):
     return y, z
 
 
+def closure_sees_the_update(x):
+    total = lambda: x.sum()
+    before = total()
+    x[0] = 5.0
+    return before, total()
+
+
 @pytest.mark.parametrize(
-    "fn", [copies, unread, apart, taken_again, scalars, helper_that_returns, whole]
+    "fn",
+    [
+        closure_sees_the_update,
+        copies,
+        unread,
+        apart,
+        taken_again,
+        scalars,
+        helper_that_returns,
+        whole,
+    ],
 )
 def test_unshared_elements(fn):
     check(fn, matrix())

@@ -206,10 +206,42 @@ def cleared(n, x):
     return td.stack(out)
 
 
+def deleted_items(n, x):
+    out = [x, x + 1, x + 2]
+    if n > 2:
+        del out[0]
+        del out[-1]
+    else:
+        del out[1]
+    return out
+
+
+def deleted_in_loop(n, x):
+    out = [x]
+    for i in range(n):
+        out.append(i)
+        out.append(x)
+        del out[-1]
+    return out
+
+
+def dict_of_results(n, x):
+    d = {"a": x, "b": [x]}
+    for i in range(n):
+        d.update(a=d["a"] + i)
+        d["b"][0] += 2
+    if n > 2:
+        d.update({"a": n, "c": x})
+    else:
+        d["c"] = n
+    return d
+
+
 FUNCTIONS = [
     appended, appended_while, initial_elements, in_branch, in_branches_of_loop, with_break, nested,
     inner_list, inner_graph_list, popped, used_as_stack, extended, concatenated_lists, assigned,
     fixed_list_at_positions, of_vectors, two_lists, after_the_loop, mutated_in_helper, cleared,
+    deleted_items, deleted_in_loop, dict_of_results,
 ]  # fmt: skip
 
 
@@ -453,7 +485,7 @@ def refused(body, match, *args):
         (lambda out, x: list(iter(out)), "td.stack"),
         (lambda out, x: out.insert(0, x), r"insert.*td.stack"),
         (lambda out, x: out.sort(), r"sort.*td.stack"),
-        (lambda out, x: out.pop(0), "last one"),
+        (lambda out, x: out.pop(0), "than the last"),
         (lambda out, x: bool(out), "compare len"),
         (lambda out, x: out.append("text"), "does not fit"),
         (lambda out, x: out.append((x, x)), "does not fit"),

@@ -189,9 +189,10 @@ class _Function:
     def update_items(self) -> None:
         """Assignments to items become assignments to variables, which the analyses then see."""
         body = self.node.body
-        obstacles = Obstacles(body, set(scope_of(self.node).declared))
+        declared = set(scope_of(self.node).declared)
+        obstacles = Obstacles(body, declared)
         Items(
-            local_names(self.node),
+            local_names(self.node) | declared,
             self.resolver.containers(self.node),
             self.names,
             obstacles.for_update,
@@ -208,9 +209,22 @@ class _Function:
                 _Function(node, inner, self.names, self.recursive, self.refuse).convert()
                 if not node.decorator_list:
                     found[node.name] = found.get(node.name, 0) + 1
+            elif isinstance(node, gast.ClassDef):
+                self.convert_methods(node)
         stores = [n.id for n in gast.walk(self.node) if isinstance(n, gast.Name)
                   and not isinstance(n.ctx, gast.Load)]  # fmt: skip
         return {name for name in found if name not in stores}
+
+    def convert_methods(self, node: Any) -> None:
+        """Convert the methods of a class that is defined inside the function."""
+        node.converted = True  # printed anew
+        for inner in statements(node.body):
+            if isinstance(inner, gast.ClassDef):
+                self.convert_methods(inner)
+            elif isinstance(inner, gast.FunctionDef) and not is_generator(inner):
+                explicit_super(inner)
+                resolver = self.resolver.inner(inner)
+                _Function(inner, resolver, self.names, self.recursive, self.refuse).convert()
 
     def mark_undefined(self, functional: Functional) -> None:
         body = self.node.body
@@ -269,6 +283,8 @@ def _future(code: types.CodeType) -> int:
 def _strip(node: ast.FunctionDef) -> None:
     """Defaults and annotations are taken from the original, not evaluated again."""
     node.returns = None
+    if hasattr(node, "type_params"):
+        node.type_params = []  # a scope of their own; what the body uses of them is in cells
     _strip_defaults(node.args)
     a = node.args
     for argument in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):

@@ -82,7 +82,7 @@ class GraphList:
             OutOfRangeError: when the graph runs, for an empty list.
         """
         if not isinstance(index, int) or index != -1:
-            self._refuse("pop of another element than the last one", "keep a position instead")
+            self._refuse("taking off another element than the last", "keep a position instead")
         last = self[-1]
         size = self.length() - 1
         self.parts = [lists.list_truncate(p, size) for p in self.parts]
@@ -98,6 +98,9 @@ class GraphList:
         self.parts = [
             lists.list_set(p, position, x) for p, x in zip(self.parts, leaves, strict=True)
         ]
+
+    def __delitem__(self, index: Any) -> None:
+        self.pop(index)
 
     def __iadd__(self, values: Any) -> GraphList:
         self.extend(values)

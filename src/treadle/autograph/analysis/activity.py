@@ -96,9 +96,14 @@ class _Visitor(gast.NodeVisitor):  # type: ignore[misc]
 
     def visit_Attribute(self, node: Node) -> None:
         self._place(node)
+        self._changes(node)
         self.generic_visit(node)
 
     visit_Subscript = visit_Attribute
+
+    def _changes(self, node: Node) -> None:
+        if hasattr(node, "changes"):  # a method or deletion that changes a variable's object
+            self.found.writes[node.changes] = None
 
     def _place(self, node: Node) -> None:
         if isinstance(node.ctx, gast.Store):
@@ -108,8 +113,7 @@ class _Visitor(gast.NodeVisitor):  # type: ignore[misc]
 
     def visit_Call(self, node: Node) -> None:
         self.generic_visit(node)
-        if hasattr(node, "changes"):  # a method that changes a variable's object in place
-            self.found.writes[node.changes] = None
+        self._changes(node)
         if hasattr(node, "assigns"):  # an operator that assigns an attribute's items
             self.found.places.setdefault(unparse(node.assigns), node.assigns)
 

@@ -26,6 +26,14 @@ def live_after(code: types.CodeType, offset: int) -> Names:
     return after[bisect.bisect_right(offsets, offset) - 1]  # may point behind the instruction
 
 
+def outer_target(code: types.CodeType, offset: int) -> str | None:
+    """The variable of an enclosing scope that gets the value of the call at `offset`."""
+    following = (i for i in dis.get_instructions(code) if i.offset > offset)
+    store = next(following, None)
+    outer = store is not None and store.opname in ("STORE_DEREF", "STORE_GLOBAL")
+    return str(store.argval) if store is not None and outer else None
+
+
 @functools.lru_cache(maxsize=512)
 def _liveness(code: types.CodeType) -> tuple[list[int], list[Names]]:
     """The offsets of the instructions, and what is live after each."""

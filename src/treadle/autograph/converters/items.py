@@ -10,6 +10,7 @@ before                      after
 ``x[0], x[1] = a``          ``item, item_1 = a`` and the two assignments
 ``for x[k] in xs:``         ``for item in xs:`` and the assignment
 ``x.append(v)``             itself; in a branch or loop x becomes part of its state
+``del x[k]``                as well
 ==========================  ============================================================
 
 Left alone are keys that only mappings have (text), variables that evidently hold Python's own
@@ -31,7 +32,10 @@ from treadle.autograph.analysis.jumps import BRANCHING, blocks, jumps
 from treadle.autograph.names import Names
 
 # Methods by which Python's containers change in place.
-MUTATING = {"append", "clear", "extend", "insert", "pop", "remove", "reverse", "sort"}
+MUTATING = {
+    "append", "clear", "extend", "insert", "pop", "popitem", "remove", "reverse", "setdefault",
+    "sort", "update",
+}  # fmt: skip
 
 _OPERATORS = {
     gast.Add: "+=", gast.Sub: "-=", gast.Mult: "*=", gast.Div: "/=", gast.FloorDiv: "//=",
@@ -105,7 +109,7 @@ class Items:
             return True
         if not isinstance(base, gast.Name) or base.id not in self.local:
             return False
-        if base.id in self.containers and not self.around:
+        if base.id in self.containers and not self.around and target.value is base:
             return False
         return self.may_assign(base.id)
 
@@ -113,15 +117,14 @@ class Items:
         return not any(self.obstacle(node, name) for node in self.around)
 
     def mark_methods(self, node: Any) -> None:
-        """Calls such as ``x.append(v)`` in a statement count as assignments to x."""
+        """``x.append(v)`` and ``del x[k]`` in a statement count as assignments to x."""
         if not self.around:
             return
         inner = {id(n) for block in blocks(node) for s in block for n in gast.walk(s)}
-        for call in gast.walk(node):
-            if isinstance(call, gast.Call) and id(call) not in inner and _is_method(call):
-                name = call.func.value.id
-                if name in self.local and self.may_assign(name):
-                    call.changes = name
+        for found in gast.walk(node):
+            name = _changed_in_place(found) if id(found) not in inner else None
+            if name is not None and name in self.local and self.may_assign(name):
+                found.changes = name
 
     # -- statements ------------------------------------------------------------------------------
 
@@ -257,10 +260,15 @@ def _depends(part: Any) -> bool:
     return not all(isinstance(n, simple) for n in gast.walk(part))
 
 
-def _is_method(call: Any) -> bool:
-    func = call.func
-    named = isinstance(func, gast.Attribute) and isinstance(func.value, gast.Name)
-    return named and func.attr in MUTATING
+def _changed_in_place(node: Any) -> str | None:
+    """The variable whose object a call or an item to delete changes."""
+    if isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute):
+        owner = node.func.value if node.func.attr in MUTATING else None
+    elif isinstance(node, gast.Subscript) and isinstance(node.ctx, gast.Del):
+        owner = _base(node)
+    else:
+        return None
+    return str(owner.id) if isinstance(owner, gast.Name) else None
 
 
 def _is_text(key: Any) -> bool:

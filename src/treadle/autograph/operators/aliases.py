@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from treadle.autograph import config
-from treadle.autograph.analysis.frames import live_after
+from treadle.autograph.analysis.frames import live_after, outer_target
 from treadle.autograph.errors import StagingTypeError
 from treadle.core import nest
 from treadle.core.origin import at, is_internal, user_origin
@@ -56,12 +56,17 @@ def check_aliases(target: Any, owner: Any = None) -> None:
 def _held(owner: Any) -> Iterator[tuple[str, Any]]:
     """The tensors and arrays in variables that converted functions on the stack still read."""
     frame: types.FrameType | None = sys._getframe(1)
+    assigned: str | None = None  # the target itself, where the functions around share it
+    innermost = True
     while frame is not None:
         code = frame.f_code
         if code.co_filename.startswith("<autograph of "):
-            for name in live_after(code, frame.f_lasti):
+            if innermost:
+                assigned = outer_target(code, frame.f_lasti)
+                innermost = False
+            for name in live_after(code, frame.f_lasti) - {assigned}:
                 value = frame.f_locals.get(name, frame.f_globals.get(name))
-                yield from ((name, leaf) for leaf in _leaves(value, owner, name))
+                yield from ((name, leaf) for leaf in _leaves(value, owner, assigned))
         elif not is_internal(code.co_filename) and not config.is_library_module(
             frame.f_globals.get("__name__")
         ):
@@ -69,11 +74,11 @@ def _held(owner: Any) -> Iterator[tuple[str, Any]]:
         frame = frame.f_back
 
 
-def _leaves(value: Any, owner: Any, name: str) -> Iterator[Any]:
+def _leaves(value: Any, owner: Any, assigned: str | None) -> Iterator[Any]:
     """The tensors and arrays in a structure or in what a function closes over."""
     if isinstance(value, types.FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
-        yield from (c for n, cell in cells if n != name for c in _content(cell))
+        yield from (c for n, cell in cells if n != assigned for c in _content(cell))
         return
     parts = nest.children(value)
     if parts is None:
@@ -82,7 +87,7 @@ def _leaves(value: Any, owner: Any, name: str) -> Iterator[Any]:
     elif len(parts) <= _LIMIT:
         for _, child in parts:
             if value is not owner or nest.is_nested(child):
-                yield from _leaves(child, owner, name)
+                yield from _leaves(child, owner, assigned)
 
 
 def _content(cell: Any) -> list[Any]:

@@ -64,9 +64,14 @@ class Journal:
 
 def is_owner(value: Any) -> bool:
     """Whether a value is an object whose items are changed in place."""
-    if isinstance(value, list | dict | GraphList):
+    if isinstance(value, list | dict | GraphList) or _is_changeable_dataclass(value):
         return True
     return not nest.is_nested(value) and hasattr(type(value), "__setitem__") and _is_users(value)
+
+
+def _is_changeable_dataclass(value: Any) -> bool:
+    parameters = getattr(type(value), "__dataclass_params__", None)
+    return parameters is not None and not parameters.frozen
 
 
 def _is_users(value: Any) -> bool:
