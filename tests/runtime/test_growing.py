@@ -116,6 +116,30 @@ def branch_in_a_loop(x):
     return repeat(5, body, x[:3])
 
 
+def appended_twice(x):
+    def body(i, a, total):
+        longer = td.concat([a, x[:2], a[:1] * 2.0], 0)
+        updated = set_item(longer, i, -1.0)
+        return td.concat([updated, updated[1:3]], 0), total + longer[i] + a[0]
+
+    return repeat(4, body, x[:3], td.constant([0.0]))
+
+
+def old_one_needed(x):
+    def body(i, a, b):
+        return td.concat([a, x[:1]], 0), td.concat([a, b], 0)
+
+    return repeat(4, body, x[:3], x[:1])
+
+
+def grown_in_a_loop_in_a_loop(x):
+    def body(i, a):
+        (b,) = repeat(3, lambda j, b: (td.concat([b, a[:1]], 0),), x[:1])
+        return (td.concat([a, b], 0),)
+
+    return repeat(3, body, x[:2])
+
+
 def no_iteration(x):
     return repeat(0, lambda i, a: (td.concat([a, x], 0),), x[:2])
 
@@ -123,6 +147,7 @@ def no_iteration(x):
 LOOPS = [
     appended, halved, two_sizes, swapped_sizes, read_while_growing, nested, kept_for_later,
     only_the_size, updated_and_grown, filtered_in_a_loop, branch_in_a_loop, no_iteration,
+    appended_twice, old_one_needed, grown_in_a_loop_in_a_loop,
 ]  # fmt: skip
 
 
@@ -149,6 +174,13 @@ def test_matrices(fn):
 def test_symbolic_sizes(fn, size):
     graph = trace(fn, TensorSpec((None,), td.float32))
     both(graph, np.resize(X, size))
+
+
+@pytest.mark.parametrize("fn", [appended, appended_rows, appended_twice, grown_in_a_loop_in_a_loop])
+def test_rows_are_appended_in_place(fn):
+    schedule = native(trace_like(fn, MATRIX if fn is appended_rows else X)).stages["schedule"]
+    assert "append" in schedule
+    assert not any("@b" in s for s in schedule.splitlines() if s.strip().startswith("copy"))
 
 
 def different_parts(x):

@@ -1,5 +1,7 @@
 """Updates of a part of an array: in place in loops, functional for everybody who looks."""
 
+import signal
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +12,7 @@ from tests.runtime.harness import both, native, trace_like
 from treadle.core import errors
 from treadle.ops.control_flow import cond, while_loop
 from treadle.ops.updates import set_item
+from treadle.runtime import interpreter
 
 
 def repeat(count, body, *state):
@@ -382,6 +385,134 @@ def test_a_variable_assigned_in_between():
 
     both(trace_like(fn, X), X)
     np.testing.assert_array_equal(variable.numpy(), X * 2)
+
+
+def scattered(variable, x):
+    index = td.constant([[1], [4], [1]])
+    variable.assign(td.tensor_scatter_nd_add(variable.read_value(), index, x[:3]))
+
+
+def items_assigned(variable, x):
+    variable.assign(set_item(variable.read_value(), td.cast(x[3], td.int32), 5.0))
+
+
+def read_before(variable, x):
+    old = variable.read_value()
+    variable.assign(set_item(old, 2, x[0]))
+    return td.reduce_sum(old * x)
+
+
+def old_is_returned(variable, x):
+    old = variable.read_value()
+    variable.assign(set_item(old, 2, x[0]))
+    return old
+
+
+def assigned_in_a_loop(variable, x):
+    def body(i):
+        variable.assign(set_item(variable.read_value(), i, variable.read_value()[i + 1] + x[i]))
+        return (i + 1,)
+
+    while_loop(lambda i: i < 5, body, (td.constant(0),))
+
+
+def assigned_and_changed(variable, x):
+    new = set_item(variable.read_value(), 1, x[0])
+    variable.assign(new)
+    variable.assign(set_item(variable.read_value(), 2, x[1]))
+    return new, set_item(new, 3, x[2])
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [scattered, items_assigned, read_before, old_is_returned, assigned_in_a_loop,
+     assigned_and_changed],
+)  # fmt: skip
+def test_parts_of_variables(fn):
+    variable = td.Variable(X * 10.0)
+    before = variable.read_value()
+
+    def traced(x):
+        found = fn(variable, x)
+        return variable.read_value() if found is None else found
+
+    executable = both(trace_like(traced, X), X)
+    np.testing.assert_array_equal(before.numpy(), X * 10.0)
+    copies = [s for s in executable.stages["schedule"].splitlines() if "-> v" in s]
+    if fn in (scattered, items_assigned, read_before, assigned_in_a_loop):
+        assert not copies, executable.stages["schedule"]
+
+
+def test_a_failed_call_changes_nothing():
+    variable = td.Variable(X)
+
+    def fn(x, n):
+        grown = variable.read_value()
+        (grown,) = repeat(n, lambda i, x: (set_item(x, i, 1.0),), grown + x)
+        variable.assign(set_item(variable.read_value(), n, grown[0]))
+        return grown
+
+    executable = native(trace_like(fn, X, np.int32(0)))
+    given, before = X.copy(), variable.read_value()
+    with pytest.raises(errors.InvalidArgumentError, match="index 6 is out of range"):
+        executable.run([given, np.int32(8), variable])
+    with pytest.raises(errors.InvalidArgumentError, match="index -7 is out of range"):
+        executable.run([given, np.int32(-7), variable])
+    np.testing.assert_array_equal(given, X)
+    np.testing.assert_array_equal(before.numpy(), variable.numpy())
+
+
+def test_an_interrupted_loop_changes_nothing():
+    """A signal stops a loop of updates; arguments are as before, and later calls are right."""
+
+    def fn(x, n):
+        return while_loop(
+            lambda i, x: i < n,
+            lambda i, x: (i + 1, set_item(x, i % 6, x[(i + 1) % 6] + 1.0)),
+            (td.constant(0, td.int64), x),
+        )[1]
+
+    executable = native(trace_like(fn, X, np.int64(0)))
+    given = X.copy()
+    old = signal.signal(signal.SIGALRM, _interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(KeyboardInterrupt):
+            executable.run([given, np.int64(1 << 60)])
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    np.testing.assert_array_equal(given, X)
+    (found,) = executable.run([given, np.int64(6)])
+    (wanted,) = interpreter.run(executable.graph, [X, np.int64(6)])
+    np.testing.assert_array_equal(found, wanted)
+
+
+def _interrupt(number, frame):
+    raise KeyboardInterrupt
+
+
+def test_any_number_of_threads_gives_the_same_sums():
+    from treadle.runtime.cpu.threads import pool
+
+    table = np.random.default_rng(0).standard_normal((50, 33)).astype(np.float32)
+    ids = np.random.default_rng(1).integers(0, 50, 4000)
+
+    def fn(table, ids):
+        with td.GradientTape() as tape:
+            tape.watch(table)
+            loss = td.reduce_sum(td.sin(td.gather(table, ids)))
+        return tape.gradient(loss, table), td.cumsum(table)
+
+    executable, before = native(trace_like(fn, table, ids)), pool().threads
+    try:
+        results = []
+        for threads in (1, 2, 3):
+            pool().set_threads(threads)
+            results.append([r.tobytes() for r in executable.run([table, ids])])
+    finally:
+        pool().set_threads(before)
+    assert results[0] == results[1] == results[2]
 
 
 # -- random programs -----------------------------------------------------------------------------

@@ -18,7 +18,7 @@ from treadle.runtime.cpu.program_entry import (
     Signature,
     add_entry,
 )
-from treadle.runtime.cpu.program_memory import GROWN, LATE, WORKSPACE
+from treadle.runtime.cpu.program_memory import EXTEND, GROWN, LATE, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
@@ -55,6 +55,7 @@ class Emitter:
         self.symbols: dict[str, str] = {}
         self.buffers: dict[Place, str] = {}  # of the growing half that is written next
         self.grown: list[str] = []  # all growing buffers
+        self.in_place: dict[int, str] = {}  # those that are updated in place, by place number
         self.slots: dict[Value, str] = {}
         self.workspace = ""
         self.size: Word = 0
@@ -276,6 +277,16 @@ class Emitter:
         """The memory of a growing buffer, at least `size` bytes."""
         self.module.define("grown", GROWN)
         return self.fn.value(f"call ptr @grown_reserve(ptr %state, ptr {buffer}, i64 {size})")
+
+    def extend(self, place: Place, used: Word, size: Word) -> str:
+        """Make the buffer of a place `size` bytes large; the first `used` ones are kept."""
+        self.module.define("grown", GROWN)
+        self.module.define("extend", EXTEND)
+        self.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        buffer = self.in_place[place.number]
+        return self.fn.value(
+            f"call ptr @grown_extend(ptr %state, ptr {buffer}, i64 {used}, i64 {size})"
+        )
 
     def new_buffer(self) -> str:
         """A growing buffer, which is freed when the call ends."""

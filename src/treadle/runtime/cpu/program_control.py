@@ -7,11 +7,12 @@ from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import copied, element_bytes
-from treadle.runtime.cpu.program_steps import copy_array, emit_block, move
+from treadle.runtime.cpu.program_steps import copy_array, emit_block
 from treadle.runtime.schedule.printer import all_steps
-from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand, Sizes
+from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand, Place, Sizes
 from treadle.runtime.symbols import plain_symbol
 
 
@@ -143,6 +144,10 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
         if carried.copied:
             register = copied(emitter, register, element_bytes(emitter, carried.start))
         return [register]
+    if carried.place.kind == "buffer":
+        now, *sizes = _start_buffer(emitter, carried)
+        emitter.in_place[carried.place.number] = now
+        return sizes
     if carried.other is None:
         if carried.start.place is carried.place:  # the loop takes it over
             emitter.pointer(carried.place)
@@ -158,13 +163,19 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
 
 def _start_growing(emitter: Emitter, carried: Carried) -> list[str]:
     """Two growing buffers, the first with the start's elements, and its sizes."""
+    now, *sizes = _start_buffer(emitter, carried)
+    return [now, emitter.new_buffer(), *sizes]
+
+
+def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
+    """A growing buffer with the start's elements, and its sizes."""
     start = carried.start
     assert start.place is not None
     dims = start.value.spec.dims
     size = emitter.dim(product(dims) * start.value.spec.dtype.size)
-    now, new = emitter.new_buffer(), emitter.new_buffer()
-    move(emitter, emitter.reserve(now, size), emitter.pointer(start.place), size)
-    return [now, new, *(str(emitter.dim(d)) for d in dims)]
+    buffer = emitter.new_buffer()
+    move(emitter, emitter.reserve(buffer, size), emitter.pointer(start.place), size)
+    return [buffer, *(str(emitter.dim(d)) for d in dims)]
 
 
 def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
@@ -175,6 +186,10 @@ def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]
             name = f"%x{k}.{i}"
             emitter.registers[carried.param] = name
             names.append([(value_type(emitter, carried.param), name)])
+        elif carried.place.kind == "buffer":
+            buffer = emitter.in_place[carried.place.number]
+            emitter.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
+            names.append(_declare_sizes(emitter, carried.place, f"{k}.{i}"))
         elif carried.other is None:
             names.append([])
         elif carried.place.kind == "grown":
@@ -190,13 +205,17 @@ def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]
 def _declare_growing(emitter: Emitter, carried: Carried, suffix: str) -> list[tuple[str, str]]:
     """Names for the phis of a growing array: two buffers and the sizes."""
     assert carried.place is not None and carried.other is not None
-    dims = carried.place.dims
     names = [("ptr", f"%now{suffix}"), ("ptr", f"%new{suffix}")]
-    names += [("i64", f"%size{suffix}.{axis}") for axis in range(len(dims))]
     emitter.pointers[carried.place] = emitter.fn.load_word(names[0][1], 0, "ptr")
     emitter.pointers.pop(carried.other, None)
     emitter.buffers[carried.other] = names[1][1]
-    for dim, (_, name) in zip(dims, names[2:], strict=True):
+    return names + _declare_sizes(emitter, carried.place, suffix)
+
+
+def _declare_sizes(emitter: Emitter, place: Place, suffix: str) -> list[tuple[str, str]]:
+    """Names for the phis of an array's sizes, which give its symbols their values."""
+    names = [("i64", f"%size{suffix}.{axis}") for axis in range(len(place.dims))]
+    for dim, (_, name) in zip(place.dims, names, strict=True):
         symbol = plain_symbol(dim)
         if symbol is not None and symbol not in emitter.symbols:
             emitter.symbols[symbol] = name
@@ -209,6 +228,8 @@ def _end(
     """The values for the next iteration; the halves of a pair change roles."""
     if carried.place is None:
         return [emitter.registers[result.value]]
+    if carried.place.kind == "buffer":
+        return [str(emitter.dim(d)) for d in result.value.spec.dims]
     if carried.other is not None and carried.other.kind == "grown'":
         sizes = [str(emitter.dim(d)) for d in carried.other.dims]
         return [names[1][1], names[0][1], *sizes]

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from treadle.core.shapes import product
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.schedule.steps import ListStep, Operand
 
@@ -75,8 +76,6 @@ def _address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
 
 def _put(emitter: Emitter, operand: Operand, target: str) -> None:
     """Store an operand as an element."""
-    from treadle.runtime.cpu.program_steps import move
-
     if operand.place is None:
         register = emitter.registers[operand.value]
         emitter.store_scalar(register, operand.value.spec.dtype, target)
@@ -132,8 +131,6 @@ def _push(emitter: Emitter, step: ListStep) -> None:
 
 
 def _get(emitter: Emitter, step: ListStep) -> None:
-    from treadle.runtime.cpu.program_steps import move
-
     items = emitter.registers[step.inputs[0].value]
     index = _integer(emitter, step.inputs[1])
     _check_index(emitter, step, index, _length(emitter, items))
@@ -188,8 +185,6 @@ def _extend(emitter: Emitter, step: ListStep) -> None:
 
 
 def _unstack(emitter: Emitter, step: ListStep) -> None:
-    from treadle.runtime.cpu.program_steps import move
-
     source, out = step.inputs[0], step.outputs[0]
     assert source.place is not None
     size = element_bytes(emitter, out)
@@ -206,8 +201,6 @@ def _unstack(emitter: Emitter, step: ListStep) -> None:
 def _stack(emitter: Emitter, step: ListStep) -> None:
     """The elements lie one after the other: a copy gives the array, whose first dim is a symbol
     that gets its value here."""
-    from treadle.runtime.cpu.program_steps import move
-
     items = emitter.registers[step.inputs[0].value]
     out = step.outputs[0]
     assert out.place is not None

@@ -11,6 +11,7 @@ from treadle.core.shapes import Dim, product
 from treadle.runtime.cpu.elements import compute_type, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
     Part,
     add_segments,
@@ -20,7 +21,7 @@ from treadle.runtime.cpu.program_updates import (
     strided_walk,
     write_part,
 )
-from treadle.runtime.schedule.steps import Loops, Operand
+from treadle.runtime.schedule.steps import Append, Loops, Operand
 
 MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
@@ -28,6 +29,31 @@ MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 def emit_loops(emitter: Emitter, step: Loops) -> None:
     """One op."""
     _OPS[step.node.op.name](emitter, step)
+
+
+def emit_append(emitter: Emitter, step: Append) -> None:
+    """Rows after the rows that are there; whatever follows is copied in order."""
+    fn, out = emitter.fn, step.output
+    assert out.place is not None
+    first = step.inputs[0]
+    used, size = _bytes(emitter, first), _bytes(emitter, out)
+    sources = [_array(emitter, o) for o in step.inputs]
+    if out.place.kind == "buffer":
+        target = emitter.pointers[out.place] = emitter.extend(out.place, used, size)
+        parts = list(zip(step.inputs, sources, strict=True))[1:]
+        offset = used
+    else:
+        target, offset = emitter.pointer(out.place), 0
+        parts = list(zip(step.inputs, sources, strict=True))
+    for operand, source in parts:
+        length = _bytes(emitter, operand)
+        move(emitter, fn.offset(target, offset, "i8"), source, length)
+        offset = fn.add(offset, length)
+
+
+def _bytes(emitter: Emitter, operand: Operand) -> Word:
+    spec = operand.value.spec
+    return emitter.dim(product(spec.dims) * spec.dtype.size)
 
 
 def _array(emitter: Emitter, operand: Operand) -> str:
@@ -64,8 +90,6 @@ def _segment_sum(emitter: Emitter, step: Loops) -> None:
 
 def _dynamic_slice(emitter: Emitter, step: Loops) -> None:
     """Finds the size, then copies."""
-    from treadle.runtime.cpu.program_steps import move
-
     fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
     x, out = step.inputs[0], step.outputs[0]
     dims = x.value.spec.dims

@@ -137,3 +137,27 @@ have:
   ret ptr %new
 }}
 """
+
+# Makes a growing buffer larger and keeps the first bytes of it.
+EXTEND = f"""define internal ptr @grown_extend(ptr %state, ptr %buffer, i64 %used, i64 %size) #0 {{
+entry:
+  %roomp = getelementptr i64, ptr %buffer, i64 1
+  %room = load i64, ptr %roomp
+  %p = load ptr, ptr %buffer
+  %fits = icmp sle i64 %size, %room
+  br i1 %fits, label %done, label %grow
+done:
+  ret ptr %p
+grow:
+  store ptr null, ptr %buffer
+  store i64 0, ptr %roomp
+  %twice = shl i64 %room, 1
+  %more = call i64 @llvm.smax.i64(i64 %twice, i64 %size)
+  %new = call ptr @grown_reserve(ptr %state, ptr %buffer, i64 %more)
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %p, i64 %used, i1 false)
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %p)
+  ret ptr %new
+}}
+"""

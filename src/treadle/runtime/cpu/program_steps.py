@@ -12,14 +12,15 @@ from treadle.runtime.callbacks import (
     input_words,
     output_words,
 )  # fmt: skip
-from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
-from treadle.runtime.cpu.program_loops import emit_loops
+from treadle.runtime.cpu.program_loops import emit_append, emit_loops
 from treadle.runtime.cpu.program_updates import emit_update
 from treadle.runtime.schedule.steps import (
+    Append,
     Block,
     Branch,
     Callback,
@@ -61,14 +62,6 @@ def copy_array(emitter: Emitter, source: Operand, target: str, place: Place) -> 
     origin = emitter.pointer(source.place)
     size = emitter.dim(product(place.dims))
     move(emitter, target, origin, emitter.fn.mul(size, place.dtype.size))
-
-
-def move(emitter: Emitter, target: str, source: str, size: Word) -> None:
-    """memcpy of `size` bytes."""
-    emitter.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
-    emitter.fn.emit(
-        f"call void @llvm.memcpy.p0.p0.i64(ptr {target}, ptr {source}, i64 {size}, i1 false)"
-    )
 
 
 def emit_load_scalar(emitter: Emitter, step: LoadScalar) -> None:
@@ -204,6 +197,7 @@ def _emit_sizes(emitter: Emitter, step: Sizes) -> None:
 
 
 _EMITTERS: dict[type, Any] = {
+    Append: emit_append,
     Branch: _emit_branch,
     Callback: emit_callback,
     Check: emit_check,

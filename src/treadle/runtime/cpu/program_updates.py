@@ -16,6 +16,7 @@ from treadle.core.shapes import Dim, product
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.schedule.steps import Callback, Operand, Update
 
 VECTOR_BYTES = 32
@@ -54,8 +55,6 @@ class Part:
         if self.combine:
             combine_row(self.emitter, self.combine, self.dtype, address, origin, count)
         else:
-            from treadle.runtime.cpu.program_steps import move
-
             move(self.emitter, address, origin, fn.mul(count, self.dtype.size))
 
     def _element(self, address: str) -> None:

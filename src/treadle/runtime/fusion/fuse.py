@@ -75,7 +75,7 @@ class _Fuser:
         self.region, self.names, self.enabled = region, names, enabled
         self.roles = {node: role_of(node) for node in region.nodes}
         self.takeovers = find_takeovers(region, self.roles, owned)
-        self.roles |= dict.fromkeys(self.takeovers.updates, Role.UPDATE)
+        self.roles |= self.takeovers.roles
         self.position = {node: i for i, node in enumerate(region.nodes)}
         self.consumers: dict[Value, list[Node]] = {}
         for node in region.nodes:

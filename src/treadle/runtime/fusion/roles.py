@@ -29,6 +29,7 @@ class Role(Enum):
     CALL = "call"  # a callback into Python
     LIST = "list"
     UPDATE = "update"  # writes a part of an array, in its memory or in a copy
+    APPEND = "append"  # puts rows at the end of an array that grows
     LOOPS = "loops"  # plain loops written out in the program
 
 

@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
+from treadle.runtime.symbols import plain_symbol
 
 # What has memory of its own, which nobody else holds.
 _FRESH = frozenset(
     {Role.ARRAY, Role.VIEW, Role.LIBRARY, Role.UPDATE, Role.COND, Role.WHILE, Role.CALL,
-     Role.LOOPS}
+     Role.LOOPS, Role.APPEND}
 )  # fmt: skip
 _MEMORY_ANYWAY = _FRESH - {Role.ARRAY, Role.VIEW}
 
@@ -33,17 +34,22 @@ class Takeovers:
         stored: nodes whose results must not be computed again where they are used, because what
             they read is overwritten before.
         reordered: whether a node has to run earlier than the program says.
+        assigned: updates of what was read from a variable, whose results are assigned to it.
     """
 
     source: dict[Value, Value] = field(default_factory=dict)
     before: dict[Node, list[Node]] = field(default_factory=dict)
     stored: set[Node] = field(default_factory=set)
     reordered: bool = False
+    assigned: set[Node] = field(default_factory=set)
 
     @property
-    def updates(self) -> list[Node]:
-        """The update nodes that write in place."""
-        return [v.node for v in self.source if v.node is not None and v.node.op.name in UPDATES]
+    def roles(self) -> dict[Node, Role]:
+        """The nodes that write in place, as what they are to be scheduled."""
+        makers = [v.node for v in self.source if v.node is not None]
+        found = {n: Role.UPDATE for n in makers if n.op.name in UPDATES}
+        found |= dict.fromkeys(self.assigned, Role.UPDATE)
+        return found | {n: Role.APPEND for n in makers if n.op.name == "concat"}
 
 
 def find_takeovers(
@@ -54,7 +60,7 @@ def find_takeovers(
     Args:
         owned: parameters whose memory belongs to the region, as the variables of a loop do.
     """
-    if not any(node.op.name in UPDATES for node in region.walk()):
+    if not any(node.op.name in UPDATES or _may_append(node) for node in region.walk()):
         return Takeovers()
     return _Search(region, roles, owned).run()
 
@@ -69,7 +75,7 @@ def storage(value: Value) -> Value:
 def passed_on(node: Node) -> Iterator[tuple[int, int]]:
     """(operand, output) for every operand whose memory an output of the node could take over."""
     name = node.op.name
-    if name in UPDATES:
+    if name in UPDATES or _may_append(node):
         yield 0, 0
     elif name == "while":
         body = node.regions[1]
@@ -116,6 +122,17 @@ def _branch_source(node: Node, number: int) -> int | None:
     return None
 
 
+def _may_append(node: Node) -> bool:
+    """Whether the node puts something after all rows of its first operand."""
+    return (
+        node.op.name == "concat"
+        and node.attrs["axis"] == 0
+        and len(node.inputs) > 1
+        and isinstance(node.inputs[0].spec, TensorSpec)
+        and node.inputs[0].spec.dtype is node.outputs[0].spec.dtype
+    )
+
+
 def _is_array(value: Value) -> bool:
     return isinstance(value.spec, TensorSpec) and value.spec.rank > 0
 
@@ -144,13 +161,29 @@ class _Search:
         for node in self.region.nodes:
             for position, output in passed_on(node):
                 self._consider(node, position, node.outputs[output])
+            if node.op.name in UPDATES and self._is_assigned(node):
+                self.found.assigned.add(node)
         return self.found
+
+    def _is_assigned(self, node: Node) -> bool:
+        """Whether the node changes a part of a variable."""
+        read, users = node.inputs[0].node, list(self._uses(node))
+        return (
+            read is not None
+            and read.op.name == "read_variable"
+            and read.region is self.region
+            and any(u.op.name == "assign_variable" and u.inputs[0] is read.inputs[0] for u in users)
+        )
 
     def _consider(self, node: Node, position: int, output: Value) -> None:
         memory = storage(node.inputs[position])
         if memory in self.taken:
             return
-        if not self._may_overwrite(node, memory) or output.spec is not node.inputs[position].spec:
+        if _may_append(node):
+            allowed = node.inputs[0] is memory and self._grows(memory, output)
+        else:
+            allowed = output.spec is node.inputs[position].spec
+        if not allowed or not self._may_overwrite(node, memory):
             return
         if sum(storage(v) is memory for v in node.inputs) > 1:
             return
@@ -165,8 +198,24 @@ class _Search:
             self.found.reordered |= self.position[reader] > self.position[node]
             if self._last_use(reader) > self.position[node]:
                 self.found.stored.add(reader)
-        if node.op.name in UPDATES:
-            self.roles[node] = Role.UPDATE
+        self.roles |= {n: r for n, r in self.found.roles.items() if n is node}
+
+    def _grows(self, memory: Value, output: Value) -> bool:
+        """Whether an array is, after what was appended before, a variable of the loop that only
+        grows from one iteration to the next."""
+        root = memory
+        while root in self.found.source:
+            root = storage(self.found.source[root])
+        result = self.owned.get(root)
+        if result is None or root.spec is result.spec or plain_symbol(root.spec.dims[0]) is None:
+            return False
+        value = storage(result)
+        while value is not output:  # everything after it keeps the memory
+            sources = [] if value.node is None else list(passed_on(value.node))
+            if not sources or value.node not in self.position:
+                return False
+            value = storage(value.node.inputs[sources[0][0]])
+        return True
 
     def _may_overwrite(self, node: Node, memory: Value) -> bool:
         if memory in self.leaving or memory in self.shared:

@@ -229,7 +229,7 @@ class ControlFlow:
         if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
             return Carried(param, program.operand(start), None)
         if param.spec.symbols() & opened:
-            return self._grown(param, start, result)
+            return self._grown(param, start, result, scheduled[1])
         if scheduled[1].stays(storage(result), param):
             old = program.operand(start).place
             place = old if taken and old is not None else program.temporary(param.spec)
@@ -242,10 +242,14 @@ class ControlFlow:
         program.places[param] = place
         return Carried(param, program.operand(start), place, other)
 
-    def _grown(self, param: Value, start: Value, result: Value) -> Carried:
+    def _grown(self, param: Value, start: Value, result: Value, order: Order) -> Carried:
         """A loop variable whose size changes."""
         program = self.program
         program.require_known([start], "the loop variable")
+        if order.stays(storage(result), param):
+            place = program.place("buffer", param.spec)
+            program.places[param] = place
+            return Carried(param, program.operand(start), place)
         place = program.place("grown", param.spec)
         other = Place("grown'", place.number, param.spec.dtype, result.spec.dims)
         program.places[param] = place
@@ -265,7 +269,8 @@ class ControlFlow:
             target = c.place if c.other is None else c.other
             if target is not None and target.kind == "grown'":
                 program.require_known([result], "the loop variable")
-            if target is not None and operand.place is not target:
+            same = operand.place is not None and _is_same(operand.place, target)
+            if target is not None and not same:
                 block.steps.append(program.copy(operand, target))
             results.append(operand)
         block.results = results
@@ -291,6 +296,12 @@ def _check_sizes(moving: Sequence[tuple[Value, Value, Value]], opened: set[str])
             name = plain_symbol(dim)
             if name is None or found.setdefault(name, (sizes[0], sizes[1])) != tuple(sizes):
                 raise Unsupported("loop variables share a size that changes")
+
+
+def _is_same(place: Place, target: Place | None) -> bool:
+    """Whether two places are one memory: a buffer stays itself when it grows."""
+    grown = target is not None and place.kind == target.kind == "buffer"
+    return place is target or (grown and target is not None and place.number == target.number)
 
 
 def _is_list(value: Value) -> bool:

@@ -309,9 +309,13 @@ class _Orderer:
             return None
         new = node.inputs[1]
         writer = self.maker.get(new)
-        if writer is None or writer.group is None or new.spec.dims != handle.spec.dims:
+        if writer is None or new.spec.dims != handle.spec.dims:
             return None
-        if not self._fits_variable(writer, new, pairs):
+        if writer.role is Role.UPDATE:
+            fits = self._updates_variable(writer, new, pairs)
+        else:
+            fits = writer.group is not None and self._fits_variable(writer, new, pairs)
+        if not fits:
             return None
         readers = [reader for _, reader in pairs]
         readers += [u for v, _ in pairs for u in self.users.get(v, ()) if u is not writer]
@@ -324,6 +328,20 @@ class _Orderer:
             if value is not handle and value.spec is new.spec:
                 self.order.in_place[new] = value
         return writer
+
+    def _updates_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
+        """Whether an update changes a part of what was read from the variable before."""
+        olds = [v for v, unit in pairs if unit.role is Role.READ]
+        inputs = writer.nodes[0].inputs
+        taken = new in self.order.taken or new in self.order.assigned
+        needed = any(storage(old) is new for old in self.order.taken.values())
+        return (
+            not taken
+            and not needed
+            and len(olds) == sum(u.role in (Role.READ, Role.ASSIGN) for _, u in pairs) == 1
+            and inputs[0] is olds[0]
+            and sum(storage(v) is olds[0] for v in inputs) == 1
+        )
 
     def _fits_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
         if new in self.order.assigned or new in self.order.in_place:

@@ -10,6 +10,7 @@ from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.memory.plan import Plan
 from treadle.runtime.schedule.order import CHANGES_LIST
 from treadle.runtime.schedule.steps import (
+    Append,
     Block,
     Branch,
     Callback,
@@ -122,6 +123,8 @@ def _line(step: Step) -> str:
             return f"{_listed(step.outputs)} = {call}"
         case Update():
             return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}"
+        case Append():
+            return f"{operand_text(step.output)} = append({_listed(step.inputs)})"
         case Sizes():
             return ", ".join(f"{name} = {dim}" for name, dim in step.pairs)
         case Guard():

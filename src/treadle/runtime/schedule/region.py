@@ -17,6 +17,7 @@ from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
+    Append,
     Block,
     Callback,
     Check,
@@ -263,9 +264,26 @@ class RegionBuilder(ControlFlow):
         inputs = [program.operand(v) for v in node.inputs]
         target = self.place_for(value)
         refuse = None if node.op.name in CHECKED else self._refusal(node, inputs)
-        if inputs[0].place is not target:
+        if not _is_same(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
         self.emit(Update(node, inputs, target, refuse, reads=places_of(inputs), writes=[target]))
+
+    def append(self, unit: Unit) -> None:
+        """Rows at the end of an array: in its own buffer, or in a copy."""
+        node = unit.nodes[0]
+        program = self.program
+        self.known(node)
+        (value,) = node.outputs
+        inputs = [program.operand(v) for v in node.inputs]
+        old = inputs[0].place
+        if value in self.order.taken and old is not None and old.kind == "buffer":
+            place = Place("buffer", old.number, value.spec.dtype, value.spec.dims)
+            program.places[value] = place
+        else:
+            self.order.taken.pop(value, None)
+            place = self.place_for(value)
+        output = Operand(value, place)
+        self.emit(Append(inputs, output, reads=places_of(inputs), writes=[place]))
 
     def _refusal(self, node: Node, inputs: list[Operand]) -> Callback:
         """The call of the NumPy implementation that raises its error."""
@@ -313,6 +331,13 @@ class RegionBuilder(ControlFlow):
         return Operand(value, place)
 
 
+def _is_same(place: Place | None, target: Place) -> bool:
+    """Whether a place is the target; every read of a variable has a place of its own."""
+    if place is None or target.kind != "variable":
+        return place is target
+    return place.kind == "variable" and place.number == target.number
+
+
 def _moves_memory(value: Value) -> bool:
     node = value.node
     return node is not None and is_alias(node) and node.inputs[0].spec.rank > 0
@@ -332,6 +357,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.LIST: RegionBuilder.list_op,
     Role.UPDATE: RegionBuilder.update,
     Role.LOOPS: RegionBuilder.loops,
+    Role.APPEND: RegionBuilder.append,
 }
 
 

@@ -18,8 +18,9 @@ class Place:
     kind: "argument", "output", "constant" or "variable" (`number` counts them), "temporary"
         (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
         current is known when the program runs), "element" (of a list that does not change),
-        "late" (allocated when its size is known), "joined" (what either branch allocated), or
-        "grown" (one of two buffers that a loop writes in turn and makes larger as needed).
+        "late" (allocated when its size is known), "joined" (what either branch allocated),
+        "grown" (one of two buffers that a loop writes in turn and makes larger as needed), or
+        "buffer" (one that a loop updates in place and makes larger as needed).
     """
 
     kind: str
@@ -133,6 +134,14 @@ class Update(Step):
 
 
 @dataclass(eq=False)
+class Append(Step):
+    """Put arrays after the rows of the first one: in its buffer, which grows, or in a copy."""
+
+    inputs: list[Operand]
+    output: Operand
+
+
+@dataclass(eq=False)
 class Loops(Step):
     """Run an op whose loops are part of the program; it may find out the size of its result."""
 
@@ -222,8 +231,8 @@ class Carried:
     """A loop variable.
 
     A register is a phi. An array is a place that the body updates: in place, or by writing the
-    other half of a pair, after which the halves change roles. The halves of an array that changes
-    its size ("grown") are buffers that grow, and its sizes are phis.
+    other half of a pair, after which the halves change roles. Where the size changes too, the
+    halves ("grown") or the only one ("buffer") are buffers that grow, and the sizes are phis.
     """
 
     param: Value
