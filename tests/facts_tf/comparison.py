@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from typing import Any
 
 from tests.facts_tf.registry import HERE
@@ -65,3 +66,33 @@ def _same(expected: Any, actual: Any) -> bool:
         wanted, *_ = expected.removeprefix(RAISES).split(" < ")
         return wanted in actual.removeprefix(RAISES).split(" < ")
     return bool(expected == actual)
+
+
+@dataclass(frozen=True)
+class Deviation:
+    """Something that treadle does differently on purpose.
+
+    Attributes:
+        title, tensorflow, treadle, reason: for the table of the documentation.
+        facts: by ``group.program`` the places that differ, with what treadle gives there.
+    """
+
+    title: str
+    tensorflow: str
+    treadle: str
+    reason: str
+    facts: dict[str, dict[str, Any]]
+
+
+def deviations() -> list[Deviation]:
+    """The deliberate deviations, in the order of the documentation."""
+    entries = json.loads((HERE / "deviations.json").read_text())
+    return [Deviation(**entry) for entry in entries]
+
+
+def deviating(program: str) -> dict[str, Any]:
+    """The places of ``group.program`` that differ on purpose, with what treadle gives there."""
+    found: dict[str, Any] = {}
+    for deviation in deviations():
+        found |= deviation.facts.get(program, {})
+    return found

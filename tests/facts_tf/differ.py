@@ -1,4 +1,4 @@
-"""Prints where treadle differs from the facts: ``PYTHONPATH=src:. python tests/facts_tf/differ.py``.
+"""Prints where treadle differs: ``PYTHONPATH=src python tests/facts_tf/differ.py [group ...]``.
 
 Deliberate deviations are included, so this shows what `deviations.json` has to say.
 """

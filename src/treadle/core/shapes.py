@@ -212,9 +212,11 @@ class TensorShape:
 
     __slots__ = ("dims",)
 
-    def __init__(self, dims: Iterable[Any] | TensorShape) -> None:
+    def __init__(self, dims: Iterable[Any] | TensorShape | int) -> None:
         if isinstance(dims, TensorShape):
             self.dims: tuple[Dim, ...] = dims.dims
+        elif isinstance(dims, int):
+            self.dims = (as_dim(dims),)
         else:
             self.dims = tuple(ANY if d is None else as_dim(d) for d in dims)
 
@@ -242,6 +244,25 @@ class TensorShape:
         return len(mine) == len(theirs) and all(
             a is None or b is None or a == b for a, b in zip(mine, theirs, strict=True)
         )
+
+    def assert_is_compatible_with(self, other: Any) -> None:
+        """ValueError unless some shape fits both."""
+        if not self.is_compatible_with(other):
+            raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
+
+    def merge_with(self, other: Any) -> TensorShape:
+        """What is known from either; ValueError where they contradict."""
+        self.assert_is_compatible_with(other)
+        pairs = zip(self.dims, TensorShape(other).dims, strict=True)
+        return TensorShape(a if isinstance(a, int) else b for a, b in pairs)
+
+    def most_specific_compatible_shape(self, other: Any) -> TensorShape:
+        """The dims that both have, None for the others; ValueError for another rank."""
+        theirs = TensorShape(other)
+        if theirs.rank != self.rank:
+            raise ValueError(f"Shapes {self} and {theirs} have different ranks")
+        pairs = zip(self.dims, theirs.dims, strict=True)
+        return TensorShape(a if a == b else None for a, b in pairs)
 
     def __len__(self) -> int:
         return len(self.dims)

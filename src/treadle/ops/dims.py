@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -225,15 +225,18 @@ def as_dim_value(value: Any, what: str = "dim") -> Dim | None:
         found = resolve(tensor)
         return None if found is None else _exact(found.reshape(-1)[0])
     if value is None or not hasattr(value, "__index__"):
-        raise TypeError(f"{value!r} in a {what} is not an integer{at(user_origin())}")
+        raise errors.DtypeError(
+            None, None, f"{value!r} in a {what} is not an integer{at(user_origin())}"
+        )
     return int(value.__index__())
 
 
 def _check_integers(tensor: Tensor, what: str) -> None:
     if not tensor.dtype.is_integer:
-        raise TypeError(
-            f"The {what} must be integers, not {tensor.dtype.name}: {tensor!r}{at(user_origin())}"
-        )
+        raise errors.DtypeError(
+            None, None,
+            f"The {what} must be integers, not {tensor.dtype.name}: {tensor!r}{at(user_origin())}",
+        )  # fmt: skip
 
 
 def _exact(dim: Any) -> Dim | None:

@@ -83,7 +83,7 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
     ),
     "reciprocal": (
         _kept(lambda x: 1 / x), FLOATS, _lower(lambda x: apply("div", _one(x), x)),
-        lambda x, y, dy: -dy * conj(y * y), "1 / x.",
+        lambda x, y, dy: _scaled(dy, lambda: -dy * conj(y * y)), "1 / x.",
     ),
     "exp": (np.exp, FLOATS, "exp", lambda x, y, dy: dy * conj(y), "e ** x."),
     "expm1": (

@@ -6,7 +6,7 @@ import ctypes
 import itertools
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -217,13 +217,22 @@ class Variable:
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))
 
+    def _in_place(self, other: Any) -> NoReturn:
+        raise RuntimeError(
+            f"Variable {self.name!r} cannot be changed with += and the like: use v.assign_add(x), "
+            f"or v = v + x for a new tensor{at(user_origin())}"
+        )
+
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = _in_place
+
     def _assign_now(self, tensor: Tensor) -> None:
         spec = tensor.spec
         if spec.dtype is not self.spec.dtype:
-            raise TypeError(
+            raise errors.DtypeError(
+                None, None,
                 f"Variable {self.name!r} has dtype {self.dtype.name}; cannot assign a tensor of "
-                f"dtype {spec.dtype.name}, use td.cast{at(user_origin())}"
-            )
+                f"dtype {spec.dtype.name}, use td.cast{at(user_origin())}",
+            )  # fmt: skip
         if spec.dims != self.spec.dims and not spec.shape.is_compatible_with(self.spec.shape):
             raise ValueError(
                 f"Variable {self.name!r} has shape {self.shape}; cannot assign a value of shape "

@@ -402,7 +402,11 @@ def error_kinds_in_py_function(tf):
         def fail(x):
             raise kind("no")
 
-        return tf.function(lambda x: tf.py_function(fail, [x], []))
+        @tf.function
+        def run(x):
+            tf.py_function(fail, [x], [])
+
+        return run
 
     return [(kind, raised(failing(kind), tf.constant(1.0))) for kind in kinds]
 
@@ -469,7 +473,11 @@ def error_kinds_in_numpy_function(tf):
         def fail(x):
             raise kind("no")
 
-        return tf.function(lambda x: tf.numpy_function(fail, [x], tf.float32))
+        @tf.function
+        def run(x):
+            tf.numpy_function(fail, [x], [])
+
+        return run
 
     return [(kind, raised(failing(kind), tf.constant(1.0))) for kind in kinds]
 

@@ -56,7 +56,14 @@ def signature_refusals(tf):
     def f(x):
         return x
 
-    bad = [tf.ones([3]), tf.ones([2], tf.float64), tf.ones([2, 1]), None, "a", tf.ones([], tf.int32)]
+    bad = [
+        tf.ones([3]),
+        tf.ones([2], tf.float64),
+        tf.ones([2, 1]),
+        None,
+        "a",
+        tf.ones([], tf.int32),
+    ]
     return [raised(f, v) for v in bad], raised(f), raised(f, tf.ones([2]), tf.ones([2]))
 
 
@@ -208,8 +215,11 @@ def concrete_function_calls(tf):
 def concrete_function_refusals(tf):
     c = tf.function(lambda a: a).get_concrete_function(tf.TensorSpec([2], tf.float32))
     bad = [tf.ones([3]), tf.ones([2], tf.int32), None, "a"]
-    return [raised(c, b) for b in bad], raised(c), raised(c, tf.ones([2]), tf.ones([2])), raised(
-        c, b=tf.ones([2])
+    return (
+        [raised(c, b) for b in bad],
+        raised(c),
+        raised(c, tf.ones([2]), tf.ones([2])),
+        raised(c, b=tf.ones([2])),
     )
 
 

@@ -454,6 +454,20 @@ def where_with_nan_in_the_other_branch(tf):
 
 
 @program
+def what_where_does_not_choose(tf):
+    functions = {
+        "rsqrt": tf.math.rsqrt, "log": tf.math.log, "power": lambda x: x**0.5,
+        "over": lambda x: 1.0 / x,
+        "reciprocal": tf.math.reciprocal, "asin": lambda x: tf.asin(x + 1.0), "norm": tf.norm,
+        "log1p": lambda x: tf.math.log1p(x - 1.0), "acosh": lambda x: tf.acosh(x + 1.0),
+    }  # fmt: skip
+    return {
+        name: slope(tf, lambda x, f=f: tf.where(x > 0.0, f(x), 0.0), 0.0)
+        for name, f in functions.items()
+    }
+
+
+@program
 def of_gather(tf):
     @tf.function
     def f(x):

@@ -161,22 +161,28 @@ def static_shapes_in_functions(tf):
 
 @program
 def shape_objects(tf):
-    a, b, unknown = tf.TensorShape([2, None]), tf.TensorShape([None, 3]), tf.TensorShape(None)
+    a, b = tf.TensorShape([2, None]), tf.TensorShape([None, 3])
     return [
         outcome(f)
         for f in (
-            lambda: str(a), lambda: repr(a), lambda: str(unknown), lambda: a.rank, lambda: len(a),
+            lambda: str(a), lambda: repr(a), lambda: a.rank, lambda: len(a),
             lambda: a[0], lambda: a[1], lambda: a[:1], lambda: a + [4], lambda: a.as_list(),
-            lambda: unknown.as_list(), lambda: len(unknown), lambda: a == [2, None],
+            lambda: a == [2, None],
             lambda: a.is_compatible_with(b), lambda: a.merge_with(b), lambda: a.num_elements(),
             lambda: tf.TensorShape([2, 3]).num_elements(), lambda: a.is_fully_defined(),
             lambda: a.concatenate([1]), lambda: tf.TensorShape(3), lambda: tf.TensorShape([-1]),
             lambda: tf.TensorShape(["a"]), lambda: a.assert_is_compatible_with([3, 3]),
-            lambda: tf.TensorShape([2]) == (2,), lambda: list(a), lambda: bool(unknown),
+            lambda: tf.TensorShape([2]) == (2,), lambda: list(a),
             lambda: a.merge_with([3, 3]), lambda: tf.TensorShape([2, 3]).as_list(),
             lambda: a.most_specific_compatible_shape([5, None]), lambda: hash(a) is not None,
         )
     ]  # fmt: skip
+
+
+@program
+def unknown_ranks(tf):
+    unknown = tf.TensorShape(None)
+    return unknown.rank, str(unknown), raised(unknown.as_list), raised(len, unknown), bool(unknown)
 
 
 @program
@@ -236,7 +242,9 @@ def shapes_that_do_not_fit_at_run_time(tf):
         lambda a, b: tf.linalg.matvec([a], b),
     ]  # fmt: skip
     a, b = tf.ones([2]), tf.ones([3])
-    return [outcome(traced(f), a, a) for f in functions], [raised(traced(f), a, b) for f in functions]
+    return [outcome(traced(f), a, a) for f in functions], [
+        raised(traced(f), a, b) for f in functions
+    ]
 
 
 @program
@@ -268,8 +276,11 @@ def gather_out_of_range(tf):
 @program
 def mask_and_nonzero(tf):
     x = tf.constant([[1, 0], [0, 2]])
-    return tf.boolean_mask(x, x > 0), tf.where(x > 0), outcome(lambda: x[x > 0]), raised(
-        tf.boolean_mask, x, [True]
+    return (
+        tf.boolean_mask(x, x > 0),
+        tf.where(x > 0),
+        outcome(lambda: x[x > 0]),
+        raised(tf.boolean_mask, x, [True]),
     )
 
 
@@ -333,9 +344,14 @@ def printing_in_a_function(tf):
 def numpy_and_tensors(tf):
     t = tf.constant([1.0, 4.0])
     return [
-        np.sqrt(t), np.asarray(t), type(np.add(t, t)).__name__, type(t + np.ones(2, np.float32)).__name__
-        in ("EagerTensor", "Tensor"), np.array([t, t]).shape, float(np.sum(t)), t.numpy().dtype.name,
-    ]  # fmt: skip
+        np.sqrt(t),
+        np.asarray(t),
+        type(np.add(t, t)).__name__,
+        tf.is_tensor(t + np.ones(2, np.float32)),
+        np.array([t, t]).shape,
+        float(np.sum(t)),
+        t.numpy().dtype.name,
+    ]
 
 
 @program
@@ -343,21 +359,37 @@ def nest_structures(tf):
     nest = tf.nest
     structure = {"b": [1, (2, None)], "a": 3}
     return [
-        nest.flatten(structure), nest.flatten(5), nest.flatten([]), nest.flatten(None),
-        nest.map_structure(lambda x: x, structure), nest.pack_sequence_as(structure, [7, 8, 9, 10]),
-        raised(nest.assert_same_structure, [1], (1,)), raised(nest.assert_same_structure, [1], [1, 2]),
-        raised(nest.assert_same_structure, {"a": 1}, {"b": 1}), raised(nest.pack_sequence_as, [1], [1, 2]),
-        raised(nest.map_structure, lambda a, b: a, [1], [1, 2]), nest.is_nested("abc"),
-        nest.is_nested([]), raised(nest.map_structure, lambda a, b: a, [1], {"a": 1}),
-    ]  # fmt: skip
+        nest.flatten(structure),
+        nest.flatten(5),
+        nest.flatten([]),
+        nest.flatten(None),
+        nest.map_structure(lambda x: x, structure),
+        nest.pack_sequence_as(structure, [7, 8, 9, 10]),
+        raised(nest.assert_same_structure, [1], (1,)),
+        raised(nest.assert_same_structure, [1], [1, 2]),
+        raised(nest.assert_same_structure, {"a": 1}, {"b": 1}),
+        raised(nest.pack_sequence_as, [1], [1, 2]),
+        raised(nest.map_structure, lambda a, b: a, [1], [1, 2]),
+        nest.is_nested("abc"),
+        nest.is_nested([]),
+        raised(nest.map_structure, lambda a, b: a, [1], {"a": 1}),
+    ]
 
 
 @program
 def attributes_of_tensors(tf):
     t = tf.constant([[1.0, 2.0]])
-    return t.shape, t.dtype, t.ndim, t.shape[1], t.get_shape(), raised(lambda: t.name), hasattr(
-        t, "graph"
-    ), isinstance(t, tf.Tensor), raised(lambda: setattr(t, "shape", [2]))
+    return (
+        t.shape,
+        t.dtype,
+        t.ndim,
+        t.shape[1],
+        t.get_shape(),
+        raised(lambda: t.name),
+        hasattr(t, "graph"),
+        isinstance(t, tf.Tensor),
+        raised(lambda: setattr(t, "shape", [2])),
+    )
 
 
 @program

@@ -104,7 +104,7 @@ def wrong_initial_shapes(tf):
 @program
 def operators_on_variables(tf):
     v = tf.Variable([1.0, 2.0])
-    return v + 1.0, 2.0 * v, -v, v @ [[1.0], [1.0]] if False else v[0], v > 1.0, v / v, v**2
+    return v + 1.0, 2.0 * v, -v, v[0], v > 1.0, v / v, v**2
 
 
 @program
@@ -179,13 +179,15 @@ def scatter_in_a_function(tf):
 def tensor_scatter(tf):
     t = tf.constant([1, 2, 3, 4])
     at, new = [[0], [2], [2]], [10, 20, 30]
-    return [
-        outcome(getattr(tf, name), t, at, new)
-        for name in (
-            "tensor_scatter_nd_add", "tensor_scatter_nd_update", "tensor_scatter_nd_sub",
-            "tensor_scatter_nd_max", "tensor_scatter_nd_min",
-        )
-    ]  # fmt: skip
+    return tf.tensor_scatter_nd_add(t, at, new), tf.tensor_scatter_nd_update(t, at, new)
+
+
+@program
+def tensor_scatter_other(tf):
+    t = tf.constant([1, 2, 3, 4])
+    at, new = [[0], [2], [2]], [10, 20, 30]
+    names = ("sub", "max", "min")
+    return [outcome(lambda n=n: getattr(tf, f"tensor_scatter_nd_{n}")(t, at, new)) for n in names]
 
 
 @program
@@ -208,9 +210,12 @@ def names(tf):
 @program
 def attributes(tf):
     v = tf.Variable([[1.0, 2.0]], trainable=False)
-    return v.shape, v.dtype, v.trainable, v.device is not None, tf.is_tensor(v), isinstance(
-        v, tf.Tensor
-    )
+    return v.shape, v.dtype, v.trainable, tf.is_tensor(v), isinstance(v, tf.Tensor)
+
+
+@program
+def device_of_a_variable(tf):
+    return tf.Variable(1.0).device.endswith("CPU:0")
 
 
 @program
@@ -236,8 +241,13 @@ def copies(tf):
 @program
 def conversion_to_python(tf):
     v = tf.Variable(2.5)
-    return float(v), int(v), bool(v), np.asarray(v), outcome(len, tf.Variable([1, 2])), outcome(
-        lambda: [float(t) for t in tf.Variable([1.0, 2.0])]
+    return (
+        float(v),
+        int(v),
+        bool(v),
+        np.asarray(v),
+        outcome(len, tf.Variable([1, 2])),
+        outcome(lambda: [float(t) for t in tf.Variable([1.0, 2.0])]),
     )
 
 
@@ -295,7 +305,7 @@ def variable_in_a_traced_condition(tf):
     def f():
         if v > 2:
             v.assign(0)
-            return tf.constant("big") if False else tf.constant(1)
+            return tf.constant(1)
         return tf.constant(2)
 
     return f(), f(), v

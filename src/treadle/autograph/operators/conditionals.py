@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.errors import StagingError, StagingTypeError, StagingValueError
 from treadle.autograph.operators.journal import changes
 from treadle.autograph.operators.lists import Left, element_type, has_left, is_plain_list, plain
 from treadle.autograph.operators.places import (
@@ -255,11 +255,12 @@ class _Merge:
         self.otherwise.values.append(self.otherwise.tensor(right))
         return lambda out: out[number]
 
-    def mismatch(self, a: Any, b: Any, index: int) -> StagingTypeError:
+    def mismatch(self, a: Any, b: Any, index: int) -> StagingError:
         names = self.names()
         name = names[index] if -1 < index < len(names) else "the return value"
         shown = f"the variable {name!r}" if name.isidentifier() else name
-        return StagingTypeError(
+        kind = StagingValueError if a is None or b is None else StagingTypeError
+        return kind(
             f"The branches of a conditional on a tensor give {shown} different types: "
             f"{describe(a)} when the condition is true, {describe(b)} when it is false. Make both "
             f"the same, with td.cast for instance{at(user_origin())}"

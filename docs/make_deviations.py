@@ -1,0 +1,36 @@
+"""Writes deviations.md from the data of tests/facts_tf: ``PYTHONPATH=src:. python
+docs/make_deviations.py``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.facts_tf.comparison import deviations
+from tests.facts_tf.registry import GROUPS, programs
+
+INTRODUCTION = """\
+# Deviations from TensorFlow
+
+{count} small programs are run with TensorFlow 2.21 and with treadle, and their values, dtypes,
+shapes, numbers of traces and exception types are compared (`tests/facts_tf/`). This is what
+differs, on purpose. An exception counts as the same if an `except` for TensorFlow's type catches
+treadle's. `PYTHONPATH=src:. python docs/make_deviations.py` writes this page.
+
+| | TensorFlow | treadle | why | programs |
+|---|---|---|---|---|
+"""
+
+
+def page() -> str:
+    """The text of the page."""
+    count = sum(len(programs(group)) for group in GROUPS)
+    rows = [
+        f"| {d.title} | {d.tensorflow} | {d.treadle} | {d.reason} | "
+        f"{', '.join(f'`{name}`' for name in d.facts)} |\n"
+        for d in deviations()
+    ]
+    return INTRODUCTION.format(count=count) + "".join(rows)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "deviations.md").write_text(page())

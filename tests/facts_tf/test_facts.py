@@ -1,0 +1,55 @@
+"""The programs give with treadle what they give with TensorFlow, but for listed deviations."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+
+import pytest
+
+import treadle as td
+from tests.facts_tf.comparison import deviating, deviations, differences, recorded
+from tests.facts_tf.registry import GROUPS, programs, run
+
+CASES = [(group, name) for group in GROUPS for name in programs(group)]
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.fixture(autouse=True)
+def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph that cannot be compiled is an error here, not a warning."""
+    monkeypatch.setenv("TREADLE_STRICT", "1")
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_every_program_is_recorded(group):
+    assert list(programs(group)) == list(recorded(group))
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
+@pytest.mark.parametrize(("group", "name"), CASES, ids=[f"{g}.{n}" for g, n in CASES])
+def test_fact(group, name):
+    found = differences(recorded(group)[name], run(programs(group)[name], td))
+    allowed = deviating(f"{group}.{name}")
+    unexpected = {
+        path: values
+        for path, values in found.items()
+        if path not in allowed or differences(allowed[path], values[1])
+    }
+    assert not unexpected, "TensorFlow's value, then treadle's: " + json.dumps(unexpected, indent=1)
+    stale = set(allowed) - set(found)
+    assert not stale, f"these deviations are gone, remove them from deviations.json: {stale}"
+
+
+def test_deviations_belong_to_programs():
+    known = {f"{group}.{name}" for group, name in CASES}
+    for deviation in deviations():
+        assert deviation.facts and set(deviation.facts) <= known, deviation.title
+
+
+def test_the_page_of_deviations_is_up_to_date():
+    spec = importlib.util.spec_from_file_location("make_deviations", DOCS / "make_deviations.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    assert (DOCS / "deviations.md").read_text() == module.page()
