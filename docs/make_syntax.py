@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -25,16 +26,35 @@ def row(cases: list[Case]) -> str:
     return f"| {name.replace('_', ' ')} | yes | {tensors} | {gradients} |"
 
 
+NEWER = Path(__file__).parents[1] / "tests" / "corpus" / "newer"
+
+
+def newer(path: Path) -> list[str]:
+    """The section of a file that this Python may not be able to read."""
+    text = path.read_text()
+    about = text.split('"""')[1].strip()
+    parts = [f"\n## Python 3.{path.stem.removeprefix('python3')}\n\n{about}\n"]
+    parts.append("| what | Python values | tensors | gradients |\n|---|---|---|---|")
+    for kind, name in re.findall(r"^@(case|python|smooth)\(.*\ndef (\w+)", text, re.MULTILINE):
+        tensors = "-" if kind == "python" else "yes"
+        gradients = "yes" if kind == "smooth" else "-"
+        parts.append(f"| {name.replace('_', ' ')} | yes | {tensors} | {gradients} |")
+    return parts
+
+
 def page() -> str:
     """The text of docs/supported_syntax.md."""
     parts = [HEAD]
-    for construct in dict.fromkeys(c.construct for c in CASES):
-        inside = [c for c in CASES if c.construct == construct]
+    cases = [c for c in CASES if ".newer." not in c.fn.__module__]
+    for construct in dict.fromkeys(c.construct for c in cases):
+        inside = [c for c in cases if c.construct == construct]
         functions = list(dict.fromkeys(c.fn for c in inside))
         about = (sys.modules[inside[0].fn.__module__].__doc__ or "").strip()
         parts.append(f"\n## {construct.capitalize()}\n\n{about}\n")
         parts.append("| what | Python values | tensors | gradients |\n|---|---|---|---|")
         parts += [row([c for c in inside if c.fn is fn]) for fn in functions]
+    for path in sorted(NEWER.glob("python*.py")):
+        parts += newer(path)
     return "\n".join(parts) + "\n"
 
 

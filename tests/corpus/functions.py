@@ -370,3 +370,29 @@ def private_names(n):
             return 0
 
     return Local().get()
+
+
+@case(1, 5)
+def methods_of_local_class(x):
+    class Local(Base):
+        def value(self, v):
+            if v > 2:
+                v = super().value(v)
+            return v * 2
+
+        @property
+        def doubled(self):
+            return self.k * 2 if self.k > 3 else self.k
+
+        @staticmethod
+        def clip(v):
+            while v > 10:
+                v -= 3
+            return v
+
+        class Inner:
+            def __call__(self, v):
+                return -v if v > 6 else v
+
+    local = Local(x)
+    return Local.Inner()(Local.clip(local.value(x) + local.doubled))

@@ -21,6 +21,7 @@ from tests.corpus import (  # noqa: F401  (they fill the registry)
     iteration,
     lists,
     matching,
+    newer,
     scopes,
     statements,
 )

@@ -79,6 +79,8 @@ class _Printer:
         self.comments(getattr(node, "leading", None), depth)
         if isinstance(node, gast.FunctionDef):
             self.function(node, depth)
+        elif isinstance(node, gast.ClassDef) and hasattr(node, "converted"):
+            self.class_definition(node, depth)
         elif isinstance(node, gast.If):
             self.branches(node, depth, "if")
         elif isinstance(node, gast.While | gast.For | gast.With):
@@ -103,6 +105,13 @@ class _Printer:
             last = text is head[-1]
             self.wrapped(text + (_behind(node) if last else ""), depth, node.lineno)
         self.begins = True
+        self.block(node.body, depth + 1)
+
+    def class_definition(self, node: Any, depth: int) -> None:
+        fields = {f: getattr(node, f, []) for f in node._fields}
+        *head, _ = unparse(gast.ClassDef(**{**fields, "body": [gast.Pass()]})).split("\n")
+        for text in head:
+            self.line(text, depth, node.lineno)
         self.block(node.body, depth + 1)
 
     def header(self, node: Any, depth: int, word: str = "") -> None:
