@@ -23,7 +23,7 @@ from treadle.ops.indexing import _bounds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op
 from treadle.ops.slicing import _lower_slice_grad, _python_slices
-from treadle.runtime.fusion.takeovers import passed_on, storage
+from treadle.runtime.fusion.takeovers import source_of, storage
 
 # Op of the sparse part -> how its operands follow the accumulator in the new op.
 _PARTS = {
@@ -114,10 +114,10 @@ def _is_carried(
         if node in roots:
             value = roots[node][0]
             continue
-        sources = [k for k, j in passed_on(node) if j == value.index]
-        if not sources:
+        source = source_of(value)
+        if source is None:
             return False
-        value = node.inputs[sources[0]]
+        value = node.inputs[source]
     return value in carried
 
 

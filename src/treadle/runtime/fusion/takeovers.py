@@ -74,52 +74,59 @@ def storage(value: Value) -> Value:
 
 def passed_on(node: Node) -> Iterator[tuple[int, int]]:
     """(operand, output) for every operand whose memory an output of the node could take over."""
-    name = node.op.name
-    if name in UPDATES or _may_append(node):
-        yield 0, 0
-    elif name == "while":
-        body = node.regions[1]
-        for k, result in enumerate(body.results):
-            if _is_array(result) and updated_in(body, body.params[k], result):
-                yield k, k
-    elif name == "cond":
-        for j, output in enumerate(node.outputs):
-            source = _branch_source(node, j) if _is_array(output) else None
-            if source is not None:
-                yield 1 + source, j
+    for output in node.outputs:
+        source = source_of(output)
+        if source is not None:
+            yield source, output.index
 
 
-def updated_in(region: Region, param: Value, result: Value) -> bool:
-    """Whether `result` is `param` after updates of parts, and not `param` itself."""
+def source_of(value: Value) -> int | None:
+    """The operand of its node whose memory a value could take over."""
+    node = value.node
+    if node is None:
+        return None
+    if node.op.name in UPDATES or _may_append(node):
+        return 0
+    if node.op.name == "while" and _is_array(value):
+        return _loop_source(node, value.index)
+    if node.op.name == "cond" and _is_array(value):
+        return _branch_source(node, value.index)
+    return None
+
+
+def followed(region: Region, result: Value) -> tuple[Value, bool]:
+    """The value of the region whose memory a result could be in, and whether it is updated."""
     value, found = storage(result), False
-    while value is not param:
-        node = value.node
-        if node is None or node.region is not region:
-            return False
-        sources = [k for k, j in passed_on(node) if j == value.index]
-        if not sources:
-            return False
-        value, found = storage(node.inputs[sources[0]]), True
-    return found and param.spec is result.spec
+    while value.node is not None and value.node.region is region:
+        source = source_of(value)
+        if source is None:
+            break
+        value, found = storage(value.node.inputs[source]), True
+    return value, found
+
+
+def _loop_source(node: Node, number: int) -> int | None:
+    body = node.regions[1]
+    param, result = body.params[number], body.results[number]
+    root, updated = followed(body, result)
+    return number if updated and root is param and param.spec is result.spec else None
 
 
 def _branch_source(node: Node, number: int) -> int | None:
-    """The parameter that result `number` is in both branches, updated in one at least."""
-    count = len(node.inputs) - 1
-    for k in range(count):
-        if node.inputs[1 + k].spec is not node.outputs[number].spec:
-            continue
-        states = []
-        for region in node.regions:
-            param, result = region.params[k], region.results[number]
-            others = [r for j, r in enumerate(region.results) if j != number]
-            if any(storage(r) is param for r in others):  # the old one leaves the branch, too
-                break
-            same = storage(result) is param and param.spec is result.spec
-            states.append("same" if same else updated_in(region, param, result))
-        if len(states) == 2 and all(states) and True in states:
-            return k
-    return None
+    """The operand that result `number` is in both branches, updated in one at least."""
+    found: set[int] = set()
+    changed = False
+    for region in node.regions:
+        result = region.results[number]
+        root, updated = followed(region, result)
+        others = [r for j, r in enumerate(region.results) if j != number]
+        if root not in region.params or root.spec is not node.outputs[number].spec:
+            return None
+        if result.spec is not root.spec or any(storage(r) is root for r in others):
+            return None  # the old one leaves the branch, too
+        found.add(region.params.index(root))
+        changed |= updated
+    return 1 + found.pop() if changed and len(found) == 1 else None
 
 
 def _may_append(node: Node) -> bool:
@@ -211,10 +218,10 @@ class _Search:
             return False
         value = storage(result)
         while value is not output:  # everything after it keeps the memory
-            sources = [] if value.node is None else list(passed_on(value.node))
-            if not sources or value.node not in self.position:
+            source = source_of(value) if value.node in self.position else None
+            if source is None or value.node is None:
                 return False
-            value = storage(value.node.inputs[sources[0][0]])
+            value = storage(value.node.inputs[source])
         return True
 
     def _may_overwrite(self, node: Node, memory: Value) -> bool:
