@@ -13,6 +13,7 @@ from treadle.autograph.errors import (
     UnsupportedSyntaxError,
 )
 from treadle.autograph.experimental import do_not_convert
+from treadle.autograph.logs import set_verbosity, trace
 
 __all__ = [
     "AutoGraphError",
@@ -24,7 +25,9 @@ __all__ = [
     "converted",
     "do_not_convert",
     "experimental",
+    "set_verbosity",
     "tf_convert",
     "to_code",
     "to_graph",
+    "trace",
 ]

@@ -47,38 +47,46 @@ def tf_convert(fn: Callable[..., Any], ctx: Any = None, **options: Any) -> Calla
     return call(fn)  # type: ignore[no-any-return]
 
 
-def to_graph(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> Callable[..., Any]:
-    """`fn` converted: a Python function whose conditions and loops also take symbolic tensors.
+def to_graph(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+) -> Callable[..., Any]:
+    """`entity` converted: a Python function whose conditions and loops also take symbolic tensors.
 
     Args:
-        fn: a function, method or callable object.
+        entity: a function, method or callable object.
         recursive: whether the functions it calls are converted too.
+        experimental_optional_features: accepted for TensorFlow programs; see `Feature`.
 
     Raises:
         ConversionError: as for `converted`.
     """
     if recursive:
-        return converted(fn)
+        return converted(entity)
     from treadle.autograph.conversion import instantiate, template_of
 
-    function = _required(fn)
+    function = _required(entity)
     template = template_of(function, recursive=False)
     made = function if template.code is None else instantiate(function, template.code)
-    owner = getattr(fn, "__self__", None)
+    owner = getattr(entity, "__self__", None)
     return made if owner is None else types.MethodType(made, owner)
 
 
-def to_code(fn: Callable[..., Any], recursive: bool = True, **options: Any) -> str:
-    """The Python source that `fn` is converted to.
+def to_code(
+    entity: Callable[..., Any], recursive: bool = True, experimental_optional_features: Any = None
+) -> str:
+    """The Python source that `entity` is converted to.
 
     It calls the operators through the name ``ag__``, which is ``treadle.autograph.operators``.
+
+    Args:
+        entity, recursive, experimental_optional_features: as for `to_graph`.
 
     Raises:
         ConversionError: as for `converted`.
     """
     from treadle.autograph.conversion import template_of
 
-    return template_of(_required(fn), recursive).printed.text
+    return template_of(_required(entity), recursive).printed.text
 
 
 def _required(fn: Callable[..., Any]) -> types.FunctionType:

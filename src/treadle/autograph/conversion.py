@@ -15,7 +15,16 @@ from typing import Any
 
 import gast
 
-from treadle.autograph import build, checks, comments, memory, operators, parsing, resolution
+from treadle.autograph import (
+    build,
+    checks,
+    comments,
+    logs,
+    memory,
+    operators,
+    parsing,
+    resolution,
+)
 from treadle.autograph.analysis.activity import local_names, parameters, scope_of
 from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
@@ -94,7 +103,9 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     printed = print_function(root, source.lines)
     code = function.__code__
     filename = f"<autograph of {code.co_name} at {code.co_filename}:{code.co_firstlineno}>"
-    if f"{build.AG}." not in printed.text:
+    is_changed = f"{build.AG}." in printed.text
+    logs.tell_conversion(code, printed.text if is_changed else None)
+    if not is_changed:
         return Template(printed, None, filename)
     while filename in LINE_MAPS:
         filename = filename[:-1] + "'>"

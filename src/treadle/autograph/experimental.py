@@ -2,24 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import enum
+import types
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from treadle.autograph.operators import lists
 from treadle.autograph.operators.calls import MARK
 
 
+class Feature(enum.Enum):
+    """Optional parts of AutoGraph in TensorFlow. treadle's conversion always has what they name."""
+
+    ALL = "ALL"
+    AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"
+    ASSERT_STATEMENTS = "ASSERT_STATEMENTS"
+    BUILTIN_FUNCTIONS = "BUILTIN_FUNCTIONS"
+    EQUALITY_OPERATORS = "EQUALITY_OPERATORS"
+    LISTS = "LISTS"
+    NAME_SCOPES = "NAME_SCOPES"
+
+    @classmethod
+    def all(cls) -> tuple[Feature, ...]:
+        """All features."""
+        return tuple(cls)
+
+    @classmethod
+    def all_but(cls, exclude: Feature | Iterable[Feature]) -> tuple[Feature, ...]:
+        """All features except one or several, and except ALL."""
+        left_out = {exclude} if isinstance(exclude, Feature) else set(exclude)
+        return tuple(set(cls) - left_out - {cls.ALL})
+
+
 def do_not_convert(func: Callable[..., Any] | None = None) -> Any:
     """Mark a function to be run as it is, never converted. Usable as a decorator.
 
-    Its Python conditions must then be Python's: a symbolic tensor in one is an error.
+    Its Python conditions must then be Python's: a symbolic tensor in one is an error. That holds
+    for the functions that it calls, too. Of other callables a function around them is returned.
     """
     if func is None:
         return do_not_convert
-    function = getattr(func, "__func__", func)
-    code = getattr(function, "__code__", None)
-    if code is not None:
-        setattr(function, MARK, code)
+    marked = getattr(func, "__func__", func)
+    if isinstance(getattr(func, "python_function", None), types.FunctionType):  # a td.function
+        marked = func.python_function  # type: ignore[attr-defined]
+    if not isinstance(marked, types.FunctionType):
+        inner = func
+
+        def marked(*args: Any, **kwargs: Any) -> Any:
+            return inner(*args, **kwargs)
+
+        func = marked
+    setattr(marked, MARK, marked.__code__)
     return func
 
 
@@ -52,4 +85,4 @@ def set_element_type(list_: Any, dtype: Any, shape: Any = None) -> None:
     lists.set_element_type(list_, dtype, shape)
 
 
-__all__ = ["do_not_convert", "set_element_type", "set_loop_options"]
+__all__ = ["Feature", "do_not_convert", "set_element_type", "set_loop_options"]

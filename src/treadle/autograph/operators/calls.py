@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from treadle.autograph import config
+from treadle.autograph import config, logs
 from treadle.autograph.memory import per_code
 from treadle.core.origin import LINE_MAPS
 
@@ -61,9 +61,10 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
 
     try:
         return twin(function)
-    except SourceNotFoundError:
+    except SourceNotFoundError as error:
         if _may_branch(code) or _may_update(code):
             raise
+        logs.tell(logs.DECISIONS, f"{code.co_name} runs as it is: {error}")
         return function
 
 
