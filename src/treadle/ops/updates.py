@@ -302,8 +302,8 @@ def refuse_assignment(self: Any, key: Any, value: Any) -> None:
     raise TypeError(
         f"{name!r} object does not support item assignment: a tensor never changes. Inside a "
         "@td.function that AutoGraph converts, `x[key] = value` on a variable of the function "
-        "makes a new tensor; not so on one of an enclosing function without `nonlocal`, nor in a branch "
-        "or loop of a variable that a nested function or an except block uses too. Code that is "
+        "makes a new tensor; not so on one of an enclosing function without `nonlocal`, nor in a "
+        "branch or loop of a variable that a nested function or an except block uses. Code that is "
         "not converted, also under td.config.run_functions_eagerly, uses "
         "td.tensor_scatter_nd_update or td.where, or x.numpy() for an array to write to"
         f"{at(user_origin())}"

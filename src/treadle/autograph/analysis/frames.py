@@ -20,7 +20,7 @@ Names = frozenset[str]
 def live_after(code: types.CodeType, offset: int) -> Names:
     """The names read after the instruction at `offset`, before they are assigned again.
 
-    Includes globals that the code reads.
+    Includes globals that the code reads, and the names of attributes, as ``.name``.
     """
     offsets, after = _liveness(code)
     return after[bisect.bisect_right(offsets, offset) - 1]  # may point behind the instruction
@@ -76,4 +76,8 @@ def _effect(instruction: Any) -> tuple[Names, Names]:
         "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF",
     ):  # fmt: skip
         return frozenset(value if isinstance(value, tuple) else [value]), frozenset()
+    if name in ("LOAD_ATTR", "LOAD_METHOD"):
+        return frozenset({f".{value}"}), frozenset()
+    if name == "STORE_ATTR":
+        return frozenset(), frozenset({f".{value}"})
     return frozenset(), frozenset()

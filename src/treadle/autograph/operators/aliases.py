@@ -35,13 +35,26 @@ def carry(inside: Sequence[Any], outside: Sequence[Any]) -> None:
             _carried.setdefault(inner.recorder, {})[inner.value] = outer
 
 
-def check_aliases(target: Any, owner: Any = None) -> None:
-    """StagingTypeError if a variable that is still read shares the elements of `target`.
+class Owner:
+    """What holds a tensor of which a part is assigned, and gets the new one.
 
-    Args:
-        target: the tensor or array of which a part is assigned.
-        owner: the container that holds it and gets the new tensor.
+    Attributes:
+        container, key: where it is.
+        root: the variable's value that the container is in.
     """
+
+    def __init__(self, container: Any, key: Any, root: Any) -> None:
+        self.container, self.key, self.root = container, key, root
+
+    def is_at(self, container: Any, key: Any) -> bool:
+        if container is not self.container:
+            return False
+        negative = isinstance(self.key, int) and self.key < 0 and isinstance(container, list)
+        return bool(key == (self.key + len(container) if negative else self.key))
+
+
+def check_aliases(target: Any, owner: Owner | None = None) -> None:
+    """StagingTypeError if a variable that is still read shares the elements of `target`."""
     own = _Storage(target)
     for name, value in _held(owner):
         if own.shares(value):
@@ -53,9 +66,14 @@ def check_aliases(target: Any, owner: Any = None) -> None:
             )
 
 
-def _held(owner: Any) -> Iterator[tuple[str, Any]]:
+def _held(owner: Owner | None) -> Iterator[tuple[str, Any]]:
     """The tensors and arrays in variables that converted functions on the stack still read."""
     frame: types.FrameType | None = sys._getframe(1)
+    if owner is not None:
+        yield from (("its container", leaf) for leaf in _leaves(owner.root, owner, None))
+        for attribute, held in _attributes(owner.root):
+            if not owner.is_at(owner.root, attribute):
+                yield from ((f".{attribute}", leaf) for leaf in _leaves(held, owner, None))
     assigned: str | None = None  # the target itself, where the functions around share it
     innermost = True
     while frame is not None:
@@ -64,9 +82,16 @@ def _held(owner: Any) -> Iterator[tuple[str, Any]]:
             if innermost:
                 assigned = outer_target(code, frame.f_lasti)
                 innermost = False
-            for name in live_after(code, frame.f_lasti) - {assigned}:
+            live = live_after(code, frame.f_lasti) - {assigned}
+            for name in live:
                 value = frame.f_locals.get(name, frame.f_globals.get(name))
                 yield from ((name, leaf) for leaf in _leaves(value, owner, assigned))
+                for attribute, held in _attributes(value):
+                    if f".{attribute}" in live and (
+                        owner is None or not owner.is_at(value, attribute)
+                    ):
+                        leaves = _leaves(held, owner, None)
+                        yield from ((f"{name}.{attribute}", leaf) for leaf in leaves)
         elif not is_internal(code.co_filename) and not config.is_library_module(
             frame.f_globals.get("__name__")
         ):
@@ -74,7 +99,7 @@ def _held(owner: Any) -> Iterator[tuple[str, Any]]:
         frame = frame.f_back
 
 
-def _leaves(value: Any, owner: Any, assigned: str | None) -> Iterator[Any]:
+def _leaves(value: Any, owner: Owner | None, assigned: str | None) -> Iterator[Any]:
     """The tensors and arrays in a structure or in what a function closes over."""
     if isinstance(value, types.FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
@@ -85,9 +110,16 @@ def _leaves(value: Any, owner: Any, assigned: str | None) -> Iterator[Any]:
         if isinstance(value, Tensor | np.ndarray):
             yield value
     elif len(parts) <= _LIMIT:
-        for _, child in parts:
-            if value is not owner or nest.is_nested(child):
+        for key, child in parts:
+            if owner is None or not owner.is_at(value, key):
                 yield from _leaves(child, owner, assigned)
+
+
+def _attributes(value: Any) -> Iterator[tuple[str, Any]]:
+    """The attributes of an object of the user's."""
+    named = types.ModuleType | types.FunctionType | type
+    if hasattr(value, "__dict__") and not nest.is_nested(value) and not isinstance(value, named):
+        yield from list(vars(value).items())
 
 
 def _content(cell: Any) -> list[Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.autograph.operators.aliases import check_aliases
+from treadle.autograph.operators.aliases import Owner, check_aliases
 from treadle.autograph.operators.journal import note_item
 from treadle.autograph.operators.lists import as_graph_list
 from treadle.core.origin import at, user_origin
@@ -35,7 +35,7 @@ def path(*keys: Any) -> Path:
     return Path(keys)
 
 
-def set_item(target: Any, key: Any, value: Any) -> Any:
+def set_item(target: Any, key: Any, value: Any, owner: Owner | None = None) -> Any:
     """What the variable holds after ``target[key] = value``.
 
     A tensor gives a new tensor; a NumPy array that takes symbolic values becomes one. Any other
@@ -46,11 +46,12 @@ def set_item(target: Any, key: Any, value: Any) -> Any:
         InvalidArgumentError: a position out of range, or a value that does not broadcast.
         StagingTypeError: another variable that is still read shares the tensor's elements.
     """
-    return _set_inside(target, key, value) if isinstance(key, Path) else _set(target, key, value)
+    inside = _set_inside if isinstance(key, Path) else _set
+    return inside(target, key, value, owner)
 
 
-def _set(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
-    """`set_item` for one key; `owner` is the container that holds the target."""
+def _set(target: Any, key: Any, value: Any, owner: Owner | None = None) -> Any:
+    """`set_item` for one key; `owner` is where the target is."""
     if isinstance(target, Tensor) or _needs_tensor(target, key, value):
         check_aliases(target, owner)
         return _own(updated_tensor(target, key, value), value)
@@ -71,34 +72,36 @@ def _own(made: Tensor, value: Any) -> Tensor:
     return identity(made) if shared else made
 
 
-def update_item(target: Any, key: Any, symbol: str, value: Any) -> Any:
+def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Owner | None = None) -> Any:
     """What the variable holds after ``target[key] += value``, or another assigning operator."""
     update = _UPDATES[symbol]
     if isinstance(target, Tensor) and _is_mask(key) and np.ndim(value) == 0:
         from treadle.ops.selection import where
 
-        check_aliases(target)
+        check_aliases(target, owner)
         mask = convert_to_tensor(key)
         mask = mask[(..., *(None,) * (target.ndim - mask.ndim))]
         changed = update(target, value)
         if changed.dtype is target.dtype:
             return where(mask, changed, target)
     inner = Path(key[:-1]) if isinstance(key, Path) else Path(())
-    owner = _get_inside(target, inner)
+    holder = _get_inside(target, inner)
     last = key[-1] if isinstance(key, Path) else key
-    if isinstance(owner, np.ndarray) and _needs_tensor(owner, last, value):
-        owner = convert_to_tensor(owner)
-    return set_item(target, key, update(_get(owner, last), value))
+    if isinstance(holder, np.ndarray) and _needs_tensor(holder, last, value):
+        holder = convert_to_tensor(holder)
+    return set_item(target, key, update(_get(holder, last), value), owner)
 
 
 def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:
     """``owner.name[key] = value``; where the attribute is a tensor it gets the new one."""
-    _replace(owner, name, set_item(getattr(owner, name), key, value))
+    target, place = getattr(owner, name), Owner(owner, name, owner)
+    _replace(owner, name, set_item(target, key, value, place))
 
 
 def update_attribute_item(owner: Any, name: str, key: Any, symbol: str, value: Any) -> None:
     """``owner.name[key] += value``, or another assigning operator."""
-    _replace(owner, name, update_item(getattr(owner, name), key, symbol, value))
+    target, place = getattr(owner, name), Owner(owner, name, owner)
+    _replace(owner, name, update_item(target, key, symbol, value, place))
 
 
 def _replace(owner: Any, name: str, made: Any) -> None:
@@ -106,14 +109,15 @@ def _replace(owner: Any, name: str, made: Any) -> None:
         setattr(owner, name, made)
 
 
-def _set_inside(target: Any, keys: Path, value: Any, owner: Any = None) -> Any:
+def _set_inside(target: Any, keys: Path, value: Any, owner: Owner | None = None) -> Any:
     """``target[a][b] = value``: from the inside out, as far as there are tensors."""
     first, rest = keys[0], Path(keys[1:])
     if not rest:
         return _set(target, first, value, owner)
     if not isinstance(target, Tensor):
         inner = target[first]
-        made = _set_inside(inner, rest, value, target)
+        place = Owner(target, first, target if owner is None else owner.root)
+        made = _set_inside(inner, rest, value, place)
         return target if made is inner else _set(target, first, made, owner)
     if _selects_copy(first):
         raise TypeError(
