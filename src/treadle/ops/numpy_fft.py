@@ -150,3 +150,18 @@ def _shifted(x: Any, axes: Any, by: Any) -> Tensor:
     tensor = as_array(x)
     places = normalize_axes(axes, tensor.ndim)
     return roll(tensor, tuple(by(tensor.dims[i]) for i in places), tuple(places))
+
+
+def rfftn(a: Any, s: Any = None, axes: Any = None, norm: str | None = None) -> Tensor:
+    x = as_array(a)
+    places = normalize_axes(axes, x.ndim) if s is None or axes is not None else range(-len(s), 0)
+    *others, last = places
+    sizes = [None] * len(places) if s is None else list(s)
+    x = rfft(x, sizes[-1], last, norm)
+    for size, axis in zip(sizes[:-1], others, strict=True):
+        x = fft(x, size, axis, norm)
+    return x
+
+
+def rfft2(a: Any, s: Any = None, axes: Any = (-2, -1), norm: str | None = None) -> Tensor:
+    return rfftn(a, s, axes, norm)

@@ -19,6 +19,7 @@ from treadle.ops import (
     numpy_products,
     numpy_reductions,
     numpy_shapes,
+    numpy_signals,
     numpy_statistics,
     numpy_values,
 )
@@ -30,7 +31,7 @@ Table = dict[Any, Function]
 
 _MODULES = (
     numpy_choosing, numpy_counting, numpy_joining, numpy_making, numpy_products, numpy_reductions,
-    numpy_shapes, numpy_statistics, numpy_values,
+    numpy_shapes, numpy_signals, numpy_statistics, numpy_values,
 )  # fmt: skip
 
 
@@ -53,6 +54,7 @@ FUNCTIONS: Table = {
     np.flipud: lambda m: numpy_shapes.flip(m, 0),
     np.fliplr: lambda m: numpy_shapes.flip(m, 1),
     np.result_type: lambda *xs: result_dtype(*xs).np_dtype,
+    np.linalg.matrix_transpose: numpy_shapes.matrix_transpose,
     **_defined(numpy_linalg, np.linalg),
     **_defined(numpy_fft, np.fft),
 }

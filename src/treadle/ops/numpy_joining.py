@@ -88,3 +88,34 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
 
 def hsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
     return split(ary, indices_or_sections, 1 if as_array(ary).ndim > 1 else 0)
+
+
+def dsplit(ary: Any, indices_or_sections: Any) -> list[Tensor]:
+    return split(ary, indices_or_sections, 2)
+
+
+def unstack(x: Any, /, *, axis: int = 0) -> tuple[Tensor, ...]:
+    return tuple(joining.unstack(as_array(x), axis=axis))
+
+
+def block(arrays: Any) -> Tensor:
+    """Nested lists: the innermost are joined along the last axis, and so on outwards."""
+    depth, rank = _depth(arrays), _largest_rank(arrays)
+    return _blocks(arrays, depth, max(depth, rank))
+
+
+def _depth(arrays: Any) -> int:
+    return 1 + _depth(arrays[0]) if isinstance(arrays, list) else 0
+
+
+def _largest_rank(arrays: Any) -> int:
+    if isinstance(arrays, list):
+        return max(_largest_rank(a) for a in arrays)
+    return as_array(arrays).ndim
+
+
+def _blocks(arrays: Any, depth: int, rank: int) -> Tensor:
+    if depth:
+        return concatenate([_blocks(a, depth - 1, rank) for a in arrays], -depth)
+    x = as_array(arrays)
+    return reshape_to(x, (1,) * (rank - x.ndim) + x.dims)

@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.ops import decompositions, elementwise, reduction
 from treadle.ops.axes import normalize_axes
@@ -162,9 +163,9 @@ def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    from treadle.ops.numpy_products import outer as product
+    from treadle.ops.numpy_products import outer as of_vectors
 
-    return product(x1, x2)
+    return of_vectors(x1, x2)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -211,3 +212,72 @@ def _matrix_norm(x: Any, sizes: Tensor, ord: Any, axes: Any, keepdims: bool) -> 
         raise ValueError(f"np.linalg.norm: ord={ord!r} is none of matrices{at(user_origin())}")
     rest = tuple(d for i, d in enumerate(sizes.dims) if i not in axes)
     return found if keepdims else reshape_to(found, rest)
+
+
+def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
+    from treadle.ops.numpy_reductions import flat
+    from treadle.ops.numpy_shapes import moveaxis
+
+    a = _matrices(x)
+    if axis is None:
+        found = norm(flat(a), ord, 0)
+        return reshape_to(found, (1,) * a.ndim) if keepdims else found
+    axes = normalize_axes(axis, a.ndim)
+    if len(axes) == 1 or ord == 2:
+        return norm(a, ord if len(axes) == 1 else None, axis, keepdims)
+    first = moveaxis(a, axes, range(len(axes)))
+    found = norm(
+        reshape_to(first, (product(a.dims[i] for i in axes), *first.dims[len(axes) :])), ord, 0
+    )
+    kept = tuple(1 if i in axes else d for i, d in enumerate(a.dims))
+    return reshape_to(found, kept) if keepdims else found
+
+
+def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Tensor:
+    return norm(x, ord, (-2, -1), keepdims)
+
+
+def cond(x: Any, p: Any = None) -> Tensor:
+    """The condition numbers of matrices."""
+    a = _matrices(x)
+    if p in (None, 2, -2):
+        s = decompositions.svd(a)[1]
+        return s[..., -1] / s[..., 0] if p == -2 else s[..., 0] / s[..., -1]
+    return norm(a, p, (-2, -1)) * norm(inv(a), p, (-2, -1))
+
+
+def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
+    from treadle.ops.numpy_choosing import diagonal as of_axes
+
+    return of_axes(x, offset, -2, -1)
+
+
+def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    from treadle.ops.numpy_products import cross as of_vectors
+
+    return of_vectors(x1, x2, axis=axis)
+
+
+def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
+    from treadle.ops.complex_numbers import conj
+
+    x, y = promoted([as_array(x1), as_array(x2)])
+    return reduction.reduce_sum((conj(x) if x.dtype.is_complex else x) * y, axis)
+
+
+def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
+    from treadle.ops.numpy_products import tensordot as of_tensors
+
+    return of_tensors(x1, x2, axes)
+
+
+def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, ...]:
+    """(solution, residuals, rank, singular values), of one matrix of full column rank."""
+    x, y = promoted([_matrices(a), _matrices(b)])
+    limit = np.finfo(x.dtype.np_dtype).eps * max(d for d in x.dims if isinstance(d, int))
+    found = _matmul(pinv(x, limit if rcond is None else rcond), y)
+    rest = elementwise.abs(_matmul(x, found) - y) ** to(2, x.dtype)
+    values = decompositions.svd(x)[1]
+    rank = cast(matrix_rank(x), dtypes.int32)
+    total = reduction.reduce_sum(rest, 0)
+    return found, reshape_to(total, (1,)) if y.ndim == 1 else total, rank, values

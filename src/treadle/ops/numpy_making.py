@@ -61,3 +61,23 @@ def copy(a: Any) -> Tensor:
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
     return tuple(creation.meshgrid(*(flat(as_array(x)) for x in xi), indexing=indexing))
+
+
+def logspace(
+    start: Any, stop: Any, num: int = 50, endpoint: bool = True, base: Any = 10.0,
+    dtype: Any = None, axis: int = 0,
+) -> Tensor:  # fmt: skip
+    powers = linspace(start, stop, num, endpoint, axis=axis)
+    found = to(base, powers.dtype) ** powers
+    return found if dtype is None else cast(found, dtype)
+
+
+def empty_like(prototype: Any, dtype: Any = None) -> Tensor:
+    """Zeros: a tensor always has values."""
+    return zeros_like(prototype, dtype)
+
+
+def diagflat(v: Any, k: int = 0) -> Tensor:
+    from treadle.ops.numpy_choosing import diag
+
+    return diag(flat(as_array(v)), k)

@@ -111,3 +111,11 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     x = _in_dtype(as_array(a), dtype)
     return scan.cumprod(flat(x), 0) if axis is None else scan.cumprod(x, axis)
+
+
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    return cumsum(x, axis, dtype)
+
+
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None) -> Tensor:
+    return cumprod(x, axis, dtype)

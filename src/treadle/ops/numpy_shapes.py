@@ -176,3 +176,14 @@ def _pad_from(x: Tensor, widths: list[Any], mode: str) -> Tensor:
             places = arithmetic.mod(places, size)
         x = gather(x, places, axis=axis)
     return x
+
+
+def matrix_transpose(x: Any, /) -> Tensor:
+    return swapaxes(x, -1, -2)
+
+
+def rollaxis(a: Any, axis: int, start: int = 0) -> Tensor:
+    x = as_array(a)
+    place = normalize_axis(axis, x.ndim)
+    to = start + x.ndim if start < 0 else start
+    return moveaxis(x, place, to - 1 if place < to else to)

@@ -18,7 +18,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
 from treadle.ops.linalg import matmul
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import flat, max, mean, min, prod, sum
+from treadle.ops.numpy_reductions import cumprod, cumsum, flat, max, mean, min, prod, sum
 from treadle.ops.numpy_shapes import moveaxis
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to, transpose
@@ -111,16 +111,13 @@ def quantile(
     if method not in _POSITIONS:
         known = ", ".join(sorted([*_POSITIONS, "midpoint"]))
         raise ValueError(f"np.quantile: method={method!r} is not one of {known}{at(user_origin())}")
-    rank = x.ndim
     rows = flat(x) if axis is None else moveaxis(x, axis, -1)
     size = cast(dims_tensor(rows.dims[-1], dtypes.int64), dtypes.float64)
     found = _at_positions(sort(rows, -1), _POSITIONS[method](q, size), size)
     found = moveaxis(found, range(-q.ndim, 0), range(q.ndim)) if q.ndim else found
     if not keepdims:
         return found
-    kept = {i % rank for i in normalize_axes(axis, rank)}
-    dims = tuple(1 if i in kept else d for i, d in enumerate(x.dims))
-    return reshape_to(found, (*q.dims, *dims))
+    return reshape_to(found, (*q.dims, *_kept_dims(x, axis)))
 
 
 def _fractions(q: Any) -> Tensor:
@@ -184,3 +181,51 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
 
     deviation = elementwise.sqrt(diag_part(c))
     return c / deviation[:, None] / deviation[None, :]
+
+
+# -- NaNs left out -------------------------------------------------------------------------------
+
+
+def nanquantile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    """NaN where nothing else is in a row."""
+    from treadle.ops.numpy_choosing import take_along_axis
+
+    x, fractions = floating(as_array(a)), _fractions(q)
+    rows = sort(flat(x) if axis is None else moveaxis(x, axis, -1), -1)
+    there = cast(~elementwise.is_nan(rows), dtypes.float64)
+    count = reduction.reduce_sum(there, -1, keepdims=True)
+    positions = _POSITIONS[method](flat(fractions), count)
+    positions = maximum(minimum(positions, count - 1), to(0.0, dtypes.float64))
+    low = elementwise.floor(positions)
+    below = take_along_axis(rows, cast(low, dtypes.int64), -1)
+    above = take_along_axis(rows, cast(elementwise.ceil(positions), dtypes.int64), -1)
+    weight = cast(positions - low, rows.dtype)
+    found = moveaxis(where(weight == 0, below, below + (above - below) * weight), -1, 0)
+    kept = _kept_dims(x, axis) if keepdims else found.dims[1:]
+    return reshape_to(found, (*fractions.dims, *kept))
+
+
+def _kept_dims(x: Tensor, axis: Any) -> tuple[Any, ...]:
+    gone = {i % x.ndim for i in normalize_axes(axis, x.ndim)}
+    return tuple(1 if i in gone else d for i, d in enumerate(x.dims))
+
+
+def nanpercentile(
+    a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
+) -> Tensor:
+    fractions = _fractions(q) / to(100.0, dtypes.float64)
+    return nanquantile(a, fractions, axis, method=method, keepdims=keepdims)
+
+
+def nanmedian(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    return nanquantile(a, 0.5, axis, keepdims=keepdims)
+
+
+def nancumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
+    return cumsum(_without_nan(as_array(a), 0)[0], axis, dtype)
+
+
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
+    return cumprod(_without_nan(as_array(a), 1)[0], axis, dtype)

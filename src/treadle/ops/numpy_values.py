@@ -180,3 +180,59 @@ def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
 
     parts = [to_begin, diff(flat(as_array(ary))), to_end]
     return concatenate([flat(as_array(p)) for p in parts if p is not None])
+
+
+def angle(z: Any, deg: bool = False) -> Tensor:
+    from treadle.ops.complex_numbers import imag, real
+
+    x = as_array(z)
+    if x.dtype.is_complex:
+        found = arithmetic.atan2(imag(x), real(x))
+    else:
+        x = floating(x)
+        found = arithmetic.atan2(creation.zeros_like(x), x)
+    return found * to(180 / np.pi, found.dtype) if deg else found
+
+
+def isrealobj(x: Any) -> bool:
+    return not as_array(x).dtype.is_complex
+
+
+def iscomplexobj(x: Any) -> bool:
+    return as_array(x).dtype.is_complex
+
+
+def isreal(x: Any) -> Tensor:
+    return ~iscomplex(x)
+
+
+def iscomplex(x: Any) -> Tensor:
+    from treadle.ops.complex_numbers import imag
+
+    a = as_array(x)
+    if not a.dtype.is_complex:
+        return creation.zeros_like(a, dtypes.bool)
+    part = imag(a)
+    found: Tensor = part != to(0, part.dtype)
+    return found
+
+
+def isposinf(x: Any) -> Tensor:
+    a = floating(as_array(x))
+    found: Tensor = a == to(np.inf, a.dtype)
+    return found
+
+
+def isneginf(x: Any) -> Tensor:
+    a = floating(as_array(x))
+    found: Tensor = a == to(-np.inf, a.dtype)
+    return found
+
+
+def astype(x: Any, dtype: Any) -> Tensor:
+    return cast(as_array(x), dtype)
+
+
+def array_equiv(a1: Any, a2: Any) -> Any:
+    x, y = promoted([a1, a2])
+    return reduction.reduce_all(x == y)
