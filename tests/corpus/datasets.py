@@ -58,7 +58,7 @@ def numbered(n):
 def side_by_side(n):
     a = td.data.Dataset.range(n, output_type=td.int32)
     s = 0
-    for x, (y, z) in zip(a, td.data.Dataset.zip((a.skip(1), a.skip(2)))):  # noqa: B905
+    for x, (y, z) in zip(a, td.data.Dataset.zip((a.skip(1), a.skip(2)))):
         s += x * y + z
     return s
 
