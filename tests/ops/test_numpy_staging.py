@@ -12,11 +12,11 @@ import treadle as td
 from tests.ops.gradcheck import check_gradients
 from tests.ops.numpy_cases import ALL as FIRST
 from tests.ops.numpy_cases import Case, F
-from tests.ops.numpy_cases_more import GRADIENTS, MORE, SQUARE
+from tests.ops.numpy_cases_more import MORE
 from treadle.ops import numpy_staging
 
 ALL = FIRST | MORE
-every_case = pytest.mark.parametrize("case", ALL.values(), ids=ALL)
+every_case = pytest.mark.parametrize("case", FIRST.values(), ids=FIRST)
 
 
 @pytest.fixture(autouse=True)
@@ -145,12 +145,6 @@ def test_gradients(name: str) -> None:
     }
     staged = td.function(lambda x: cases[name](x), autograph=False)
     check_gradients(staged, F.astype(np.float64), second=False)
-
-
-@pytest.mark.parametrize("name", GRADIENTS)
-def test_gradients_of_more(name: str) -> None:
-    staged = td.function(lambda x: GRADIENTS[name](x), autograph=False)
-    check_gradients(staged, SQUARE + 0.1 * np.eye(3), second=False)
 
 
 UNSUPPORTED = [
