@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ RAISES = "raises "
 Differences = dict[str, tuple[Any, Any]]
 
 
+@functools.cache
 def recorded(group: str) -> dict[str, Any]:
     """The facts of a group, by program."""
     facts: dict[str, Any] = json.loads((HERE / "facts" / f"{group}.json").read_text())
@@ -84,6 +86,7 @@ class Deviation:
     facts: dict[str, dict[str, Any]]
 
 
+@functools.cache
 def deviations() -> list[Deviation]:
     """The deliberate deviations, in the order of the documentation."""
     entries = json.loads((HERE / "deviations.json").read_text())
