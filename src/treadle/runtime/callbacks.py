@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors
-from treadle.core.context import recording, taping
+from treadle.core.context import context
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
@@ -132,8 +132,13 @@ class Callbacks:
                 shape = tuple(values[position + 1 : position + 1 + spec.rank])
                 scope.bind(spec, shape)
             inputs.append(self._input(operand.value, values[position], scope, layout.keep, shape))
-        with recording(None), taping(()), np.errstate(all="ignore"):
-            outputs = interpreter._Interpreter(False).node(node, inputs, scope)
+        outside = context.recorder, context.tapes
+        context.recorder, context.tapes = None, ()
+        try:
+            with np.errstate(all="ignore"):
+                outputs = interpreter._Interpreter(False).node(node, inputs, scope)
+        finally:
+            context.recorder, context.tapes = outside
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"
