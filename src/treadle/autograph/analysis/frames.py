@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import bisect
 import dis
-import functools
 import types
 from typing import Any
 
+from treadle.autograph.memory import per_code
+
 _ENDS = {"RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE"}
 _NO_FALL_THROUGH = _ENDS | {"JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT"}
+
+_OUTER_STORES = {"STORE_DEREF", "STORE_GLOBAL"}
 
 Names = frozenset[str]
 
@@ -22,21 +25,20 @@ def live_after(code: types.CodeType, offset: int) -> Names:
 
     Includes globals that the code reads, and the names of attributes, as ``.name``.
     """
-    offsets, after = _liveness(code)
+    offsets, after, _ = _liveness(code)
     return after[bisect.bisect_right(offsets, offset) - 1]  # may point behind the instruction
 
 
 def outer_target(code: types.CodeType, offset: int) -> str | None:
     """The variable of an enclosing scope that gets the value of the call at `offset`."""
-    following = (i for i in dis.get_instructions(code) if i.offset > offset)
-    store = next(following, None)
-    outer = store is not None and store.opname in ("STORE_DEREF", "STORE_GLOBAL")
-    return str(store.argval) if store is not None and outer else None
+    offsets, _, targets = _liveness(code)
+    return targets[bisect.bisect_right(offsets, offset) - 1]
 
 
-@functools.lru_cache(maxsize=512)
-def _liveness(code: types.CodeType) -> tuple[list[int], list[Names]]:
-    """The offsets of the instructions, and what is live after each."""
+@per_code
+def _liveness(code: types.CodeType) -> tuple[list[int], list[Names], list[str | None]]:
+    """The offsets of the instructions, what is live after each, and which variable of an enclosing
+    scope the next one assigns."""
     instructions = list(dis.get_instructions(code))
     position = {i.offset: k for k, i in enumerate(instructions)}
     effects = [_effect(i) for i in instructions]
@@ -52,7 +54,8 @@ def _liveness(code: types.CodeType) -> tuple[list[int], list[Names]]:
             now = read | (after[k] - written)
             changed = changed or now != before[k]
             before[k] = now
-    return [i.offset for i in instructions], after
+    outer = [i.argval if i.opname in _OUTER_STORES else None for i in instructions[1:]]
+    return [i.offset for i in instructions], after, [*outer, None]
 
 
 def _successors(k: int, instruction: Any, position: dict[int, int]) -> list[int]:
