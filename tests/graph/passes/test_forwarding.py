@@ -36,6 +36,20 @@ def test_reads_give_what_was_assigned_or_read() -> None:
     )
 
 
+def test_assignments_before_an_assertion_stay() -> None:
+    check_unchanged(
+        forward_variables,
+        HEAD
+        + """
+          assign_variable(%v, %x)
+          assert(%p, %x) {message='', summarize=3}
+          %0: f32[] = add(%x, %x)
+          assign_variable(%v, %0)
+          return
+        }""",
+    )
+
+
 def test_overwritten_and_idle_assignments_go() -> None:
     check(
         forward_variables,

@@ -54,6 +54,8 @@ class _Forwarder(Rewriter):
             state.values.clear()
             state.unseen.clear()
         else:
+            if may_stop(node):
+                state.unseen.clear()  # what was assigned before a failure stays assigned
             self.touch(node, state)
         return None
 
@@ -90,6 +92,13 @@ def may_touch_anything(node: Node) -> bool:
     if node.op.effect == "io" and node.op.name not in _HARMLESS:
         return True
     return any(may_touch_anything(n) for region in node.regions for n in region.nodes)
+
+
+def may_stop(node: Node) -> bool:
+    """True for assertions, and for what contains them."""
+    return node.op.name == "assert" or any(
+        may_stop(inner) for region in node.regions for inner in region.nodes
+    )
 
 
 def writes(node: Node, handle: Value) -> bool:
