@@ -264,3 +264,53 @@ def training_loop(tf: Tf) -> Any:
     x = [[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]
     dataset = tf.data.Dataset.from_tensor_slices((x, [1.0, 2.0, 3.0])).batch(2).repeat(5)
     return train(dataset), weights.numpy()
+
+
+def flat_map_with_what_is_around(tf: Tf) -> Any:
+    @tf.function
+    def total(dataset: Any, factor: Any) -> Any:
+        def scaled(x: Any) -> Any:
+            return tf.data.Dataset.from_tensors(x * factor).repeat(2)
+
+        flat = dataset.flat_map(scaled)
+        turns = dataset.interleave(scaled, cycle_length=2)
+        start = tf.constant(0, tf.int64)
+        return flat.reduce(start, lambda s, x: s + x), turns.reduce(start, lambda s, x: s * 3 + x)
+
+    dataset = tf.data.Dataset.range(4)
+    return [total(dataset, tf.constant(n, tf.int64)) for n in (2, 5)]
+
+
+def slices_of_a_symbolic_tensor(tf: Tf) -> Any:
+    @tf.function
+    def total(rows: Any) -> Any:
+        dataset = tf.data.Dataset.from_tensor_slices(rows).map(lambda row: row * 2).batch(2)
+        return dataset.reduce(tf.constant(0.0), lambda s, batch: s + tf.reduce_sum(batch))
+
+    return [total(tf.ones([5])), total(tf.ones([3]))]
+
+
+def next_in_a_branch(tf: Tf) -> Any:
+    @tf.function
+    def two(dataset: Any) -> Any:
+        iterator = iter(dataset)
+        first = next(iterator)
+        if first > 0:
+            second = next(iterator)
+        else:
+            second = first
+        return first, second
+
+    return two(tf.data.Dataset.range(1, 4)), two(tf.data.Dataset.range(4))
+
+
+def datasets_in_a_dict(tf: Tf) -> Any:
+    @tf.function
+    def total(datasets: Any) -> Any:
+        result = tf.constant(0, tf.int64)
+        for name in datasets:
+            for x in datasets[name]:
+                result += x
+        return result
+
+    return total({"a": tf.data.Dataset.range(3), "b": tf.data.Dataset.range(5)})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import CellType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from treadle.data.elements import (
     spec_of,
 )
 from treadle.data.stages.stage import Stage
-from treadle.iteration import at, is_symbolic, recording, taping, user_origin
+from treadle.iteration import at, from_array, is_symbolic, recording, taping, user_origin
 
 
 def as_result(value: Any, top: bool = True) -> Any:
@@ -221,10 +222,14 @@ def folding(what: str, fn: Callable[..., Any], state: Any, element: Any, pair: b
 
 
 class DatasetFunction:
-    """A function from elements to datasets. It runs in Python for every element."""
+    """A function from elements to datasets. It runs in Python for every element.
+
+    Attributes:
+        captures: what its closure holds; a stage stores it, because symbolic tensors in it have
+            their values only where the stage is opened.
+    """
 
     def __init__(self, fn: Callable[..., Any], inner: Any, what: str) -> None:
-
         self.fn, self.what = fn, what
         self.pack, self.arguments = packer(inner, as_value), call_arguments(inner)
         found = result_spec(fn, argument_specs(inner))
@@ -233,10 +238,42 @@ class DatasetFunction:
                 f"{what}: the function must return a Dataset, not {found!r}{at(user_origin())}"
             )
         self.spec = found.element_spec
+        self.captures: tuple[Any, ...] = _symbolic_cells(fn)
 
-    def __call__(self, leaves: Leaves) -> Iterator[Leaves]:
-        with recording(None), taping(()):
-            result = self.fn(*self.arguments(self.pack(leaves)))
-        relaxed(result.element_spec, self.spec, self.what)
-        opened: Iterator[Leaves] = result._stage.open()
-        return opened
+    def bound_to(self, captures: tuple[Any, ...]) -> Callable[[Leaves], Iterator[Leaves]]:
+        """The function to call, with the values of what its closure holds."""
+        fn = _with_cells(self.fn, captures) if captures else self.fn
+
+        def call(leaves: Leaves) -> Iterator[Leaves]:
+            with recording(None), taping(()):
+                result = fn(*self.arguments(self.pack(leaves)))
+            relaxed(result.element_spec, self.spec, self.what)
+            opened: Iterator[Leaves] = result._stage.open()
+            return opened
+
+        return call
+
+
+def _symbolic_cells(fn: Any) -> tuple[Any, ...]:
+    """The contents of a function's closure where symbolic tensors are among them."""
+    cells = getattr(fn, "__closure__", None) or ()
+    held = tuple(_content(cell) for cell in cells)
+    return held if any(map(is_symbolic, held)) else ()
+
+
+def _content(cell: Any) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:  # not assigned yet
+        return None
+
+
+def _with_cells(fn: Any, contents: tuple[Any, ...]) -> Any:
+    """The function with arrays, which stand for tensors now, in its closure."""
+    cells = [
+        CellType(from_array(new)) if is_symbolic(_content(old)) else old
+        for old, new in zip(fn.__closure__, contents, strict=True)
+    ]
+    copy = FunctionType(fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, tuple(cells))
+    copy.__kwdefaults__ = fn.__kwdefaults__
+    return copy

@@ -20,11 +20,12 @@ class FlatMap(Stage):
     def __init__(self, inner: Stage, fn: Callable[..., Any]) -> None:
         self.inner = inner
         self.function = DatasetFunction(fn, inner.spec, "flat_map")
-        self.spec = self.function.spec
+        self.spec, self.captures = self.function.spec, self.function.captures
 
     def open(self) -> Iterator[Leaves]:
+        datasets = self.function.bound_to(self.captures)
         for leaves in self.inner.open():
-            yield from self.function(leaves)
+            yield from datasets(leaves)
 
 
 class Interleave(Stage):
@@ -33,7 +34,7 @@ class Interleave(Stage):
     def __init__(self, inner: Stage, fn: Callable[..., Any], cycle: Any, block: Any) -> None:
         self.inner = inner
         self.function = DatasetFunction(fn, inner.spec, "interleave")
-        self.spec = self.function.spec
+        self.spec, self.captures = self.function.spec, self.function.captures
         self.cycle = integer(cycle, "interleave: cycle_length")
         self.block = integer(block, "interleave: block_length")
         if known(self.cycle) and self.cycle < 1 and self.cycle != -1:
@@ -43,6 +44,7 @@ class Interleave(Stage):
 
     def open(self) -> Iterator[Leaves]:
         source, block = self.inner.open(), int(self.block)
+        datasets = self.function.bound_to(self.captures)
         cycle = int(self.cycle) if self.cycle > 0 else available_processors()
         current: list[Iterator[Leaves] | None] = [None] * cycle
         place, more = 0, True
@@ -53,7 +55,7 @@ class Interleave(Stage):
                 if leaves is None:
                     more = False
                 else:
-                    inner = current[place] = self.function(leaves)
+                    inner = current[place] = datasets(leaves)
             if inner is not None:
                 count = yield from counted(islice(inner, block))
                 if count < block:
@@ -77,6 +79,7 @@ class GroupByWindow(Stage):
     ) -> None:  # fmt: skip
         self.inner, self.key, self.captures = inner, key, key.captures
         self.reduce, self.size, self.as_dataset = reduce, size, as_dataset
+        self.outer = reduce.captures
         self.spec = reduce.spec
 
     def open(self) -> Iterator[Leaves]:
@@ -95,7 +98,7 @@ class GroupByWindow(Stage):
 
     def _reduced(self, key: int, group: list[Leaves]) -> Iterator[Leaves]:
         window = self.as_dataset(Listed(self.inner.spec, group))
-        return self.reduce((np.array(key, np.int64), window))
+        return self.reduce.bound_to(self.outer)((np.array(key, np.int64), window))
 
 
 def grouped(
