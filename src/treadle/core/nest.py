@@ -1,10 +1,11 @@
-"""Nested structures: lists, tuples, named tuples, mappings and dataclasses of leaves.
+"""Nested structures: lists, tuples, named tuples, mappings, dataclasses and attrs of leaves.
 
 Mappings are flattened in sorted key order, as TensorFlow does; anything else is a leaf.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from typing import Any
@@ -45,12 +46,18 @@ def is_nested(value: Any) -> bool:
     return (
         isinstance(value, list | tuple | Mapping)
         or type(value) in _registered
-        or _is_dataclass(value)
+        or field_names(value) is not None
     )
 
 
-def _is_dataclass(value: Any) -> bool:
-    return dataclasses.is_dataclass(value) and not isinstance(value, type)
+def field_names(value: Any) -> list[str] | None:
+    """The names of the fields of a dataclass instance or an attrs instance, else None."""
+    kind = type(value)
+    if hasattr(kind, "__dataclass_fields__"):
+        return [f.name for f in dataclasses.fields(value)]
+    if hasattr(kind, "__attrs_attrs__"):
+        return [a.name for a in kind.__attrs_attrs__]
+    return None
 
 
 def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
@@ -68,9 +75,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
         return [(key, value[key]) for key in _sorted_keys(value)]
     if type(value) in _registered:
         return list(enumerate(_registered[type(value)][0](value)))
-    if _is_dataclass(value):
-        return [(f.name, getattr(value, f.name)) for f in dataclasses.fields(value)]
-    return None
+    names = field_names(value)
+    return None if names is None else [(name, getattr(value, name)) for name in names]
 
 
 def rebuild(like: Any, parts: list[Any]) -> Any:
@@ -88,8 +94,20 @@ def rebuild(like: Any, parts: list[Any]) -> Any:
         return type(like)(items)  # type: ignore[call-arg]
     if type(like) in _registered:
         return _registered[type(like)][1](like, parts)
-    names = [f.name for f in dataclasses.fields(like)]
-    return dataclasses.replace(like, **dict(zip(names, parts, strict=True)))
+    return _with_fields(like, dict(zip(field_names(like) or (), parts, strict=True)))
+
+
+def _with_fields(like: Any, fields: dict[str, Any]) -> Any:
+    """A dataclass or attrs instance like another one, with other values of its fields.
+
+    A dataclass is made by its constructor where that takes all fields.
+    """
+    if dataclasses.is_dataclass(like) and all(f.init for f in dataclasses.fields(like)):
+        return dataclasses.replace(like, **fields)  # type: ignore[type-var]
+    made = copy.copy(like)
+    for name, value in fields.items():
+        object.__setattr__(made, name, value)  # frozen ones too
+    return made
 
 
 def flatten(structure: Any) -> list[Any]:
@@ -115,7 +133,7 @@ def flatten_with_paths(structure: Any, prefix: str = "") -> Iterator[tuple[str, 
         yield prefix, structure
         return
     for key, child in parts:
-        step = f".{key}" if _is_dataclass(structure) else f"[{key!r}]"
+        step = f"[{key!r}]" if field_names(structure) is None else f".{key}"
         yield from flatten_with_paths(child, prefix + step)
 
 

@@ -9,7 +9,6 @@ evicts a trace.
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -143,17 +142,18 @@ class _PlanWriter:
             self.argument(part, value[key])
 
     def structure(self, place: str, value: Any) -> None:
-        """A named tuple or a dataclass."""
+        """A named tuple, a dataclass or an object of an attrs class."""
         self.miss_if(f"type({place}) is not {self.constant(type(value))}")
         if isinstance(value, tuple):
             self.sequence(place, value, range(len(value)))
             return
-        if not dataclasses.is_dataclass(value) or nest.static_part(value) is not None:
+        names = nest.field_names(value)
+        if names is None:
             raise _NoPlan
-        for key, child in nest.children(value) or ():
+        for name in names:
             part = self.fresh("a")
-            self.emit(f"{part} = {place}.{key}")
-            self.argument(part, child)
+            self.emit(f"{part} = {place}.{name}")
+            self.argument(part, getattr(value, name))
 
     def tensor(self, place: str) -> None:
         param = next(self.params, None)

@@ -10,7 +10,7 @@ from treadle.core import errors, nest
 from treadle.core.context import context
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import ResourceSpec, Spec, TensorSpec
+from treadle.core.spec import ResourceSpec, Spec, TensorSpec, is_static
 from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
@@ -104,16 +104,13 @@ class ConcreteFunction:
 
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """(args, kwargs) with a TensorSpec for every tensor."""
-        return nest.map_structure(  # type: ignore[no-any-return]
-            lambda leaf: leaf.target if isinstance(leaf, ObjectKey | Snapshot) else leaf,
-            self._arguments,
-        )
+        """(args, kwargs) with a TensorSpec for every tensor; unknown dims are None."""
+        return nest.map_structure(_public, self._arguments)  # type: ignore[no-any-return]
 
     @property
     def structured_outputs(self) -> Any:
         """The result's structure with a TensorSpec for every tensor."""
-        return results_of(self._trace.structure, self.outputs)
+        return results_of(self._trace.structure, [_public(spec) for spec in self.outputs])
 
     def captured_among(self, leaves: Sequence[Any]) -> list[Variable]:
         """The variables among a call's leaves that the function captured as well."""
@@ -256,8 +253,9 @@ class ConcreteFunction:
         """``name(x: f32[2, 3], training=True) -> f32[]``"""
         args, kwargs = self._arguments
         named = [*zip(self._signature.names(len(args)), args, strict=True), *kwargs.items()]
+        results = results_of(self._trace.structure, self.outputs)
         shown = [f"{n}{': ' if isinstance(v, Spec) else '='}{_show(v)}" for n, v in named]
-        return f"{self.name}({', '.join(shown)}) -> {_show(self.structured_outputs)}"
+        return f"{self.name}({', '.join(shown)}) -> {_show(results)}"
 
     pretty_printed_signature = pretty_signature
 
@@ -266,6 +264,15 @@ def _wrap(array: Any) -> Tensor:
     from treadle.core.spec import array_spec
 
     return from_owned(array, array_spec(array))
+
+
+def _public(leaf: Any) -> Any:
+    """A leaf of a signature as users write it."""
+    if isinstance(leaf, ObjectKey | Snapshot):
+        return leaf.target
+    if not isinstance(leaf, TensorSpec) or is_static(leaf):
+        return leaf
+    return TensorSpec([d if isinstance(d, int) else None for d in leaf.dims], leaf.dtype, leaf.name)
 
 
 def _named(spec: Spec, name: str) -> Spec:

@@ -121,6 +121,8 @@ class Function:
         """The general path: bind, look the trace up (or make it), run, and add a fast path."""
         if settings.run_eagerly:
             return self.python_function(*args, **kwargs)
+        if self._signature.is_unbound and args:  # Class.method(instance, ...)
+            return self.__get__(args[0])(*args[1:], **kwargs)
         arguments = self._signature.bind(args, kwargs)
         concrete = self._lookup(arguments)
         leaves = [
@@ -308,6 +310,11 @@ class Function:
         if not args and not kwargs and self.input_signature is not None:
             args = self.input_signature
         try:
+            if self._signature.is_unbound:
+                raise TypeError(
+                    f"{self._name}() is a method with an input_signature: take the concrete "
+                    f"function of an object's method, not of its class{at(user_origin())}"
+                )
             return self._lookup(self._signature.bind(args, kwargs))
         except Exception as error:
             show_user_frames(error)

@@ -183,10 +183,15 @@ def _bare(leaf: Any) -> Any:
 
 
 class FunctionSignature:
-    """The Python signature of a function, with an optional tensor signature over it."""
+    """The Python signature of a function, with an optional tensor signature over it.
+
+    Attributes:
+        is_unbound: the input signature is that of a method without its object, which is missing.
+    """
 
     def __init__(self, fn: Callable[..., Any], input_signature: Any, name: str) -> None:
         self.name = name
+        self.is_unbound = False
         self.parameters = _python_signature(fn)
         self.input_signature: tuple[Any, ...] | None = None
         if input_signature is not None:
@@ -255,10 +260,24 @@ class FunctionSignature:
         try:
             self.parameters.bind(*self.input_signature)
         except TypeError as error:
+            if self._fits_a_method():
+                self.is_unbound = True  # checked again when it is bound to an object
+                return
             raise TypeError(
                 f"input_signature with {len(self.input_signature)} entries does not fit "
                 f"{self.name}{self.parameters}: {error}"
             ) from None
+
+    def _fits_a_method(self) -> bool:
+        """Whether the input signature leaves out only the first parameter, ``self`` or ``cls``."""
+        assert self.parameters is not None and self.input_signature is not None
+        if next(iter(self.parameters.parameters), "") not in ("self", "cls"):
+            return False
+        try:
+            self.parameters.bind(None, *self.input_signature)
+        except TypeError:
+            return False
+        return True
 
     def _convert(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
         """Arguments converted to the input signature.
