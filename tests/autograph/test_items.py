@@ -258,6 +258,27 @@ def test_places_and_items_of_other_objects():
     assert [float(v) for v in f(td.constant(-1.0))] == [-1.0, -8.0]
 
 
+def test_setitem_of_the_users_classes_is_converted():
+    class Grid:
+        def __init__(self, values):
+            self.values = values
+
+        def __setitem__(self, key, value):
+            if value > 5:
+                value = value * 2
+            self.values[key] = value
+
+    @td.function
+    def f(x):
+        grid = Grid(x * 1.0)
+        grid[0] = x[1]
+        grid[1] = 4.0
+        return grid.values
+
+    np.testing.assert_array_equal(f(td.constant([1.0, 7.0])), [14, 4])
+    np.testing.assert_array_equal(f(td.constant([1.0, 3.0])), [3, 4])
+
+
 def test_order_of_evaluation():
     log = []
 

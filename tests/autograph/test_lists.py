@@ -225,6 +225,25 @@ def deleted_in_loop(n, x):
     return out
 
 
+def returned_early(n, x):
+    out = []
+    for i in range(n):
+        if i == 3:
+            return td.stack(out)
+        out.append(x * i)
+    return td.stack(out) + 1
+
+
+def read_before_first(n, x):
+    out = []
+    for i in range(n):
+        if i * x > 3:
+            out.append(out[-1] + out[0] * x)
+        else:
+            out.append(i)
+    return td.stack(out)
+
+
 def dict_of_results(n, x):
     d = {"a": x, "b": [x]}
     for i in range(n):
@@ -241,7 +260,7 @@ FUNCTIONS = [
     appended, appended_while, initial_elements, in_branch, in_branches_of_loop, with_break, nested,
     inner_list, inner_graph_list, popped, used_as_stack, extended, concatenated_lists, assigned,
     fixed_list_at_positions, of_vectors, two_lists, after_the_loop, mutated_in_helper, cleared,
-    deleted_items, deleted_in_loop, dict_of_results,
+    deleted_items, deleted_in_loop, dict_of_results, returned_early, read_before_first,
 ]  # fmt: skip
 
 

@@ -7,7 +7,15 @@ from typing import Any
 
 from treadle.autograph.errors import StagingError, StagingTypeError, StagingValueError
 from treadle.autograph.operators.journal import changes
-from treadle.autograph.operators.lists import Left, element_type, has_left, is_plain_list, plain
+from treadle.autograph.operators.lists import (
+    Left,
+    UnknownElementsError,
+    element_type,
+    has_left,
+    is_plain_list,
+    learn,
+    plain,
+)
 from treadle.autograph.operators.places import (
     MISSING,
     DictContent,
@@ -309,7 +317,7 @@ def staged_if(
     """
     builder: Any = context.recorder
     test = truth(test)
-    branches = [_Branch(builder, fn, places, state) for fn in (then, otherwise)]
+    branches = _traced(lambda fn: _Branch(builder, fn, places, state), then, otherwise)
     merge = _Merge(branches[0], branches[1], names, filled)
     changed = merge.changed()
     results, placed = merge.results(), merge.placed()
@@ -320,6 +328,20 @@ def staged_if(
     for place, slot in changed:
         place.set(slot(outputs))
     return results(outputs)
+
+
+def _traced(trace: Callable[[Any], _Branch], *fns: Callable[[], Any]) -> list[_Branch]:
+    """Both branches. One that reads from a list may have to wait for the other to append to it."""
+    found: list[_Branch | None] = []
+    for fn in fns:
+        try:
+            found.append(trace(fn))
+        except UnknownElementsError:
+            found.append(None)
+    for branch in found:
+        if branch is not None and None in found:
+            learn(branch.journal)
+    return [trace(fn) if b is None else b for fn, b in zip(fns, found, strict=True)]
 
 
 def _in_graph(values: Any, template: Any) -> GraphList:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import builtins
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from treadle.autograph.operators.aliases import Owner, check_aliases
+from treadle.autograph.operators.calls import call
 from treadle.autograph.operators.journal import note_item
 from treadle.autograph.operators.lists import as_graph_list
 from treadle.core.origin import at, user_origin
@@ -58,7 +60,11 @@ def _set(target: Any, key: Any, value: Any, owner: Owner | None = None) -> Any:
     if type(target) is list and isinstance(key, SymbolicTensor):
         target = as_graph_list(target)
     note_item(target, key)
-    target[key] = value
+    method = getattr(type(target), "__setitem__", None)
+    if isinstance(method, types.FunctionType):  # the user's own
+        call(types.MethodType(method, target))(key, value)
+    else:
+        target[key] = value
     return target
 
 

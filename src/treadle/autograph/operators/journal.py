@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.autograph.operators.places import Item, content_place
 from treadle.core import nest
+from treadle.core.tensor import Tensor
 from treadle.ops.graph_list import GraphList
 
 Key = tuple[Any, ...]
@@ -101,7 +102,7 @@ def changes(objects: Iterable[Any]) -> Iterator[Journal]:
 
 def note_item(owner: Any, key: Any) -> None:
     """Call before ``owner[key]`` is changed."""
-    if _stack.journals and content_place(owner) is None:
+    if _stack.journals and content_place(owner) is None and not isinstance(key, Tensor):
         journal = _stack.journals[-1]
         if id(owner) in journal.owners:
             journal.note(Item(owner, key))

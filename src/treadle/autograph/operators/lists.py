@@ -7,10 +7,11 @@ from weakref import WeakKeyDictionary
 
 from treadle.autograph.operators.undefined import Undefined
 from treadle.core.context import context
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
-from treadle.ops.graph_list import GraphList, graph_list
+from treadle.ops.graph_list import GraphList, graph_list, template_of
 
 # For the graph being traced: lists (by id, kept alive) -> the type of their elements.
 _element_types: WeakKeyDictionary[Any, dict[int, tuple[Any, TensorSpec]]] = WeakKeyDictionary()
@@ -30,24 +31,32 @@ class Left(Undefined):
         super().__init__("an element", _MOVED)
 
 
+class UnknownElementsError(ValueError):
+    """An element of a list is read of which nothing is known yet."""
+
+
 class TrialList(list[Any]):
     """A list while a loop's body is traced to see what it does with its lists.
 
     Attributes:
         indexed: whether a position was used that only the running graph knows.
         stored: what was assigned at such positions.
+        template: the elements' type, if it was learned from another branch.
     """
 
     def __init__(self, values: Any) -> None:
         super().__init__(values)
         self.indexed = False
         self.stored: list[Any] = []
+        self.template: Any = None
 
     def __getitem__(self, index: Any) -> Any:
-        if not isinstance(index, Tensor):
+        if isinstance(index, Tensor):
+            self.indexed = True
+            index = 0  # all elements are of one type
+        if self or isinstance(index, slice):
             return super().__getitem__(index)
-        self.indexed = True
-        return super().__getitem__(0)  # all elements are of one type
+        return self.in_graph()[index]
 
     def __setitem__(self, index: Any, value: Any) -> None:
         if isinstance(index, Tensor):
@@ -55,6 +64,29 @@ class TrialList(list[Any]):
             self.stored.append(value)
         else:
             super().__setitem__(index, value)
+
+    def in_graph(self) -> GraphList:
+        """The same as a list of the graph, to read from."""
+        if self.template is None and not self:
+            raise UnknownElementsError(
+                "The list is read before its elements' type is known: append first, or tell with "
+                f"td.autograph.experimental.set_element_type(list, dtype, shape){at(user_origin())}"
+            )
+        return graph_list(self, self.template)
+
+    def stacked(self, axis: int = 0) -> Tensor:
+        return self.in_graph().stacked(axis)
+
+    def joined(self, axis: int = 0) -> Tensor:
+        return self.in_graph().joined(axis)
+
+
+def learn(journal: Any) -> None:
+    """Note the types of elements that a branch appended to the lists of a trial."""
+    for key, place in journal.places.items():
+        values = journal.after[key]
+        if isinstance(place.owner, TrialList) and values and not has_left(values):
+            place.owner.template = template_of(list(values))
 
 
 def is_plain_list(value: Any) -> bool:
