@@ -1,21 +1,25 @@
 """The long run of random programs, outside CI. Writes what it found as JSON.
 
-    python -m tests.autograph.run_random_programs --first 0 --count 10000 --out result.json
+    python -m tests.autograph.run_random_programs --first 0 --count 10000 --processes 2 --out r.json
 
 Every program runs as plain Python, converted, and traced (by the interpreter); every n-th is
-compiled to native code as well.
+compiled to native code as well. `TREADLE_STRICT` is set, so that what counts as compiled is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import time
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
 from tests.autograph.random_programs import ARGUMENTS, differences, program
+
+_BATCH = 20  # programs for a process at a time
 
 
 def check(seed: int, compiled: bool) -> list[str]:
@@ -25,24 +29,53 @@ def check(seed: int, compiled: bool) -> list[str]:
         return [f"program {seed}: {type(error).__name__}: {error}\n{program(seed)[1]}"]
 
 
-def run(first: int, count: int, compiled_every: int, seconds: float) -> dict[str, Any]:
+def check_batch(seeds: range, compiled_every: int, end: float) -> dict[str, Any]:
+    """Check programs until the time `end` of the system's clock."""
+    os.environ["TREADLE_STRICT"] = "1"
+    os.environ.setdefault("TREADLE_CACHE_DIR", "")  # no program comes twice
+    done: list[int] = []
+    found: dict[int, list[str]] = {}
+    begin = time.process_time()
+    for seed in seeds:
+        if time.time() > end:
+            break
+        if lines := check(seed, seed % compiled_every == 0):
+            found[seed] = lines
+        done.append(seed)
+    return {"done": done, "found": found, "cpu": time.process_time() - begin}
+
+
+def run(
+    first: int, count: int, compiled_every: int, seconds: float, processes: int
+) -> dict[str, Any]:
     """Check programs until `count` is reached or the time is over."""
     begin = time.monotonic()
-    found: list[str] = []
-    done = 0
-    for seed in range(first, first + count):
-        if time.monotonic() - begin > seconds:
-            break
-        found += check(seed, seed % compiled_every == 0)
-        done += 1
+    end = time.time() + seconds
+    last = first + count
+    batches = [range(s, min(s + _BATCH, last)) for s in range(first, last, _BATCH)]
+    done: list[int] = []
+    found: dict[int, list[str]] = {}
+    cpu = 0.0
+    with ProcessPoolExecutor(processes, max_tasks_per_child=25) as pool:
+        jobs = [pool.submit(check_batch, b, compiled_every, end) for b in batches]
+        for job in as_completed(jobs):
+            result = job.result()
+            done += result["done"]
+            found.update(result["found"])
+            cpu += result["cpu"]
+    compiled = [seed for seed in done if seed % compiled_every == 0]
     return {
-        "first": first,
-        "programs": done,
-        "compiled": len(range(-(first % -compiled_every), done, compiled_every)),
-        "calls": done * len(ARGUMENTS),
+        "seeds": [min(done, default=first), max(done, default=first)],
+        "programs": len(done),
+        "compiled": len(compiled),
+        "compiled_differences": sum(seed in found for seed in compiled),
+        "calls": len(done) * len(ARGUMENTS),
         "differences": len(found),
-        "found": found[:20],
+        "found": [line for seed in sorted(found)[:20] for line in found[seed][:1]],
+        "failing_seeds": sorted(found),
         "seconds": round(time.monotonic() - begin),
+        "cpu_seconds": round(cpu),
+        "processes": processes,
         "python": platform.python_version(),
     }
 
@@ -51,11 +84,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--count", type=int, default=10_000)
-    parser.add_argument("--compiled-every", type=int, default=20)
-    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--compiled-every", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--out", type=Path, required=True)
     args = parser.parse_args()
-    result = run(args.first, args.count, args.compiled_every, args.seconds)
+    result = run(args.first, args.count, args.compiled_every, args.seconds, args.processes)
     args.out.write_text(json.dumps(result, indent=1) + "\n")
     print({k: v for k, v in result.items() if k != "found"})
 

@@ -323,3 +323,20 @@ def generator_function_inside(n):
                 yield i
 
     return list(values()), sum(values())
+
+
+@case((30, 3), (30, 9), (2, 9))
+def walrus_in_while_with_jumps_in_else(x, limit):
+    n = 0
+    for i in range(4):
+        k = 0
+        while (y := (x + i) // 2) > limit and k < 3:
+            x = y
+            k += 1
+        else:
+            n += 10
+            if n > 25:
+                break
+            continue
+        n += 100
+    return n, x

@@ -46,6 +46,8 @@ def _deletion(target: Any, at: Any) -> Any:
 
 def restore_deletions(body: list[Any], results: set[str]) -> None:
     """In the body of a generated function: ``del`` again for variables that it keeps to itself."""
+    if not any(hasattr(s, "deleted") for s in statements(body)):
+        return
     bound = {n for s in statements(body) if not hasattr(s, "deleted") for n in _bound(s)}
     for block in _all_blocks(body):
         for k, node in enumerate(block):

@@ -59,6 +59,9 @@ class Matching:
     def __init__(self, body: list[Any], names: Names) -> None:
         self.loads = [n for s in body for n in gast.walk(s) if _is_load(n)]
         self.read: set[str] = set()  # outside of the guards
+        # The names that a case binds -> the loads inside of it.
+        cases = [n for s in body for n in gast.walk(s) if isinstance(n, gast.match_case)]
+        self.inside = [(writes(c.pattern), {id(n) for n in _inner(c)}) for c in cases]
         self.names = names
         self.helpers: set[str] = set()
 
@@ -72,7 +75,7 @@ class Matching:
 
     def convert(self, node: Any) -> list[Any]:
         cases = [alternative for case in node.cases for alternative in self.alternatives(case)]
-        if any(case is None or self.escapes(case, node) for case in cases):
+        if any(case is None or self.escapes(case) for case in cases):
             for case in node.cases:
                 if case.guard is not None:
                     why = constant("a pattern here looks at structure and at values in one")
@@ -155,7 +158,7 @@ class Matching:
         bodies = [case.body, *(copy.deepcopy(case.body) for _ in pattern.patterns[1:])]
         return [gast.match_case(p, None, b) for p, b in zip(pattern.patterns, bodies, strict=True)]
 
-    def escapes(self, case: Any, node: Any) -> bool:
+    def escapes(self, case: Any) -> bool:
         """Whether it shows that a failing guard leaves what the pattern has bound."""
         bound = writes(case.pattern)
         if case.guard is None or not bound:
@@ -164,11 +167,14 @@ class Matching:
             return True
         if isinstance(case.pattern, gast.MatchAs) and case.pattern.pattern is None:
             return False
-        own = [c for c in node.cases if bound <= writes(c.pattern)]
-        inside = {
-            id(n) for c in own for part in (c.guard, *c.body) if part for n in gast.walk(part)
-        }
+        inside = set().union(*(loads for names, loads in self.inside if bound <= names))
         return any(n.id in bound and id(n) not in inside for n in self.loads)
+
+
+def _inner(case: Any) -> list[Any]:
+    """The loads of names in a case's guard and body."""
+    parts = [*case.body, *([case.guard] if case.guard is not None else [])]
+    return [n for part in parts for n in gast.walk(part) if _is_load(n)]
 
 
 def _is_load(node: Any) -> bool:

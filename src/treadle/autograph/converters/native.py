@@ -108,8 +108,6 @@ class Obstacles:
         found = activity(node)
         if isinstance(node, gast.For) and (outer := sorted(writes(node.target) & self.declared)):
             return f"its target {outer[0]!r} is declared global or nonlocal"
-        if isinstance(node, gast.While) and (bound := sorted(writes(node.test))):
-            return f"its condition assigns {bound[0]!r}, and its else has a break or continue"
         if calls := sorted(set(found.reads) & _FRAME_FUNCTIONS):
             return f"it calls {calls[0]}(), which looks at the variables of the running frame"
         if found.deletes:

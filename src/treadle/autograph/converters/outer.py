@@ -40,13 +40,15 @@ class Outer:
 
     def places(self, code: list[Any]) -> list[Any]:
         """The places of variables that `code` may assign in a scope that is not its own."""
-        found = writes(code) & self.declared
-        if self.functions & reads(code):
+        found = writes(code) & self.declared if self.declared else set()
+        if self.shared and self.functions & reads(code):
             found |= self.shared - writes(code)
         return [operator("outer", thunk(load(name))) for name in sorted(found)]
 
     def declarations(self, body: list[Any], at: Any) -> list[Any]:
         """The statements that a function made of `body` must begin with."""
+        if not self.declared:
+            return []
         found = writes(body) & self.declared
         kinds = {kind: sorted(n for n in found if self.kinds[n] is kind) for kind in _KINDS}
         return [place(kind(names), at) for kind, names in kinds.items() if names]

@@ -41,7 +41,11 @@ class Sequencing:
         for k in range(len(body) - 1, -1, -1):
             node = body[k]
             if isinstance(node, gast.While) and writes(node.test):
-                _test_inside(node)
+                made = self.test_inside(node)
+                for inner in (inner for part in made for inner in blocks(part)):
+                    self.block(inner)
+                body[k : k + 1] = made
+                continue
             for inner in blocks(node):
                 self.block(inner)
             field = _FIELDS.get(type(node))
@@ -51,6 +55,21 @@ class Sequencing:
                 if before:
                     before[0].leading, node.leading = getattr(node, "leading", []), []
                 body[k : k + 1] = [*before, node]
+
+    def test_inside(self, node: Any) -> list[Any]:
+        """A ``while`` with its condition as its body's first statement."""
+        before, after, leave = [], [], list(node.orelse)
+        if jumps(leave) & {"break", "continue"}:  # of the loop around
+            ended = self.names.fresh("ended")
+            before = [assign([ended], constant(False), node)]
+            after = [place(gast.If(load(ended), leave, []), leave[0])]
+            leave = [assign([ended], constant(True), node)]
+        if not always_jumps(leave):
+            leave.append(place(gast.Break(), node))
+        test = gast.UnaryOp(gast.Not(), node.test)
+        node.body.insert(0, place(gast.If(test, leave, []), node))
+        node.test, node.orelse = constant(True), []
+        return [*before, node, *after]
 
     def expression(self, node: Any, before: list[Any], at: Any) -> Any:
         """`node`, with what must come first added to `before`."""
@@ -123,18 +142,6 @@ def _filled(made: Any, at: Any) -> Any:
     """What it assigns is read where the conditions say so."""
     made.filled = True
     return place(made, at)
-
-
-def _test_inside(node: Any) -> None:
-    """The condition of a ``while`` as its body's first statement."""
-    if jumps(node.orelse) & {"break", "continue"}:
-        return  # they belong to the loop around
-    leave = [*node.orelse]
-    if not always_jumps(leave):
-        leave.append(place(gast.Break(), node))
-    test = place(gast.If(gast.UnaryOp(gast.Not(), node.test), leave, []), node)
-    node.body.insert(0, test)
-    node.test, node.orelse = constant(True), []
 
 
 def _assigns_late(node: Any) -> bool:
