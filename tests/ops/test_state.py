@@ -5,6 +5,7 @@ import copy
 import numpy as np
 import pytest
 
+import treadle as td
 from treadle.core.context import recording
 from treadle.graph.builder import GraphBuilder
 from treadle.ops.conversion import constant, convert_to_tensor
@@ -110,3 +111,24 @@ def test_identity_and_copies():
     other = copy.deepcopy(v)
     other.assign([2.0])
     assert v.numpy()[0] == 1.0
+
+
+def test_open_shapes_inside_functions():
+    v = td.Variable(td.zeros([0]), shape=[None])
+
+    @td.function
+    def push(x):
+        before = td.size(v)
+        v.assign(td.concat([v, [x]], 0))
+        return before, td.size(v), td.reduce_sum(v)
+
+    for n in range(3):
+        assert [float(t) for t in push(td.constant(1.0))] == [n, n + 1, n + 1]
+
+    @td.function
+    def grow(n):
+        for _ in td.range(n):
+            v.assign(td.concat([v, v], 0))
+        return td.shape(v)
+
+    assert grow(td.constant(2)).numpy().tolist() == [12] and v.shape.as_list() == [None]

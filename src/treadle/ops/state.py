@@ -14,16 +14,25 @@ from treadle.core import errors
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape
+from treadle.core.shapes import ANY, TensorShape, fresh_symbol
 from treadle.core.spec import ResourceSpec, TensorSpec
 from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.registry import Op, register, run
 
+
+def _infer_read(handle: ResourceSpec) -> TensorSpec:
+    """An open dim may be another one at every read."""
+    spec = handle.element
+    if ANY not in spec.dims:
+        return spec
+    return TensorSpec((fresh_symbol() if d == ANY else d for d in spec.dims), spec.dtype)
+
+
 READ = register(
     Op(
         "read_variable",
-        lambda handle: handle.element,
+        _infer_read,
         gradient=lambda call, grad: [grad],
         effect="read",
         lower="variable",
