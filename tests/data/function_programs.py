@@ -314,3 +314,27 @@ def datasets_in_a_dict(tf: Tf) -> Any:
         return result
 
     return total({"a": tf.data.Dataset.range(3), "b": tf.data.Dataset.range(5)})
+
+
+def signature_with_open_dims(tf: Tf) -> Any:
+    @tf.function(input_signature=[tf.data.DatasetSpec(tf.TensorSpec((None,), tf.int64))])
+    def total(dataset: Any) -> Any:
+        result = tf.constant(0, tf.int64)
+        for x in dataset:
+            result += tf.reduce_sum(x)
+        return result
+
+    numbers = tf.data.Dataset.range(6)
+    found = [total(numbers.batch(4)), total(numbers.batch(3, drop_remainder=True))]
+    return found, total.experimental_get_tracing_count()
+
+
+def signature_of_an_iterator(tf: Tf) -> Any:
+    numbers = tf.data.Dataset.range(6)
+    spec = tf.data.IteratorSpec(tf.TensorSpec((), tf.int64))
+
+    @tf.function(input_signature=[spec])
+    def following(iterator: Any) -> Any:
+        return next(iterator)
+
+    return following(iter(numbers))

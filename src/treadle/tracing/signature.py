@@ -318,7 +318,7 @@ def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
     if parts is None:
         return _convert_leaf(value, spec, place, name)
     given = nest.children(value)
-    same = nest.static_part(value) == nest.static_part(spec)
+    same = _static_fits(nest.static_part(value), nest.static_part(spec))
     if given is None or not same or [k for k, _ in given] != [k for k, _ in parts]:
         raise TypeError(
             f"{name}(): {place} has another structure than the input_signature: expected "
@@ -329,6 +329,17 @@ def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
         for (k, v), (_, s) in zip(given, parts, strict=True)
     ]
     return nest.rebuild(spec, converted)
+
+
+def _static_fits(given: Any, wanted: Any) -> bool:
+    """Whether what besides tensors tells an argument's type (the elements of a dataset, say) is
+    what the signature has, or more special in its dims."""
+    if isinstance(wanted, TensorSpec) and isinstance(given, TensorSpec):
+        return given.rank == wanted.rank and wanted.is_compatible_with(given)
+    if isinstance(wanted, tuple) and isinstance(given, tuple):
+        pairs = zip(given, wanted, strict=False)
+        return len(given) == len(wanted) and all(_static_fits(g, w) for g, w in pairs)
+    return bool(given == wanted)
 
 
 def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
