@@ -60,9 +60,23 @@ def kept_and_assigned_in_a_loop(w, y):
     return found[1], w.value()
 
 
+def read_after_a_loop_into_an_earlier_kernel(w, y):
+    early = td.maximum(y, 1.0)
+    test = td.reduce_sum(y) < 0.0
+    once(lambda: cond(test, lambda: [], lambda: [w.assign(y)][1:]))
+    return w.value() - early
+
+
+def read_into_a_kernel_that_a_branch_needs(w, y):
+    early = td.tanh(y)
+    cond(td.reduce_sum(y) > 0.0, lambda: [w.assign(early)][1:], lambda: [])
+    return w.value() + early
+
+
 CASES = [
     written_back_after_a_loop, written_back_in_a_branch, added_to_what_a_branch_reads,
     added_to_what_is_read_later, assigned_twice, kept_and_assigned_in_a_loop,
+    read_after_a_loop_into_an_earlier_kernel, read_into_a_kernel_that_a_branch_needs,
 ]  # fmt: skip
 
 
@@ -75,7 +89,7 @@ def test_a_value_is_what_was_read(case, passes):
         both(graph, np.array([5.0, 6.0, 7.0], np.float32))
 
 
-@pytest.mark.parametrize("seed", [50, 122, 1035, 1137, 1603, 3194, 3342])
+@pytest.mark.parametrize("seed", [50, 122, 1035, 1137, 1603, 3194, 3342, 7641])
 def test_graphs_that_had_no_order_or_a_wrong_one(seed):
     random = RandomGraph(seed, size=14)
     both(random.graph, *random.start, rtol=1e-4, atol=1e-4)

@@ -20,6 +20,7 @@ from treadle.runtime.fusion.group import Group, NotFusable, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
 from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers
+from treadle.runtime.schedule.state import earlier_uses
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
@@ -77,6 +78,7 @@ class _Fuser:
         self.takeovers = find_takeovers(region, self.roles, owned)
         self.roles |= self.takeovers.roles
         self.position = {node: i for i, node in enumerate(region.nodes)}
+        self.earlier_uses = earlier_uses(region.nodes)
         self.consumers: dict[Value, list[Node]] = {}
         for node in region.nodes:
             for value in node.inputs:
@@ -210,7 +212,7 @@ class _Fuser:
                 continue
             seen.add(unit)
             for n in unit.nodes:
-                readers = self.takeovers.before.get(n, ())
+                readers = (*self.takeovers.before.get(n, ()), *self.earlier_uses.get(n, ()))
                 if any(self.unit_of.get(reader) in inside for reader in readers):
                     return False
                 for v in (*n.inputs, *(v for reader in readers for v in reader.inputs)):

@@ -75,6 +75,10 @@ class _Orderer:
         self.fusion, self.region, self.carried = fusion, fusion.region, carried
         self.lists = lists
         self.units = fusion.units
+        # Kernels may stand anywhere between their first and last nodes, other units may not.
+        self.program = sorted(
+            (u for u in fusion.units if u.role is not Role.ARRAY), key=lambda u: u.position
+        )
         self.index = {u: i for i, u in enumerate(self.units)}
         self.after: dict[Unit, dict[Unit, None]] = {u: {} for u in self.units}  # u -> must follow
         self.maker: dict[Value, Unit] = {
@@ -152,10 +156,8 @@ class _Orderer:
 
     def _order_effects(self) -> None:
         last: Unit | None = None
-        for unit in self.units:
-            if unit.role not in (Role.ARRAY, Role.READ, Role.ASSIGN) and any(
-                n.has_effect for n in unit.nodes
-            ):
+        for unit in self.program:
+            if unit.role not in (Role.READ, Role.ASSIGN) and any(n.has_effect for n in unit.nodes):
                 if last is not None:
                     self.after[last].setdefault(unit)
                 last = unit
@@ -165,9 +167,7 @@ class _Orderer:
         later. This comes first: it decides which users of old values can precede a write."""
         wrote: dict[Value | None, Unit] = {}  # None: every variable
         used: dict[Value, list[Unit]] = {}  # since it was written
-        for unit in self.units:
-            if unit.role is Role.ARRAY:
-                continue
+        for unit in self.program:
             if touches_everything(unit.nodes[0]):
                 self._follow(
                     unit, [*wrote.values(), *(u for units in used.values() for u in units)]
@@ -260,10 +260,8 @@ class _Orderer:
         reads: dict[Value, list[tuple[Value, Unit]]] = {}
         barrier: Unit | None = None
         touched: dict[Value, Unit] = {}
-        for unit in self.units:
+        for unit in self.program:
             node = unit.nodes[0]
-            if unit.role is Role.ARRAY:
-                continue
             if touches_everything(node):
                 for before in (*touched.values(), *last_write.values()):
                     if before is not unit:

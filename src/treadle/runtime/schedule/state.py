@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Node, Region, Value
@@ -34,3 +34,21 @@ def _writes(region: Region, position: int, node: Node) -> bool:
     """Whether a region assigns the variable that is the node's input number `position`."""
     param = region.params[position - (1 if node.op.name == "cond" else 0)]
     return any(w for n in region.nodes for h, w in handles_touched(n) if h is param)
+
+
+def earlier_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
+    """For the nodes of a region that use variables, the earlier ones that must run before them."""
+    found: dict[Node, list[Node]] = {}
+    used: dict[Value, list[tuple[Node, bool]]] = {}
+    callbacks: list[Node] = []
+    for node in nodes:
+        if touches_everything(node):
+            found[node] = [n for uses in used.values() for n, _ in uses] + callbacks
+            callbacks.append(node)
+            continue
+        for handle, written in handles_touched(node):
+            uses = used.setdefault(handle, [])
+            earlier = [n for n, wrote in uses if wrote or written]
+            found.setdefault(node, list(callbacks)).extend(earlier)
+            uses.append((node, written))
+    return found
