@@ -241,7 +241,7 @@ from treadle.ops.state import (
     Variable,
 )
 from treadle.ops.tensor_array import TensorArray
-from treadle.tracing.function import (
+from treadle.tracing.decorator import (
     function,
 )
 from treadle.tracing.retraces import (

@@ -1,13 +1,14 @@
-"""`function`: turns a Python function into one that runs cached, compiled graphs."""
+"""Function: a Python function that runs as cached, compiled graphs."""
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import weakref
 from collections.abc import Callable, Sequence
 from types import MethodType
-from typing import Any, TypeVar, overload
+from typing import Any
 
 from treadle.core.caches import clears
 from treadle.core.context import context
@@ -22,15 +23,13 @@ from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.dispatch import Plans
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
 from treadle.tracing.locks import TraceLock
-from treadle.tracing.methods import WeakMethod, inside
+from treadle.tracing.methods import WeakMethod
 from treadle.tracing.programs import Programs
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, display_name
 from treadle.tracing.static_values import ObjectKey
 from treadle.tracing.trace import trace
 from treadle.tracing.tracebacks import show_user_frames
-
-_F = TypeVar("_F", bound=Callable[..., Any])
 
 _functions: weakref.WeakSet[Function] = weakref.WeakSet()  # for clear_caches
 
@@ -352,6 +351,30 @@ class Function:
     def __repr__(self) -> str:
         return f"<td.function {self._name} ({len(self.concrete_functions)} traces)>"
 
+    # -- copies ------------------------------------------------------------------------------
+
+    def __reduce__(self) -> str:
+        """Pickled by name, as Python functions are; copied as itself."""
+        name: str = self.__dict__["__qualname__"]
+        return name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Function:
+        """Without traces. That of an object's method is one of the object's copy."""
+        made: Function = self._like(copy.deepcopy(self.python_function, memo))
+        return made
+
+    def _like(self, python_function: Callable[..., Any], kind: Any = None) -> Any:
+        """A function with the same options, without traces."""
+        return (kind or Function)(
+            python_function,
+            self._signature.input_signature,
+            self._autograph,
+            self._jit_compile,
+            self._reduce_retracing,
+            self._name,
+            self._max_traces,
+        )
+
     # -- methods -----------------------------------------------------------------------------
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -375,15 +398,8 @@ class Function:
             def reference() -> Any:
                 return instance
 
-        bound = BoundFunction(
-            WeakMethod(self.python_function, reference),
-            self._signature.input_signature,
-            self._autograph,
-            self._jit_compile,
-            self._reduce_retracing,
-            self._name,
-            self._max_traces,
-        )
+        method = WeakMethod(self.python_function, reference)
+        bound: BoundFunction = self._like(method, BoundFunction)
         self._bound[address] = (reference, bound)
         return bound
 
@@ -410,77 +426,3 @@ def clear_all_traces() -> None:
     """Forget the traces of every function."""
     for made in list(_functions):
         made.clear_traces()
-
-
-@overload
-def function(func: _F) -> Function: ...
-
-
-@overload
-def function(
-    func: None = None,
-    input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None,
-    experimental_follow_type_hints: bool | None = None,
-    max_traces: int | None = None,
-) -> Callable[[Callable[..., Any]], Function]: ...
-
-
-def function(
-    func: Callable[..., Any] | None = None,
-    input_signature: Any = None,
-    autograph: bool = True,
-    jit_compile: bool | None = None,
-    reduce_retracing: bool = False,
-    experimental_implements: Any = None,
-    experimental_autograph_options: Any = None,
-    experimental_attributes: Any = None,
-    experimental_relax_shapes: bool | None = None,
-    experimental_compile: bool | None = None,
-    experimental_follow_type_hints: bool | None = None,
-    max_traces: int | None = None,
-) -> Any:
-    """Compile a Python function into graphs, one per signature; usable as a decorator.
-
-    The first call with a new signature traces the function: it runs once in Python with symbolic
-    tensors, its operations are recorded and compiled to native code. Later calls with that
-    signature run the compiled program. Python side effects therefore happen once per trace.
-
-    Args:
-        func: the function; without it a decorator is returned.
-        input_signature: nested `TensorSpec`s that every call is converted to: one trace. None in
-            a shape stands for any size.
-        autograph: whether Python `if`, `while`, `for` on tensors become graph control flow.
-        jit_compile: accepted for TensorFlow programs; treadle always compiles.
-        reduce_retracing: let dims that differ between calls become symbolic instead of retracing.
-        experimental_*: accepted for TensorFlow programs.
-        max_traces: how many traces are kept; beyond that the ones not used for longest are freed
-            and traced again when needed. `td.config.set_max_traces` sets the default.
-
-    Raises:
-        TypeError: `func` is not callable or `input_signature` does not fit it.
-    """
-    reduce_retracing = bool(reduce_retracing or experimental_relax_shapes)
-
-    def decorate(fn: Any) -> Any:
-        wrapped = inside(fn, decorate)
-        if wrapped is not None:
-            return wrapped
-        if isinstance(fn, Function):
-            fn = fn.python_function
-        elif isinstance(fn, MethodType) and isinstance(fn.__func__, BoundFunction):
-            fn = MethodType(fn.__func__.python_function.__func__, fn.__self__)  # type: ignore[attr-defined]
-        if not callable(fn):
-            raise TypeError(f"function() needs a callable, got {fn!r}")
-        return Function(
-            fn, input_signature, autograph, jit_compile, reduce_retracing, max_traces=max_traces
-        )
-
-    return decorate if func is None else decorate(func)
