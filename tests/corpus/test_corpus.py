@@ -17,6 +17,7 @@ from tests.corpus import (  # noqa: F401  (they fill the registry)
     expressions,
     functions,
     gradients,
+    grammar,
     items,
     iteration,
     lists,

@@ -30,3 +30,12 @@ def alias_with_default(x):
     type Numbers[T = int] = list[T]
     y: Numbers = [x if x > 0 else -x]
     return y[0]
+
+
+@case(3, -3)
+def variadic_class_with_default(x):
+    class Row[*Ts = *tuple[int, ...]]:
+        def sign(self, v):
+            return 1 if v > 0 else -1
+
+    return Row().sign(x)

@@ -114,8 +114,10 @@ def _options(loop: Any) -> list[Any]:
 
 def _try(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
     after = _block(node.finalbody, live, to, found)
-    guarded = replace(to, error=to.error | after) if node.finalbody else to
-    rescue = after if node.finalbody else NONE
+    # An error goes on behind the finally block: only that block may read what was assigned.
+    escape = _block(node.finalbody, to.error, to, Liveness()) if node.finalbody else NONE
+    guarded = replace(to, error=to.error | escape)
+    rescue = escape
     for handler in node.handlers:
         entry = _block(handler.body, after, guarded, found) | reads(handler.type or [])
         rescue |= entry - writes(handler.name or [])
