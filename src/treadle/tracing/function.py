@@ -355,7 +355,7 @@ class Function:
 
     def __reduce__(self) -> str:
         """Pickled by name, as Python functions are; copied as itself."""
-        name: str = self.__dict__["__qualname__"]
+        name: str = self.__dict__.get("__qualname__", self._name)
         return name
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Function:
