@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
+    Launch,
     Loop,
     Operand,
     Place,
@@ -25,16 +26,30 @@ class Interval:
         return self.first <= other.last and other.first <= self.last
 
 
-def lifetimes(block: Block) -> dict[Place, Interval]:
-    """The interval of every temporary that the schedule touches, in a numbering of its steps."""
+def lifetimes(block: Block) -> tuple[dict[Place, Interval], dict[Place, Place]]:
+    """The interval of every temporary that the schedule touches, in a numbering of its steps;
+    and temporary -> the one whose memory it may continue to use, as the schedule goes on.
+
+    That is so for the result of a kernel that reads an operand for the last time, and element by
+    element.
+    """
     walk = _Walk()
     walk.block(block)
-    return walk.found
+    heirs: dict[Place, Place] = {}
+    for now, launch in walk.flat:
+        for out in (launch.operands[i].place for i in launch.outputs):
+            for operand in launch.operands:
+                if walk.inherits(out, operand.place, now) and operand.place not in heirs.values():
+                    assert out is not None and operand.place is not None
+                    heirs[out] = operand.place
+                    break
+    return walk.found, heirs
 
 
 class _Walk:
     def __init__(self) -> None:
         self.found: dict[Place, Interval] = {}
+        self.flat: list[tuple[int, Launch]] = []  # kernels along one axis, by step
         self.now = 0
 
     def touch(self, place: Place | None, first: int | None = None) -> None:
@@ -48,6 +63,15 @@ class _Walk:
         interval.last = max(interval.last, self.now)
         if first is not None:
             interval.first = min(interval.first, first)
+
+    def inherits(self, out: Place | None, source: Place | None, now: int) -> bool:
+        """Whether `out` begins where `source` ends, and has the size of its elements."""
+        if out is None or source is None or out is source:
+            return False
+        if out not in self.found or source not in self.found:
+            return False
+        same = source.bytes == out.bytes and source.dtype.size == out.dtype.size
+        return same and self.found[source].last == now == self.found[out].first
 
     def block(self, block: Block) -> None:
         for step in block.steps:
@@ -63,6 +87,8 @@ class _Walk:
     def step(self, step: Step) -> None:
         for place in (*step.reads, *step.writes):
             self.touch(place)
+        if isinstance(step, Launch) and step.extent is not None and step.native:
+            self.flat.append((self.now, step))
         if isinstance(step, Branch):
             self.branch(step)
         elif isinstance(step, Loop):

@@ -31,16 +31,32 @@ class Plan:
 
 def plan_memory(block: Block) -> Plan:
     """Assign every temporary of the schedule its place in the workspace."""
-    plan = Plan(live=lifetimes(block))
-    static = [p for p in plan.live if isinstance(p.bytes, int)]
+    live, heirs = lifetimes(block)
+    plan = Plan(live=live)
+    spans = _spans(live, heirs)
+    static = [p for p in spans if isinstance(p.bytes, int)]
     for place in sorted(static, key=lambda p: (-p.bytes, p.number)):
-        offset = _first_fit(place, plan)
+        offset = _first_fit(place, plan, spans)
         plan.offsets[place] = offset
         plan.static_bytes = max(plan.static_bytes, offset + rounded(place.bytes))
-    for place in plan.live:
+    for place in spans:
         if not isinstance(place.bytes, int):
-            plan.slots[place] = _slot(place, plan)
+            plan.slots[place] = _slot(place, plan, spans)
+    for place, source in heirs.items():  # in the order of the schedule
+        where: dict[Place, int] = plan.offsets if source in plan.offsets else plan.slots
+        where[place] = where[source]
     return plan
+
+
+def _spans(live: dict[Place, Interval], heirs: dict[Place, Place]) -> dict[Place, Interval]:
+    """The temporaries that need memory of their own -> how long they and their heirs use it."""
+    spans = {p: Interval(i.first, i.last) for p, i in live.items() if p not in heirs}
+    for place in heirs:
+        root = place
+        while root in heirs:
+            root = heirs[root]
+        spans[root].last = max(spans[root].last, live[place].last)
+    return spans
 
 
 def rounded(size: Dim) -> int:
@@ -48,12 +64,12 @@ def rounded(size: Dim) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _first_fit(place: Place, plan: Plan) -> int:
+def _first_fit(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
     """The lowest offset that no temporary in use at the same time occupies."""
     taken = sorted(
         (offset, offset + rounded(other.bytes))
         for other, offset in plan.offsets.items()
-        if plan.live[other].overlaps(plan.live[place])
+        if spans[other].overlaps(spans[place])
     )
     size, offset = rounded(place.bytes), 0
     for start, end in taken:
@@ -63,10 +79,10 @@ def _first_fit(place: Place, plan: Plan) -> int:
     return offset
 
 
-def _slot(place: Place, plan: Plan) -> int:
+def _slot(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
     for number, size in enumerate(plan.slot_sizes):
         if size == place.bytes and not any(
-            plan.live[other].overlaps(plan.live[place])
+            spans[other].overlaps(spans[place])
             for other, slot in plan.slots.items()
             if slot == number
         ):
