@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
 import time
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,9 @@ def check(seed: int, compiled: bool) -> list[str]:
         return [f"program {seed}: {type(error).__name__}: {error}\n{program(seed)[1]}"]
 
 
-def check_batch(seeds: range, compiled_every: int, end: float) -> dict[str, Any]:
-    """Check programs until the time `end` of the system's clock."""
+def check_batch(job: tuple[range, int, float]) -> dict[str, Any]:
+    """Check programs (seeds, each how-manieth is compiled) until a time of the system's clock."""
+    seeds, compiled_every, end = job
     os.environ["TREADLE_STRICT"] = "1"
     os.environ.setdefault("TREADLE_CACHE_DIR", "")  # no program comes twice
     done: list[int] = []
@@ -56,10 +57,10 @@ def run(
     done: list[int] = []
     found: dict[int, list[str]] = {}
     cpu = 0.0
-    with ProcessPoolExecutor(processes, max_tasks_per_child=25) as pool:
-        jobs = [pool.submit(check_batch, b, compiled_every, end) for b in batches]
-        for job in as_completed(jobs):
-            result = job.result()
+    jobs = [(batch, compiled_every, end) for batch in batches]
+    # New processes now and then, so that what a process keeps stays small.
+    with multiprocessing.get_context("spawn").Pool(processes, maxtasksperchild=25) as pool:
+        for result in pool.imap_unordered(check_batch, jobs):
             done += result["done"]
             found.update(result["found"])
             cpu += result["cpu"]

@@ -15,7 +15,8 @@ from treadle.autograph.sources import as_in_text, describe, may_have_changed, te
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 _MOST_FILES = 64
-_trees: OrderedDict[str, tuple[str, ast.Module]] = OrderedDict()
+Functions = dict[int, list[tuple[FunctionNode, str | None]]]
+_trees: OrderedDict[str, tuple[str, Functions]] = OrderedDict()
 
 
 @dataclass(frozen=True)
@@ -43,8 +44,8 @@ def find(function: types.FunctionType) -> Source:
     """
     filename, lines = text_of(function)
     code = _as_now(function.__code__, filename, "".join(lines))
-    tree = _parse("".join(lines), filename)
-    candidates = [pair for pair in _functions(tree, None) if _matches(pair[0], code)]
+    functions = _parse("".join(lines), filename)
+    candidates = [p for p in functions.get(code.co_firstlineno, ()) if _matches(p[0], code)]
     if len(candidates) > 1:
         candidates = [_innermost(candidates, code)]
     if not candidates:
@@ -70,7 +71,8 @@ def _changed(code: types.CodeType) -> SourceNotFoundError:
     )
 
 
-def _parse(text: str, filename: str) -> ast.Module:
+def _parse(text: str, filename: str) -> Functions:
+    """The functions of a file by the line in which their code begins."""
     known = _trees.get(filename)
     if known is not None and known[0] == text:
         _trees.move_to_end(filename)
@@ -82,10 +84,13 @@ def _parse(text: str, filename: str) -> ast.Module:
             f"{filename} does not parse any more ({error.msg}, line {error.lineno}): the file was "
             "changed since Python loaded it."
         ) from None
-    _trees[filename] = (text, tree)
+    found: Functions = {}
+    for pair in _functions(tree, None):
+        found.setdefault(_first_line(pair[0]), []).append(pair)
+    _trees[filename] = (text, found)
     if len(_trees) > _MOST_FILES:
         _trees.popitem(last=False)
-    return tree
+    return found
 
 
 def _functions(node: ast.AST, class_name: str | None) -> Iterator[tuple[FunctionNode, str | None]]:
@@ -98,11 +103,14 @@ def _functions(node: ast.AST, class_name: str | None) -> Iterator[tuple[Function
 
 
 def _matches(node: FunctionNode, code: types.CodeType) -> bool:
-    if isinstance(node, ast.Lambda):
-        name, first = "<lambda>", node.lineno
-    else:
-        name, first = node.name, min([node.lineno, *(d.lineno for d in node.decorator_list)])
-    return name == code.co_name and first == code.co_firstlineno and _same_arguments(node, code)
+    name = "<lambda>" if isinstance(node, ast.Lambda) else node.name
+    return name == code.co_name and _same_arguments(node, code)
+
+
+def _first_line(node: FunctionNode) -> int:
+    """The line where its code object begins: a decorator's, where it has any."""
+    decorators = [] if isinstance(node, ast.Lambda) else node.decorator_list
+    return min([node.lineno, *(d.lineno for d in decorators)])
 
 
 def _same_arguments(node: FunctionNode, code: types.CodeType) -> bool:
