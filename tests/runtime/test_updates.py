@@ -118,6 +118,17 @@ def branch_gives_two_updates(x):
     return repeat(4, body, x, x * 2.0)
 
 
+def branch_exchanges_memory(x):
+    def body(i, a, b):
+        def then():
+            turned = set_item(b, slice(None, None, -1), b)
+            return turned, set_item(b, i, turned[0] * 0.5)
+
+        return cond(b[0] > 0.0, then, lambda: (b, set_item(b, 0, b[0] + 1.0)))
+
+    return repeat(3, body, x, x * 2.0)
+
+
 def first_of_two_is_kept(x):
     def body(i, a, b):
         once = set_item(a, 0, a[0] + 1.0)

@@ -94,7 +94,20 @@ class ControlFlow:
         }
         block = program.region(region, wanted, self._owned(region, node))
         block.steps[:0] = sizes
-        for number, (operand, target) in enumerate(zip(block.results, targets, strict=True)):
+        taken = [
+            t for t, out in zip(targets, results, strict=True) if out.value in self.order.taken
+        ]
+        # What is in memory that another result takes over is moved away before that is written.
+        for number, operand in enumerate(block.results):
+            inside = operand.place is not None and operand.place in taken
+            if inside and targets[number] in taken and operand.place is not targets[number]:
+                moved = Operand(operand.value, program.temporary(operand.value.spec))
+                assert moved.place is not None
+                block.steps.append(program.copy(operand, moved.place))
+                block.results[number] = moved
+        numbers = sorted(range(len(targets)), key=lambda n: targets[n] in taken)
+        for number in numbers:
+            operand, target = block.results[number], targets[number]
             if target is not None and operand.place is not target:
                 if target.kind == "late":
                     program.require_known([operand.value], "the result")
