@@ -16,7 +16,7 @@ def abs(value: Any) -> Any:
 
 
 def int(value: Any = 0, *args: Any) -> Any:
-    """``int``; an int32 tensor, or int64 of wider types, rounded towards zero."""
+    """``int``; an int32 tensor, rounded towards zero."""
     if not is_staged(value):
         return builtins.int(value, *args)
     _only_numbers("int", args)
