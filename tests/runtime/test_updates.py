@@ -232,6 +232,8 @@ VECTORS = [
     branch_gives_two_updates,    branch_reads_more, nested, nested_and_kept,
     chain, chain_with_results, whole_and_part, one_array_twice, given_to_two_loops, through_reshape,
     open_slice, gathered,
+    first_of_two_is_kept,
+    branch_exchanges_memory,
 ]  # fmt: skip
 X = np.array([0.5, -1.0, 2.0, 3.0, -0.25, 4.0], np.float32)
 MATRIX = np.arange(24, dtype=np.float32).reshape(6, 4)
