@@ -9,11 +9,18 @@ import sys
 from collections.abc import Callable
 
 _clear: list[Callable[[], None]] = []
+_return: list[Callable[[], None]] = []
 
 
 def clears(fn: Callable[[], None]) -> Callable[[], None]:
     """Decorator: `fn` empties a cache, and `clear_caches` calls it."""
     _clear.append(fn)
+    return fn
+
+
+def returns_memory(fn: Callable[[], None]) -> Callable[[], None]:
+    """Decorator: `fn` gives back memory that is kept for reuse; called when caches are empty."""
+    _return.append(fn)
     return fn
 
 
@@ -27,6 +34,8 @@ def clear_caches() -> None:
     for fn in reversed(_clear):  # those that use others' caches were defined after them
         fn()
     gc.collect()  # programs and graphs have reference cycles
+    for fn in _return:
+        fn()
     _return_memory()
 
 

@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
-from treadle.runtime.abi import c_function, layout
+from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.program_entry import (
     DONE,
@@ -25,7 +25,7 @@ from treadle.runtime.cpu.program_entry import (
     WRONG_SHAPE,
     Signature,
 )  # fmt: skip
-from treadle.runtime.cpu.program_state import StateTable
+from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.executable import Executable
 
 _ATTEMPTS = 100
@@ -278,5 +278,5 @@ def _free_workspace(state: Any) -> None:
     """Give the idle workspace back when the program goes."""
     address, state[0] = int(state[0]), 0
     if address:
-        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(c_function("free"))
+        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(int(state[fixed("free")]))
         free(address)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from treadle.graph.ir import Graph
 from treadle.graph.passes.algebra import simplify_algebra
+from treadle.graph.passes.batching import batch_products
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
@@ -46,6 +47,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
+    Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
     Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
 )
 

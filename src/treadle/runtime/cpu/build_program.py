@@ -19,6 +19,7 @@ from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.kept_memory import kept_memory
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
@@ -226,6 +227,10 @@ class _Words:
             return 0 if self.callbacks is None else self.callbacks.address
         if name == "launch":
             return pool().addresses.launch
+        if name == "aligned_alloc":
+            return kept_memory().allocate
+        if name == "free":
+            return kept_memory().free
         if name == "None":
             return id(None)
         if name == "ndarray":

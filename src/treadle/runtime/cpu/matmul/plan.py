@@ -16,7 +16,7 @@ from treadle.runtime.cpu.target import Target
 MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
 MOST_PACKED_K = 384  # ... where A's tile shall stay in the first-level cache
 CHUNK_BYTES = 512 << 10  # packed panels that are in use together
-TASK_FLOPS = 1 << 21  # about 15 microseconds on one core: not less for each thread
+TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
 PACK_COLUMNS = 256  # columns from which B's rows are far apart
 PACK_A_PANELS = 8  # panels that use a copy of A's tile

@@ -1,0 +1,255 @@
+"""Memory for programs that is kept when it is given back: fresh pages cost as much as the work.
+
+Blocks from 64 KiB to 256 MiB are rounded up to powers of two and wait in free lists, one for each
+size, for the next program that asks; others are the C library's. What waits is bounded. The lists
+are guarded by a lock that nobody waits for: who does not get it at once goes to the C library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import os
+from typing import Any
+
+from treadle.core.caches import returns_memory
+from treadle.runtime.abi import c_function
+
+SMALLEST, LARGEST = 16, 28  # as powers of two
+HEADER = 64  # bytes before a block: its size's power of two or 0, then the next one in the list
+BUDGET = 256 << 20  # bytes that may wait, ``TREADLE_KEEP_BYTES``
+
+_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free")
+_LISTS = len(_WORDS)
+
+
+@functools.cache
+def kept_memory() -> KeptMemory:
+    """The process's allocator."""
+    return KeptMemory(default_budget())
+
+
+def default_budget() -> int:
+    """``TREADLE_KEEP_BYTES``, else 256 MiB.
+
+    Raises:
+        ValueError: the variable does not hold a number of bytes.
+    """
+    text = os.environ.get("TREADLE_KEEP_BYTES", "").strip()
+    if not text:
+        return BUDGET
+    if not text.isdigit():
+        raise ValueError(f"TREADLE_KEEP_BYTES must be a number of bytes, got {text!r}")
+    return int(text)
+
+
+@returns_memory
+def _release() -> None:
+    if kept_memory.cache_info().currsize:
+        kept_memory().release()
+
+
+class KeptMemory:
+    """Addresses of ``ptr allocate(i64 alignment, i64 size)`` and ``void release(ptr)``.
+
+    They stand in for aligned_alloc (with an alignment of at most 64) and free.
+    """
+
+    def __init__(self, budget: int) -> None:
+        from treadle.runtime.cpu.jit import jit
+        from treadle.runtime.cpu.target import host
+
+        self._words = (ctypes.c_int64 * (_LISTS + LARGEST + 1))()
+        self._words[_WORDS.index("budget")] = budget
+        for name in ("aligned_alloc", "free"):
+            self._words[_WORDS.index(name)] = c_function(name)
+        code = jit().load(_text(host().attributes))
+        set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
+        set_words(ctypes.addressof(self._words))
+        self._trim = ctypes.PYFUNCTYPE(None)(code.address("trim"))
+        self.allocate = int(code.address("allocate"))
+        self.free = int(code.address("release"))
+
+    @property
+    def kept(self) -> int:
+        """Bytes that wait to be used again."""
+        return int(self._words[_WORDS.index("kept")])
+
+    def release(self) -> None:
+        """Give everything that waits back to the C library."""
+        self._trim()
+
+
+def _text(attributes: str) -> str:
+    names: dict[str, Any] = {name: i for i, name in enumerate(_WORDS)}
+    names |= {"lists": _LISTS, "smallest": SMALLEST, "largest": LARGEST, "header": HEADER}
+    text = _TEXT
+    for name, value in names.items():
+        text = text.replace(f"${name}$", str(value))
+    assert "$" not in text
+    return text + attributes
+
+
+_TEXT = """
+@words = internal global ptr null
+
+define void @set_words(ptr %p) #0 {
+  store ptr %p, ptr @words
+  ret void
+}
+
+define internal ptr @word(i64 %number) alwaysinline #0 {
+  %all = load ptr, ptr @words
+  %p = getelementptr i64, ptr %all, i64 %number
+  ret ptr %p
+}
+
+define internal ptr @fresh(i64 %size, i64 %power) #0 {
+entry:
+  %p.p = call ptr @word(i64 $aligned_alloc$)
+  %alloc = load ptr, ptr %p.p
+  %padded = add i64 %size, 127
+  %total = and i64 %padded, -64
+  %base = call ptr %alloc(i64 64, i64 %total)
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %out, label %good
+out:
+  ret ptr null
+good:
+  store i64 %power, ptr %base
+  %p = getelementptr i8, ptr %base, i64 $header$
+  ret ptr %p
+}
+
+define ptr @allocate(i64 %alignment, i64 %size) #0 {
+entry:
+  %least = call i64 @llvm.umax.i64(i64 %size, i64 2)
+  %below = sub i64 %least, 1
+  %zeros = call i64 @llvm.ctlz.i64(i64 %below, i1 true)
+  %exact = sub i64 64, %zeros
+  %large = icmp ugt i64 %exact, $largest$
+  %small = icmp ult i64 %exact, $smallest$
+  %other = or i1 %large, %small
+  br i1 %other, label %plain, label %try
+plain:
+  %p0 = call ptr @fresh(i64 %size, i64 0)
+  ret ptr %p0
+try:
+  %lock = call ptr @word(i64 $lock$)
+  %before = atomicrmw xchg ptr %lock, i64 1 acquire
+  %got = icmp eq i64 %before, 0
+  br i1 %got, label %look, label %new
+look:
+  %place = add i64 %exact, $lists$
+  %list = call ptr @word(i64 %place)
+  %base = load ptr, ptr %list
+  %empty = icmp eq ptr %base, null
+  br i1 %empty, label %leave, label %take
+leave:
+  store atomic i64 0, ptr %lock release, align 8
+  br label %new
+take:
+  %next.p = getelementptr i64, ptr %base, i64 1
+  %next = load ptr, ptr %next.p
+  store ptr %next, ptr %list
+  %kept.p = call ptr @word(i64 $kept$)
+  %kept = load i64, ptr %kept.p
+  %bytes0 = shl i64 1, %exact
+  %less = sub i64 %kept, %bytes0
+  store i64 %less, ptr %kept.p
+  store atomic i64 0, ptr %lock release, align 8
+  %p1 = getelementptr i8, ptr %base, i64 $header$
+  ret ptr %p1
+new:
+  %bytes = shl i64 1, %exact
+  %p2 = call ptr @fresh(i64 %bytes, i64 %exact)
+  ret ptr %p2
+}
+
+define void @release(ptr %p) #0 {
+entry:
+  %null = icmp eq ptr %p, null
+  br i1 %null, label %done, label %some
+done:
+  ret void
+some:
+  %base = getelementptr i8, ptr %p, i64 -$header$
+  %power = load i64, ptr %base
+  %plain = icmp eq i64 %power, 0
+  br i1 %plain, label %free, label %try
+free:
+  %free.p = call ptr @word(i64 $free$)
+  %libc = load ptr, ptr %free.p
+  call void %libc(ptr %base)
+  ret void
+try:
+  %lock = call ptr @word(i64 $lock$)
+  %before = atomicrmw xchg ptr %lock, i64 1 acquire
+  %got = icmp eq i64 %before, 0
+  br i1 %got, label %weigh, label %free
+weigh:
+  %kept.p = call ptr @word(i64 $kept$)
+  %kept = load i64, ptr %kept.p
+  %bytes = shl i64 1, %power
+  %more = add i64 %kept, %bytes
+  %budget.p = call ptr @word(i64 $budget$)
+  %budget = load i64, ptr %budget.p
+  %over = icmp ugt i64 %more, %budget
+  br i1 %over, label %leave, label %keep
+leave:
+  store atomic i64 0, ptr %lock release, align 8
+  br label %free
+keep:
+  store i64 %more, ptr %kept.p
+  %place = add i64 %power, $lists$
+  %list = call ptr @word(i64 %place)
+  %first = load ptr, ptr %list
+  %next.p = getelementptr i64, ptr %base, i64 1
+  store ptr %first, ptr %next.p
+  store ptr %base, ptr %list
+  store atomic i64 0, ptr %lock release, align 8
+  ret void
+}
+
+define void @trim() #0 {
+entry:
+  %lock = call ptr @word(i64 $lock$)
+  %before = atomicrmw xchg ptr %lock, i64 1 acquire
+  %got = icmp eq i64 %before, 0
+  br i1 %got, label %sizes, label %done
+done:
+  ret void
+sizes:
+  %power = phi i64 [$smallest$, %entry], [%power.next, %sized]
+  %more = icmp ule i64 %power, $largest$
+  br i1 %more, label %size, label %end
+size:
+  %place = add i64 %power, $lists$
+  %list = call ptr @word(i64 %place)
+  %first = load ptr, ptr %list
+  store ptr null, ptr %list
+  br label %blocks
+blocks:
+  %base = phi ptr [%first, %size], [%next, %block]
+  %left = icmp ne ptr %base, null
+  br i1 %left, label %block, label %sized
+block:
+  %next.p = getelementptr i64, ptr %base, i64 1
+  %next = load ptr, ptr %next.p
+  %free.p = call ptr @word(i64 $free$)
+  %libc = load ptr, ptr %free.p
+  call void %libc(ptr %base)
+  br label %blocks
+sized:
+  %power.next = add i64 %power, 1
+  br label %sizes
+end:
+  %kept.p = call ptr @word(i64 $kept$)
+  store i64 0, ptr %kept.p
+  store atomic i64 0, ptr %lock release, align 8
+  ret void
+}
+
+declare i64 @llvm.umax.i64(i64, i64)
+declare i64 @llvm.ctlz.i64(i64, i1)
+"""
