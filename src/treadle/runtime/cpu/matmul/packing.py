@@ -76,14 +76,39 @@ class _Packer:
 
     def pack_columns(self) -> None:
         """A is stored as [k, m]: the tile's part of each row. Reads whole vectors inside A only."""
-        fn, size = self.fn, self.size
-        row = fn.mul("%height", size)
+        fn = self.fn
+        row = fn.mul("%height", self.size)
+        count = -(-most_rows(fn.module.target, 2) // self.width)  # vectors that hold any tile
+        parts = [] if self.masks_cost else [self._mask(v * self.width) for v in range(count)]
         with fn.loop(0, "%k") as i:
             source = fn.offset("%a", fn.mul(i, "%lda"), "i8")
             target = fn.offset("%tile", fn.mul(i, row), "i8")
-            self._copy_row(source, target, "%height")
+            if self.masks_cost:
+                self._copy_row(source, target, "%height")
+            for v, mask in enumerate(parts):
+                x = self._masked_load(fn.offset(source, v * self.width, self.element), mask)
+                fn.emit(f"store {self.kind} {x}, {self._at(target, v * self.width)}")
         fn.emit("ret void")
         fn.define("pack_columns", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
+
+    def _mask(self, first: int) -> str:
+        """The lanes whose row, counted from `first`, is one of the tile's."""
+        fn, width = self.fn, self.width
+        lanes_ = f"<{width} x i64>"
+        left = fn.sub("%height", first)
+        one = fn.value(f"insertelement {lanes_} poison, i64 {left}, i64 0")
+        zeros = f"<{width} x i32> zeroinitializer"
+        every = fn.value(f"shufflevector {lanes_} {one}, {lanes_} poison, {zeros}")
+        numbers = ", ".join(f"i64 {i}" for i in range(width))
+        return fn.value(f"icmp slt {lanes_} <{numbers}>, {every}")
+
+    def _masked_load(self, pointer: str, mask: str) -> str:
+        name = f"{self.kind} @llvm.masked.load.v{self.width}{_SUFFIX[self.element]}.p0"
+        lanes_ = f"<{self.width} x i1>"
+        return self.fn.call(
+            f"{name}(ptr, i32 immarg, {lanes_}, {self.kind})",
+            f"ptr {pointer}, i32 {self.size}, {lanes_} {mask}, {self.kind} zeroinitializer",
+        )
 
     def pack_rows(self) -> None:
         """A is stored as [m, k]: squares are transposed, the last ones overlapping others."""
