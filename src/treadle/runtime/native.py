@@ -16,6 +16,7 @@ from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.cpu.kept_arrays import empty
 from treadle.runtime.cpu.program_entry import (
     DONE,
     NO_ARRAY,
@@ -127,7 +128,7 @@ class NativeExecutable(Executable):
         names = [f"a{i}" for i in range(len(self.graph.params))]
         outputs = [f"o{i}" for i in signature.outputs]
         scope: dict[str, Any] = {
-            "empty": np.empty, "call": self.call, "failed": self._failed,
+            "empty": empty, "call": self.call, "failed": self._failed,
         }  # fmt: skip
         body = [f"{', '.join(names)}, = arrays"] if names else []
         body += self._size_checks()
@@ -209,9 +210,7 @@ class NativeExecutable(Executable):
             raise MemoryError(f"{self.graph.name}: no memory for the workspace")
         raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
 
-    def _again(
-        self, arrays: Sequence[Any], passed: list[Any]
-    ) -> tuple[int | None, dict[int, Any]]:
+    def _again(self, arrays: Sequence[Any], passed: list[Any]) -> tuple[int | None, dict[int, Any]]:
         """Call once more; gives the status and the delivered results."""
         callbacks = self.program.callbacks
         if not self.program.needs_frame or callbacks is None:

@@ -34,6 +34,10 @@ class Code:
         self._engine = engine
         self.size = size
 
+    def leak(self) -> None:
+        """Never unload it, not even at the end of the process."""
+        self._engine._owned = True  # by nobody who would dispose of it
+
     def address(self, name: str) -> int:
         """The address of a function; KeyError where the object has none of that name."""
         found = int(self._engine.get_function_address(name))

@@ -16,7 +16,7 @@ from treadle.core.caches import returns_memory
 from treadle.runtime.abi import c_function
 
 SMALLEST, LARGEST = 16, 28  # as powers of two
-HEADER = 64  # bytes before a block: its size's power of two or 0, then the next one in the list
+HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
 BUDGET = 256 << 20  # bytes that may wait, ``TREADLE_KEEP_BYTES``
 
 _WORDS = ("lock", "kept", "budget", "aligned_alloc", "free")
@@ -53,6 +53,9 @@ class KeptMemory:
     """Addresses of ``ptr allocate(i64 alignment, i64 size)`` and ``void release(ptr)``.
 
     They stand in for aligned_alloc (with an alignment of at most 64) and free.
+
+    Attributes:
+        array_functions: malloc, calloc, realloc and free in the form in which NumPy wants them.
     """
 
     def __init__(self, budget: int) -> None:
@@ -66,6 +69,10 @@ class KeptMemory:
         code = jit().load(_text(host().attributes))
         set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
         set_words(ctypes.addressof(self._words))
+        code.leak()  # arrays live until the very end of the process
+        self.array_functions = [
+            int(code.address(f"array_{name}")) for name in ("malloc", "calloc", "realloc", "free")
+        ]
         self._trim = ctypes.PYFUNCTYPE(None)(code.address("trim"))
         self.allocate = int(code.address("allocate"))
         self.free = int(code.address("release"))
@@ -117,6 +124,8 @@ out:
   ret ptr null
 good:
   store i64 %power, ptr %base
+  %size.p = getelementptr i64, ptr %base, i64 2
+  store i64 %size, ptr %size.p
   %p = getelementptr i8, ptr %base, i64 $header$
   ret ptr %p
 }
@@ -250,6 +259,55 @@ end:
   ret void
 }
 
+define ptr @array_malloc(ptr %context, i64 %size) #0 {
+  %p = call ptr @allocate(i64 64, i64 %size)
+  ret ptr %p
+}
+
+define ptr @array_calloc(ptr %context, i64 %count, i64 %size) #0 {
+entry:
+  %product = call {i64, i1} @llvm.umul.with.overflow.i64(i64 %count, i64 %size)
+  %bytes = extractvalue {i64, i1} %product, 0
+  %over = extractvalue {i64, i1} %product, 1
+  br i1 %over, label %none, label %make
+none:
+  ret ptr null
+make:
+  %p = call ptr @allocate(i64 64, i64 %bytes)
+  %failed = icmp eq ptr %p, null
+  br i1 %failed, label %none, label %clear
+clear:
+  call void @llvm.memset.p0.i64(ptr %p, i8 0, i64 %bytes, i1 false)
+  ret ptr %p
+}
+
+define ptr @array_realloc(ptr %context, ptr %old, i64 %size) #0 {
+entry:
+  %new = call ptr @allocate(i64 64, i64 %size)
+  %failed = icmp eq ptr %new, null
+  %fresh = icmp eq ptr %old, null
+  %either = or i1 %failed, %fresh
+  br i1 %either, label %done, label %copy
+done:
+  ret ptr %new
+copy:
+  %size.p = getelementptr i8, ptr %old, i64 -48
+  %room = load i64, ptr %size.p
+  %bytes = call i64 @llvm.umin.i64(i64 %room, i64 %size)
+  call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %old, i64 %bytes, i1 false)
+  call void @release(ptr %old)
+  ret ptr %new
+}
+
+define void @array_free(ptr %context, ptr %p, i64 %size) #0 {
+  call void @release(ptr %p)
+  ret void
+}
+
+declare i64 @llvm.umin.i64(i64, i64)
+declare {i64, i1} @llvm.umul.with.overflow.i64(i64, i64)
+declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 declare i64 @llvm.umax.i64(i64, i64)
 declare i64 @llvm.ctlz.i64(i64, i1)
 """

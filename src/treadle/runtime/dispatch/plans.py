@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from treadle.core.spec import TensorSpec
+from treadle.runtime.cpu.kept_arrays import LARGE, handler
 
 MOST_FRAME, MOST_BASES, MOST_OUTPUTS = 192, 48, 64  # the trampoline's arrays on the stack
 
@@ -17,7 +19,7 @@ SINGLE, LIST_RESULT, TUPLE_RESULT, DICT_RESULT, NOTHING = range(5)
 # Fields of the records, a word each.
 PLAN = (
     "next", "count", "checks", "check_table", "run", "state", "words", "frame", "outputs",
-    "output_table", "kind", "hold", "failed", "keys", "active", "hits",
+    "output_table", "kind", "hold", "large", "failed", "keys", "active", "hits",
 )  # fmt: skip
 CHECK = ("kind", "base", "index", "key", "a", "b", "c", "slot")
 OUTPUT = ("dtype", "rank", "dims", "spec", "slot")
@@ -28,6 +30,12 @@ class Output(NamedTuple):
 
     spec: TensorSpec
     slot: int
+
+
+def _has_large(outputs: Sequence[Output]) -> bool:
+    """Whether a result shall come from kept memory."""
+    sizes = [math.prod(o.spec.dims) * o.spec.dtype.size for o in outputs]  # type: ignore[type-var]
+    return handler() is not None and any(size >= LARGE for size in sizes)  # type: ignore[operator]
 
 
 class TooLarge(Exception):
@@ -115,7 +123,7 @@ class CallPlan:
             "checks": len(self.checks),
             "check_table": self._words([w for check in self.checks for w in check] or [0]),
             "outputs": len(outputs), "output_table": self._words(records or [0]), "kind": kind,
-            "keys": self._words([id(k) for k in keys] or [0]),
+            "keys": self._words([id(k) for k in keys] or [0]), "large": int(_has_large(outputs)),
         }  # fmt: skip
         self.record = (ctypes.c_int64 * len(PLAN))(*self.fields.values())
 

@@ -11,8 +11,10 @@ import numpy as np
 from treadle.core.context import modes
 from treadle.core.tensor import Tensor
 from treadle.runtime.abi import c_function
+from treadle.runtime.cpu.kept_arrays import handler, set_handler_address
 from treadle.runtime.dispatch.layout import call_layout
 
+# `handler` is what allocates large results, `set_handler` NumPy's function that lets it.
 # `modes` points to the count of traces and tapes at work: plans are for calls without them.
 OBJECTS = {
     "Tensor": Tensor, "ndarray": np.ndarray, "list": list, "tuple": tuple, "dict": dict,
@@ -23,7 +25,7 @@ FUNCTIONS = (
     "PyDict_SetItem", "PyDict_GetItemWithError", "PyObject_RichCompareBool", "PyObject_Vectorcall",
     "PyObject_CallNoArgs",
 )  # fmt: skip
-WORDS = ("modes", "new_array", "portable", *OBJECTS, *FUNCTIONS)
+WORDS = ("modes", "new_array", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS)
 
 
 def position(name: str) -> int:
@@ -39,6 +41,10 @@ def table(portable: Any) -> Any:
     words[position("modes")] = ctypes.addressof(modes)
     words[position("new_array")] = found.new_array
     words[position("portable")] = id(portable)
+    kept = handler()
+    if kept is not None:
+        words[position("set_handler")] = set_handler_address()
+        words[position("handler")] = id(kept[1])
     for name, value in OBJECTS.items():
         words[position(name)] = id(value)
     for name in FUNCTIONS:

@@ -60,7 +60,7 @@ def _constants(layout: CallLayout, tail: int) -> dict[str, int]:
     found |= {
         f"table.{name}": 8 * position(name)
         for name in (
-            "modes", "new_array", "portable", "Tensor", "ndarray", "list", "tuple", "dict",
+            "modes", "new_array", "portable", "set_handler", "handler", "Tensor", "ndarray", "list", "tuple", "dict",
             "float", "None", "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New",
             "PyTuple_New", "PyDict_New", "PyDict_SetItem", "PyDict_GetItemWithError",
             "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyObject_CallNoArgs",
@@ -309,11 +309,16 @@ outputs:
   %decref = call ptr @field(ptr %table, i64 $table.Py_DecRef$)
   %array.type = call ptr @field(ptr %table, i64 $table.ndarray$)
   %new.array = call ptr @field(ptr %table, i64 $table.new_array$)
+  %large = call i64 @word(ptr %plan, i64 $plan.large$)
+  %handler.before = call ptr @own_handler(ptr %table, i64 %large)
   br label %making
 making:
   %j = phi i64 [0, %outputs], [%j.next, %kept]
   %more.outputs = icmp ult i64 %j, %output.count
-  br i1 %more.outputs, label %make, label %run
+  br i1 %more.outputs, label %make, label %all.made
+all.made:
+  call void @other_handler(ptr %table, ptr %handler.before)
+  br label %run
 make:
   %o.offset = mul i64 %j, $size.output$
   %o = getelementptr i8, ptr %output.table, i64 %o.offset
@@ -494,6 +499,7 @@ raise:
 raised:
   ret ptr null
 fail.making:
+  call void @other_handler(ptr %table, ptr %handler.before)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
   ret ptr null
 fail.late:
@@ -530,6 +536,35 @@ counted.all:
   %positionals = add i64 %count, 1
   %result = call ptr %vectorcall(ptr %function, ptr %all.args, i64 %positionals, ptr %names)
   ret ptr %result
+}
+
+; large results come from memory that is kept: the allocator before, or null where it stays
+define internal ptr @own_handler(ptr %table, i64 %large) #0 {
+entry:
+  %wanted = icmp ne i64 %large, 0
+  br i1 %wanted, label %set, label %stay
+set:
+  %function = call ptr @field(ptr %table, i64 $table.set_handler$)
+  %own = call ptr @field(ptr %table, i64 $table.handler$)
+  %before = call ptr %function(ptr %own)
+  ret ptr %before
+stay:
+  ret ptr null
+}
+
+define internal void @other_handler(ptr %table, ptr %before) #0 {
+entry:
+  %changed = icmp ne ptr %before, null
+  br i1 %changed, label %set, label %stay
+set:
+  %function = call ptr @field(ptr %table, i64 $table.set_handler$)
+  %decref = call ptr @field(ptr %table, i64 $table.Py_DecRef$)
+  %own = call ptr %function(ptr %before)
+  call void %decref(ptr %own)
+  call void %decref(ptr %before)
+  br label %stay
+stay:
+  ret void
 }
 
 define internal void @done(ptr %plan, i64 %hold) #0 {
