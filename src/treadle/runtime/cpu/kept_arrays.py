@@ -74,7 +74,7 @@ def set_handler_address() -> int:
     words = (ctypes.c_void_p * (_TABLE_SET_HANDLER + 1)).from_address(table)
     if words[2] != id(np.ndarray):
         raise OSError("NumPy's table of functions is laid out in another way")
-    return int(words[_TABLE_SET_HANDLER])
+    return words[_TABLE_SET_HANDLER] or 0
 
 
 def set_handler_function() -> Any:

@@ -34,8 +34,8 @@ class Output(NamedTuple):
 
 def _has_large(outputs: Sequence[Output]) -> bool:
     """Whether a result shall come from kept memory."""
-    sizes = [math.prod(o.spec.dims) * o.spec.dtype.size for o in outputs]  # type: ignore[type-var]
-    return handler() is not None and any(size >= LARGE for size in sizes)  # type: ignore[operator]
+    sizes = [math.prod(o.spec.dims) * o.spec.dtype.size for o in outputs]
+    return handler() is not None and any(size >= LARGE for size in sizes)
 
 
 class TooLarge(Exception):

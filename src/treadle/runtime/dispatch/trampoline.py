@@ -60,8 +60,8 @@ def _constants(layout: CallLayout, tail: int) -> dict[str, int]:
     found |= {
         f"table.{name}": 8 * position(name)
         for name in (
-            "modes", "new_array", "portable", "set_handler", "handler", "Tensor", "ndarray", "list", "tuple", "dict",
-            "float", "None", "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New",
+            "modes", "new_array", "portable", "set_handler", "handler", "Tensor", "ndarray",
+            "list", "tuple", "dict", "float", "None", "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New",
             "PyTuple_New", "PyDict_New", "PyDict_SetItem", "PyDict_GetItemWithError",
             "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyObject_CallNoArgs",
         )
