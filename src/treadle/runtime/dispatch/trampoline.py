@@ -32,7 +32,7 @@ from treadle.runtime.dispatch.plans import (
     TUPLE_RESULT,
     VALUE,
 )
-from treadle.runtime.dispatch.table import position
+from treadle.runtime.dispatch.table import WORDS, position
 
 _CONTIGUOUS_ALIGNED = 0x0101
 
@@ -57,15 +57,7 @@ def _constants(layout: CallLayout, tail: int) -> dict[str, int]:
     found |= {f"plan.{name}": 8 * i for i, name in enumerate(PLAN)}
     found |= {f"check.{name}": 8 * i for i, name in enumerate(CHECK)}
     found |= {f"output.{name}": 8 * i for i, name in enumerate(OUTPUT)}
-    found |= {
-        f"table.{name}": 8 * position(name)
-        for name in (
-            "modes", "new_array", "portable", "set_handler", "handler", "Tensor", "ndarray",
-            "list", "tuple", "dict", "float", "None", "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New",
-            "PyTuple_New", "PyDict_New", "PyDict_SetItem", "PyDict_GetItemWithError",
-            "PyObject_RichCompareBool", "PyObject_Vectorcall", "PyObject_CallNoArgs",
-        )
-    }  # fmt: skip
+    found |= {f"table.{name}": 8 * position(name) for name in WORDS}
     return found | {
         "self.plan": tail + 8, "self.table": tail + 16, "size.check": 8 * len(CHECK),
         "size.output": 8 * len(OUTPUT), "most.frame": MOST_FRAME, "most.bases": MOST_BASES,
