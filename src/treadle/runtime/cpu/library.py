@@ -28,10 +28,11 @@ from treadle.runtime.cpu.convolution.plan import (
     forward_plan,
     input_plan,
 )  # fmt: skip
+from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
-from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.target import Target, host
 
 _ELEMENTS = {dtypes.float32: "float", dtypes.float64: "double"}
 
@@ -124,6 +125,10 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         geometry = Geometry.of(element, images, windows, outputs, node.attrs)
         if geometry is None:
             return None
+        if geometry.is_depthwise:
+            return _depthwise(name, geometry)
+        if geometry.groups != 1:
+            return None
         if geometry.is_pointwise:
             return _pointwise(name, geometry)
         found = plan(geometry, host())
@@ -133,6 +138,11 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         )
 
     return routine
+
+
+def _depthwise(name: str, g: Geometry) -> Routine:
+    numbers, worker, shared = depthwise_numbers(g, name == "conv2d_backprop_filter")
+    return Routine(f"depthwise_{name}_{g.element}", numbers, worker, shared)
 
 
 def _pointwise(name: str, g: Geometry) -> Routine:
@@ -166,7 +176,13 @@ def routine_address(symbol: str) -> int:
     element = name.rpartition("_")[2]
     for tile in filter(None, tiles.split(",")):
         _load_tile(Tile.named(tile))
-    return int(_code(name.startswith("conv"), element).address(name))
+    return int(_code(_family(name), element).address(name))
+
+
+def _family(routine: str) -> str:
+    """The module that a routine is in."""
+    first = routine.partition("_")[0]
+    return {"conv2d": "convolution", "depthwise": "depthwise"}.get(first, "matmul")
 
 
 @functools.cache
@@ -184,21 +200,23 @@ def _tiles(element: str) -> Any:
 
 
 @functools.cache
-def _code(convolutions: bool, element: str) -> Any:
+def _code(family: str, element: str) -> Any:
     """The loaded module of a family of routines for one element type."""
     from treadle.runtime.cpu.jit import jit
 
-    return jit().load(library_text(convolutions, element))
+    return jit().load(library_text(family, element, host()))
 
 
-def library_text(convolutions: bool, element: str) -> str:
-    """The LLVM text of a family of routines."""
+def library_text(family: str, element: str, target: Target) -> str:
+    """The LLVM text of a family of routines: matmul, convolution or depthwise."""
     from treadle.runtime.cpu.convolution.routines import add_convolutions
+    from treadle.runtime.cpu.depthwise.routines import add_depthwise
     from treadle.runtime.cpu.llvm_text import Module
     from treadle.runtime.cpu.matmul.routine import add_matmul
 
-    module = Module(host())
-    (add_convolutions if convolutions else add_matmul)(module, element)
+    module = Module(target)
+    families = {"matmul": add_matmul, "convolution": add_convolutions, "depthwise": add_depthwise}
+    families[family](module, element)
     return module.text()
 
 

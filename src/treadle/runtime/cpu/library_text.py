@@ -189,7 +189,7 @@ def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> 
         rest = fn.sub("%count", whole)
         some = fn.compare("sgt", rest, 0)
         with fn.when(some):
-            _vector_step(fn, kind, element, whole, lanes, _first_lanes(fn, rest, lanes))
+            _vector_step(fn, kind, element, whole, lanes, first_lanes(fn, rest, lanes))
     else:
         with fn.loop(whole, "%count") as i:
             _vector_step(fn, kind, element, i, 1)
@@ -198,7 +198,7 @@ def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> 
     fn.define(f"{kind}_{element}", f"void @{{}}(ptr %target, {source}i64 %count)", "internal")
 
 
-def _first_lanes(fn: Function, count: Word, lanes: int) -> str:
+def first_lanes(fn: Function, count: Word, lanes: int) -> str:
     """The mask of the first `count` of the lanes."""
     one = fn.value(f"insertelement <{lanes} x i64> poison, i64 {count}, i64 0")
     zeros = f"<{lanes} x i32> zeroinitializer"
@@ -222,21 +222,34 @@ def _vector_step(
     size = FLOATS[element]
     if not mask:
         fn.emit(f"store {type_} {value}, ptr {target}, align {size}")
-        return
-    name = f"void @llvm.masked.store.v{lanes}{_SUFFIX[element]}.p0"
-    fn.module.declare(f"{name}({type_}, ptr, i32 immarg, <{lanes} x i1>)")
-    fn.emit(f"call {name}({type_} {value}, ptr {target}, i32 {size}, <{lanes} x i1> {mask})")
+    else:
+        masked_store(fn, value, target, element, lanes, mask)
 
 
 def _load(fn: Function, type_: str, pointer: str, element: str, lanes: int, mask: str) -> str:
-    size = FLOATS[element]
-    if not mask:
-        return fn.value(f"load {type_}, ptr {pointer}, align {size}")
+    if mask:
+        return masked_load(fn, pointer, element, lanes, mask)
+    return fn.value(f"load {type_}, ptr {pointer}, align {FLOATS[element]}")
+
+
+def masked_load(fn: Function, pointer: str, element: str, lanes: int, mask: str) -> str:
+    """The vector's selected lanes; zeros in the others, which are not read."""
+    type_ = f"<{lanes} x {element}>"
     name = f"{type_} @llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
     return fn.call(
         f"{name}(ptr, i32 immarg, <{lanes} x i1>, {type_})",
-        f"ptr {pointer}, i32 {size}, <{lanes} x i1> {mask}, {type_} zeroinitializer",
+        f"ptr {pointer}, i32 {FLOATS[element]}, <{lanes} x i1> {mask}, {type_} zeroinitializer",
     )
+
+
+def masked_store(
+    fn: Function, value: str, pointer: str, element: str, lanes: int, mask: str
+) -> None:
+    """Store the vector's selected lanes only."""
+    type_, size = f"<{lanes} x {element}>", FLOATS[element]
+    name = f"void @llvm.masked.store.v{lanes}{_SUFFIX[element]}.p0"
+    fn.module.declare(f"{name}({type_}, ptr, i32 immarg, <{lanes} x i1>)")
+    fn.emit(f"call {name}({type_} {value}, ptr {pointer}, i32 {size}, <{lanes} x i1> {mask})")
 
 
 _SUFFIX = {"float": "f32", "double": "f64"}

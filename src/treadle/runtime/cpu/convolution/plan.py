@@ -59,8 +59,8 @@ class Geometry:
         attrs: Mapping[str, Any],
     ) -> Geometry | None:  # fmt: skip
         """The geometry of an op; None where no routine computes it."""
-        if x[3] != filters[2] or not all(isinstance(d, int) for d in filters):
-            return None  # grouped convolutions have no routine
+        if not isinstance(x[3], int) or not all(isinstance(d, int) for d in filters):
+            return None
         window: Any = filters[:2]
         rows, columns = spans(
             x[1:3], window, attrs["strides"], attrs["padding"], attrs["dilations"]
@@ -68,6 +68,17 @@ class Geometry:
         if (rows.count, columns.count) != tuple(y[1:3]):
             return None
         return Geometry(element, x, filters, y, rows, columns)  # type: ignore[arg-type]
+
+    @property
+    def groups(self) -> int:
+        """Parts of the channels, each with filters of its own."""
+        channels: Any = self.x[3]
+        return int(channels) // self.filters[2] if self.filters[2] else 1
+
+    @property
+    def is_depthwise(self) -> bool:
+        """Whether each channel has one filter and gives one output."""
+        return self.groups > 1 and self.filters[2] == 1 and self.filters[3] == self.x[3]
 
     @property
     def is_pointwise(self) -> bool:

@@ -1,0 +1,1 @@
+"""Generated depthwise convolutions: vectors of channels, sums over the window in registers."""

@@ -1,0 +1,177 @@
+"""The innermost loops: runs of pixels times taps, for all channels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load, masked_store
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.matmul.tiles import lanes
+
+PIXELS = (8, 4, 1)  # outputs that are summed up together
+TAPS = (9, 3, 1)  # filter gradients that are
+_SUFFIX = {"float": "f32", "double": "f64"}
+
+
+def add_kernels(module: Module, element: str) -> None:
+    """``@weigh`` (x, x_step, f, y, y_step, taps, count, pixels, channels)
+
+    ``y[p] = sum over taps t of x[p + t] f[t]`` for every channel; ``@correlate`` (x, x_step, dy,
+    dy_step, part, taps, count, pixels, channels): ``part[t] += sum over p of x[p + t] dy[p]``.
+    Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
+    """
+    for pixels in PIXELS:
+        _define_weigh(module, element, pixels)
+    for taps in TAPS:
+        _define_correlate(module, element, taps)
+    _define_runs(module, "weigh", PIXELS, _next_pixels, "i64 %pixels")
+    _define_runs(module, "correlate", TAPS, _next_taps, "i64 %count")
+
+
+_WEIGH = "ptr %x, i64 %x_step, ptr %f, ptr %y, i64 %y_step, ptr %taps, i64 %count"
+_CORRELATE = "ptr %x, i64 %x_step, ptr %y, i64 %y_step, ptr %f, ptr %taps, i64 %pixels"
+
+
+def _define_runs(
+    module: Module, name: str, sizes: tuple[int, ...],
+    following: Callable[[Function, Word], str], last: str,
+) -> None:  # fmt: skip
+    """Divide the pixels, or the taps, into as many as the kernels take at once."""
+    fn = Function(module)
+    total = last.split()[1]
+    done: Word = 0
+    for size in sizes:
+        end = fn.add(done, fn.mul(fn.divide(fn.sub(total, done), size), size))
+        with fn.loop(done, end, size) as i:
+            fn.emit(f"call void @{name}_{size}({following(fn, i)}, i64 %channels)")
+        done = end
+    fn.emit("ret void")
+    arguments = _WEIGH if name == "weigh" else _CORRELATE
+    fn.define(name, f"void @{{}}({arguments}, {last}, i64 %channels)", "internal")
+
+
+def _next_pixels(fn: Function, p: Word) -> str:
+    x = fn.offset("%x", fn.mul(p, "%x_step"), "i8")
+    y = fn.offset("%y", fn.mul(p, "%y_step"), "i8")
+    return f"ptr {x}, i64 %x_step, ptr %f, ptr {y}, i64 %y_step, ptr %taps, i64 %count"
+
+
+def _next_taps(fn: Function, t: Word) -> str:
+    taps = fn.offset("%taps", fn.mul(t, 2), "i64")
+    return f"ptr %x, i64 %x_step, ptr %y, i64 %y_step, ptr %f, ptr {taps}, i64 %pixels"
+
+
+class Lanes:
+    """Loads and stores of one vector of channels, the last of which may be partial."""
+
+    def __init__(self, fn: Function, element: str, width: int, channel: Word, mask: str) -> None:
+        self.fn, self.element, self.width, self.channel = fn, element, width, channel
+        self.mask = mask
+        self.kind = f"<{width} x {element}>" if width > 1 else element
+        self.suffix = (f"v{width}" if width > 1 else "") + _SUFFIX[element]
+
+    def load(self, pointer: str) -> str:
+        place = self.fn.offset(pointer, self.channel, self.element)
+        if self.mask:
+            return masked_load(self.fn, place, self.element, self.width, self.mask)
+        return self.fn.value(f"load {self.kind}, ptr {place}, align {FLOATS[self.element]}")
+
+    def store(self, value: str, pointer: str) -> None:
+        place = self.fn.offset(pointer, self.channel, self.element)
+        if self.mask:
+            masked_store(self.fn, value, place, self.element, self.width, self.mask)
+        else:
+            self.fn.emit(f"store {self.kind} {value}, ptr {place}, align {FLOATS[self.element]}")
+
+    def fma(self, a: str, b: str, c: str) -> str:
+        kind = self.kind
+        name = f"{kind} @llvm.fma.{self.suffix}({kind}, {kind}, {kind})"
+        return self.fn.call(name, f"{kind} {a}, {kind} {b}, {kind} {c}")
+
+
+def _each_vector(fn: Function, element: str, body: Callable[[Lanes], None]) -> None:
+    """Whole vectors of channels, then the rest: masked where that is cheap, else one by one."""
+    width = lanes(fn.module.target, element)
+    whole = fn.mul(fn.divide("%channels", width), width)
+    with fn.loop(0, whole, width) as channel:
+        body(Lanes(fn, element, width, channel, ""))
+    if fn.module.target.vector_bits < 256:
+        with fn.loop(whole, "%channels") as channel:
+            body(Lanes(fn, element, 1, channel, ""))
+        return
+    rest = fn.sub("%channels", whole)
+    some = fn.compare("sgt", rest, 0)
+    with fn.when(some):
+        body(Lanes(fn, element, width, whole, first_lanes(fn, rest, width)))
+
+
+def _sums(
+    fn: Function, lanes_: Lanes, starts: list[str], stop: str,
+    step: Callable[[str, list[str]], list[str]],
+) -> list[str]:  # fmt: skip
+    """A loop from 0 to `stop` that carries sums in registers; straight-line steps."""
+    k = fn.unique()
+    before = fn.unique()
+    fn.branch(f"enter{before}")
+    fn.label(f"enter{before}")
+    fn.branch(f"sum{k}")
+    fn.label(f"sum{k}")
+    fn.emit(f"%t{k} = phi i64 [0, %enter{before}], [%nextt{k}, %step{k}]")
+    sums = [f"%sum{k}_{i}" for i in range(len(starts))]
+    mark = len(fn.lines)
+    fn.emit(f"%more{k} = icmp slt i64 %t{k}, {stop}")
+    fn.emit(f"br i1 %more{k}, label %step{k}, label %summed{k}")
+    fn.label(f"step{k}")
+    new = step(f"%t{k}", sums)
+    fn.emit(f"%nextt{k} = add nuw nsw i64 %t{k}, 1")
+    fn.branch(f"sum{k}")
+    fn.lines[mark:mark] = [
+        f"  {s} = phi {lanes_.kind} [{start}, %enter{before}], [{n}, %step{k}]"
+        for s, start, n in zip(sums, starts, new, strict=True)
+    ]
+    fn.label(f"summed{k}")
+    return sums
+
+
+def _define_weigh(module: Module, element: str, pixels: int) -> None:
+    fn = Function(module)
+    steps = [fn.mul("%x_step", p) for p in range(pixels)]
+
+    def body(vector: Lanes) -> None:
+        def step(t: str, sums: list[str]) -> list[str]:
+            place = fn.mul(t, 2)
+            x = fn.offset("%x", fn.load_word("%taps", place), "i8")
+            f = vector.load(fn.offset("%f", fn.load_word("%taps", fn.add(place, 1)), "i8"))
+            xs = [vector.load(fn.offset(x, s, "i8")) for s in steps]
+            return [vector.fma(a, f, s) for a, s in zip(xs, sums, strict=True)]
+
+        zero = "zeroinitializer" if vector.width > 1 else "0.0"
+        sums = _sums(fn, vector, [zero] * pixels, "%count", step)
+        for p, total in enumerate(sums):
+            vector.store(total, fn.offset("%y", fn.mul("%y_step", p), "i8"))
+
+    _each_vector(fn, element, body)
+    fn.emit("ret void")
+    fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
+
+
+def _define_correlate(module: Module, element: str, taps: int) -> None:
+    fn = Function(module)
+    offsets = [fn.load_word("%taps", i) for i in range(2 * taps)]
+    sources = [fn.offset("%x", offset, "i8") for offset in offsets[::2]]
+    targets = [fn.offset("%f", offset, "i8") for offset in offsets[1::2]]
+
+    def body(vector: Lanes) -> None:
+        def step(p: str, sums: list[str]) -> list[str]:
+            x_place, y_place = fn.mul(p, "%x_step"), fn.mul(p, "%y_step")
+            dy = vector.load(fn.offset("%y", y_place, "i8"))
+            xs = [vector.load(fn.offset(source, x_place, "i8")) for source in sources]
+            return [vector.fma(x, dy, s) for x, s in zip(xs, sums, strict=True)]
+
+        starts = [vector.load(target) for target in targets]
+        for total, target in zip(_sums(fn, vector, starts, "%pixels", step), targets, strict=True):
+            vector.store(total, target)
+
+    _each_vector(fn, element, body)
+    fn.emit("ret void")
+    fn.define(f"correlate_{taps}", f"void @{{}}({_CORRELATE}, i64 %channels)", "internal")

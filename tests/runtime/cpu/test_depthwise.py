@@ -1,0 +1,65 @@
+"""Depthwise convolution and its gradients against the ops' NumPy implementations."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.cpu.test_convolution import geometries
+from tests.runtime.cpu.test_library import check, node_of
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Node
+from treadle.runtime.cpu import library
+from treadle.runtime.cpu.jit import Jit, jit
+from treadle.runtime.cpu.object_cache import ObjectCache
+from treadle.runtime.cpu.target import Target, aarch64, baseline, host
+
+TARGETS = [host(), baseline(3), baseline(1)]
+
+
+def depthwise_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int, ...]]]]:
+    """The three ops on one geometry, with a filter for each channel."""
+    image, (kh, kw, _), strides, padding, dilations = case
+    filters = (kh, kw, 1, image[3])
+    attrs = {"strides": strides, "padding": padding, "dilations": dilations}
+    x, f = TensorSpec(image, dtype), TensorSpec(filters, dtype)
+    forward = node_of("conv2d", [x, f], attrs)
+    y = forward.outputs[0].spec
+    to_input = node_of("conv2d_backprop_input", [f, y], {"image": image[1:], **attrs})
+    to_filter = node_of("conv2d_backprop_filter", [x, y], {"filters": filters, **attrs})
+    return [
+        (forward, [image, filters]),
+        (to_input, [filters, y.dims]),
+        (to_filter, [image, y.dims]),
+    ]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
+def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiler = Jit(target, ObjectCache(jit().cache.folder))
+    codes = {
+        e: compiler.load(library.library_text("depthwise", e, target)) for e in ("float", "double")
+    }
+    monkeypatch.setattr(library, "_code", lambda family, element: codes[element])
+
+    @settings(max_examples=20, deadline=None)
+    @given(geometries(), st.integers(2, 70), st.sampled_from(["float32", "float64"]))
+    def run(case: Any, channels: int, dtype: str) -> None:
+        image = (*case[0][:3], channels)
+        for node, shapes in depthwise_nodes((image, *case[1:]), dtype):
+            routine = library.routine_for(node)
+            assert routine is not None
+            assert routine.symbol.startswith("depthwise")
+            check(node, shapes)
+
+    run()
+
+
+@pytest.mark.parametrize("element", ["float", "double"])
+def test_compiles_for_arm(element: str) -> None:
+    from treadle.runtime.cpu.target import llvm_binding
+
+    module = llvm_binding().parse_assembly(library.library_text("depthwise", element, aarch64()))
+    module.verify()
+    assert aarch64().machine().emit_object(module)
