@@ -3,7 +3,9 @@ import sys
 
 import pytest
 
-from treadle.cli import main
+import treadle as td
+from treadle.cli import bisect_passes, main
+from treadle.passes import PIPELINE, disabled_passes
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -32,3 +34,30 @@ def test_without_matplotlib_the_json_is_still_written(files, capsys, monkeypatch
     assert bench(files) == 0
     assert "pip install 'treadle[plot]'" in capsys.readouterr().out
     assert files[0].exists() and not files[1].exists()
+
+
+def test_bisect_passes_times_the_workload_without_each_pass(files, capsys):
+    arguments = ["bench", "--only", "scalar", "--json", str(files[0]), "--bisect-passes"]
+    assert main(arguments) == 0
+    assert "scalar loop: passes switched off one by one" in capsys.readouterr().out
+    rows = json.loads(files[0].read_text())["passes"]["scalar loop"]
+    assert list(rows) == ["none", *(item.name for item in PIPELINE), "all"]
+    assert all(row["graph_us"] > 0 and row["first_call_ms"] > 0 for row in rows.values())
+
+
+def test_bisect_passes_switches_exactly_one_pass_off(monkeypatch):
+    seen = []
+
+    def workload():
+        def identity(x):
+            seen.append(disabled_passes())
+            return x + 1.0
+
+        return identity, (td.constant(1.0),)
+
+    monkeypatch.setattr(
+        bisect_passes, "seconds_per_call", lambda calls, rounds: dict.fromkeys(calls, 1.0)
+    )
+    bisect_passes.contributions(workload)
+    every = [frozenset(), *(frozenset([item.name]) for item in PIPELINE), frozenset(["all"])]
+    assert list(dict.fromkeys(seen)) == every

@@ -14,6 +14,7 @@ from treadle.bench import BenchmarkResult, benchmark
 from treadle.examples.workloads import WORKLOADS
 from treadle.version import __version__
 
+from . import bisect_passes
 from .errors import UsageError
 
 
@@ -22,6 +23,9 @@ def run(options: argparse.Namespace) -> None:
     names = [name for name in WORKLOADS if (options.only or "").lower() in name.lower()]
     if not names:
         raise UsageError(f"no workload is called {options.only!r}: {', '.join(WORKLOADS)}")
+    if options.bisect_passes:
+        bisect(names, options.json, console)
+        return
     check_writable(options.json, options.plot)
     results = {}
     for name in names:
@@ -32,6 +36,19 @@ def run(options: argparse.Namespace) -> None:
     options.json.write_text(json.dumps(report(results), indent=1) + "\n")
     console.print(f"wrote {options.json}", markup=False)
     plot(results, options.plot, console)
+
+
+def bisect(names: list[str], file: Path, console: Console) -> None:
+    """Time the workloads with each pass switched off in turn."""
+    check_writable(file)
+    found = {}
+    for name in names:
+        with console.status(f"timing {name}"):
+            found[name] = bisect_passes.contributions(WORKLOADS[name])
+        console.print(bisect_passes.table(name, found[name]))
+    passes = {name: bisect_passes.to_json(rows) for name, rows in found.items()}
+    file.write_text(json.dumps({**report({}), "passes": passes}, indent=1) + "\n")
+    console.print(f"wrote {file}", markup=False)
 
 
 def check_writable(*files: Path) -> None:

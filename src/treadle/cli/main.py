@@ -29,6 +29,11 @@ def parser() -> argparse.ArgumentParser:
 
     bench = commands.add_parser("bench", help="time eager against graph")
     bench.add_argument("--only", help="the workloads whose name contains this text")
+    bench.add_argument(
+        "--bisect-passes",
+        action="store_true",
+        help="what each pass over graphs contributes: time graphs without each in turn",
+    )
     bench.add_argument("--json", type=Path, default=Path("treadle-bench.json"), metavar="FILE")
     bench.add_argument("--plot", type=Path, default=Path("treadle-bench.png"), metavar="FILE")
 

@@ -1,0 +1,5 @@
+"""The passes over graphs, by name, and how to switch them off."""
+
+from treadle.graph.passes import PIPELINE, Pass, disabled, disabled_passes
+
+__all__ = ["PIPELINE", "Pass", "disabled", "disabled_passes"]
