@@ -119,7 +119,8 @@ CONCAT = register(
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
     """The tensors joined along an axis that they have."""
     if hasattr(values, "joined"):  # a list of the graph
-        return values.joined(axis)
+        joined: Tensor = values.joined(axis)
+        return joined
     tensors = convert_all(values if isinstance(values, list | tuple | Tensor) else [values])
     if tensors[0].ndim == 0:
         raise errors.InvalidArgumentError(
@@ -168,7 +169,8 @@ STACK = register(
 def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     """Tensors of one shape as the parts of a new axis."""
     if hasattr(values, "stacked"):  # a list of the graph
-        return values.stacked(axis)
+        stacked: Tensor = values.stacked(axis)
+        return stacked
     tensors = convert_all(values)
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
