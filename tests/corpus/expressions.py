@@ -126,6 +126,15 @@ def walrus_of_tensor(a):
     return (b := a * 2) + b
 
 
+@case(3)
+@case(-3)
+@case(1)
+def walrus_in_the_test_of_if(a):
+    if (b := a + 1) > 1 and (c := b * 2) > 4:
+        b = c + b
+    return b
+
+
 @case(3, -4)
 def walrus_before_if(a):
     b = (c := a + 1) * 2

@@ -92,9 +92,10 @@ class Functional:
             node.test = operator("python_bool", node.test, reason)
 
     def given(self, name: str, at: Any) -> Any:
-        """The value of `name` before the statement `at`; a marker where it has none."""
+        """The value of `name` before the branches or body of `at`; a marker where it has none."""
         state = self.defined.before[id(at)]
-        if name in state.surely:
+        walrus = _always_assigned(at.test) if isinstance(at, gast.If) else ()
+        if name in state.surely or name in walrus:
             return load(name)
         self.managed.add(name)
         if any(name in carried for carried in self.carried):
@@ -397,3 +398,23 @@ def _is_call(node: Any) -> bool:
         and isinstance(node.func.value, gast.Name)
         and node.func.value.id == build.AG
     )
+
+
+_OWN_SCOPE = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+
+
+def _always_assigned(test: Any) -> set[str]:
+    """The names that an expression assigns whatever its parts give; an `if` evaluates it first."""
+    if isinstance(test, gast.NamedExpr):
+        return {test.target.id} | _always_assigned(test.value)
+    if isinstance(test, gast.BoolOp):
+        parts = test.values[:1]
+    elif isinstance(test, gast.Compare):
+        parts = [test.left, test.comparators[0]]
+    elif isinstance(test, gast.IfExp):
+        parts = [test.test]
+    elif isinstance(test, _OWN_SCOPE):
+        parts = []
+    else:
+        parts = list(gast.iter_child_nodes(test))
+    return set().union(*map(_always_assigned, parts))
