@@ -575,3 +575,9 @@ def test_one_trace_whatever_the_number_of_threads(count):
     for t in threads:
         t.join()
     assert not failures and count.traces == 1
+
+
+def test_ufuncs_of_numpy():
+    x = td.constant([0.0, 1.0])
+    np.testing.assert_allclose(td.function(np.exp)(x), np.exp(np.float32([0, 1])), rtol=1e-6)
+    assert td.function(np.add)(x, np.ones(2, np.float32)).numpy().tolist() == [1, 2]

@@ -362,6 +362,8 @@ def _convert_leaf(value: Any, spec: Any, place: str, name: str) -> Any:
 
 
 def _python_signature(fn: Callable[..., Any]) -> inspect.Signature | None:
+    if isinstance(fn, np.ufunc):
+        return None  # its defaults exclude one another
     try:
         return inspect.signature(fn)
     except (TypeError, ValueError):
