@@ -23,9 +23,7 @@ from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, a
 class Access(Protocol):
     """Reads an element of an input."""
 
-    def __call__(
-        self, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0
-    ) -> Expr:
+    def __call__(self, index: Sequence[Index], valid: Expr | None = None, fill: Any = 0) -> Expr:
         """The element at `index`; where `valid` is false `fill`, and memory is not touched."""
 
 
@@ -151,8 +149,12 @@ def divide_index(index: Index, divisor: Dim) -> tuple[Index, Index]:
     """``(index // divisor, index % divisor)`` of a non-negative index."""
     if divisor == 1:
         return index, Affine((), 0)
-    if isinstance(index, Affine) and not index.terms and isinstance(index.offset, int) \
-            and isinstance(divisor, int):
+    if (
+        isinstance(index, Affine)
+        and not index.terms
+        and isinstance(index.offset, int)
+        and isinstance(divisor, int)
+    ):
         return Affine((), index.offset // divisor), Affine((), index.offset % divisor)
     value, by = index_expr(index), dim_expr(divisor)
     return apply("floordiv", value, by), apply("mod", value, by)
