@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import importlib
 import sys
 from typing import Any, NamedTuple
 
@@ -85,3 +86,30 @@ def array_at(address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> Any:
         return np.empty(shape, dtype)
     buffer = (ctypes.c_char * count).from_address(address)
     return np.ndarray(shape, dtype, buffer)  # type: ignore[arg-type]
+
+
+FASTCALL = 0x0080  # a method that takes (self, arguments, their number)
+
+
+class MethodDef(ctypes.Structure):
+    """CPython's PyMethodDef: name, function, flags, documentation."""
+
+    _fields_ = (
+        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
+        ("doc", ctypes.c_char_p),
+    )  # fmt: skip
+
+
+def numpy_function(place: int) -> int:
+    """The address of a function of NumPy's C API, by its place in the table.
+
+    Raises:
+        OSError: the table is laid out in another way.
+    """
+    capsule = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    table = pointer(capsule, None)
+    if _word(table + 2 * _WORD) != id(np.ndarray) or _word(table + 3 * _WORD) != id(np.dtype):
+        raise OSError("NumPy's table of functions is laid out in another way")
+    return _word(table + place * _WORD)

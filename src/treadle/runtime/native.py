@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
-from treadle.runtime.abi import layout
+from treadle.runtime.abi import FASTCALL, MethodDef, layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.kept_arrays import empty
 from treadle.runtime.cpu.program_entry import (
@@ -223,16 +223,6 @@ class NativeExecutable(Executable):
         return status, found
 
 
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )  # fmt: skip
-
-
-_FASTCALL = 0x0080
-
-
 def builtin(address: int, bound: Any, keep: list[Any]) -> Any:
     """A built-in function around native code that takes (self, arguments, their number).
 
@@ -240,7 +230,7 @@ def builtin(address: int, bound: Any, keep: list[Any]) -> Any:
         bound: its `self`.
         keep: gets what must live as long as the function.
     """
-    definition = _MethodDef(b"program", address, _FASTCALL, None)
+    definition = MethodDef(b"program", address, FASTCALL, None)
     keep.append(definition)
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype = ctypes.py_object

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from treadle.runtime.abi import numpy_function
 from treadle.runtime.cpu.kept_memory import kept_memory
 
 LARGE = 256 << 10  # bytes from which fresh pages are what an array costs
-_TABLE_SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of functions
+_SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of functions
 _NAME = b"treadle"
 
 
@@ -67,14 +68,7 @@ def handler() -> tuple[Any, Any] | None:
 
 def set_handler_address() -> int:
     """The address of PyDataMem_SetHandler."""
-    module = importlib.import_module("numpy._core._multiarray_umath")
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = pointer(module._ARRAY_API, None)
-    words = (ctypes.c_void_p * (_TABLE_SET_HANDLER + 1)).from_address(table)
-    if words[2] != id(np.ndarray):
-        raise OSError("NumPy's table of functions is laid out in another way")
-    return words[_TABLE_SET_HANDLER] or 0
+    return numpy_function(_SET_HANDLER)
 
 
 def set_handler_function() -> Any:

@@ -10,22 +10,14 @@ from typing import Any
 import numpy as np
 
 from treadle.core.tensor import Tensor
-from treadle.runtime.abi import c_function
+from treadle.runtime.abi import FASTCALL, MethodDef, c_function
 from treadle.runtime.dispatch.layout import call_layout
 from treadle.runtime.dispatch.self_check import works
 from treadle.runtime.dispatch.table import WORDS, table
 
-_FASTCALL = 0x0080
 _installing = threading.Lock()
 _installed: dict[str, Any] = {}  # the Python operators
 _keep: list[Any] = []
-
-
-class _MethodDef(ctypes.Structure):
-    _fields_ = (
-        ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int),
-        ("doc", ctypes.c_char_p),
-    )  # fmt: skip
 
 
 def install() -> bool:
@@ -56,7 +48,7 @@ def _install() -> None:
     for name in OPERATORS:
         method = f"__{name}__"
         address = code.address(f"operator_{name}")
-        definition = _MethodDef(method.encode(), address, _FASTCALL, None)
+        definition = MethodDef(method.encode(), address, FASTCALL, None)
         _keep.append(definition)
         setattr(Tensor, method, make(Tensor, ctypes.addressof(definition)))
     _installed.update(python)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib
 import os
 import struct
 import sys
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.tensor import Tensor
-from treadle.runtime.abi import layout
+from treadle.runtime.abi import layout, numpy_function
 
 _WORD = 8
 _VERSIONS = ((3, 11), (3, 14))  # tested; later ones take the portable path
@@ -59,7 +58,7 @@ def call_layout() -> CallLayout | None:
         return None
     try:
         return _probe(basic.type, basic.data, basic.dims)
-    except (Unsupported, AttributeError, ImportError, ValueError):
+    except (Unsupported, AttributeError, ImportError, OSError, ValueError):
         return None
 
 
@@ -150,13 +149,7 @@ def slot_offset(cls: type, name: str) -> int:
 
 def _new_array() -> int:
     """The address of PyArray_NewFromDescr, tried out."""
-    capsule = importlib.import_module("numpy._core._multiarray_umath")._ARRAY_API
-    pointer = ctypes.pythonapi.PyCapsule_GetPointer
-    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
-    table = pointer(capsule, None)
-    if _word(table + 2 * _WORD) != id(np.ndarray) or _word(table + 3 * _WORD) != id(np.dtype):
-        raise Unsupported("NumPy's table")
-    address = _word(table + _NEW_FROM_DESCR * _WORD)
+    address = numpy_function(_NEW_FROM_DESCR)
     function = ctypes.PYFUNCTYPE(
         ctypes.py_object, ctypes.py_object, ctypes.py_object, ctypes.c_int,
         ctypes.POINTER(ctypes.c_ssize_t), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int,

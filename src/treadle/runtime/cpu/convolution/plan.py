@@ -8,8 +8,9 @@ from typing import Any
 
 from treadle.core.shapes import Dim, compound, product
 from treadle.ops.windows import Span, spans
+from treadle.runtime.cpu.library_text import FLOATS
 from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
-from treadle.runtime.cpu.matmul.tiles import SIZES, Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
 FRAME_BYTES = 128 << 10  # a strip of padded image rows that a thread works on
@@ -90,7 +91,7 @@ class Geometry:
 
     @property
     def size(self) -> int:
-        return SIZES[self.element]
+        return FLOATS[self.element]
 
     @property
     def numbers(self) -> tuple[Dim, ...]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.matmul.tiles import SIZES, lanes, most_rows
-
-_SUFFIX = {"float": "f32", "double": "f64"}
+from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 
 
 def add_packing(module: Module, element: str) -> None:
@@ -32,7 +31,7 @@ _TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
 class _Packer:
     def __init__(self, module: Module, element: str) -> None:
         self.fn = Function(module)
-        self.element, self.size = element, SIZES[element]
+        self.element, self.size = element, FLOATS[element]
         self.width = lanes(module.target, element)
         self.masks_cost = module.target.vector_bits < 256
         self.kind = f"<{self.width} x {element}>"
@@ -79,36 +78,19 @@ class _Packer:
         fn = self.fn
         row = fn.mul("%height", self.size)
         count = -(-most_rows(fn.module.target, 2) // self.width)  # vectors that hold any tile
-        parts = [] if self.masks_cost else [self._mask(v * self.width) for v in range(count)]
+        firsts = [] if self.masks_cost else [v * self.width for v in range(count)]
+        masks = [first_lanes(fn, fn.sub("%height", f), self.width) for f in firsts]
         with fn.loop(0, "%k") as i:
             source = fn.offset("%a", fn.mul(i, "%lda"), "i8")
             target = fn.offset("%tile", fn.mul(i, row), "i8")
             if self.masks_cost:
                 self._copy_row(source, target, "%height")
-            for v, mask in enumerate(parts):
-                x = self._masked_load(fn.offset(source, v * self.width, self.element), mask)
-                fn.emit(f"store {self.kind} {x}, {self._at(target, v * self.width)}")
+            for first, mask in zip(firsts, masks, strict=True):
+                place = fn.offset(source, first, self.element)
+                x = masked_load(fn, place, self.element, self.width, mask)
+                fn.emit(f"store {self.kind} {x}, {self._at(target, first)}")
         fn.emit("ret void")
         fn.define("pack_columns", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
-
-    def _mask(self, first: int) -> str:
-        """The lanes whose row, counted from `first`, is one of the tile's."""
-        fn, width = self.fn, self.width
-        lanes_ = f"<{width} x i64>"
-        left = fn.sub("%height", first)
-        one = fn.value(f"insertelement {lanes_} poison, i64 {left}, i64 0")
-        zeros = f"<{width} x i32> zeroinitializer"
-        every = fn.value(f"shufflevector {lanes_} {one}, {lanes_} poison, {zeros}")
-        numbers = ", ".join(f"i64 {i}" for i in range(width))
-        return fn.value(f"icmp slt {lanes_} <{numbers}>, {every}")
-
-    def _masked_load(self, pointer: str, mask: str) -> str:
-        name = f"{self.kind} @llvm.masked.load.v{self.width}{_SUFFIX[self.element]}.p0"
-        lanes_ = f"<{self.width} x i1>"
-        return self.fn.call(
-            f"{name}(ptr, i32 immarg, {lanes_}, {self.kind})",
-            f"ptr {pointer}, i32 {self.size}, {lanes_} {mask}, {self.kind} zeroinitializer",
-        )
 
     def pack_rows(self) -> None:
         """A is stored as [m, k]: squares are transposed, the last ones overlapping others."""

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
-SIZES = {"float": 4, "double": 8}
 _SUFFIX = {"float": "f32", "double": "f64"}
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
@@ -65,7 +65,7 @@ TABLE_WORDS = 2 * MOST_VECTORS * (MOST_HEIGHT + 1)
 
 def lanes(target: Target, element: str) -> int:
     """Elements of a vector register."""
-    return target.vector_bits // (8 * SIZES[element])
+    return target.vector_bits // (8 * FLOATS[element])
 
 
 def most_rows(target: Target, vectors: int) -> int:
@@ -113,7 +113,7 @@ class _Body:
     def __init__(self, fn: Function, tile: Tile, width: int, vectors: int, masked: bool) -> None:
         self.fn, self.tile, self.width, self.vectors = fn, tile, width, vectors
         self.masked = masked and width > 1
-        self.element, self.size = tile.element, SIZES[tile.element]
+        self.element, self.size = tile.element, FLOATS[tile.element]
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
         self.zero = "zeroinitializer" if width > 1 else "0.0"
         self.suffix = (f"v{width}" if width > 1 else "") + _SUFFIX[self.element]
@@ -257,36 +257,16 @@ class _Body:
         if not self.masked:
             return [""] * self.vectors
         fn, width = self.fn, self.width
-        numbers = ", ".join(f"i64 {i}" for i in range(width))
-        masks = []
-        for j in range(self.vectors):
-            left = fn.sub(columns, j * width)
-            one = fn.value(f"insertelement <{width} x i64> poison, i64 {left}, i64 0")
-            every = fn.value(
-                f"shufflevector <{width} x i64> {one}, <{width} x i64> poison, "
-                f"<{width} x i32> zeroinitializer"
-            )
-            masks.append(fn.value(f"icmp slt <{width} x i64> <{numbers}>, {every}"))
-        return masks
+        lefts = [fn.sub(columns, j * width) for j in range(self.vectors)]
+        return [first_lanes(fn, left, width) for left in lefts]
 
     def _load(self, pointer: str, mask: str) -> str:
-        if not mask:
-            return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")
-        lanes_ = f"<{self.width} x i1>"
-        return self.fn.call(
-            f"{self.kind} @llvm.masked.load.{self.suffix}.p0(ptr, i32 immarg, {lanes_}, "
-            f"{self.kind})",
-            f"ptr {pointer}, i32 {self.size}, {lanes_} {mask}, {self.kind} {self.zero}",
-        )
+        if mask:
+            return masked_load(self.fn, pointer, self.element, self.width, mask)
+        return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")
 
     def _store(self, value: str, pointer: str, mask: str) -> None:
-        fn = self.fn
-        if not mask:
-            fn.emit(f"store {self.kind} {value}, ptr {pointer}, align {self.size}")
-            return
-        name = f"void @llvm.masked.store.{self.suffix}.p0"
-        lanes_ = f"<{self.width} x i1>"
-        fn.module.declare(f"{name}({self.kind}, ptr, i32 immarg, {lanes_})")
-        fn.emit(
-            f"call {name}({self.kind} {value}, ptr {pointer}, i32 {self.size}, {lanes_} {mask})"
-        )
+        if mask:
+            masked_store(self.fn, value, pointer, self.element, self.width, mask)
+        else:
+            self.fn.emit(f"store {self.kind} {value}, ptr {pointer}, align {self.size}")
