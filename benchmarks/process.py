@@ -30,11 +30,12 @@ class Process:
     """
 
     def __init__(self, library: str, peers_python: str, cache: str, warm: bool = False) -> None:
-        python = sys.executable if LIBRARIES[library].ours or library == "numpy" else peers_python
+        ours = LIBRARIES[library].ours or LIBRARIES[library].package == "numpy"
+        python = sys.executable if ours else peers_python
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._child = subprocess.Popen(
             [python, "-m", "benchmarks.worker", library],
-            cwd=ROOT, env=environment(cache, warm),
+            cwd=ROOT, env=environment(cache, warm) | LIBRARIES[library].environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
         )  # fmt: skip
 

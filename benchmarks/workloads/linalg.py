@@ -24,6 +24,8 @@ class MatMul(Workload):
     def numpy(self, np):
         return self.product, *self.data()
 
+    openblas = numpy  # the same with OpenBLAS's kernels for AVX-512
+
     def tf2(self, tf, function):
         left, right = self.transpose == "a", self.transpose == "b"
 
