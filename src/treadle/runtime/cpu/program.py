@@ -8,6 +8,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.graph.ir import Value
 from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_entry import (
@@ -43,6 +44,7 @@ class Emitter:
         self.workers = workers
         self.fn = Function(self.module)
         self.elements = Elements(self.fn, 0)
+        self.contraction = Contraction()
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]

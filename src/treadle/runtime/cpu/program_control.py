@@ -100,11 +100,13 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     symbols = dict(emitter.symbols)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
+    emitter.contraction.depth += 1
     emit_block(emitter, step.condition)
     (test,) = step.condition.results
     fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
     fn.label(f"body{k}")
     emit_block(emitter, step.body)
+    emitter.contraction.depth -= 1
     _free_late(emitter, before)
     ends = [
         _end(emitter, c, o, n)

@@ -137,6 +137,7 @@ def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
     values: dict[Expr, str] = {}
     for expr in postorder([step.expr]):
         values[expr] = _evaluate(emitter, step, expr, values)
+    emitter.contraction.note(step, values)
     register, dtype = values[step.expr], step.value.spec.dtype
     if dtype.is_floating and dtype.size == 2:
         elements = emitter.elements
@@ -159,6 +160,9 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
                 return emitter.registers[operand.value]
             return _element(emitter, expr, operand, values)
         case Apply():
+            fused = emitter.contraction.fused(emitter, step, expr, values)
+            if fused is not None:
+                return fused
             operands = [a.dtype for a in expr.args]
             args = [values[a] for a in expr.args]
             return emitter.elements.apply(expr.fn, args, operands, expr.dtype)
