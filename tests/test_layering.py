@@ -32,6 +32,7 @@ OWNERS = {
     "matplotlib": {"cli", "bench"},
 }
 FREE = {"version"}  # plain data, for everybody
+FACADES = {"config"}  # packages of public names
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -66,8 +67,9 @@ def layer(module: str) -> str:
 
 
 def is_facade(module: str) -> bool:
-    """treadle/__init__.py and the single files beside it: the public names."""
-    return module.count(".") == 0 or (PACKAGE / f"{layer(module)}.py").exists()
+    """treadle/__init__.py, the single files beside it and `FACADES`: the public names."""
+    single = (PACKAGE / f"{layer(module)}.py").exists()
+    return module.count(".") == 0 or single or layer(module) in FACADES
 
 
 def fault(module: str, name: str) -> str | None:

@@ -16,7 +16,8 @@ from treadle.core.shapes import SymbolicDim
 from treadle.kernel.ir import Axis, Buffer, Kernel, apply, load, store
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.target import host
-from treadle.runtime.cpu.threads import MOST_THREADS, default_threads, pool
+from treadle.runtime.cpu.thread_count import MOST_THREADS, default_threads
+from treadle.runtime.cpu.threads import pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)

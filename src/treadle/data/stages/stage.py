@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import os
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from typing import Any
 
@@ -130,6 +129,6 @@ def counted(items: Iterator[Any]) -> Generator[Any, None, int]:
 
 
 def available_processors() -> int:
-    """The processors that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    """The threads that a stage under AUTOTUNE may use."""
+    setting = td.config.threading
+    return setting.get_inter_op_parallelism_threads() or setting.usable_processors()

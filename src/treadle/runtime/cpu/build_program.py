@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import processors
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
@@ -24,6 +24,7 @@ from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.thread_count import threads
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.native import NativeExecutable, Program
@@ -54,8 +55,9 @@ def build_program(
     signature = _signature(work, builder)
     written = sorted(_written(work, builder))
     releases = _long(block, signature)
+    workers = builder.backend.workers
     emitter = Emitter(
-        host(), workers(), block, plan, signature, list(broadcast_guards(work)), written, releases
+        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases
     )
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
@@ -121,11 +123,15 @@ def _texts(block: Block, plan: Plan, text: str) -> dict[str, Callable[[], str]]:
 class Cpu:
     """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
+    def __init__(self) -> None:
+        # As many as there are processors, so that the setting may go up to these later.
+        self.workers = max(processors.usable(), threads())
+
     def routine_bytes(self, node: Node) -> Dim | None:
         from treadle.runtime.cpu.library import routine_for
 
         routine = routine_for(node)
-        return None if routine is None else routine.workspace(workers())
+        return None if routine is None else routine.workspace(self.workers)
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         code = kernel_code(kernel)
@@ -133,16 +139,11 @@ class Cpu:
             return None
         scratch = in_terms_of(kernel, code.emitted.scratch)
         shared = in_terms_of(kernel, code.emitted.shared)
-        return Needs(_rounded(scratch) * workers(), shared)
+        return Needs(_rounded(scratch) * self.workers, shared)
 
 
 def _rounded(size: Dim) -> Dim:
     return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
-
-
-def workers() -> int:
-    """The most threads that a program compiled now may run on."""
-    return max(os.cpu_count() or 1, pool().threads)
 
 
 def _signature(work: Graph, builder: Builder) -> Signature:
@@ -202,6 +203,7 @@ class _Words:
         self, graph: Graph, builder: Builder, callbacks: Callbacks | None, block: Block
     ) -> None:
         self.graph, self.builder, self.callbacks = graph, builder, callbacks
+        self.workers = builder.backend.workers
         self.has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
         self.loaded: list[Any] = []  # code that the table points into
 
@@ -242,4 +244,4 @@ class _Words:
     def _library(self) -> int:
         from treadle.runtime.cpu.library import table_address
 
-        return table_address() if self.has_library else 0
+        return table_address(self.workers) if self.has_library else 0

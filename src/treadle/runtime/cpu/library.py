@@ -4,16 +4,16 @@
 
     void routine(ptr table, ptr operands, ptr numbers, ptr workspace)
 
-with `routine_address(symbol)`, `table_address()`, the addresses of inputs and outputs, the values
-of `Routine.numbers`, and `Routine.workspace(workers)` bytes, aligned to a cache line. Routines
-share their work among the threads of the pool themselves, in a way that depends on the dims alone.
+with `routine_address(symbol)`, `table_address(workers)`, the addresses of inputs and outputs, the
+values of `Routine.numbers`, and `Routine.workspace(workers)` bytes, aligned to a cache line.
+Routines share their work among the threads of the pool themselves, in a way that depends on the
+dims alone.
 """
 
 from __future__ import annotations
 
 import ctypes
 import functools
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -221,14 +221,14 @@ def library_text(family: str, element: str, target: Target) -> str:
 
 
 @functools.cache
-def _table() -> Any:
+def _table(workers: int) -> Any:
     from treadle.runtime.cpu.library_text import TABLE
     from treadle.runtime.cpu.threads import pool
 
     table = (ctypes.c_int64 * len(TABLE))()
     known = {
         "parallel": pool().addresses.parallel,
-        "limit": os.cpu_count() or 1,  # programs plan workspace for at least as many
+        "limit": workers,
         "float_tiles": ctypes.addressof(_tiles("float")),
         "double_tiles": ctypes.addressof(_tiles("double")),
     }
@@ -237,6 +237,7 @@ def _table() -> Any:
     return table
 
 
-def table_address() -> int:
-    """The table that every routine gets as its first argument."""
-    return ctypes.addressof(_table())
+def table_address(workers: int) -> int:
+    """The table that every routine gets as its first argument, which has workspace for so many
+    threads."""
+    return ctypes.addressof(_table(workers))

@@ -23,11 +23,11 @@ from dataclasses import dataclass
 
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
 
 _SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable
 _HEAD = 64  # bytes of the pool before the slots: busy, workers
 _SPINS = 20_000  # pauses before a worker sleeps: a few hundred microseconds
-MOST_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -102,24 +102,6 @@ class Pool:
                 self._quit(self._base + _HEAD + k * _SLOT)
 
 
-def default_threads() -> int:
-    """``TREADLE_NUM_THREADS``, else the number of processors this process may use.
-
-    Raises:
-        ValueError: the variable does not hold a positive number.
-    """
-    text = os.environ.get("TREADLE_NUM_THREADS", "").strip()
-    if text:
-        if not text.isdigit() or not 1 <= int(text) <= MOST_THREADS:
-            raise ValueError(
-                f"TREADLE_NUM_THREADS must be a number from 1 to {MOST_THREADS}, got {text!r}"
-            )
-        return int(text)
-    if hasattr(os, "sched_getaffinity"):
-        return min(MOST_THREADS, len(os.sched_getaffinity(0)))
-    return min(MOST_THREADS, os.cpu_count() or 1)
-
-
 _create = threading.Lock()
 _pool: Pool | None = None
 
@@ -131,7 +113,8 @@ def pool() -> Pool:
         with _create:
             if _pool is None:
                 made = Pool(jit())
-                made.set_threads(default_threads())
+                made.set_threads(threads())
+                when_changed(made.set_threads)
                 if hasattr(os, "register_at_fork"):
                     reference = weakref.WeakMethod(made.after_fork)
                     os.register_at_fork(after_in_child=lambda: _call(reference))

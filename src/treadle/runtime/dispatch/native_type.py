@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import gc
 import threading
 from collections.abc import Collection
 from typing import Any
@@ -14,7 +15,7 @@ from treadle.runtime.dispatch.plans import CallPlan
 from treadle.runtime.dispatch.table import table
 
 _WORDS = 3  # behind the Python part of an object: vectorcall, first plan, table
-_TP_MEMBERS = 72
+_TP_CALL, _TP_MEMBERS = 50, 72
 _SSIZE, _READONLY = 19, 1
 _HAVE_VECTORCALL, _BASETYPE = 1 << 11, 1 << 10
 
@@ -65,7 +66,10 @@ def _derive(base: type) -> type:
     members = (_Member * 2)(
         _Member(b"__vectorcalloffset__", _SSIZE, base.__basicsize__, _READONLY, None)
     )
-    slots = (_Slot * 2)(_Slot(_TP_MEMBERS, ctypes.addressof(members)))
+    slots = (_Slot * 3)(
+        _Slot(_TP_MEMBERS, ctypes.addressof(members)),
+        _Slot(_TP_CALL, _slot(base, _TP_CALL)),  # a type with vectorcall must have its own
+    )
     name = f"{base.__module__}.{base.__qualname__}".encode()
     size = base.__basicsize__ + 8 * _WORDS
     spec = _Spec(name, size, 0, _HAVE_VECTORCALL | _BASETYPE, slots)
@@ -75,7 +79,24 @@ def _derive(base: type) -> type:
     )
     made: type = make(ctypes.addressof(spec), (base,))
     made.__doc__ = base.__doc__
+    _inherit_call(made)
     return made
+
+
+def _inherit_call(made: type) -> None:
+    """Let ``made.__call__`` be the base's again: CPython wrapped the slot, which looks for the
+    method, as a method. Assigning or deleting it as an attribute would end vectorcall."""
+    (attributes,) = gc.get_referents(made.__dict__)
+    del attributes["__call__"]
+    ctypes.PYFUNCTYPE(None, ctypes.py_object)(c_function("PyType_Modified"))(made)
+
+
+def _slot(type_: type, number: int) -> int:
+    """The function in a slot of a heap type."""
+    get = ctypes.PYFUNCTYPE(ctypes.c_void_p, ctypes.py_object, ctypes.c_int)
+    found: int | None = get(c_function("PyType_GetSlot"))(type_, number)
+    assert found, (type_, number)
+    return found
 
 
 class Calls:

@@ -21,7 +21,13 @@ class Needs(NamedTuple):
 
 
 class Backend(Protocol):
-    """What the schedule must know of the machine."""
+    """What the schedule must know of the machine.
+
+    Attributes:
+        workers: the most threads that get workspace.
+    """
+
+    workers: int
 
     def routine_bytes(self, node: Node) -> Dim | None:
         """Workspace of the library routine for a node; None where there is none."""

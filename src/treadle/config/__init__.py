@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from treadle.config import threading
 from treadle.core.context import count_modes
 from treadle.tracing import settings
+
+__all__ = [
+    "PhysicalDevice",
+    "functions_run_eagerly",
+    "list_physical_devices",
+    "max_traces",
+    "run_functions_eagerly",
+    "set_max_traces",
+    "threading",
+]
 
 
 def run_functions_eagerly(run_eagerly: bool) -> None:

@@ -1,0 +1,75 @@
+"""How many processors this process may use."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROOT = Path("/")
+
+
+def usable() -> int:
+    """The processors of the CPU affinity, or fewer where a control group grants less time.
+
+    A share of 2.5 processors counts as 3: threads that wait now and then cost less than
+    processors that idle.
+    """
+    affinity = getattr(os, "sched_getaffinity", None)
+    count = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    shares = [-int(-share // 1) for share in group_shares(_ROOT)]
+    return max(1, min([count, *shares]))
+
+
+def group_shares(root: Path) -> Iterator[float]:
+    """The limits of the control groups (both versions) that this process is in, in processors.
+
+    Args:
+        root: of the file system.
+    """
+    for controllers, path in _groups(root):
+        if controllers == [""]:
+            read, base = _share_v2, root / "sys/fs/cgroup"
+        elif "cpu" in controllers:
+            read, base = _share_v1, root / "sys/fs/cgroup/cpu"
+        else:
+            continue
+        inner = [part for part in path.split("/") if part]
+        for depth in range(len(inner) + 1):  # a group's limit holds for those inside it
+            share = read(base.joinpath(*inner[:depth]))
+            if share is not None:
+                yield share
+
+
+def _groups(root: Path) -> list[tuple[list[str], str]]:
+    """Controllers and path of every control group of this process."""
+    try:
+        lines = (root / "proc/self/cgroup").read_text().splitlines()
+    except OSError:
+        return []
+    fields = [line.split(":", 2) for line in lines]
+    return [(f[1].split(","), f[2]) for f in fields if len(f) == 3]
+
+
+def _share_v2(group: Path) -> float | None:
+    words = _words(group / "cpu.max")
+    return _quotient(*words) if len(words) == 2 else None
+
+
+def _share_v1(group: Path) -> float | None:
+    words = _words(group / "cpu.cfs_quota_us") + _words(group / "cpu.cfs_period_us")
+    return _quotient(*words) if len(words) == 2 else None
+
+
+def _words(file: Path) -> list[str]:
+    try:
+        return file.read_text().split()
+    except OSError:  # no limit, or another group's view of the files
+        return []
+
+
+def _quotient(quota: str, period: str) -> float | None:
+    """None for "max" and -1: no limit."""
+    if not (quota.isdigit() and period.isdigit()) or int(quota) * int(period) == 0:
+        return None
+    return int(quota) / int(period)

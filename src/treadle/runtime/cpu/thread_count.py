@@ -1,0 +1,52 @@
+"""How many threads the pool shall have; known without a pool or a compiler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+from treadle.core import processors
+
+MOST_THREADS = 256
+
+_requested = 0
+_changed: list[Callable[[int], None]] = []
+
+
+def request(count: int) -> None:
+    """Ask for `count` threads, 0 for what `default_threads` says."""
+    global _requested
+    _requested = count
+    for tell in _changed:
+        tell(threads())
+
+
+def requested() -> int:
+    """The number asked for, 0 for none."""
+    return _requested
+
+
+def threads() -> int:
+    """The number of threads to use, the caller of a program included."""
+    return _requested or default_threads()
+
+
+def when_changed(tell: Callable[[int], None]) -> None:
+    """Call `tell` with every number that is asked for from now on."""
+    _changed.append(tell)
+
+
+def default_threads() -> int:
+    """``TREADLE_NUM_THREADS``, else the number of processors this process may use.
+
+    Raises:
+        ValueError: the variable does not hold a positive number.
+    """
+    text = os.environ.get("TREADLE_NUM_THREADS", "").strip()
+    if text:
+        if not text.isdigit() or not 1 <= int(text) <= MOST_THREADS:
+            raise ValueError(
+                f"TREADLE_NUM_THREADS must be a number from 1 to {MOST_THREADS}, got {text!r}"
+            )
+        return int(text)
+    return min(MOST_THREADS, processors.usable())
