@@ -64,6 +64,8 @@ def _grad_matmul(call: OpCall, dz: Tensor) -> list[Any]:
         da = unbroadcast_batch(da, a)
     if needs(call, 1):
         other = conj(a)
+        if not ta and a.ndim > 2 and b.ndim == 2:  # the batch is rows: they are added up as well
+            other, dz = (reshape_to(x, (product(x.dims[:-1]), x.dims[-1])) for x in (other, dz))
         db = _multiply(dz, other, True, ta) if tb else _multiply(other, dz, not ta, False)
         db = unbroadcast_batch(db, b)
     return [da, db]
