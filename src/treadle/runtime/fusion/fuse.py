@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from treadle.core.shapes import product
+from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
@@ -86,6 +86,7 @@ class _Fuser:
         self.results = set(region.results)
         self.unit_of: dict[Node, Unit] = {}
         self.weights: dict[Value, int | None] = {}
+        self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
 
     def run(self) -> Fusion:
         for node in self.region.nodes:
@@ -239,8 +240,8 @@ class _Fuser:
         total = self._weight(value)
         if total is None:
             return False
-        arrays = sum(v.spec.rank > 0 for v in node.inputs)
-        return (total <= MAX_RECOMPUTED and arrays <= 1) or self._moves_once(value, total)
+        cheap = total <= MAX_RECOMPUTED and self.sources[value] <= 1
+        return cheap or self._moves_once(value, total)
 
     def _is_required(self, value: Value) -> bool:
         """Whether something outside kernels reads the value from memory."""
@@ -278,7 +279,11 @@ class _Fuser:
             expr = build.element(value, index_at(placement.space, placement.out))
         except NotFusable:
             return None
-        total = sum(weight(e) for e in postorder([expr]))
+        order = postorder([expr])
+        total = sum(weight(e) for e in order)
+        size = product(value.spec.dims)
+        loaded = {e.buffer for e in order if isinstance(e, Load)}
+        self.sources[value] = sum(not _is_less(product(b.shape), size) for b in loaded)
         return total if total <= 2 * MAX_MOVED else None
 
     # -- what is needed ----------------------------------------------------------------------
@@ -386,6 +391,11 @@ class _Fuser:
                 if below is not None and below is not unit:
                     found.setdefault(below)
         return list(found)
+
+
+def _is_less(a: Dim, b: Dim) -> bool:
+    """Whether a array of `a` elements is read again at little cost beside one of `b`."""
+    return a == 1 or (isinstance(a, int) and isinstance(b, int) and a < b)
 
 
 def _loaded(group: Group, stores: Sequence[Value]) -> list[Value]:
