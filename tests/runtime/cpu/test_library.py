@@ -132,7 +132,6 @@ def test_matmul_of_symbolic_sizes() -> None:
 @pytest.mark.parametrize(
     "node",
     [
-        matmul_node((2, 2), (2, 2), False, False, "int32"),
         matmul_node((2, 2), (2, 2), False, False, "float16"),
         matmul_node((2, 2), (2, 2), False, False, "complex64"),
         matmul_node((2, 1, 3, 4), (1, 5, 4, 3), False, False),

@@ -3,6 +3,7 @@
 import ctypes
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -25,16 +26,26 @@ TARGETS = [host(), baseline(3), baseline(1)]
 TILE = ctypes.CFUNCTYPE(
     None, *[ctypes.c_void_p, ctypes.c_int64] * 3, *[ctypes.c_int64] * 4, ctypes.c_void_p
 )
+DTYPES = {"float": np.float32, "double": np.float64, "i32": np.int32, "i64": np.int64}
+
+
+def numbers(rng: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Integers fill their range, so that products wrap around."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return rng.integers(info.min, info.max, shape, dtype, endpoint=True)
+    return rng.standard_normal(shape).astype(dtype)
 
 
 def run_tile(tile: Tile, target: Target, n: int, k: int) -> None:
     """The tile sets and then adds, in two segments of k; what lies beside its columns stays."""
     code = jit().load(tile_text(tile, target))
-    dtype = np.dtype(np.float32 if tile.element == "float" else np.float64)
+    dtype = np.dtype(DTYPES[tile.element])
     rng = np.random.default_rng(n * 1000 + k)
-    a = rng.standard_normal((tile.height, 2 * k)).astype(dtype)
+    a = numbers(rng, (tile.height, 2 * k), dtype)
     stored = a if tile.along == "rows" else np.ascontiguousarray(a.T)
-    b = rng.standard_normal((2 * k, n + 3)).astype(dtype)
+    b = numbers(rng, (2 * k, n + 3), dtype)
     c = np.full((tile.height, n + 5), 7, dtype)
     second = k * (dtype.itemsize if tile.along == "rows" else stored.strides[0])
     offsets = np.array([second, k * b.strides[0], 0, 0], np.int64)  # the later half first
@@ -43,16 +54,19 @@ def run_tile(tile: Tile, target: Target, n: int, k: int) -> None:
             stored.ctypes.data, stored.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
             c.strides[0], k, n, add, 2, offsets.ctypes.data,
         )  # fmt: skip
+    assert (c[:, n:] == 7).all()
+    if dtype.kind == "i":
+        np.testing.assert_array_equal(c[:, :n], 2 * (a @ b[:, :n]))
+        return
     expected = 2 * (a.astype(np.float64) @ b[:, :n].astype(np.float64))
     tolerance = 1e-5 if dtype == np.float32 else 1e-13
     np.testing.assert_allclose(c[:, :n], expected, atol=tolerance * (k + 1))
-    assert (c[:, n:] == 7).all()
 
 
 @pytest.mark.parametrize("target", TARGETS, ids=["host", "avx2", "sse2"])
 @pytest.mark.parametrize("along", ["rows", "columns"])
 @pytest.mark.parametrize("vectors", [1, 2])
-@pytest.mark.parametrize("element", ["float", "double"])
+@pytest.mark.parametrize("element", DTYPES)
 def test_tiles(element: str, vectors: int, along: str, target: Target) -> None:
     width = lanes(target, element)
     tall = most_rows(target, vectors)
@@ -99,6 +113,41 @@ def test_products(m: int, n: int, k: int, ta: bool, tb: bool, double: bool) -> N
     expected = (a.T if ta else a).astype(np.float64) @ (b.T if tb else b).astype(np.float64)
     tolerance = (2e-6 if dtype == np.float32 else 1e-14) * (k + 1) ** 0.5 * 4
     np.testing.assert_allclose(run(a, b).numpy(), expected, rtol=0, atol=tolerance)
+
+
+INTEGERS = [np.dtype(f"{kind}{bits}") for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
+NARROW = [np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16)]
+BATCHES: list[tuple[tuple[int, ...], tuple[int, ...], bool, bool]] = [
+    ((50, 70), (70, 40), False, False),
+    ((70, 50), (40, 70), True, True),
+    ((1, 70), (70, 1), False, False),
+    ((3, 1, 5, 6), (4, 6, 7), False, False),
+    ((3, 4, 5, 6), (3, 1, 6, 7), False, False),
+    ((3, 4, 6, 5), (3, 1, 6, 7), True, False),
+    ((2, 1, 4, 5, 6), (3, 1, 6, 7), False, False),
+    ((6, 5), (3, 6, 7), True, False),
+    ((2, 0), (0, 3), False, False),
+]
+
+
+@pytest.mark.parametrize("dtype", [*INTEGERS, *NARROW, np.dtype(np.float32)], ids=str)
+@pytest.mark.parametrize(("left", "right", "ta", "tb"), BATCHES)
+def test_types_and_batches(left: Any, right: Any, ta: bool, tb: bool, dtype: np.dtype) -> None:
+    """Integers wrap around, 16-bit floats are rounded once, and nothing is left to Python."""
+    rng = np.random.default_rng(0)
+    a, b = numbers(rng, left, dtype), numbers(rng, right, dtype)
+    run = treadle.function(
+        lambda x, y: treadle.matmul(x, y, transpose_a=ta, transpose_b=tb), autograph=False
+    )
+    x, y = a.swapaxes(-1, -2) if ta else a, b.swapaxes(-1, -2) if tb else b
+    found = run(a, b).numpy()
+    assert run.get_concrete_function(a, b).executable.counters["callbacks"] == 0
+    if dtype.kind in "iu":
+        np.testing.assert_array_equal(found, x @ y)
+        return
+    exact = x.astype(np.float64) @ y.astype(np.float64)
+    step = float(ml_dtypes.finfo(dtype).eps)
+    np.testing.assert_allclose(found.astype(np.float64), exact, rtol=0.51 * step, atol=1e-5)
 
 
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.booleans(), st.booleans())

@@ -26,6 +26,7 @@ from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.powers import reduce_powers
+from treadle.graph.passes.products import prepare_products
 from treadle.graph.verifier import verify
 
 
@@ -44,6 +45,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
+    Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),

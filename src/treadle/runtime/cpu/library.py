@@ -21,6 +21,7 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
+from treadle.graph.passes.products import rows_joined
 from treadle.ops.lowering import Library
 from treadle.runtime.cpu.convolution.plan import (
     Geometry,
@@ -29,12 +30,16 @@ from treadle.runtime.cpu.convolution.plan import (
     input_plan,
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
 from treadle.runtime.cpu.target import Target, host
 
-_ELEMENTS = {dtypes.float32: "float", dtypes.float64: "double"}
+_ELEMENTS = {
+    dtypes.float32: "float", dtypes.float64: "double",
+    dtypes.int32: "i32", dtypes.uint32: "i32", dtypes.int64: "i64", dtypes.uint64: "i64",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -84,13 +89,16 @@ def _matmul(node: Node, element: str) -> Routine | None:
     if k != (b[-1] if tb else b[-2]):
         return None
     batch, m, n = product(out[:-2]), out[-2], out[-1]
-    if not ta and len(a) > 2 and product(b[:-2]) == 1:  # one weight matrix: the batch is rows
-        batch, m = 1, batch * m
-    strides = [_batch_stride(dims, out) for dims in (a, b)]
-    if batch != 1 and None in strides:
+    steps: list[Dim | None] = [_batch_stride(dims, out) for dims in (a, b)]
+    joined = rows_joined(node)
+    if joined is not None:
+        batch, m = joined
+        steps = [m * k, k * n]
+    if batch == 1:
+        steps = [0, 0]
+    if None in steps:
         return None
-    steps = [s if batch != 1 and s is not None else 0 for s in strides]
-    return _product("matmul", Product(element, batch, m, n, k, ta, tb, *steps))
+    return _product("matmul", Product(element, batch, m, n, k, ta, tb, *steps))  # type: ignore[arg-type]
 
 
 def _product(name: str, product: Product) -> Routine:
@@ -229,8 +237,7 @@ def _table(workers: int) -> Any:
     known = {
         "parallel": pool().addresses.parallel,
         "limit": workers,
-        "float_tiles": ctypes.addressof(_tiles("float")),
-        "double_tiles": ctypes.addressof(_tiles("double")),
+        **{f"{e}_tiles": ctypes.addressof(_tiles(e)) for e in ELEMENT_BYTES},
     }
     for name, address in known.items():
         table[TABLE.index(name)] = address

@@ -12,11 +12,12 @@ from collections.abc import Callable, Sequence
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
 # Words of the table that every routine gets. `limit` is the most threads that have workspace.
-TABLE = ("parallel", "limit", "float_tiles", "double_tiles")
+TABLE = ("parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles")
 
 Words = dict[str, Word]
 
-FLOATS = {"float": 4, "double": 8}
+# What tiles compute with.
+ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
 
 
 class Record:
@@ -174,7 +175,7 @@ one:
 
 def add_vector_loops(module: Module, element: str) -> None:
     """``@copy_float(target, source, count)``, ``@add_float`` (adds to target), ``@zero_float``."""
-    lanes = module.target.vector_bits // (8 * FLOATS[element])
+    lanes = module.target.vector_bits // (8 * ELEMENT_BYTES[element])
     for kind in ("copy", "add", "zero"):
         _define_vector_loop(module, kind, element, lanes)
 
@@ -219,7 +220,7 @@ def _vector_step(
     if kind == "add":
         before = _load(fn, type_, target, element, lanes, mask)
         value = fn.value(f"fadd {type_} {before}, {value}")
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     if not mask:
         fn.emit(f"store {type_} {value}, ptr {target}, align {size}")
     else:
@@ -229,16 +230,16 @@ def _vector_step(
 def _load(fn: Function, type_: str, pointer: str, element: str, lanes: int, mask: str) -> str:
     if mask:
         return masked_load(fn, pointer, element, lanes, mask)
-    return fn.value(f"load {type_}, ptr {pointer}, align {FLOATS[element]}")
+    return fn.value(f"load {type_}, ptr {pointer}, align {ELEMENT_BYTES[element]}")
 
 
 def masked_load(fn: Function, pointer: str, element: str, lanes: int, mask: str) -> str:
     """The vector's selected lanes; zeros in the others, which are not read."""
-    type_ = f"<{lanes} x {element}>"
-    name = f"{type_} @llvm.masked.load.v{lanes}{_SUFFIX[element]}.p0"
+    type_, size = f"<{lanes} x {element}>", ELEMENT_BYTES[element]
+    name = f"{type_} @llvm.masked.load.v{lanes}{suffix(element)}.p0"
     return fn.call(
         f"{name}(ptr, i32 immarg, <{lanes} x i1>, {type_})",
-        f"ptr {pointer}, i32 {FLOATS[element]}, <{lanes} x i1> {mask}, {type_} zeroinitializer",
+        f"ptr {pointer}, i32 {size}, <{lanes} x i1> {mask}, {type_} zeroinitializer",
     )
 
 
@@ -246,10 +247,12 @@ def masked_store(
     fn: Function, value: str, pointer: str, element: str, lanes: int, mask: str
 ) -> None:
     """Store the vector's selected lanes only."""
-    type_, size = f"<{lanes} x {element}>", FLOATS[element]
-    name = f"void @llvm.masked.store.v{lanes}{_SUFFIX[element]}.p0"
+    type_, size = f"<{lanes} x {element}>", ELEMENT_BYTES[element]
+    name = f"void @llvm.masked.store.v{lanes}{suffix(element)}.p0"
     fn.module.declare(f"{name}({type_}, ptr, i32 immarg, <{lanes} x i1>)")
     fn.emit(f"call {name}({type_} {value}, ptr {pointer}, i32 {size}, <{lanes} x i1> {mask})")
 
 
-_SUFFIX = {"float": "f32", "double": "f64"}
+def suffix(element: str) -> str:
+    """How the names of intrinsics spell an element type."""
+    return {"float": "f32", "double": "f64"}.get(element, element)

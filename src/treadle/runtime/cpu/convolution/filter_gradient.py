@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
-from treadle.runtime.cpu.library_text import FLOATS, Words, ceil_divide, define_routine
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -29,7 +29,7 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
     elements = fn.mul(fn.mul(fn.mul(w["kh"], w["kw"]), w["c"]), w["o"])
     return {
         "elements": elements,
-        "part_bytes": fn.mul(ceil_divide(fn, fn.mul(elements, FLOATS[element]), 64), 64),
+        "part_bytes": fn.mul(ceil_divide(fn, fn.mul(elements, ELEMENT_BYTES[element]), 64), 64),
         "strips": ceil_divide(fn, w["oh"], w["strip"]),  # of an image
         "tasks0": w["parts"],
         "tasks1": ceil_divide(fn, elements, SUM_CHUNK),
@@ -82,7 +82,7 @@ def _rows(
     fn: Function, w: Words, i: Word, first: Word, count: Word, table: Table, element: str
 ) -> None:
     """The output rows of the strip whose window row `i` lies in the image."""
-    row_bytes = fn.mul(fn.mul(w["ow"], w["o"]), FLOATS[element])
+    row_bytes = fn.mul(fn.mul(w["ow"], w["o"]), ELEMENT_BYTES[element])
     table.clear()
     with fn.loop(0, count) as r:
         down = fn.add(fn.mul(r, w["sh"]), fn.mul(i, w["dh"]))
@@ -98,7 +98,7 @@ def _tile(
 ) -> None:  # fmt: skip
     source, dy, part = arrays
     line, cell, height, panel = place
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["o"], column))
     stride = fn.mul(w["o"], size)

@@ -5,7 +5,12 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
-from treadle.runtime.cpu.library_text import FLOATS, Words, ceil_divide, define_shared_routine
+from treadle.runtime.cpu.library_text import (
+    ELEMENT_BYTES,
+    Words,
+    ceil_divide,
+    define_shared_routine,
+)
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -57,7 +62,7 @@ def _strip(
 
 def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) -> None:
     """The taps whose image row exists: a run of a window's row each, or a pixel if dilated."""
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     y0 = fn.sub(fn.mul(row, w["sh"]), w["top"])
     table.clear()
     with fn.loop(0, w["kh"]) as i:
@@ -75,7 +80,7 @@ def _tile(
     element: str,
 ) -> None:  # fmt: skip
     source, y_row, pixel, height, panel = place
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["o"], column))
     step = fn.mul(w["sw"], w["pixel"])

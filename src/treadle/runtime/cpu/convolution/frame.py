@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.library_text import FLOATS, Words
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
 
@@ -14,7 +14,7 @@ def add_frames(module: Module, element: str) -> None:
     cells. Rows outside the image are left as they are: no tap reads them.
     """
     fn = Function(module)
-    row_bytes = fn.mul(fn.mul("%width", "%cell"), FLOATS[element])
+    row_bytes = fn.mul(fn.mul("%width", "%cell"), ELEMENT_BYTES[element])
     before = fn.min("%before", "%width")
     inside = fn.max(fn.min("%columns", fn.sub("%width", before)), 0)
     begin, middle = fn.mul(before, "%cell"), fn.mul(inside, "%cell")
@@ -54,7 +54,7 @@ def pixels(fn: Function, w: Words, element: str) -> Words:
     `framed`: whether there is padding at the sides, so that frames are needed; `reach`: rows that
     a window spans; `width`: pixels of a row of the frame; `row`: bytes of a row; `pixel`: of one.
     """
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     reach = fn.add(fn.mul(fn.sub(w["kw"], 1), w["dw"]), 1)
     needed = fn.add(fn.mul(fn.sub(w["ow"], 1), w["sw"]), reach)
     padded = fn.value(

@@ -9,7 +9,12 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import frame_rows
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
-from treadle.runtime.cpu.library_text import FLOATS, Words, ceil_divide, define_shared_routine
+from treadle.runtime.cpu.library_text import (
+    ELEMENT_BYTES,
+    Words,
+    ceil_divide,
+    define_shared_routine,
+)
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -26,7 +31,7 @@ def add_input_gradient(module: Module, element: str) -> None:
 
 def _entry(fn: Function, w: Words, element: str) -> Words:
     """Transpose the filters, tap after tap: [o, c] with c filled up to whole vectors."""
-    width, size = lanes(fn.module.target, element), FLOATS[element]
+    width, size = lanes(fn.module.target, element), ELEMENT_BYTES[element]
     row = fn.mul(fn.mul(ceil_divide(fn, w["c"], width), width), size)
     with fn.loop(0, fn.mul(w["kh"], w["kw"])) as tap:
         source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(w["c"], w["o"])), element)
@@ -40,7 +45,7 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
 
 def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """Image rows [first, last) of all images: strips that end with their image."""
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     space = fn.offset(
         str(w["workspace"]), fn.add(w["shared"], fn.mul(w["worker"], w["frame"])), "i8"
     )
@@ -138,7 +143,7 @@ def _pixels(
 ) -> None:  # fmt: skip
     """The tiles of one row and phase: pixels ``(lowest + i) * sw + phase - left``."""
     image, row, phase, lowest, length, panel = place
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["c"], column))
     line = fn.mul(fn.add(fn.mul(image, w["h"]), row), w["w"])

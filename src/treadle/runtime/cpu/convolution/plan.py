@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.shapes import Dim, compound, product
 from treadle.ops.windows import Span, spans
-from treadle.runtime.cpu.library_text import FLOATS
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
@@ -91,7 +91,7 @@ class Geometry:
 
     @property
     def size(self) -> int:
-        return FLOATS[self.element]
+        return ELEMENT_BYTES[self.element]
 
     @property
     def numbers(self) -> tuple[Dim, ...]:

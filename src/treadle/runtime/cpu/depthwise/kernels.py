@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load, masked_store
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes
 
@@ -74,14 +74,16 @@ class Lanes:
         place = self.fn.offset(pointer, self.channel, self.element)
         if self.mask:
             return masked_load(self.fn, place, self.element, self.width, self.mask)
-        return self.fn.value(f"load {self.kind}, ptr {place}, align {FLOATS[self.element]}")
+        return self.fn.value(f"load {self.kind}, ptr {place}, align {ELEMENT_BYTES[self.element]}")
 
     def store(self, value: str, pointer: str) -> None:
         place = self.fn.offset(pointer, self.channel, self.element)
         if self.mask:
             masked_store(self.fn, value, place, self.element, self.width, self.mask)
         else:
-            self.fn.emit(f"store {self.kind} {value}, ptr {place}, align {FLOATS[self.element]}")
+            self.fn.emit(
+                f"store {self.kind} {value}, ptr {place}, align {ELEMENT_BYTES[self.element]}"
+            )
 
     def fma(self, a: str, b: str, c: str) -> str:
         kind = self.kind

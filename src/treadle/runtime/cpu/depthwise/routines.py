@@ -7,7 +7,7 @@ from treadle.runtime.cpu.depthwise.kernels import add_kernels
 from treadle.runtime.cpu.depthwise.plan import NUMBERS
 from treadle.runtime.cpu.depthwise.windows import covering_taps, pixel_bytes, runs, window_taps
 from treadle.runtime.cpu.library_text import (
-    FLOATS,
+    ELEMENT_BYTES,
     Words,
     add_vector_loops,
     ceil_divide,
@@ -114,7 +114,7 @@ def _input_gradients(fn: Function, w: Words, first: Word, last: Word) -> None:
 
 def _filter_words(fn: Function, w: Words, element: str) -> Words:
     elements = fn.mul(fn.mul(w["kh"], w["kw"]), w["c"])
-    size = fn.mul(elements, FLOATS[element])
+    size = fn.mul(elements, ELEMENT_BYTES[element])
     return {
         "elements": elements,
         "part_bytes": fn.mul(ceil_divide(fn, size, 64), 64),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.runtime.cpu.convolution.taps import Table
-from treadle.runtime.cpu.library_text import FLOATS, Words
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words
 from treadle.runtime.cpu.llvm_text import Function, Word
 
 Emit = Callable[[Word, Word], None]
@@ -13,7 +13,7 @@ Emit = Callable[[Word, Word], None]
 
 def pixel_bytes(fn: Function, w: Words, element: str) -> Words:
     """`pixel`: bytes of a pixel; `x_image`, `y_image`: of an image and of its outputs."""
-    pixel = fn.mul(w["c"], FLOATS[element])
+    pixel = fn.mul(w["c"], ELEMENT_BYTES[element])
     return {
         "pixel": pixel,
         "x_image": fn.mul(fn.mul(w["h"], w["w"]), pixel),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 
@@ -31,7 +31,7 @@ _TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
 class _Packer:
     def __init__(self, module: Module, element: str) -> None:
         self.fn = Function(module)
-        self.element, self.size = element, FLOATS[element]
+        self.element, self.size = element, ELEMENT_BYTES[element]
         self.width = lanes(module.target, element)
         self.masks_cost = module.target.vector_bits < 256
         self.kind = f"<{self.width} x {element}>"

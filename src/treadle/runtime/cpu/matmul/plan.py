@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound
-from treadle.runtime.cpu.library_text import FLOATS
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -83,7 +83,7 @@ class Plan:
 
 def plan(product: Product, target: Target) -> Plan:
     """The division of a product on a machine."""
-    width, size = lanes(target, product.element), FLOATS[product.element]
+    width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k = product.m, product.n, product.k
     vectors = 1 if isinstance(n, int) and n <= width else 2
     tall = most_rows(target, vectors)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.library_text import (
-    FLOATS,
+    ELEMENT_BYTES,
     Words,
     ceil_divide,
     define_shared_routine,
@@ -76,7 +76,7 @@ _BLOCK = (
 
 def _block_numbers(fn: Function, w: Words, element: str) -> str:
     """The record of `_BLOCK` on the stack; strides in bytes."""
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     transposed_a = fn.compare("ne", w["ta"], 0)
     transposed_b = fn.compare("ne", w["tb"], 0)
     known: Words = {
@@ -95,7 +95,7 @@ def _define_block(module: Module, element: str) -> None:
     """``@matmul_block``: tiles [tile0, tile1) by panels [panel0, panel1) of one product."""
     fn = Function(module)
     w: Words = {name: fn.load_word("%numbers", i) for i, name in enumerate(_BLOCK)}
-    size, width = FLOATS[element], lanes(module.target, element)
+    size, width = ELEMENT_BYTES[element], lanes(module.target, element)
     w["row_bytes"] = fn.mul(w["vectors"], width * size)
     w["columns"] = fn.mul(w["vectors"], width)
     transposed = fn.compare("ne", w["ta"], 0)
@@ -127,7 +127,7 @@ def _define_block(module: Module, element: str) -> None:
 
 def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """All tiles of some panels."""
-    size = FLOATS[element]
+    size = ELEMENT_BYTES[element]
     a0 = fn.offset("%a", fn.mul(w["k0"], w["a_step"]), "i8")
     tiles = EvenTiles(fn, w["m"], w["tall"])
     with fn.loop("%tile0", "%tile1") as tile:

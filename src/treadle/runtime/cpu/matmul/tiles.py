@@ -10,11 +10,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from treadle.runtime.cpu.library_text import FLOATS, first_lanes, masked_load, masked_store
+from treadle.runtime.cpu.library_text import (
+    ELEMENT_BYTES,
+    first_lanes,
+    masked_load,
+    masked_store,
+    suffix,
+)
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
-_SUFFIX = {"float": "f32", "double": "f64"}
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
@@ -65,7 +70,7 @@ TABLE_WORDS = 2 * MOST_VECTORS * (MOST_HEIGHT + 1)
 
 def lanes(target: Target, element: str) -> int:
     """Elements of a vector register."""
-    return target.vector_bits // (8 * FLOATS[element])
+    return target.vector_bits // (8 * ELEMENT_BYTES[element])
 
 
 def most_rows(target: Target, vectors: int) -> int:
@@ -113,10 +118,10 @@ class _Body:
     def __init__(self, fn: Function, tile: Tile, width: int, vectors: int, masked: bool) -> None:
         self.fn, self.tile, self.width, self.vectors = fn, tile, width, vectors
         self.masked = masked and width > 1
-        self.element, self.size = tile.element, FLOATS[tile.element]
+        self.element, self.size = tile.element, ELEMENT_BYTES[tile.element]
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
-        self.zero = "zeroinitializer" if width > 1 else "0.0"
-        self.suffix = (f"v{width}" if width > 1 else "") + _SUFFIX[self.element]
+        self.is_float = self.element in ("float", "double")
+        self.zero = "zeroinitializer" if width > 1 else "0.0" if self.is_float else "0"
         self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
@@ -130,8 +135,9 @@ class _Body:
         fn.emit(f"br i1 {adds}, label %{plus}, label %{store}")
         fn.label(plus)
         places = self._places(c)
+        add = "fadd" if self.is_float else "add"
         more = {
-            key: fn.value(f"fadd {self.kind} {sums[key]}, {self._load(p, masks[key[1]])}")
+            key: fn.value(f"{add} {self.kind} {sums[key]}, {self._load(p, masks[key[1]])}")
             for key, p in places.items()
         }
         fn.branch(store)
@@ -217,15 +223,24 @@ class _Body:
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i))
             for j, vector in enumerate(vectors):
-                fma = f"{self.kind} @llvm.fma.{self.suffix}"
-                fn.module.declare(f"{fma}({self.kind}, {self.kind}, {self.kind})")
-                values = f"{self.kind} {x}, {self.kind} {vector}, {self.kind} %sum{k}_{i}_{j}"
-                fn.emit(f"%new{k}_{i}_{j} = call {fma}({values})")
+                self._multiply_add(f"%new{k}_{i}_{j}", x, vector, f"%sum{k}_{i}_{j}")
         step = "%lda" if self.tile.along == "columns" else self.size
         for g in range(pointers):
             fn.emit(f"%nexta{k}_{g} = getelementptr i8, ptr %a{k}_{g}, i64 {step}")
         fn.emit(f"%nextb{k} = getelementptr i8, ptr %b{k}, i64 %ldb")
         fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, 1")
+
+    def _multiply_add(self, name: str, x: str, y: str, total: str) -> None:
+        """``name = x * y + total``; integers wrap around."""
+        fn, kind = self.fn, self.kind
+        if not self.is_float:
+            product = fn.value(f"mul {kind} {x}, {y}")
+            fn.emit(f"{name} = add {kind} {product}, {total}")
+            return
+        vector = f"v{self.width}" if self.width > 1 else ""
+        fma = f"{kind} @llvm.fma.{vector}{suffix(self.element)}"
+        fn.module.declare(f"{fma}({kind}, {kind}, {kind})")
+        fn.emit(f"{name} = call {fma}({kind} {x}, {kind} {y}, {kind} {total})")
 
     def _a_pointer(self, row: int) -> str:
         """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
