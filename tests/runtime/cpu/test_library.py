@@ -55,7 +55,7 @@ def call(
     dtype = spec.dtype.np_dtype
     out, out_guards = guarded(int(np.prod(shape)) * dtype.itemsize)
     space, space_guards = guarded(known(routine.workspace(limit)))
-    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library._table())
+    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library._table(limit))
     parallel = pool_of(workers)
     table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
