@@ -20,7 +20,7 @@ TARGETS = [host(), baseline(3), baseline(1)]
 
 def depthwise_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int, ...]]]]:
     """The three ops on one geometry, with a filter for each channel."""
-    image, (kh, kw, _), strides, padding, dilations = case
+    image, (kh, kw, _), strides, padding, dilations, *_ = case
     filters = (kh, kw, 1, image[3])
     attrs = {"strides": strides, "padding": padding, "dilations": dilations}
     x, f = TensorSpec(image, dtype), TensorSpec(filters, dtype)

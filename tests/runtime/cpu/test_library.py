@@ -156,13 +156,20 @@ CASES = [
     ((1, 3, 3, 2), (3, 3, 2), (1, 1), "VALID", (1, 1)),
     ((0, 5, 5, 2), (3, 3, 2), (1, 1), "SAME", (1, 1)),
     ((1, 120, 130, 16), (3, 3, 8), (1, 1), "SAME", (1, 1)),
+    # ... and groups
+    ((2, 7, 6, 6), (3, 2, 9), (1, 1), "SAME", (1, 1), 3),
+    ((2, 9, 8, 6), (3, 3, 4), (2, 2), "SAME", (1, 1), 2),
+    ((2, 9, 8, 40), (3, 3, 80), (1, 1), "VALID", (2, 1), 2),
+    ((2, 9, 8, 64), (3, 3, 64), (1, 1), "SAME", (1, 1), 16),
+    ((2, 9, 8, 4), (1, 1, 8), (1, 1), "SAME", (1, 1), 2),
+    ((3, 9, 8, 5), (3, 2, 15), (1, 2), "SAME", (2, 1), 5),
 ]
 
 
 def convolution_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int, ...]]]]:
     """The three convolution ops on one geometry."""
-    image, (kh, kw, o), strides, padding, dilations = case
-    filters = (kh, kw, image[3], o)
+    image, (kh, kw, o), strides, padding, dilations, *groups = case
+    filters = (kh, kw, image[3] // (groups or [1])[0], o)
     attrs = {"strides": strides, "padding": padding, "dilations": dilations}
     x, f = TensorSpec(image, dtype), TensorSpec(filters, dtype)
     forward = node_of("conv2d", [x, f], attrs)
@@ -195,12 +202,6 @@ def test_convolution_of_a_symbolic_batch(batch: int) -> None:
     ):
         known = [tuple(batch if d == n else d for d in s) for s in shapes]
         check(node, known, {"B": batch})
-
-
-def test_grouped_convolutions_have_no_routine() -> None:
-    attrs = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)}
-    node = node_of("conv2d", [TensorSpec((1, 4, 4, 6)), TensorSpec((3, 3, 2, 9))], attrs)
-    assert library.routine_for(node) is None
 
 
 def test_threads_without_workspace_stay_out() -> None:

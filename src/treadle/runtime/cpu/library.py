@@ -135,8 +135,6 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
             return None
         if geometry.is_depthwise:
             return _depthwise(name, geometry)
-        if geometry.groups != 1:
-            return None
         if geometry.is_pointwise:
             return _pointwise(name, geometry)
         found = plan(geometry, host())

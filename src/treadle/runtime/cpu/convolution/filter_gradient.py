@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.convolution.frame import pixels, strip_pixels
+from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide, define_routine
@@ -26,8 +26,9 @@ def add_filter_gradient(module: Module, element: str) -> None:
 
 
 def _entry(fn: Function, w: Words, element: str) -> Words:
-    elements = fn.mul(fn.mul(fn.mul(w["kh"], w["kw"]), w["c"]), w["o"])
-    return {
+    groups = group_extents(fn, w)
+    elements = fn.mul(fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"]), w["o"])
+    return groups | {
         "elements": elements,
         "part_bytes": fn.mul(ceil_divide(fn, fn.mul(elements, ELEMENT_BYTES[element]), 64), 64),
         "strips": ceil_divide(fn, w["oh"], w["strip"]),  # of an image
@@ -66,16 +67,21 @@ def _strip(
     image, first, count = rows
     outputs = fn.mul(fn.mul(fn.add(fn.mul(image, w["oh"]), first), w["ow"]), w["o"])
     dy = fn.offset(str(w["dy"]), outputs, element)
-    panels = ceil_divide(fn, w["o"], w["columns"])
+    panels = ceil_divide(fn, w["group_o"], w["columns"])
     tiles = EvenTiles(fn, w["run"], w["tall"])
     with fn.loop(0, w["kh"]) as i:
         _rows(fn, w, i, first, count, table, element)
         with fn.loop(0, w["runs"]) as j:
             across = fn.mul(fn.mul(j, w["dw"]), w["pixel"])
             source = fn.offset(str(base), across, "i8")
-            line = fn.mul(fn.add(fn.mul(i, w["kw"]), j), w["c"])
-            with fn.loop(0, panels) as panel, tiles.each() as (cell, height):
-                _tile(fn, w, (source, dy, part), (line, cell, height, panel), table, codes, element)
+            line = fn.mul(fn.add(fn.mul(i, w["kw"]), j), w["group_c"])
+            with (
+                fn.loop(0, w["groups"]) as group,
+                fn.loop(0, panels) as panel,
+                tiles.each() as (cell, height),
+            ):
+                place = (line, cell, height, group, panel)
+                _tile(fn, w, (source, dy, part), place, table, codes, element)
 
 
 def _rows(
@@ -93,16 +99,17 @@ def _rows(
 
 
 def _tile(
-    fn: Function, w: Words, arrays: tuple[Word, Word, Word], place: tuple[Word, Word, Word, Word],
-    table: Table, codes: str, element: str,
+    fn: Function, w: Words, arrays: tuple[Word, Word, Word],
+    place: tuple[Word, Word, Word, Word, Word], table: Table, codes: str, element: str,
 ) -> None:  # fmt: skip
     source, dy, part = arrays
-    line, cell, height, panel = place
+    line, cell, height, group, panel = place
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
-    n = fn.min(w["columns"], fn.sub(w["o"], column))
+    n = fn.min(w["columns"], fn.sub(w["group_o"], column))
+    column = fn.add(column, fn.mul(group, w["group_o"]))
     stride = fn.mul(w["o"], size)
-    a = fn.offset(str(source), cell, element)
+    a = fn.offset(str(source), fn.add(fn.mul(group, w["group_c"]), cell), element)
     b = fn.offset(str(dy), column, element)
     target = fn.add(fn.mul(fn.add(line, cell), w["o"]), column)
     c = fn.offset(str(part), target, element)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.convolution.frame import pixels, strip_pixels
+from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.library_text import (
@@ -30,6 +30,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
     w |= pixels(fn, w, element)
     space = fn.offset(str(w["workspace"]), fn.mul(w["worker"], w["frame"]), "i8")
     table = Table(fn, fn.offset(space, fn.sub(w["frame"], w["taps"]), "i8"))
+    w |= group_extents(fn, w)
     w["columns"] = fn.mul(w["vectors"], lanes(fn.module.target, element))
     codes = tile_codes(fn, w["table"], element, 0)
     start, stop = fn.divide(first, w["oh"]), ceil_divide(fn, last, w["oh"])
@@ -49,15 +50,16 @@ def _strip(
 ) -> None:  # fmt: skip
     """Panel by panel, so that a panel of the filters stays in the cache."""
     image, first, count = rows
-    panels = ceil_divide(fn, w["o"], w["columns"])
+    panels = ceil_divide(fn, w["group_o"], w["columns"])
     tiles = EvenTiles(fn, w["ow"], w["tall"])
-    with fn.loop(0, panels) as panel, fn.loop(0, count) as r:
+    with fn.loop(0, w["groups"]) as group, fn.loop(0, panels) as panel, fn.loop(0, count) as r:
         row = fn.add(first, r)
         _taps_of_row(fn, w, row, table, element)
         source = fn.offset(str(base), fn.mul(fn.mul(r, w["sh"]), w["row"]), "i8")
+        source = fn.offset(source, fn.mul(group, w["group_c"]), element)
         y_row = fn.mul(fn.add(fn.mul(image, w["oh"]), row), w["ow"])
         with tiles.each() as (pixel, height):
-            _tile(fn, w, (source, y_row, pixel, height, panel), table, codes, element)
+            _tile(fn, w, (source, y_row, pixel, height, group, panel), table, codes, element)
 
 
 def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) -> None:
@@ -71,18 +73,19 @@ def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) 
         with fn.when(inside), fn.loop(0, w["runs"]) as j:
             across = fn.mul(fn.mul(j, w["dw"]), w["pixel"])
             tap = fn.add(fn.mul(i, w["kw"]), j)
-            filters = fn.mul(fn.mul(tap, w["c"]), fn.mul(w["o"], size))
+            filters = fn.mul(fn.mul(tap, w["group_c"]), fn.mul(w["o"], size))
             table.append(fn.add(fn.mul(down, w["row"]), across), filters)
 
 
 def _tile(
-    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word], table: Table, codes: str,
-    element: str,
+    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word, Word], table: Table,
+    codes: str, element: str,
 ) -> None:  # fmt: skip
-    source, y_row, pixel, height, panel = place
+    source, y_row, pixel, height, group, panel = place
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
-    n = fn.min(w["columns"], fn.sub(w["o"], column))
+    n = fn.min(w["columns"], fn.sub(w["group_o"], column))
+    column = fn.add(column, fn.mul(group, w["group_o"]))
     step = fn.mul(w["sw"], w["pixel"])
     a = fn.offset(str(source), fn.mul(pixel, step), "i8")
     b = fn.offset(str(w["filters"]), column, element)

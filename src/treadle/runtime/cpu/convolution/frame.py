@@ -48,6 +48,11 @@ def frame_rows(
     fn.emit(f"call void @frame(ptr {target}, ptr {image}, {numbers})")
 
 
+def group_extents(fn: Function, w: Words) -> Words:
+    """`group_c`, `group_o`: input and output channels of a group."""
+    return {"group_c": fn.divide(w["c"], w["groups"]), "group_o": fn.divide(w["o"], w["groups"])}
+
+
 def pixels(fn: Function, w: Words, element: str) -> Words:
     """How windows find the image's pixels, in bytes: words added to those of the routine.
 

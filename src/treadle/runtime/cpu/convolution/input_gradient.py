@@ -6,7 +6,7 @@ dx[y, x] sums dy[(y + top - i dh) / sh, (x + left - j dw) / sw] filters[i, j]^T 
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.convolution.frame import frame_rows
+from treadle.runtime.cpu.convolution.frame import frame_rows, group_extents
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.library_text import (
@@ -32,15 +32,17 @@ def add_input_gradient(module: Module, element: str) -> None:
 def _entry(fn: Function, w: Words, element: str) -> Words:
     """Transpose the filters, tap after tap: [o, c] with c filled up to whole vectors."""
     width, size = lanes(fn.module.target, element), ELEMENT_BYTES[element]
-    row = fn.mul(fn.mul(ceil_divide(fn, w["c"], width), width), size)
+    groups = group_extents(fn, w)
+    c = groups["group_c"]
+    row = fn.mul(fn.mul(ceil_divide(fn, c, width), width), size)
     with fn.loop(0, fn.mul(w["kh"], w["kw"])) as tap:
-        source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(w["c"], w["o"])), element)
+        source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(c, w["o"])), element)
         target = fn.offset(str(w["workspace"]), fn.mul(tap, fn.mul(w["o"], row)), "i8")
         fn.emit(
             f"call void @transpose_panel(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
-            f"i64 {row}, i64 {w['o']}, i64 {w['c']})"
+            f"i64 {row}, i64 {w['o']}, i64 {c})"
         )
-    return {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}
+    return groups | {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}
 
 
 def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
@@ -94,8 +96,9 @@ def _strip(
     codes: str, element: str,
 ) -> None:  # fmt: skip
     image, first, count, row0 = rows
-    panels = ceil_divide(fn, w["c"], w["columns"])
+    panels = ceil_divide(fn, w["group_c"], w["columns"])
     with (
+        fn.loop(0, w["groups"]) as group,
         fn.loop(0, panels) as panel,
         fn.loop(first, fn.add(first, count)) as row,
         fn.loop(0, w["sw"]) as phase,
@@ -106,7 +109,7 @@ def _strip(
         some = fn.compare("sgt", length, 0)
         with fn.when(some):
             _taps(fn, w, row, phase, row0, table)
-            place = (image, row, phase, lowest, length, panel)
+            place = (image, row, phase, lowest, length, group, panel)
             _pixels(fn, w, place, space, table, codes, element)
 
 
@@ -138,25 +141,29 @@ def _exact(fn: Function, value: Word, by: Word, window: Word, step: Word) -> tup
 
 
 def _pixels(
-    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word, Word], space: str,
+    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word, Word, Word], space: str,
     table: Table, codes: str, element: str,
 ) -> None:  # fmt: skip
     """The tiles of one row and phase: pixels ``(lowest + i) * sw + phase - left``."""
-    image, row, phase, lowest, length, panel = place
+    image, row, phase, lowest, length, group, panel = place
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
-    n = fn.min(w["columns"], fn.sub(w["c"], column))
+    n = fn.min(w["columns"], fn.sub(w["group_c"], column))
+    first_o = fn.mul(group, w["group_o"])
     line = fn.mul(fn.add(fn.mul(image, w["h"]), row), w["w"])
     with EvenTiles(fn, length, w["tall"]).each() as (start, height):
         q = fn.add(lowest, start)
         x = fn.sub(fn.add(fn.mul(q, w["sw"]), phase), w["left"])
         a = fn.offset(space, fn.mul(fn.sub(q, w["frame0"]), w["pixel"]), "i8")
+        a = fn.offset(a, first_o, element)
         b = fn.offset(str(w["workspace"]), column, element)
-        target = fn.add(fn.mul(fn.add(line, x), w["c"]), column)
+        b = fn.offset(b, fn.mul(first_o, w["filter_row"]), "i8")
+        target = fn.add(fn.mul(fn.add(line, x), w["c"]), fn.mul(group, w["group_c"]))
+        target = fn.add(target, column)
         c = fn.offset(str(w["dx"]), target, element)
         stride = fn.mul(fn.mul(w["sw"], w["c"]), size)
         call_tile(
-            fn, element, codes, (height, n, w["o"]),
+            fn, element, codes, (height, n, w["group_o"]),
             ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), 0,
             (table.length(), table.pointer),
         )  # fmt: skip

@@ -23,13 +23,15 @@ LINE = 64
 GEOMETRY = (
     "n", "h", "w", "c", "kh", "kw", "o", "oh", "ow", "sh", "sw", "dh", "dw", "top", "left",
 )  # fmt: skip
-# `run`, `runs`: elements of a window's row that follow one another, and how many such runs it has;
-# `strip`: most output rows (forward, filter gradient) or image rows (input gradient) of a strip;
-# `vectors`, `tall`: SIMD vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes
-# of a thread's workspace, and of the table of taps at its end; `shared`: bytes in front of the
-# threads' workspace; `parts`: threads that the work is worth, or partial filter gradients.
+# `groups`: parts of the channels, each with filters of its own; `run`, `runs`: elements of a
+# window's row that follow one another, and how many such runs it has; `strip`: most output rows
+# (forward, filter gradient) or image rows (input gradient) of a strip; `vectors`, `tall`: SIMD
+# vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes of a thread's workspace,
+# and of the table of taps at its end; `shared`: bytes in front of the threads' workspace; `parts`:
+# threads that the work is worth, or partial filter gradients.
 NUMBERS = (
-    *GEOMETRY, "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared", "parts",
+    *GEOMETRY, "groups", "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared",
+    "parts",
 )  # fmt: skip
 
 
@@ -74,7 +76,12 @@ class Geometry:
     def groups(self) -> int:
         """Parts of the channels, each with filters of its own."""
         channels: Any = self.x[3]
-        return int(channels) // self.filters[2] if self.filters[2] else 1
+        return max(int(channels) // self.filters[2], 1) if self.filters[2] else 1
+
+    @property
+    def outputs(self) -> int:
+        """Output channels of a group."""
+        return self.filters[3] // self.groups
 
     @property
     def is_depthwise(self) -> bool:
@@ -84,7 +91,7 @@ class Geometry:
     @property
     def is_pointwise(self) -> bool:
         """Whether it is a product of pixels and channels."""
-        return all(
+        return self.groups == 1 and all(
             s.window == s.stride == 1 and s.before == s.after == 0
             for s in (self.rows, self.columns)
         )
@@ -106,7 +113,8 @@ class Geometry:
     def runs(self) -> tuple[int, int]:
         """Elements of a window's row that follow one another, and how many such runs it has."""
         c, window = self.filters[2], self.columns.window
-        return (window * c, 1) if self.columns.dilation == 1 else (c, window)
+        follow = self.columns.dilation == 1 and self.groups == 1
+        return (window * c, 1) if follow else (c, window)
 
     @property
     def flops(self) -> Dim:
@@ -117,7 +125,7 @@ def forward_plan(g: Geometry, target: Target) -> Plan:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
     strip, frame = _strip(g)
-    return _plan(g, target, "rows", [g.columns.count], g.filters[3], (strip, frame, taps), 0)
+    return _plan(g, target, "rows", [g.columns.count], g.outputs, (strip, frame, taps), 0)
 
 
 def input_plan(g: Geometry, target: Target) -> Plan:
@@ -126,7 +134,7 @@ def input_plan(g: Geometry, target: Target) -> Plan:
     The filters are transposed into the workspace, tap by tap.
     """
     width, stride = lanes(target, g.element), g.columns.stride
-    c, o = g.filters[2], g.filters[3]
+    c, o = g.filters[2:]
     taps = g.rows.window * g.columns.window
     row_bytes = _padded(c, width) * g.size
     filters = (taps * o + width) * row_bytes
@@ -144,7 +152,7 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     strip, frame = _strip(g)
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     run = g.runs[0]
-    return _plan(g, target, "columns", [run], g.filters[3], spaces, part * parts, parts)
+    return _plan(g, target, "columns", [run], g.outputs, spaces, part * parts, parts)
 
 
 def _plan(
@@ -163,7 +171,7 @@ def _plan(
         for height in tiles
     )
     numbers = (
-        *g.numbers, *g.runs, strip, vectors, tall, frame + taps, taps, shared,
+        *g.numbers, g.groups, *g.runs, strip, vectors, tall, frame + taps, taps, shared,
         g.flops // TASK_FLOPS + 1 if parts is None else parts,
     )  # fmt: skip
     return Plan(numbers, frame + taps, shared, needs)
