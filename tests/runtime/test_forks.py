@@ -95,6 +95,32 @@ def test_forks_while_other_threads_compute():
     assert not any(thread.is_alive() for thread in threads)
 
 
+def test_forks_while_other_threads_compile():
+    """The child compiles what another thread was compiling, and has all locks to itself."""
+    stop, made = threading.Event(), []
+
+    def compile_next():
+        factor = len(made) + 0.123
+        made.append(
+            td.function(lambda x: td.tanh(x * factor) + td.reduce_sum(x, 0), autograph=False)
+        )
+        return float(made[-1](X)[0, 0])
+
+    def work():
+        while not stop.is_set():
+            compile_next()
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        for _ in range(12):
+            last = made[-1] if made else td.function(lambda x: x + 1.0, autograph=False)
+            assert in_child(lambda f=last: f(X).shape == (400, 500) and compile_next() != 0.0) == 0
+    finally:
+        stop.set()
+        thread.join(20)
+
+
 def test_a_fork_inside_a_program():
     """A callback of a running program forks; both processes go on with the program."""
     children = []

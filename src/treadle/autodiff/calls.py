@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autodiff.function_gradient import ForwardBackward, build_gradient
 from treadle.autodiff.recording import record_custom
 from treadle.autodiff.values import zeros_for
+from treadle.core import locks
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
@@ -31,7 +31,7 @@ class DifferentiableCall:
     def __init__(self, graph: Graph, compile: Compile) -> None:
         self.graph = graph
         self.compile = compile
-        self._lock = threading.RLock()
+        self._lock = locks.reentrant_lock()
         self._plain: Any = None
         self._splits: dict[tuple[bool, ...], _Split | None] = {}
 

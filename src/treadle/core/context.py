@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from treadle.core import locks
+
 if TYPE_CHECKING:
     from treadle.core.tensor import SymbolicTensor, Tensor
 
@@ -51,7 +53,7 @@ context = _Context()
 # How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
 # compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
-_counting = threading.Lock()
+_counting = locks.lock()
 
 
 def count_modes(change: int) -> None:

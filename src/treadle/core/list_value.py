@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.spec import ListSpec
 
 NDArray = np.ndarray[Any, Any]
 
-_lock = threading.Lock()
+_lock = locks.lock()
 
 
 class ListValue:

@@ -11,7 +11,6 @@ again under the same axis: softmax over j is ``e / Reduce("sum", (j,), e)``.
 from __future__ import annotations
 
 import functools
-import threading
 import weakref
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields
@@ -19,13 +18,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, locks
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
 from treadle.kernel.functions import result_dtype
 
 _nodes: weakref.WeakValueDictionary[Any, Any] = weakref.WeakValueDictionary()
-_lock = threading.Lock()
+_lock = locks.lock()
 
 
 class _Interned(type):

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, locks
 from treadle.core.context import recording
 from treadle.core.tensor import Tensor, from_array
 from treadle.ops.casting import cast
@@ -123,7 +122,7 @@ def _seed_vector(seed: int) -> Tensor:
     return from_array(np.array([low, 0, 0], np.int64))
 
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _global: list[Generator] = []
 
 

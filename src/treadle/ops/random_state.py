@@ -7,11 +7,11 @@ and ``set_seed`` before a call decides the call's numbers.
 from __future__ import annotations
 
 import os
-import threading
 from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.context import context, recording, taping
 from treadle.core.shapes import Dim
 from treadle.core.tensor import NDArray, Tensor, from_array
@@ -29,7 +29,7 @@ class _Streams:
     """The global stream and one stream per op seed."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
+        self.lock = locks.reentrant_lock()
         self.seed: int | None = None
         self.by_op_seed: dict[int | None, Variable] = {}
 

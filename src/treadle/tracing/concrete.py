@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.core import errors, nest
+from treadle.core import errors, locks, nest
 from treadle.core.context import context
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import at, user_origin
@@ -64,7 +63,7 @@ class ConcreteFunction:
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._executable: Any = None
         self._gradient: Any = None
 

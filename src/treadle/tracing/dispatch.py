@@ -6,12 +6,12 @@ few others do. The plan itself checks the arguments.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.spec import array_spec
 from treadle.core.tensor import Tensor
 from treadle.tracing.calls import MISS, Plan
@@ -34,7 +34,7 @@ class Plans:
         self._by_form: dict[Hashable, tuple[Plan, ...]] = {}
         self._open: list[Plan] = []  # of traces with open dims, whose calls have many forms
         self._made: dict[tuple[int, Hashable], Plan] = {}  # by owner and form, the oldest first
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
 
     def call(self, values: tuple[Any, ...]) -> Any:
         """The result of the plan that accepts the values, or MISS."""

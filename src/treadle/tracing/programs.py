@@ -8,11 +8,11 @@ compiled for its own shapes.
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from treadle.core import locks
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
@@ -94,7 +94,7 @@ class Programs:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._families: dict[Hashable, _Family] = {}
         self._most = _FEW_FAMILIES  # when to look for families to drop
 
@@ -137,7 +137,7 @@ class _Family:
     """Graphs that may differ only in dims."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._samples: list[weakref.ref[Graph]] = []  # the newest last
         self._programs: list[weakref.ref[_SharedProgram]] = []
         self._failures = 0

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
 
+from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.kernel.ir import Kernel
@@ -33,7 +33,7 @@ class KernelCode:
 
 
 MOST_KERNELS = 1024
-_lock = threading.Lock()
+_lock = locks.lock()
 _codes: dict[str, KernelCode | None] = {}  # the oldest first
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import threading
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any
 
+from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
 from treadle.runtime.cpu.target import Target, host, llvm_binding
@@ -53,7 +55,7 @@ class Jit:
         self.target = target
         self.cache = cache
         self.counters = Counters()
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._loading: dict[str, threading.Event] = {}
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
@@ -100,6 +102,10 @@ class Jit:
         self._recent.move_to_end(key)
         if len(self._recent) > MOST_RECENT:
             self._recent.popitem(last=False)
+
+    def after_fork(self) -> None:
+        """In the child nobody goes on with what other threads were loading."""
+        self._loading.clear()
 
     def forget(self) -> None:
         """Let go of all code that no program uses. What is on disk stays."""
@@ -155,7 +161,7 @@ class Jit:
         return Code(engine, len(data))
 
 
-_lock = threading.Lock()
+_lock = locks.lock()
 _jit: Jit | None = None
 
 
@@ -173,4 +179,6 @@ def jit() -> Jit:
         with _lock:
             if _jit is None:
                 _jit = Jit(host(), ObjectCache(default_folder()))
+                if hasattr(os, "register_at_fork"):
+                    os.register_at_fork(after_in_child=_jit.after_fork)
     return _jit

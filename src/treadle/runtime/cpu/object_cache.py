@@ -11,9 +11,10 @@ import contextlib
 import hashlib
 import os
 import tempfile
-import threading
 import warnings
 from pathlib import Path
+
+from treadle.core import locks
 
 MAGIC = b"treadle-object-1\n"
 MOST_BYTES = 512 << 20
@@ -32,7 +33,7 @@ class ObjectCache:
         self.folder = folder
         self.most_bytes = most_bytes
         self._usable: bool | None = None
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._written = 0
 
     def load(self, key: str) -> bytes | None:

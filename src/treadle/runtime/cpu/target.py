@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import functools
-import threading
+import os
 from dataclasses import dataclass
 from typing import Any
+
+from treadle.core import locks
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
 _AVX512 = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
 
-_initialised = threading.Lock()
+_initialised = locks.lock()
 
 
 @functools.cache
@@ -22,7 +24,20 @@ def llvm_binding() -> Any:
     with _initialised:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
+    _let_calls_end_before_forks(llvm.ffi)
     return llvm
+
+
+def _let_calls_end_before_forks(ffi: Any) -> None:
+    """A fork waits until no other thread is inside LLVM, whose locks would stay taken."""
+    within = getattr(ffi.lib, "_lock", None)
+    if within is None or not hasattr(os, "register_at_fork"):
+        return
+
+    def leave() -> None:
+        within.__exit__(None, None, None)
+
+    os.register_at_fork(before=within.__enter__, after_in_parent=leave, after_in_child=leave)
 
 
 @dataclass(frozen=True)

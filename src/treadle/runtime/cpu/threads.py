@@ -21,6 +21,7 @@ import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from treadle.core import locks
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
@@ -48,7 +49,7 @@ class Pool:
         self._init = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("init_slot"))
         self._set_pool = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("set_pool"))
         self._quit = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("quit_slot"))
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._threads = 1
         self._fresh_memory()
 
@@ -90,7 +91,6 @@ class Pool:
 
     def after_fork(self) -> None:
         """In the child the workers are gone: start others."""
-        self._lock = threading.Lock()
         self._fresh_memory()
         self.set_threads(self._threads)
 
@@ -102,7 +102,7 @@ class Pool:
                 self._quit(self._base + _HEAD + k * _SLOT)
 
 
-_create = threading.Lock()
+_create = locks.lock()
 _pool: Pool | None = None
 
 

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import threading
 from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.tensor import Tensor
 from treadle.runtime.abi import FASTCALL, MethodDef, c_function
 from treadle.runtime.dispatch.layout import call_layout
 from treadle.runtime.dispatch.self_check import works
 from treadle.runtime.dispatch.table import WORDS, table
 
-_installing = threading.Lock()
+_installing = locks.lock()
 _installed: dict[str, Any] = {}  # the Python operators
 _keep: list[Any] = []
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-import threading
 from collections.abc import Collection
 from typing import Any
 
+from treadle.core import locks
 from treadle.runtime.abi import c_function
 from treadle.runtime.dispatch.layout import CallLayout, call_layout
 from treadle.runtime.dispatch.plans import CallPlan
@@ -40,7 +40,7 @@ class _Member(ctypes.Structure):
 
 _keep: list[Any] = []
 _types: dict[type, type] = {}
-_making = threading.Lock()
+_making = locks.lock()
 
 
 def native_type(base: type) -> type:
