@@ -169,6 +169,31 @@ def test_threads_that_ask_for_the_same_code_compile_it_once(tmp_path):
     assert results == [20] * 24 and compiler.counters.compiled == len(texts)
 
 
+def test_what_was_prepared_is_compiled_once(tmp_path):
+    compiler = fresh(tmp_path / "c")
+    for _ in range(2):
+        for n in range(40, 50):
+            compiler.prepare(ADD.format(n))
+    assert [call(compiler.load(ADD.format(n)), 0) for n in range(40, 50)] == list(range(40, 50))
+    compiler.prepare(ADD.format(41))
+    assert compiler.counters.compiled == 10
+
+
+def test_nothing_is_prepared_that_is_on_disk(tmp_path):
+    fresh(tmp_path / "c").load(ADD.format(51))
+    compiler = fresh(tmp_path / "c")
+    compiler.prepare(ADD.format(51))
+    assert compiler.counters.loaded_from_disk == 0
+    assert call(compiler.load(ADD.format(51)), 1) == 52
+
+
+def test_invalid_text_that_was_prepared_is_an_error_when_it_is_loaded(tmp_path):
+    compiler = fresh(tmp_path / "c")
+    compiler.prepare("define i64 @f( {")
+    with pytest.raises(RuntimeError, match="LLVM IR"):
+        compiler.load("define i64 @f( {")
+
+
 @pytest.mark.parametrize("text", ["define i64 @f( {", "define i64 @f() {\n ret i32 0\n}\n"])
 def test_invalid_text_is_an_error_and_nothing_is_kept(tmp_path, text):
     compiler = fresh(tmp_path / "c")

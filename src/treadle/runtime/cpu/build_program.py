@@ -19,13 +19,13 @@ from treadle.runtime.abi import c_function, layout
 from treadle.runtime.callbacks import Callbacks, captured_variable
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.kept_memory import kept_memory
+from treadle.runtime.cpu.kept_memory import kept_memory, memory_text
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import threads
-from treadle.runtime.cpu.threads import pool
+from treadle.runtime.cpu.threads import pool, pool_text
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
@@ -124,14 +124,19 @@ class Cpu:
     """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
     def __init__(self) -> None:
+        jit().prepare(pool_text(host()))
+        jit().prepare(memory_text(host()))
         # As many as there are processors, so that the setting may go up to these later.
         self.workers = max(processors.usable(), threads())
 
     def routine_bytes(self, node: Node) -> Dim | None:
-        from treadle.runtime.cpu.library import routine_for
+        from treadle.runtime.cpu.library import prepare_routine, routine_for
 
         routine = routine_for(node)
-        return None if routine is None else routine.workspace(self.workers)
+        if routine is None:
+            return None
+        prepare_routine(routine.symbol)
+        return routine.workspace(self.workers)
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         code = kernel_code(kernel)

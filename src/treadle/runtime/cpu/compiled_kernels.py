@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 from treadle.core import locks
@@ -43,10 +44,10 @@ def kernel_code(kernel: Kernel) -> KernelCode | None:
     with _lock:
         if name in _codes:
             return _codes[name]
-    try:
+    code: KernelCode | None = None
+    with contextlib.suppress(UnsupportedKernel):
         code = KernelCode(name, emit_kernel(canonical(kernel), host()))
-    except UnsupportedKernel:
-        code = None
+        jit().prepare(code.emitted.text)
     with _lock:
         while len(_codes) >= MOST_KERNELS:
             del _codes[next(iter(_codes))]

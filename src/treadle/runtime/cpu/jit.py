@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import threading
@@ -12,8 +13,11 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.core.caches import clears
+from treadle.runtime.cpu.background import Background
+from treadle.runtime.cpu.emission import assembly_text, object_file
 from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
 from treadle.runtime.cpu.target import Target, host, llvm_binding
+from treadle.runtime.cpu.thread_count import threads
 
 
 @dataclass
@@ -60,6 +64,18 @@ class Jit:
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
         self._forever: dict[str, Code] = {}
+        self._background = Background(lambda: threads() - 1)
+
+    def prepare(self, text: str) -> None:
+        """Compile a module in the background if it is on no disk yet: `load` will ask for it."""
+        key = self.key(text)
+        if key in self._codes or key in self._loading or self.cache.has(key):
+            return
+        self._background.submit(key, lambda: self._try_load(key, text))
+
+    def _try_load(self, key: str, text: str) -> None:
+        with contextlib.suppress(Exception):  # `load` finds out and tells
+            self._get(key, text, forever=False)
 
     def load(self, text: str, forever: bool = True) -> Code:
         """The loaded code of a module: compiled once however many threads ask for it.
@@ -71,6 +87,10 @@ class Jit:
             RuntimeError: the text is not valid LLVM IR.
         """
         key = self.key(text)
+        self._background.take(key)
+        return self._get(key, text, forever)
+
+    def _get(self, key: str, text: str, forever: bool) -> Code:
         while True:
             with self._lock:
                 code = self._codes.get(key)
@@ -82,7 +102,7 @@ class Jit:
                 if waiting is None:
                     done = self._loading[key] = threading.Event()
                     break
-            waiting.wait()
+            self._wait(waiting)
         try:
             code = self._load(key, text)
             with self._lock:
@@ -93,6 +113,15 @@ class Jit:
             with self._lock:
                 del self._loading[key]
             done.set()
+
+    def _wait(self, done: threading.Event) -> None:
+        """Until another thread has loaded a module; meanwhile do what waits in the background."""
+        while not done.is_set():
+            job = self._background.take()
+            if job is None:
+                done.wait()
+            else:
+                job()
 
     def _keep(self, key: str, code: Code, forever: bool) -> None:
         if forever:
@@ -137,21 +166,12 @@ class Jit:
         return self._link(data)
 
     def compile(self, text: str) -> bytes:
-        """The object file of a module.
-
-        No pass pipeline runs: the text is already in the shape that the code generator wants.
-        """
-        llvm = llvm_binding()
-        module = llvm.parse_assembly(text)
-        module.verify()  # otherwise invalid IR would end the process
-        return bytes(self.target.machine().emit_object(module))
+        """The object file of a module."""
+        return object_file(text, self.target)
 
     def assembly(self, text: str) -> str:
         """The assembly of a module, for people to read."""
-        llvm = llvm_binding()
-        module = llvm.parse_assembly(text)
-        module.verify()
-        return str(self.target.machine().emit_assembly(module))
+        return assembly_text(text, self.target)
 
     def _link(self, data: bytes) -> Code:
         llvm = llvm_binding()

@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.core.caches import returns_memory
 from treadle.runtime.abi import c_function
+from treadle.runtime.cpu.target import Target
 
 SMALLEST, LARGEST = 16, 28  # as powers of two
 HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
@@ -66,7 +67,7 @@ class KeptMemory:
         self._words[_WORDS.index("budget")] = budget
         for name in ("aligned_alloc", "free"):
             self._words[_WORDS.index(name)] = c_function(name)
-        code = jit().load(_text(host().attributes))
+        code = jit().load(memory_text(host()))
         set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
         set_words(ctypes.addressof(self._words))
         code.leak()  # arrays live until the very end of the process
@@ -87,14 +88,15 @@ class KeptMemory:
         self._trim()
 
 
-def _text(attributes: str) -> str:
+def memory_text(target: Target) -> str:
+    """The allocator's module."""
     names: dict[str, Any] = {name: i for i, name in enumerate(_WORDS)}
     names |= {"lists": _LISTS, "smallest": SMALLEST, "largest": LARGEST, "header": HEADER}
     text = _TEXT
     for name, value in names.items():
         text = text.replace(f"${name}$", str(value))
     assert "$" not in text
-    return text + attributes
+    return text + target.attributes
 
 
 _TEXT = """

@@ -178,11 +178,27 @@ _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
 
 def routine_address(symbol: str) -> int:
     """The address of a routine; the library, and the tiles it names, are compiled on first need."""
-    name, _, tiles = symbol.partition("@")
-    element = name.rpartition("_")[2]
-    for tile in filter(None, tiles.split(",")):
+    name, element, tiles = _parts(symbol)
+    for tile in tiles:
         _load_tile(Tile.named(tile))
     return int(_code(_family(name), element).address(name))
+
+
+@functools.cache
+def prepare_routine(symbol: str) -> None:
+    """Begin to compile what `routine_address` will need."""
+    from treadle.runtime.cpu.jit import jit
+
+    name, element, tiles = _parts(symbol)
+    jit().prepare(library_text(_family(name), element, host()))
+    for tile in tiles:
+        jit().prepare(tile_text(Tile.named(tile), host()))
+
+
+def _parts(symbol: str) -> tuple[str, str, list[str]]:
+    """The routine's name, its element type, and the tiles that it calls."""
+    name, _, tiles = symbol.partition("@")
+    return name, name.rpartition("_")[2], [t for t in tiles.split(",") if t]
 
 
 def _family(routine: str) -> str:
@@ -213,6 +229,7 @@ def _code(family: str, element: str) -> Any:
     return jit().load(library_text(family, element, host()))
 
 
+@functools.cache
 def library_text(family: str, element: str, target: Target) -> str:
     """The LLVM text of a family of routines: matmul, convolution or depthwise."""
     from treadle.runtime.cpu.convolution.routines import add_convolutions

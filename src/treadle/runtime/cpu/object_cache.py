@@ -53,6 +53,10 @@ class ObjectCache:
             os.utime(path)  # recently used
         return body
 
+    def has(self, key: str) -> bool:
+        """Whether there is an object under `key`, perhaps a damaged one."""
+        return self._ready() and self._path(key).exists()
+
     def store(self, key: str, data: bytes) -> None:
         """Keep an object. A folder that cannot be written gives one warning, no error."""
         if not self._ready():

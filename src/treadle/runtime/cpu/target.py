@@ -93,7 +93,7 @@ class Target:
             f'"prefer-vector-width"="{width}" "min-legal-vector-width"="{width}" }}\n'
         )
 
-    @property
+    @functools.cached_property
     def key(self) -> str:
         """Everything that changes the machine code made from a text."""
         llvm = llvm_binding()

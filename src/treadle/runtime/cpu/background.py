@@ -1,0 +1,106 @@
+"""Jobs that other threads begin before their results are asked for."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+
+Job = Callable[[], None]
+
+_SWITCH = 0.0002  # seconds: jobs are short stretches of Python around long calls without the GIL
+
+
+class Background:
+    """Runs jobs in the order in which they come, on threads that end when there are none.
+
+    Whoever needs a job done that has not begun takes it over (`take`), so results never depend on
+    the threads, and with `threads` 0 nothing runs before it is needed. A job must not raise.
+    """
+
+    def __init__(self, threads: Callable[[], int]) -> None:
+        self._threads = threads
+        self._forget()
+        if hasattr(os, "register_at_fork"):
+            this = weakref.ref(self)
+            os.register_at_fork(
+                before=lambda: _if_alive(this, Background.drain),
+                after_in_child=lambda: _if_alive(this, Background._forget),
+            )
+
+    def _forget(self) -> None:
+        self._lock = threading.Lock()
+        self._jobs: dict[str, Job] = {}
+        self._running: set[threading.Thread] = set()
+
+    def submit(self, key: str, job: Job) -> None:
+        """Let a thread do the job, unless one of that key waits already."""
+        most = self._threads()
+        if most < 1:
+            return
+        with self._lock:
+            self._jobs.setdefault(key, job)
+            if len(self._running) >= most:
+                return
+            thread = threading.Thread(target=self._work, name="treadle-compiler")
+            self._running.add(thread)
+        thread.start()
+
+    def take(self, key: str | None = None) -> Job | None:
+        """The job of a key (None: the next one), which the caller then does; None: no such job."""
+        with self._lock:
+            if key is None:
+                key = next(iter(self._jobs), None)
+            return self._jobs.pop(key, None) if key is not None else None
+
+    def drain(self) -> None:
+        """Drop the jobs that have not begun and wait for the others."""
+        with self._lock:
+            self._jobs.clear()
+            running = list(self._running)
+        for thread in running:
+            if thread is not threading.current_thread() and thread.ident is not None:
+                thread.join()
+
+    def _work(self) -> None:
+        with _quick_switches:
+            while True:
+                with self._lock:
+                    if not self._jobs:
+                        self._running.discard(threading.current_thread())
+                        return
+                    job = self._jobs.pop(next(iter(self._jobs)))
+                job()
+
+
+def _if_alive(reference: weakref.ref[Background], method: Callable[[Background], None]) -> None:
+    background = reference()
+    if background is not None:
+        method(background)
+
+
+class _QuickSwitches:
+    """While jobs run, threads hand the GIL over sooner: a job waits for it between long calls."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = 0
+        self._before = 0.0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._before = sys.getswitchinterval()
+                sys.setswitchinterval(min(_SWITCH, self._before))
+
+    def __exit__(self, *exc: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                sys.setswitchinterval(self._before)
+
+
+_quick_switches = _QuickSwitches()

@@ -1,0 +1,77 @@
+"""Machine code from LLVM text, on any number of threads at once.
+
+llvmlite holds one lock around every call, so that one thread at a time would generate code. LLVM
+itself needs no more than a context and a target machine for each thread: the calls that take
+long are made without that lock, and without the GIL.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import threading
+from typing import Any
+
+from treadle.runtime.cpu.target import Target, llvm_binding
+
+_OBJECT, _ASSEMBLY = 1, 0
+_machines = threading.local()
+
+
+def object_file(text: str, target: Target) -> bytes:
+    """The object file of a module.
+
+    No pass pipeline runs: the text is already in the shape that the code generator wants.
+
+    Raises:
+        RuntimeError: the text is not valid LLVM IR.
+    """
+    return _emit(text, target, _OBJECT)
+
+
+def assembly_text(text: str, target: Target) -> str:
+    """The assembly of a module, for people to read."""
+    return _emit(text, target, _ASSEMBLY).decode()
+
+
+def _emit(text: str, target: Target, kind: int) -> bytes:
+    llvm = llvm_binding()
+    with llvm.create_context() as context, _parse(llvm, text, context) as module:
+        with llvm.ffi.OutputString() as error:
+            if _unlocked(llvm, "LLVMPY_VerifyModule")(module, error):
+                raise RuntimeError(str(error))  # invalid IR would end the process later
+        with llvm.ffi.OutputString() as error:
+            emit = _unlocked(llvm, "LLVMPY_TargetMachineEmitToMemory")
+            buffer = emit(_machine(target), module, kind, error)
+            if not buffer:
+                raise RuntimeError(str(error))
+        lib = llvm.ffi.lib
+        try:
+            start, size = lib.LLVMPY_GetBufferStart(buffer), lib.LLVMPY_GetBufferSize(buffer)
+            return ctypes.string_at(start, size)
+        finally:
+            lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _parse(llvm: Any, text: str, context: Any) -> Any:
+    with llvm.ffi.OutputString() as error:
+        parse = _unlocked(llvm, "LLVMPY_ParseAssembly")
+        module = llvm.module.ModuleRef(parse(context, text.encode(), error), context)
+        if error:
+            module.close()
+            raise RuntimeError(f"LLVM IR parsing error\n{error}")
+    return module
+
+
+def _unlocked(llvm: Any, name: str) -> Any:
+    """A function of LLVM without llvmlite's lock; with it where llvmlite keeps them otherwise."""
+    function = getattr(llvm.ffi.lib, name)
+    return getattr(function, "_cfn", function)
+
+
+def _machine(target: Target) -> Any:
+    """This thread's machine for a target: emission is not reentrant, and making one takes time."""
+    kept: dict[str, Any] = _machines.__dict__.setdefault("kept", {})
+    machine = kept.get(target.key)
+    if machine is None:
+        machine = kept[target.key] = target.machine()
+    return machine

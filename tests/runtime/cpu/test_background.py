@@ -1,0 +1,82 @@
+"""Jobs on other threads: order, takeover, threads that end, forks."""
+
+import os
+import sys
+import threading
+
+from treadle.runtime.cpu.background import Background
+
+
+def blocked(background):
+    """A job that runs until the event it gives is set."""
+    started, go = threading.Event(), threading.Event()
+
+    def job():
+        started.set()
+        go.wait(10)
+
+    background.submit("blocked", job)
+    assert started.wait(10)
+    return go
+
+
+def test_jobs_run_in_order_on_another_thread():
+    background, ran = Background(lambda: 1), []
+    go = blocked(background)
+    for n in range(5):
+        background.submit(f"j{n}", lambda n=n: ran.append((n, threading.current_thread())))
+    go.set()
+    last = threading.Event()
+    background.submit("last", last.set)
+    assert last.wait(10)
+    assert [n for n, _ in ran] == list(range(5))
+    assert threading.current_thread() not in {thread for _, thread in ran}
+
+
+def test_a_job_that_has_not_begun_can_be_taken():
+    background, ran = Background(lambda: 1), []
+    go = blocked(background)
+    background.submit("a", lambda: ran.append("a"))
+    background.submit("b", lambda: ran.append("b"))
+    background.submit("b", lambda: ran.append("the same key again"))
+    assert background.take("c") is None
+    background.take("b")()
+    background.take()()
+    assert background.take() is None and ran == ["b", "a"]
+    go.set()
+
+
+def test_without_threads_nothing_is_kept():
+    background = Background(lambda: 0)
+    background.submit("a", lambda: None)
+    assert background.take("a") is None
+
+
+def test_threads_end_and_the_switch_interval_comes_back():
+    before = sys.getswitchinterval()
+    background = Background(lambda: 3)
+    for n in range(20):
+        background.submit(f"j{n}", lambda: None)
+    background.drain()
+    assert sys.getswitchinterval() == before
+    assert not [t for t in threading.enumerate() if t.name == "treadle-compiler"]
+
+
+def test_draining_waits_for_what_runs_and_drops_the_rest():
+    background, ran = Background(lambda: 1), []
+    go = blocked(background)
+    background.submit("late", lambda: ran.append("late"))
+    threading.Timer(0.05, go.set).start()
+    background.drain()
+    assert go.is_set() and not ran
+
+
+def test_a_forked_child_runs_jobs():
+    background = Background(lambda: 2)
+    background.submit("a", lambda: None)
+    child = os.fork()
+    if child == 0:
+        done = threading.Event()
+        background.submit("b", done.set)
+        os._exit(0 if done.wait(10) else 1)
+    assert os.waitpid(child, 0)[1] == 0

@@ -1,0 +1,47 @@
+"""Machine code made on several threads at once is the code made on one."""
+
+import threading
+
+import pytest
+
+from treadle.runtime.cpu.emission import assembly_text, object_file
+from treadle.runtime.cpu.kept_memory import memory_text
+from treadle.runtime.cpu.target import aarch64, host
+from treadle.runtime.cpu.threads import pool_text
+
+
+def texts(target):
+    add = "define i64 @f(i64 %x) {{\n  %y = add i64 %x, {}\n  ret i64 %y\n}}\n"
+    return [pool_text(target), memory_text(target), *(add.format(n) for n in range(20))]
+
+
+def test_threads_emit_the_same_objects():
+    target = host()
+    expected = [object_file(t, target) for t in texts(target)]
+    found = {}
+
+    def work(number):
+        found[number] = [object_file(t, target) for t in texts(target)]
+
+    several = [threading.Thread(target=work, args=(n,)) for n in range(4)]
+    for thread in several:
+        thread.start()
+    for thread in several:
+        thread.join()
+    assert list(found.values()) == [expected] * 4
+
+
+def test_a_thread_may_emit_for_several_targets():
+    for target in (host(), aarch64(), host()):
+        assert object_file(pool_text(target), target)[:4] == b"\x7fELF"
+
+
+def test_assembly():
+    assert "f:" in assembly_text("define i64 @f() {\n  ret i64 7\n}\n", host())
+
+
+@pytest.mark.parametrize("emit", [object_file, assembly_text])
+@pytest.mark.parametrize("text", ["define i64 @f( {", "define i64 @f() {\n ret i32 0\n}\n"])
+def test_invalid_text(emit, text):
+    with pytest.raises(RuntimeError):
+        emit(text, host())
