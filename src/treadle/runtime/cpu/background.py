@@ -8,6 +8,8 @@ import threading
 import weakref
 from collections.abc import Callable
 
+from treadle.core import locks
+
 Job = Callable[[], None]
 
 _SWITCH = 0.0002  # seconds: jobs are short stretches of Python around long calls without the GIL
@@ -31,7 +33,7 @@ class Background:
             )
 
     def _forget(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._jobs: dict[str, Job] = {}
         self._running: set[threading.Thread] = set()
 
@@ -85,7 +87,7 @@ class _QuickSwitches:
     """While jobs run, threads hand the GIL over sooner: a job waits for it between long calls."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = locks.lock()
         self._inside = 0
         self._before = 0.0
 

@@ -161,7 +161,8 @@ class Jit:
                 self.counters.loaded_from_disk += 1
                 return code
         data = self.compile(text)
-        self.counters.compiled += 1
+        with self._lock:
+            self.counters.compiled += 1
         self.cache.store(key, data)
         return self._link(data)
 
