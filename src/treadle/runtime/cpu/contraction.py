@@ -24,10 +24,12 @@ class Contraction:
     """What is known of the products among the rank-0 values of a program.
 
     Attributes:
+        has_fma: whether the target has the operation; nothing is contracted where it has not.
         depth: how many loops are around the step being emitted.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_fma: bool) -> None:
+        self.has_fma = has_fma
         self.depth = 0
         self._products: dict[Value, Factors] = {}
         self._uses: dict[object, dict[Value, int]] = {}
@@ -59,7 +61,8 @@ class Contraction:
 
     def _applies(self, expr: Expr, functions: tuple[str, ...]) -> bool:
         is_float = expr.dtype.is_floating and expr.dtype.size >= 4
-        return self.depth > 0 and is_float and isinstance(expr, Apply) and expr.fn in functions
+        wanted = self.has_fma and self.depth > 0 and is_float
+        return wanted and isinstance(expr, Apply) and expr.fn in functions
 
     def _factors(self, step: Evaluate, expr: Expr, values: dict[Expr, str]) -> Factors | None:
         if isinstance(expr, Load) and not expr.index:

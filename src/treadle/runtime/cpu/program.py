@@ -44,7 +44,7 @@ class Emitter:
         self.workers = workers
         self.fn = Function(self.module)
         self.elements = Elements(self.fn, 0)
-        self.contraction = Contraction()
+        self.contraction = Contraction(target.has_fma)
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]

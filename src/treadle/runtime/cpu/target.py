@@ -76,6 +76,11 @@ class Target:
         return self.arch == "aarch64" or (self.is_x86 and "f16c" in self.features)
 
     @property
+    def has_fma(self) -> bool:
+        """Whether a * b + c, rounded once, is an instruction."""
+        return self.arch == "aarch64" or (self.is_x86 and "fma" in self.features)
+
+    @property
     def pause(self) -> str:
         """The statement of a spin loop that tells the core it is spinning."""
         if self.is_x86:
