@@ -16,15 +16,14 @@ _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
 def lock() -> threading.Lock:
     """A lock for one holder."""
-    return _known(threading.Lock())
+    made = threading.Lock()
+    _all.add(made)
+    return made
 
 
 def reentrant_lock() -> Any:
     """A lock that its holder may take again."""
-    return _known(threading.RLock())
-
-
-def _known(made: Any) -> Any:
+    made = threading.RLock()
     _all.add(made)
     return made
 

@@ -37,7 +37,7 @@ class Contraction:
     def note(self, step: Evaluate, values: dict[Expr, str]) -> None:
         """Remember a value that is a product with a single reader."""
         expr = step.expr
-        if self._applies(expr, ("mul",)) and self._single(step.value):
+        if isinstance(expr, Apply) and self._applies(expr, ("mul",)) and self._single(step.value):
             left, right = (values[a] for a in expr.args)
             self._products[step.value] = left, right
 
@@ -59,10 +59,10 @@ class Contraction:
         a, b = found[1]
         return lanes.fma(lanes.neg(a) if minus else a, b, left)
 
-    def _applies(self, expr: Expr, functions: tuple[str, ...]) -> bool:
+    def _applies(self, expr: Apply, functions: tuple[str, ...]) -> bool:
         is_float = expr.dtype.is_floating and expr.dtype.size >= 4
         wanted = self.has_fma and self.depth > 0 and is_float
-        return wanted and isinstance(expr, Apply) and expr.fn in functions
+        return wanted and expr.fn in functions
 
     def _factors(self, step: Evaluate, expr: Expr, values: dict[Expr, str]) -> Factors | None:
         if isinstance(expr, Load) and not expr.index:
@@ -79,7 +79,7 @@ class Contraction:
     def _single(self, value: Value) -> bool:
         """Whether one node of the value's region reads it, once, and the region gives it to
         nobody."""
-        region = value.node and value.node.region
+        region = value.node.region if value.node is not None else None
         if region is None:
             return False
         if region not in self._uses:
