@@ -30,7 +30,6 @@ from treadle.autodiff.joint import (
 )  # fmt: skip
 from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
 from treadle.autodiff.saved_lists import restored, stored, stored_specs
-from treadle.autodiff.trip_count import most_iterations
 from treadle.autodiff.values import accumulate, gradient_spec, zeros_for
 from treadle.core import dtypes
 from treadle.core.context import context, recording, taping
@@ -40,7 +39,9 @@ from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import inner_symbols, substitute_spec
-from treadle.ops.arithmetic import ADD, SUBTRACT
+from treadle.graph.trip_count import most_iterations, step_of
+from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
+from treadle.ops.casting import cast
 from treadle.ops.comparison import GREATER
 from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import constant
@@ -72,6 +73,7 @@ class _Loop:
     Attributes:
         node: the forward node; builder: the one whose region holds it.
         carried, invariant: the numbers of the inputs with gradients, of either kind.
+        counters: what the body adds to loop variables that count, by number.
         seeds: the gradients of the carried results.
     """
 
@@ -98,6 +100,9 @@ class _Loop:
         # The specs of the carried results' gradients: dims that are only made in the body are new.
         self.moving = [after if ok else _with_new_symbols(after)
                        for (_, after), ok in zip(pairs, told, strict=True)]  # fmt: skip
+        self.counters = {
+            i: step for i in range(self.count) if (step := step_of(self.node, i)) is not None
+        }
         self.inputs: list[Any] = [self.builder.tensor_of(v) for v in self.node.inputs]
         grads = dict(enumerate(output_grads))
         self.seeds = [self._seed(call, grads.get(i), i) for i in self.carried]
@@ -153,7 +158,8 @@ class _Loop:
         child = trace_in(self.builder, step, [*specs, *moving, *sums])
         params = child.region.params
         unknown = params[len(specs) : len(specs) + len(moving) + len(sums)]
-        free = [p for p in params if p not in set(params[: self.count]) | set(unknown)]
+        told = {*params[: self.count], *unknown} - {params[i] for i in self.counters}
+        free = [p for p in params if p not in told]
         mentioned = {s for spec in self.changing for s in spec.symbols()}
         outer = captured_outside(child)
         return Joint(child.region, self.count, unknown, free, outer, effects[0], mentioned)
@@ -247,6 +253,7 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
     ]
     invariant = joint.region.params[loop.count : len(loop.inputs)]
     outside = dict(zip(invariant, loop.inputs[loop.count :], strict=True))
+    counters = {joint.region.params[i]: i for i in loop.counters}
 
     def step(k: Tensor, *gradients: Any) -> list[Tensor]:
         builder: Any = context.recorder
@@ -255,6 +262,8 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
         for value in parts.free:
             if value in outside:
                 mapping[value] = builder.use(outside[value]).value
+            elif value in counters:
+                mapping[value] = _count(loop, counters[value], index)
         for value, saved in stacks.by_value.items():
             tensors = [run(LIST_GET, stack, index, dims=None) for stack in saved]
             mapping[value] = restored(value, tensors)
@@ -272,6 +281,14 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
     captured = recorder.align_captures(children)
     operands = [stacks.count, *loop.seeds, *sums, *captured]
     return list(run_with_regions(WHILE, operands, [c.region for c in children])[1:])
+
+
+def _count(loop: _Loop, number: int, index: Tensor) -> Value:
+    """What a loop variable that counts was in iteration `index`."""
+    start: Tensor = loop.inputs[number]
+    distance = run(MULTIPLY, cast(index, start.dtype), constant(loop.counters[number], start.dtype))
+    value: Value = run(ADD, start, distance).value
+    return value
 
 
 def _in_dims_of(gradient: Any, spec: Spec) -> Value:

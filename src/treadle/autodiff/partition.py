@@ -24,6 +24,7 @@ CHEAP = {
     "sign", "maximum", "minimum", "relu", "where", "less", "less_equal", "greater", "equal",
     "greater_equal", "not_equal", "logical_and", "logical_or", "logical_not",
 }  # fmt: skip
+_PARTS = {"list_get", "list_length", "index", "gather"}
 _MOST_NODES = 12  # a longer chain is not called cheap
 _UNKNOWN_DIM = 64  # what a symbolic dim counts as when sizes are compared
 
@@ -197,7 +198,7 @@ class _Saver:
             if at in self.free:
                 continue
             node = at.node
-            if node is None or not (self.cheap(node) or self._reads_free_list(node)):
+            if node is None or not (self.cheap(node) or self._reads_free(node)):
                 if at is value:
                     return None
                 leaves[at] = None
@@ -208,8 +209,9 @@ class _Saver:
                     return None
         return list(nodes), list(leaves)
 
-    def _reads_free_list(self, node: Node) -> bool:
-        return node.op.name in ("list_get", "list_length") and node.inputs[0] in self.free
+    def _reads_free(self, node: Node) -> bool:
+        """Whether a node takes a part of an array or list that need not be saved."""
+        return node.op.name in _PARTS and node.inputs[0] in self.free
 
 
 def _size(value: Value) -> int:

@@ -199,6 +199,27 @@ def substitute_symbols(region: Region, symbols: Mapping[str, Dim]) -> None:
             substitute_symbols(inner, symbols)
 
 
+def add_carried(loop: Node, start: Value) -> Value:
+    """Give a ``while`` one more loop variable and return its parameter in the body.
+
+    Its output is the last one; the caller appends its new value to the body's results.
+    """
+    count = len(loop.regions[1].results)
+    loop.inputs.insert(count, start)
+    for region in loop.regions:
+        region.params.insert(count, Value(start.spec, region, count))
+        _renumbered(region.params)
+    loop.outputs.append(Value(start.spec, loop, len(loop.outputs)))
+    return loop.regions[1].params[count]
+
+
+def pass_in(loop: Node, region: Region, value: Value) -> Value:
+    """The region's parameter for one more loop-invariant operand of a ``while``."""
+    loop.inputs.append(value)
+    params = [r.add_param(value.spec, value.name) for r in loop.regions]
+    return params[loop.regions.index(region)]
+
+
 def keep_outputs(node: Node, keep: Sequence[int]) -> None:
     """Drop all outputs of a node but those numbered in `keep`."""
     node.outputs = _renumbered([node.outputs[i] for i in keep])

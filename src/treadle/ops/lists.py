@@ -124,7 +124,10 @@ def _element_dims(items: Tensor, dims: Sequence[Dim] | None) -> tuple[Dim, ...] 
 # -- shape rules -----------------------------------------------------------------------------
 
 
-def _infer_new(*size: Spec, dims: Any, dtype: Any, capacity: Any = None) -> ListSpec:
+def _infer_new(
+    *size: Spec, dims: Any, dtype: Any, capacity: Any = None, unset: bool = False
+) -> ListSpec:
+    """`unset`: no element is read before it is set, so they need not be zeros."""
     for spec in size:
         _check_index(spec)
     return ListSpec(dims, dtype)
@@ -176,8 +179,10 @@ def _read_dims(items: ListSpec, dims: Any) -> tuple[Dim, ...]:
     return tuple(fresh_symbol() if d == ANY else d for d in dims)
 
 
-def _infer_stack(items: ListSpec, *, dims: Any = None) -> TensorSpec:
-    return TensorSpec((fresh_symbol("n"), *_read_dims(items, dims)), items.dtype)
+def _infer_stack(items: ListSpec, *, dims: Any = None, count: int | None = None) -> TensorSpec:
+    """`count`: the number of elements, where it is known."""
+    first = fresh_symbol("n") if count is None else count
+    return TensorSpec((first, *_read_dims(items, dims)), items.dtype)
 
 
 def _infer_unstack(values: TensorSpec) -> ListSpec:
@@ -218,7 +223,9 @@ def _infer_add(a: ListSpec, b: ListSpec) -> ListSpec:
 # -- NumPy implementations -------------------------------------------------------------------
 
 
-def _new(*size: NDArray, dims: Any, dtype: Any, capacity: Any = None) -> ListValue:
+def _new(
+    *size: NDArray, dims: Any, dtype: Any, capacity: Any = None, unset: bool = False
+) -> ListValue:
     count = int(size[0]) if size else 0
     if count < 0:
         raise errors.InvalidArgumentError(None, None, f"a list cannot have {count} elements")
@@ -265,7 +272,7 @@ def _full(items: ListValue, dims: Any) -> list[NDArray]:
     return [_zeros(items, dims) if item is None else item for item in items.items()]
 
 
-def _stack(items: ListValue, *, dims: Any = None) -> NDArray:
+def _stack(items: ListValue, *, dims: Any = None, count: int | None = None) -> NDArray:
     parts = _full(items, dims)
     return np.stack(parts) if parts else _zeros(items, dims)[None][:0]
 

@@ -16,6 +16,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.trip_count import counted_range
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
@@ -90,14 +91,19 @@ CHECK = Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io")
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
-def add_checks(region: Region) -> None:
-    """Put a check before every node, also in inner regions, that needs one."""
+def add_checks(region: Region, loop: Node | None = None) -> None:
+    """Put a check before every node, also in inner regions, that needs one.
+
+    Args:
+        loop: the ``while`` whose body the region is.
+    """
     nodes, region.nodes = region.nodes, []
     for node in nodes:
         for inner in node.regions:
-            add_checks(inner)
+            body = node.op.name == "while" and inner is node.regions[1]
+            add_checks(inner, node if body else None)
         kind = _wanted(node)
-        if kind is not None:
+        if kind is not None and not (loop is not None and _counted(loop, node, kind)):
             _insert(region, node, kind)
         region.append(node)
 
@@ -142,6 +148,17 @@ def _positions(node: Node) -> Kind | None:
 
 def _interval(node: Node) -> Kind | None:
     return "empty", 1, None
+
+
+def _counted(loop: Node, node: Node, kind: Kind) -> bool:
+    """Whether the position is a counter of the loop that stays inside."""
+    what, number, size = kind
+    if what not in ("outside", "wrapping") or not isinstance(size, int):
+        return False
+    found = counted_range(loop, node.inputs[number])
+    return (
+        found is not None and found[0] >= (-size if what == "wrapping" else 0) and (found[1] < size)
+    )
 
 
 def _never(value: Value, bad: Callable[[Any], Any]) -> bool:

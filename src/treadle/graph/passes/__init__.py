@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from treadle.graph.ir import Graph
+from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.batching import batch_products
 from treadle.graph.passes.common import merge_common_subexpressions
@@ -23,10 +24,12 @@ from treadle.graph.passes.constants import fold_constants
 from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
+from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.products import prepare_products
+from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.verifier import verify
 
 
@@ -49,7 +52,10 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
+    Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),
     Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
+    Pass("accumulations", gather_accumulations, "after trips: a loop may run back over a counted"),
+    Pass("factors", lay_out_factors, "after what takes products out of loops"),
     Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
 )
 

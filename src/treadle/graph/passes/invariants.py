@@ -15,7 +15,7 @@ from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import may_touch_anything, writes
-from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
 from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Compute, Library
 
@@ -45,7 +45,7 @@ class _Hoister(Rewriter):
         used = {v for values in uses for v in values}
         replaced: dict[Value, Value] = {}
         for value in (v for n in moved for v in n.outputs if v in used):
-            replaced[value] = _pass_in(loop, region, outer[value])
+            replaced[value] = pass_in(loop, region, outer[value])
         region.nodes = [n for n in region.nodes if n not in inside]
         for node in region.nodes:
             node.inputs = [replaced.get(v, v) for v in node.inputs]
@@ -61,13 +61,6 @@ class _Hoister(Rewriter):
             self.place(copy)
             outer.update(zip(node.outputs, copy.outputs, strict=True))
         return outer
-
-
-def _pass_in(loop: Node, region: Region, value: Value) -> Value:
-    """The region's parameter for one more loop-invariant operand."""
-    loop.inputs.append(value)
-    params = [r.add_param(value.spec, value.name) for r in loop.regions]
-    return params[loop.regions.index(region)]
 
 
 def _invariant_nodes(loop: Node, region: Region) -> list[Node]:

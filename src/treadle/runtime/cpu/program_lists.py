@@ -114,7 +114,13 @@ def _new(emitter: Emitter, step: ListStep) -> None:
     )
     if step.inputs:
         count = emitter.fn.max(_integer(emitter, step.inputs[0]), 0)
-        _reserve(emitter, items, count, size)
+        if step.node.attrs.get("unset"):
+            reserve = f"ptr %state, ptr {items}, i64 {count}, i64 {size}"
+            emitter.fn.emit(f"call void @list_reserve({reserve})")
+            length = emitter.fn.offset(items, LENGTH, "i64")
+            emitter.fn.emit(f"store i64 {count}, ptr {length}")
+        else:
+            _reserve(emitter, items, count, size)
     emitter.registers[out.value] = items
 
 
@@ -207,8 +213,12 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     length = _length(emitter, items)
     shape = emitter.element_dims[step.inputs[0].value]
     emitter.define_symbols(out.value.spec.dims, [length, *(str(emitter.dim(d)) for d in shape)])
+    data = emitter.fn.load_word(items, DATA, "ptr")
+    if out.place.kind == "element":
+        emitter.pointers[out.place] = data
+        return
     size = emitter.fn.mul(length, element_bytes(emitter, step.inputs[0]))
-    move(emitter, emitter.pointer(out.place), emitter.fn.load_word(items, DATA, "ptr"), size)
+    move(emitter, emitter.pointer(out.place), data, size)
 
 
 _OPS: dict[str, Callable[[Emitter, ListStep], None]] = {

@@ -37,6 +37,7 @@ class Order:
         snapshots: values read from a cell that must be copied when they are read.
         owned: units that may change the list that is their first operand, and (loop, number)
             of lists that a loop may take over as its loop variables.
+        shown: units that stack a list which does not change any more: its memory is the array.
     """
 
     units: list[Unit]
@@ -45,6 +46,7 @@ class Order:
     assigned: dict[Value, Value] = field(default_factory=dict)
     snapshots: set[Value] = field(default_factory=set)
     owned: set[Unit | tuple[Unit, int]] = field(default_factory=set)
+    shown: set[Unit] = field(default_factory=set)
 
     def stays(self, new: Value, old: Value) -> bool:
         """Whether `new` ends up in the memory of `old` by updates in place alone."""
@@ -390,6 +392,24 @@ class _Orderer:
                 for i, value in enumerate(node.inputs[: len(node.outputs)]):
                     if isinstance(value.spec, ListSpec) and self._is_last(value, unit):
                         self.order.owned.add((unit, i))
+
+        for unit in self.units:
+            stacks = unit.role is Role.LIST and unit.nodes[0].op.name == "list_stack"
+            if stacks and self._stays_as_it_is(unit.nodes[0].inputs[0]):
+                self.order.shown.add(unit)
+
+    def _stays_as_it_is(self, items: Value) -> bool:
+        """Whether the list was made here, and nobody who gets it changes it."""
+        maker = self.maker.get(items)
+        if maker is None or maker.role not in (Role.WHILE, Role.LIST) or self._is_result(items):
+            return False
+        for unit in self.users.get(items, ()):
+            node = unit.nodes[0]
+            if unit.role is Role.LIST and node.op.name not in CHANGES_LIST:
+                continue
+            if unit.role is not Role.WHILE or items in node.inputs[: len(node.outputs)]:
+                return False
+        return True
 
     def _is_last(self, items: Value, unit: Unit) -> bool:
         """Whether the list was made here and `unit` can run after everybody else who uses it."""

@@ -311,7 +311,8 @@ class RegionBuilder(ControlFlow):
             return
         self.discover(node)
         inputs = [program.operand(v) for v in node.inputs]
-        if node.op.name == "list_get" and node.inputs[0] in program.stable_lists:
+        stable = node.inputs[0] in program.stable_lists if node.inputs else False
+        if (node.op.name == "list_get" and stable) or unit in self.order.shown:
             outputs = [self._element(node.outputs[0])]
         else:
             outputs = [self.output(v) for v in node.outputs]

@@ -1,7 +1,7 @@
 import pytest
 
 import treadle as td
-from treadle.autodiff.trip_count import most_iterations
+from treadle.graph.trip_count import most_iterations
 
 
 def bound(start, cond, step):

@@ -1,0 +1,172 @@
+"""How often a loop runs, and which numbers its counters go through, where constants tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from treadle.graph.ir import Node, Region, Value
+
+
+@dataclass(frozen=True)
+class Counter:
+    """An integer loop variable that starts at a constant and changes by a constant.
+
+    Attributes:
+        number: its number among the loop variables.
+    """
+
+    number: int
+    start: int
+    step: int
+
+
+def most_iterations(node: Node) -> int | None:
+    """An upper bound for a ``while`` that counts from a constant to a constant.
+
+    Recognised is a condition ``i < n`` (``<=``, ``>``, ``>=``, ``!=`` with a step of one), alone or
+    joined to others by ``logical_and``, where the body adds a constant to i.
+    """
+    tests = _conjuncts(node.regions[0].results[0])
+    bounds = [bound for test in tests if (bound := _bound(node, test)) is not None]
+    return min(bounds, default=None)
+
+
+def trip_count(node: Node) -> int | None:
+    """The number of iterations of a ``while`` that ends by its counter alone."""
+    tests = _conjuncts(node.regions[0].results[0])
+    return _bound(node, tests[0]) if len(tests) == 1 else None
+
+
+def counter(node: Node, number: int) -> Counter | None:
+    """Loop variable `number` as a counter, if it is one."""
+    start, step = _constant(node.inputs[number]), step_of(node, number)
+    return None if start is None or step is None else Counter(number, start, step)
+
+
+def position(node: Node, value: Value) -> tuple[int, int] | None:
+    """(first, step) of a value of the body that is a counter, or one plus a constant."""
+    body = node.regions[1]
+    for root, offset in _offsets(node, value):
+        if root.producer is body and root.index < len(body.results):
+            found = counter(node, root.index)
+            if found is not None:
+                return found.start + offset, found.step
+    return None
+
+
+def counts_through(node: Node, value: Value, size: Any) -> int | None:
+    """1 or -1 where a value of the body goes through 0 .. size-1, every number once, upwards or
+    downwards; else None."""
+    trips, found = trip_count(node), position(node, value)
+    if trips is None or found is None or trips != size:
+        return None
+    first, step = found
+    if (first, step) == (0, 1):
+        return 1
+    return -1 if (first, step) == (trips - 1, -1) else None
+
+
+def counted_range(node: Node, value: Value) -> tuple[int, int] | None:
+    """The least and the largest number that a value of the body is, where it counts."""
+    trips, found = trip_count(node), position(node, value)
+    if not trips or found is None:
+        return None
+    ends = found[0], found[0] + found[1] * (trips - 1)
+    return min(ends), max(ends)
+
+
+def step_of(node: Node, number: int) -> int | None:
+    """The constant that the body adds to loop variable `number`."""
+    body = node.regions[1]
+    param = body.params[number]
+    if not param.spec.dtype.is_integer or param.spec.rank:
+        return None
+    for root, offset in _offsets(node, body.results[number]):
+        if root is param:
+            return offset
+    return None
+
+
+def _offsets(node: Node, value: Value) -> list[tuple[Value, int]]:
+    """Ways to write an integer of the body as another one plus a constant."""
+    found = [(value, 0)]
+    while (step := _taken_apart(node, found[-1][0])) is not None:
+        rest, number = step
+        found.append((rest, found[-1][1] + number))
+    return found
+
+
+def _taken_apart(node: Node, value: Value) -> tuple[Value, int] | None:
+    """A sum or difference of a value and a constant."""
+    made = value.node
+    if made is None or made.op.name not in ("add", "subtract"):
+        return None
+    left, right = made.inputs
+    number = _outer_constant(node, node.regions[1], right)
+    if number is not None:
+        return left, -number if made.op.name == "subtract" else number
+    if made.op.name == "subtract":
+        return None
+    number = _outer_constant(node, node.regions[1], left)
+    return None if number is None else (right, number)
+
+
+def _conjuncts(value: Value) -> list[Node]:
+    node = value.node
+    if node is None:
+        return []
+    if node.op.name == "logical_and":
+        return [n for v in node.inputs for n in _conjuncts(v)]
+    return [node]
+
+
+_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
+             "greater_equal": "less_equal", "not_equal": "not_equal"}  # fmt: skip
+
+
+def _bound(node: Node, test: Node) -> int | None:
+    """The number of iterations after which `test` fails."""
+    condition, body = node.regions
+    if test.op.name not in _MIRRORED:
+        return None
+    left, right = test.inputs
+    kind = test.op.name
+    if left.node is not None:
+        left, right, kind = right, left, _MIRRORED[kind]
+    if left.producer is not condition or left.index >= len(body.results):
+        return None
+    found = counter(node, left.index)
+    limit = _outer_constant(node, condition, right)
+    if found is None or limit is None or not found.step:
+        return None
+    return _count(kind, found.start, limit, found.step)
+
+
+def _count(kind: str, start: int, limit: int, step: int) -> int | None:
+    if kind == "not_equal":
+        distance = limit - start
+        return distance // step if distance % step == 0 and distance // step >= 0 else None
+    if (step > 0) != kind.startswith("less"):
+        return None
+    distance = (limit - start) * (1 if step > 0 else -1)
+    if kind.endswith("_equal"):
+        distance += 1
+    return max(0, -(-distance // abs(step)))
+
+
+def _constant(value: Value) -> int | None:
+    """The number that an integer scalar constant holds."""
+    node = value.node
+    if node is None or node.op.name != "const":
+        return None
+    array: Any = node.attrs["value"]
+    return int(array) if array.ndim == 0 and array.dtype.kind in "iu" else None
+
+
+def _outer_constant(node: Node, region: Region, value: Value) -> int | None:
+    """A constant inside the region, or an invariant operand that is one outside."""
+    if value.producer is region:
+        carried = len(node.outputs)
+        return _constant(node.inputs[value.index]) if value.index >= carried else None
+    return _constant(value)
