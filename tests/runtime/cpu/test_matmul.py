@@ -158,12 +158,14 @@ def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: b
     known = plan(Product("float", 1, m, n, k, int(ta), int(tb)), host())
     opened = plan(Product("float", 1, open_dims[0], n, open_dims[1], int(ta), int(tb)), host())
     value = lambda d: d if isinstance(d, int) else d.evaluate(symbols)
-    assert value(opened.tiles) == known.tiles
-    assert opened.panels == known.panels
+    if opened.vectors == known.vectors:
+        assert known.tiles - value(opened.tiles) in (0, 1)  # an even number for two threads
+        assert opened.panels == known.panels
     assert value(opened.parts) == known.parts
     if known.pack_a == opened.pack_a:
         assert value(opened.depth) == known.depth
-        assert {t for t in known.needs} <= {t for t in opened.needs}
+        if opened.vectors == known.vectors:
+            assert set(known.needs) <= set(opened.needs)
     assert value(opened.depth) * -(-k // value(opened.depth)) >= k
 
 

@@ -46,11 +46,12 @@ def call_tile(
 
 
 class EvenTiles:
-    """`count` rows divided into the fewest tiles of at most `tall` rows, as evenly as may be."""
+    """`count` rows divided into `tiles` as evenly as may be; by default into the fewest of at most
+    `tall` rows."""
 
-    def __init__(self, fn: Function, count: Word, tall: Word) -> None:
+    def __init__(self, fn: Function, count: Word, tall: Word, tiles: Word | None = None) -> None:
         self.fn = fn
-        self.tiles = fn.max(ceil_divide(fn, count, tall), 1)
+        self.tiles = fn.max(ceil_divide(fn, count, tall), 1) if tiles is None else tiles
         self.high = fn.divide(count, self.tiles)
         self.higher = fn.sub(count, fn.mul(self.high, self.tiles))  # tiles with one row more
 

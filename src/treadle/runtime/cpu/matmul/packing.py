@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
-from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
+
+ROWS_AHEAD = 4  # rows of B that are fetched before they are copied
+LINE = 64
 
 
 def add_packing(module: Module, element: str) -> None:
-    """``@copy_panel`` and ``@transpose_panel`` (b, ldb, panel, row_bytes, k, n).
+    """``@copy_panels`` (b, ldb, panels, row_bytes, k, n, panel_bytes): ``panel p[i, j] =
+    B[i, p * columns + j]`` for i < k and all columns below n; strides are in bytes. Panels that
+    are used together are filled together: rows of B are far apart, and each is read in one go.
 
-    ``panel[i, j] = B[i, j]`` or ``B[j, i]`` for i < k, j < n; `ldb` and `row_bytes` are in bytes.
-    The transpose writes whole vectors: up to a vector's length of rows beyond k, and rows are as
-    long as whole vectors.
+    ``@transpose_panel`` (b, ldb, panel, row_bytes, k, n): ``panel[i, j] = B[j, i]``. It writes
+    whole vectors: up to a vector's length of rows beyond k, and rows are as long as whole vectors.
 
     ``@pack_rows`` and ``@pack_columns`` (a, lda, tile, height, k): ``tile[i, j] = A[j, i]`` or
     ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
     every step overwrites what the one before wrote too much.
     """
-    _Packer(module, element).copy_panel()
+    _Packer(module, element).copy_panels()
     _Packer(module, element).transpose_panel()
     _Packer(module, element).pack_columns()
     _Packer(module, element).pack_rows()
@@ -36,16 +40,30 @@ class _Packer:
         self.masks_cost = module.target.vector_bits < 256
         self.kind = f"<{self.width} x {element}>"
 
-    def copy_panel(self) -> None:
+    def copy_panels(self) -> None:
         fn = self.fn
+        columns = fn.divide("%row", self.size)
+        ahead = fn.mul("%ldb", ROWS_AHEAD)
         with fn.loop(0, "%k") as i:
             source = fn.offset("%b", fn.mul(i, "%ldb"), "i8")
+            self._prefetch_row(fn.offset(source, ahead, "i8"), columns)
             target = fn.offset("%panel", fn.mul(i, "%row"), "i8")
-            self._copy_row(source, target)
+            with fn.loop(0, "%n", columns) as column:
+                panel = fn.mul(fn.divide(column, columns), "%bytes")
+                part = fn.offset(source, column, self.element)
+                count = fn.min(columns, fn.sub("%n", column))
+                self._copy_row(part, fn.offset(target, panel, "i8"), count)
         fn.emit("ret void")
-        fn.define("copy_panel", f"void @{{}}({_ARGUMENTS})", "internal")
+        fn.define("copy_panels", f"void @{{}}({_ARGUMENTS}, i64 %bytes)", "internal")
 
-    def _copy_row(self, source: str, target: str, count: str = "%n") -> None:
+    def _prefetch_row(self, row: str, columns: Word) -> None:
+        fn = self.fn
+        with fn.loop(0, "%n", LINE // self.size) as column:
+            place = fn.offset(row, column, self.element)
+            fn.module.declare("void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
+            fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+
+    def _copy_row(self, source: str, target: str, count: Word) -> None:
         fn, width = self.fn, self.width
         whole = fn.mul(fn.divide(count, width), width)
         with fn.loop(0, whole, width) as j:

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
-from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
 MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
-MOST_PACKED_K = 384  # ... where A's tile shall stay in the first-level cache
-CHUNK_BYTES = 512 << 10  # packed panels that are in use together
+WIDE_ROWS = 96  # rows of C from which tiles are wide: C is written in longer runs
+WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this
+BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
+CHUNK_BYTES = 256 << 10  # copies of B's panels that are made together
+ALL_TILES = 1 << 40
 TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
+TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
 PACK_COLUMNS = 256  # columns from which B's rows are far apart
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
@@ -61,8 +65,9 @@ class Plan:
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
         parts: threads that the product is worth.
         chunk: panels that are packed together.
-        space: bytes of a thread's workspace: packed panels, then A's tile.
-        tile_space: bytes of A's tile.
+        block: tiles that are copied together; without copies, all of them.
+        space: bytes of a thread's workspace: A's tiles, then B's panels.
+        tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
     """
 
@@ -76,6 +81,7 @@ class Plan:
     by_rows: int
     parts: Dim
     chunk: int
+    block: Dim
     space: Dim
     tile_space: Dim
     needs: tuple[Tile, ...]
@@ -85,24 +91,43 @@ def plan(product: Product, target: Target) -> Plan:
     """The division of a product on a machine."""
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k = product.m, product.n, product.k
-    vectors = 1 if isinstance(n, int) and n <= width else 2
+    vectors = _vectors(product, target)
     tall = most_rows(target, vectors)
-    tiles, panels = at_least_one(_ceil(m, tall)), _ceil(n, vectors * width)
+    panels = _ceil(n, vectors * width)
     pack_a = _packs_a(product, panels, size)
-    depth = _ceil(k, at_least_one(_ceil(k, MOST_PACKED_K if pack_a else MOST_K)))
+    by_rows = _by_rows(product, _ceil(m, tall), panels, pack_a)
+    tiles = _tiles(m, tall, by_rows)
+    depth = _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack = _pack(product)
-    panel_bytes = (MOST_PACKED_K + width) * vectors * width * size
-    chunk = max(1, CHUNK_BYTES // panel_bytes) if pack_a else 1
-    packed = (depth + width) * vectors * width * size * chunk if pack != NO_PACK else 0
+    panel_bytes = (depth + width) * vectors * width * size
+    chunk = max(1, CHUNK_BYTES // panel_bytes) if isinstance(panel_bytes, int) else 1
+    packed = panel_bytes * chunk if pack != NO_PACK else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
+    most = BLOCK_BYTES // (MOST_K * tall * size)
+    block = compound("min", tiles, most) if pack_a else ALL_TILES
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     return Plan(
         vectors, tall, tiles, panels, depth, pack, int(pack_a),
-        int(_by_rows(product, tiles, panels)), flops // TASK_FLOPS + 1, chunk,
-        packed + tile_space, tile_space,
-        tuple(_needs(product, along, vectors, width, tall)),
+        int(by_rows), flops // TASK_FLOPS + 1, chunk,
+        block, packed + tile_space * block, tile_space,
+        tuple(_needs(product, along, vectors, width, heights(m, tall, tiles))),
     )  # fmt: skip
+
+
+def _vectors(product: Product, target: Target) -> int:
+    """SIMD vectors across a panel: two with tall tiles, or up to four with lower ones."""
+    width, n = lanes(target, product.element), product.n
+    most = MOST_VECTORS if most_rows(target, MOST_VECTORS) >= WIDE_HEIGHT else 2
+    if not isinstance(product.m, int) or product.m < WIDE_ROWS:
+        most = 2
+    return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
+
+
+def _tiles(m: Dim, tall: int, by_rows: bool) -> Dim:
+    """Row tiles: an even number where threads share many."""
+    tiles = at_least_one(_ceil(m, tall))
+    return tiles + tiles % 2 if isinstance(tiles, int) and tiles > 2 and by_rows else tiles
 
 
 def at_least_one(d: Dim) -> Dim:
@@ -135,10 +160,11 @@ def _packs_a(product: Product, panels: Dim, size: int) -> bool:
     return isinstance(k, int) and k * size % SAME_SET == 0 and _pack(product) != NO_PACK
 
 
-def _by_rows(product: Product, tiles: Dim, panels: Dim) -> bool:
+def _by_rows(product: Product, tiles: Dim, panels: Dim, pack_a: bool) -> bool:
     """Whether threads share row tiles: the halves would otherwise be less even, or C is tall."""
     if isinstance(tiles, int) and isinstance(panels, int):
-        if tiles >= 2 * panels and tiles >= 32:
+        m, n = product.m, product.n
+        if pack_a or (isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, TALL_ROWS)):
             return True
         return _imbalance(tiles) < _imbalance(panels)
     return isinstance(product.n, int) and product.n < 128
@@ -149,19 +175,21 @@ def _imbalance(count: int) -> float:
     return (count + 1) // 2 / count if count else 1.0
 
 
-def _needs(product: Product, along: str, vectors: int, width: int, tall: int) -> Iterator[Tile]:
-    """Tiles have ``m // tiles`` rows or one more; the last panel may be one vector wide."""
+def _needs(
+    product: Product, along: str, vectors: int, width: int, high: list[int]
+) -> Iterator[Tile]:
+    """Tiles have ``m // tiles`` rows or one more; the last panel may be narrower."""
     for count in vector_counts(product.n, vectors, width):
-        for height in heights(product.m, tall):
+        for height in high:
             assert height <= MOST_HEIGHT
             yield Tile(product.element, along, height, count)
 
 
-def heights(m: Dim, tall: int) -> list[int]:
+def heights(m: Dim, tall: int, tiles: Dim | None = None) -> list[int]:
     """Heights of the tiles into which m rows are divided evenly; all of them where m is open."""
     if not isinstance(m, int):
         return list(range(1, tall + 1))
-    tiles = max(1, -(-m // tall))
+    tiles = tiles if isinstance(tiles, int) else max(1, -(-m // tall))
     return [h for h in sorted({m // tiles, -(-m // tiles)}) if h]
 
 

@@ -11,13 +11,13 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.packing import add_packing
-from treadle.runtime.cpu.matmul.plan import COPY, NO_PACK
+from treadle.runtime.cpu.matmul.plan import COPY, NO_PACK, TRANSPOSE
 from treadle.runtime.cpu.matmul.tiles import lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
-    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "space", "tile_space",
+    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "space", "tile_space",
 )  # fmt: skip
 
 
@@ -69,8 +69,8 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
 
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
-    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "depth", "pack", "pack_a",
-    "chunk", "tile_space",
+    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
+    "pack_a", "chunk", "block", "tile_space",
 )  # fmt: skip
 
 
@@ -104,7 +104,7 @@ def _define_block(module: Module, element: str) -> None:
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     w["codes"] = tile_codes(fn, "%table", element, w["in_columns"])
-    w["packed"] = fn.offset("%space", w["tile_space"], "i8")
+    w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
     # k = 0 still makes zeros: the block of k is entered once.
     blocks = fn.max(ceil_divide(fn, w["k"], w["depth"]), 1)
@@ -112,10 +112,14 @@ def _define_block(module: Module, element: str) -> None:
         w["k0"] = fn.mul(block, w["depth"])
         w["count"] = fn.min(w["depth"], fn.sub(w["k"], w["k0"]))
         w["add"] = block
-        with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
-            last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
-            _pack_panels(fn, w, panel, last, size)
-            _chunk(fn, w, panel, last, element)
+        with fn.loop("%tile0", "%tile1", w["block"]) as tile:
+            tiles = tile, fn.min(fn.add(tile, w["block"]), "%tile1")
+            _pack_tiles(fn, w, tiles, size)
+            with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
+                last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
+                _pack_panels(fn, w, panel, last, size)
+                with fn.loop(panel, last) as one:
+                    _panel(fn, w, tiles, one, panel, element)
     fn.emit("ret void")
     fn.define(
         "matmul_block",
@@ -125,44 +129,54 @@ def _define_block(module: Module, element: str) -> None:
     )
 
 
-def _chunk(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
-    """All tiles of some panels."""
+def _panel(
+    fn: Function, w: Words, tiles: tuple[Word, Word], panel: Word, first: Word, element: str
+) -> None:
+    """The tiles of one panel; `first` is the first panel of those that are packed together."""
     size = ELEMENT_BYTES[element]
-    a0 = fn.offset("%a", fn.mul(w["k0"], w["a_step"]), "i8")
-    tiles = EvenTiles(fn, w["m"], w["tall"])
-    with fn.loop("%tile0", "%tile1") as tile:
-        row, height = tiles.place(tile)
-        a = _tile_of_a(fn, w, fn.offset(a0, fn.mul(row, w["a_row"]), "i8"), height, size)
-        c0 = fn.offset("%c", fn.mul(row, w["ldc"]), "i8")
-        with fn.loop(first, last) as panel:
-            column = fn.mul(panel, w["columns"])
-            n = fn.min(w["columns"], fn.sub(w["n"], column))
-            b = _panel_of_b(fn, w, panel, first, size)
-            c = fn.offset(c0, fn.mul(column, size), "i8"), w["ldc"]
-            call_tile(fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"])
+    column = fn.mul(panel, w["columns"])
+    n = fn.min(w["columns"], fn.sub(w["n"], column))
+    b = _panel_of_b(fn, w, panel, first, size)
+    c0 = fn.offset("%c", fn.mul(column, size), "i8")
+    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
+    with fn.loop(*tiles) as tile:
+        row, height = even.place(tile)
+        a = _tile_of_a(fn, w, fn.sub(tile, tiles[0]), (row, height), size)
+        c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
+        call_tile(fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"])
 
 
-def _tile_of_a(fn: Function, w: Words, a: str, height: Word, size: int) -> tuple[Word, Word]:
-    """Where the tile's rows of A are, copied or not, and their stride."""
-    key = fn.unique()
+def _place_in_a(fn: Function, w: Words, row: Word) -> str:
+    """Where a row of op(A) is stored, at the first step of the block of k."""
+    place = fn.add(fn.mul(w["k0"], w["a_step"]), fn.mul(row, w["a_row"]))
+    return fn.offset("%a", place, "i8")
+
+
+def _pack_tiles(fn: Function, w: Words, tiles: tuple[Word, Word], size: int) -> None:
+    """Copy A's rows of a block of tiles, tile after tile."""
     packs = fn.compare("ne", w["packs_a"], 0)
     turned = fn.compare("ne", w["ta"], 0)
-    row = fn.mul(height, size)
-    fn.branch(f"atile{key}")
-    fn.label(f"atile{key}")
-    fn.emit(f"br i1 {packs}, label %packa{key}, label %hasa{key}")
-    fn.label(f"packa{key}")
-    fn.emit(f"br i1 {turned}, label %columns{key}, label %rows{key}")
-    arguments = f"(ptr {a}, i64 {w['lda']}, ptr %space, i64 {height}, i64 {w['count']})"
-    for name in ("columns", "rows"):
-        fn.label(f"{name}{key}")
-        fn.emit(f"call void @pack_{name}{arguments}")
-        fn.branch(f"hasa{key}")
-    fn.label(f"hasa{key}")
-    ways = f"[%space, %columns{key}], [%space, %rows{key}]"
-    where = fn.value(f"phi ptr [{a}, %atile{key}], {ways}")
-    ways = f"[{row}, %columns{key}], [{row}, %rows{key}]"
-    return where, fn.value(f"phi i64 [{w['lda']}, %atile{key}], {ways}")
+    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
+    with fn.when(packs), fn.loop(*tiles) as tile:
+        row, height = even.place(tile)
+        a = _place_in_a(fn, w, row)
+        target = fn.offset("%space", fn.mul(fn.sub(tile, tiles[0]), w["tile_space"]), "i8")
+        packer = fn.value(f"select i1 {turned}, ptr @pack_columns, ptr @pack_rows")
+        fn.emit(
+            f"call void {packer}(ptr {a}, i64 {w['lda']}, ptr {target}, i64 {height}, "
+            f"i64 {w['count']})"
+        )
+
+
+def _tile_of_a(
+    fn: Function, w: Words, number: Word, rows: tuple[Word, Word], size: int
+) -> tuple[Word, Word]:
+    """Where the rows of A of the block's tile `number` are, copied or not, and their stride."""
+    row, height = rows
+    packs = fn.compare("ne", w["packs_a"], 0)
+    copied = fn.offset("%space", fn.mul(number, w["tile_space"]), "i8")
+    where = fn.value(f"select i1 {packs}, ptr {copied}, ptr {_place_in_a(fn, w, row)}")
+    return where, fn.select(packs, fn.mul(height, size), w["lda"])
 
 
 def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:
@@ -178,17 +192,25 @@ def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> 
 
 def _pack_panels(fn: Function, w: Words, first: Word, last: Word, size: int) -> None:
     """Copy the panels of a block of k that are used together."""
-    packs = fn.compare("ne", w["pack"], NO_PACK)
-    with fn.when(packs), fn.loop(first, last) as panel:
+    copies = fn.compare("eq", w["pack"], COPY)
+    with fn.when(copies):
+        column = fn.mul(first, w["columns"])
+        end = fn.min(fn.mul(last, w["columns"]), w["n"])
+        offset = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, size))
+        source = fn.offset("%b", offset, "i8")
+        fn.emit(
+            f"call void @copy_panels(ptr {source}, i64 {w['ldb']}, ptr {w['packed']}, "
+            f"i64 {w['row_bytes']}, i64 {w['count']}, i64 {fn.sub(end, column)}, "
+            f"i64 {w['panel_bytes']})"
+        )
+    transposes = fn.compare("eq", w["pack"], TRANSPOSE)
+    with fn.when(transposes), fn.loop(first, last) as panel:
         column = fn.mul(panel, w["columns"])
         n = fn.min(w["columns"], fn.sub(w["n"], column))
         target = fn.offset(str(w["packed"]), fn.mul(fn.sub(panel, first), w["panel_bytes"]), "i8")
-        rest = f"ptr {target}, i64 {w['row_bytes']}, i64 {w['count']}, i64 {n})"
-        straight = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, size))
-        across = fn.add(fn.mul(column, w["ldb"]), fn.mul(w["k0"], size))
-        copies = fn.compare("eq", w["pack"], COPY)
-        for name, offset, wanted in (("copy", straight, True), ("transpose", across, False)):
-            condition = copies if wanted else fn.value(f"xor i1 {copies}, true")
-            with fn.when(condition):
-                source = fn.offset("%b", offset, "i8")
-                fn.emit(f"call void @{name}_panel(ptr {source}, i64 {w['ldb']}, {rest}")
+        offset = fn.add(fn.mul(column, w["ldb"]), fn.mul(w["k0"], size))
+        source = fn.offset("%b", offset, "i8")
+        fn.emit(
+            f"call void @transpose_panel(ptr {source}, i64 {w['ldb']}, ptr {target}, "
+            f"i64 {w['row_bytes']}, i64 {w['count']}, i64 {n})"
+        )
