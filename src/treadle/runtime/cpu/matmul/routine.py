@@ -17,7 +17,8 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
-    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "space", "tile_space",
+    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "space",
+    "tile_space",
 )  # fmt: skip
 
 
