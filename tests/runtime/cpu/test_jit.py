@@ -6,12 +6,14 @@ import subprocess
 import sys
 import threading
 import warnings
+from dataclasses import replace
 
 import pytest
 
+from treadle.runtime.cpu.image import is_supported
 from treadle.runtime.cpu.jit import Jit
 from treadle.runtime.cpu.object_cache import MAGIC, ObjectCache, default_folder
-from treadle.runtime.cpu.target import Target, aarch64, baseline, host
+from treadle.runtime.cpu.target import aarch64, baseline, host
 
 ADD = "define i64 @f(i64 %x) {{\n  %y = add i64 %x, {}\n  ret i64 %y\n}}\n"
 
@@ -39,6 +41,7 @@ def test_a_second_process_compiles_nothing(tmp_path):
         "def f(x): return td.reduce_sum(td.tanh(x) * 2.0, -1)\n"
         "y = f(td.constant(np.ones((5, 40), np.float32)))\n"
         "print(jit().counters.compiled, jit().counters.loaded_from_disk, float(y[0]))\n"
+        "print('llvmlite' in sys.modules)\n"
     )
     environment = {**os.environ, "PYTHONPATH": "src", "TREADLE_CACHE_DIR": str(tmp_path / "c")}
 
@@ -57,6 +60,9 @@ def test_a_second_process_compiles_nothing(tmp_path):
     assert int(first[0]) > 0 and first[1] == "0"
     assert second[0] == "0" and int(second[1]) == int(first[0])
     assert first[2] == second[2]
+    assert first[3] == "True"
+    if is_supported():
+        assert second[3] == "False"
 
 
 @pytest.mark.parametrize("damage", ["flip", "cut", "empty", "head"])
@@ -86,10 +92,36 @@ def test_the_key_names_everything_that_changes_the_code(tmp_path):
     cache = ObjectCache(tmp_path)
     here = host()
     targets = [here, baseline(1), baseline(3), here.without("avx512f"), aarch64()]
-    targets.append(Target(here.triple, here.cpu, here.features, opt=0))
+    targets += [replace(here, opt=0), replace(here, llvm="0.0.0")]
     keys = {Jit(t, cache).key(ADD.format(1)) for t in targets}
     keys.add(Jit(here, cache).key(ADD.format(2)))
     assert len(keys) == len(targets) + 1
+
+
+def test_a_name_stands_for_a_text(tmp_path):
+    asked = []
+
+    def text():
+        asked.append(1)
+        return ADD.format(70)
+
+    compiler = fresh(tmp_path / "c")
+    compiler.prepare(text, "seventy")
+    assert call(compiler.load(text, name="seventy"), 1) == 71
+    assert call(compiler.load(text, name="seventy"), 2) == 72
+    again = fresh(tmp_path / "c")
+    assert call(again.load(text, name="seventy"), 3) == 73
+    assert len(asked) == 1 and again.counters.compiled == 0
+    assert call(again.load(ADD.format(71), name="seventy-one"), 0) == 71
+
+
+def test_code_is_found_by_its_key(tmp_path):
+    compiler = fresh(tmp_path / "c")
+    key = compiler.load(ADD.format(80)).key
+    again = fresh(tmp_path / "c")
+    assert call(again.load_known(key), 1) == 81
+    assert again.load_known(again.key(ADD.format(81))) is None
+    assert again.counters.compiled == 0
 
 
 def test_a_folder_that_cannot_be_made_gives_one_warning(tmp_path):

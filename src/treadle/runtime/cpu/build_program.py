@@ -124,8 +124,8 @@ class Cpu:
     """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
     def __init__(self) -> None:
-        jit().prepare(pool_text(host()))
-        jit().prepare(memory_text(host()))
+        jit().prepare(lambda: pool_text(host()), "pool")
+        jit().prepare(lambda: memory_text(host()), "memory")
         # As many as there are processors, so that the setting may go up to these later.
         self.workers = max(processors.usable(), threads())
 

@@ -8,16 +8,21 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file
-from treadle.runtime.cpu.object_cache import ObjectCache, default_folder
+from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
+from treadle.runtime.cpu.object_cache import ObjectCache, default_cache
 from treadle.runtime.cpu.target import Target, host, llvm_binding
 from treadle.runtime.cpu.thread_count import threads
+from treadle.runtime.sources import sources
+
+Text: TypeAlias = "str | Callable[[], str]"
 
 
 @dataclass
@@ -34,19 +39,29 @@ MOST_RECENT = 128  # codes kept although nothing uses them any more
 
 class Code:
     """Loaded machine code. Where it may be unloaded it goes with the last reference to it: whoever
-    has an address of it must hold it."""
+    has an address of it must hold it.
 
-    def __init__(self, engine: Any, size: int) -> None:
-        self._engine = engine
-        self.size = size
+    Attributes:
+        key: names it on disk.
+        size: bytes.
+    """
+
+    def __init__(self, key: str, size: int, loaded: Any) -> None:
+        """`loaded`: a LoadedImage, or one of LLVM's engines."""
+        self.key, self.size, self._loaded = key, size, loaded
 
     def leak(self) -> None:
         """Never unload it, not even at the end of the process."""
-        self._engine._owned = True  # by nobody who would dispose of it
+        if isinstance(self._loaded, LoadedImage):
+            self._loaded.leak()
+        else:
+            self._loaded._owned = True  # by nobody who would dispose of it
 
     def address(self, name: str) -> int:
         """The address of a function; KeyError where the object has none of that name."""
-        found = int(self._engine.get_function_address(name))
+        if isinstance(self._loaded, LoadedImage):
+            return self._loaded.base + self._loaded.functions[name]
+        found = int(self._loaded.get_function_address(name))
         if not found:
             raise KeyError(name)
         return found
@@ -66,31 +81,45 @@ class Jit:
         self._forever: dict[str, Code] = {}
         self._background = Background(lambda: threads() - 1)
 
-    def prepare(self, text: str) -> None:
+    def prepare(self, text: Text, name: str | None = None) -> None:
         """Compile a module in the background if it is on no disk yet: `load` will ask for it."""
-        key = self.key(text)
+        key = self._key(text, name)
         if key in self._codes or key in self._loading or self.cache.has(key):
             return
         self._background.submit(key, lambda: self._try_load(key, text))
 
-    def _try_load(self, key: str, text: str) -> None:
+    def _try_load(self, key: str, text: Text) -> None:
         with contextlib.suppress(Exception):  # `load` finds out and tells
             self._get(key, text, forever=False)
 
-    def load(self, text: str, forever: bool = True) -> Code:
+    def load(self, text: Text, forever: bool = True, name: str | None = None) -> Code:
         """The loaded code of a module: compiled once however many threads ask for it.
 
         Args:
+            text: the module, or what writes it.
             forever: the code is never unloaded. Otherwise the caller must hold it while it runs.
+            name: names the text among all that this version of treadle writes for the target; the
+                module is then found without its text.
 
         Raises:
             RuntimeError: the text is not valid LLVM IR.
         """
-        key = self.key(text)
+        key = self._key(text, name)
         self._background.take(key)
         return self._get(key, text, forever)
 
-    def _get(self, key: str, text: str, forever: bool) -> Code:
+    def load_known(self, key: str) -> Code | None:
+        """The code of a key (`Code.key`) where it is in memory or on disk."""
+        with contextlib.suppress(LookupError):
+            return self._get(key, _no_text, forever=False)
+        return None
+
+    def _key(self, text: Text, name: str | None) -> str:
+        if name is not None:
+            return self.key(f"{name}\n{sources()}")
+        return self.key(text if isinstance(text, str) else text())
+
+    def _get(self, key: str, text: Text, forever: bool) -> Code:
         while True:
             with self._lock:
                 code = self._codes.get(key)
@@ -150,21 +179,24 @@ class Jit:
         """Names the object made from a text on this target."""
         return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
 
-    def _load(self, key: str, text: str) -> Code:
+    def _load(self, key: str, text: Text) -> Code:
         data = self.cache.load(key)
         if data is not None:
             try:
-                code = self._link(data)
-            except RuntimeError:  # not an object file after all
+                code = self._code(key, data)
+            except (RuntimeError, ValueError):  # not an object file after all
                 data = None
             else:
                 self.counters.loaded_from_disk += 1
                 return code
-        data = self.compile(text)
+        data = self.compile(text if isinstance(text, str) else text())
         with self._lock:
             self.counters.compiled += 1
+        image = link(data) if is_supported() else None
+        if image is not None:
+            data = image.to_bytes()
         self.cache.store(key, data)
-        return self._link(data)
+        return self._code(key, data)
 
     def compile(self, text: str) -> bytes:
         """The object file of a module."""
@@ -174,12 +206,22 @@ class Jit:
         """The assembly of a module, for people to read."""
         return assembly_text(text, self.target)
 
-    def _link(self, data: bytes) -> Code:
+    def _code(self, key: str, data: bytes) -> Code:
+        if data.startswith(MAGIC):
+            return Code(key, len(data), LoadedImage(Image.from_bytes(data)))
+        return Code(key, len(data), self._by_llvm(data))
+
+    def _by_llvm(self, data: bytes) -> Any:
+        """Load an object file with LLVM's loader."""
         llvm = llvm_binding()
         engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), self.target.machine())
         engine.add_object_file(llvm.ObjectFileRef.from_data(data))
         engine.finalize_object()
-        return Code(engine, len(data))
+        return engine
+
+
+def _no_text() -> str:
+    raise LookupError("neither in memory nor on disk")
 
 
 _lock = locks.lock()
@@ -199,7 +241,7 @@ def jit() -> Jit:
     if _jit is None:
         with _lock:
             if _jit is None:
-                _jit = Jit(host(), ObjectCache(default_folder()))
+                _jit = Jit(host(), default_cache())
                 if hasattr(os, "register_at_fork"):
                     os.register_at_fork(after_in_child=_jit.after_fork)
     return _jit

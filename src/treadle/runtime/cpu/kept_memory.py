@@ -67,7 +67,7 @@ class KeptMemory:
         self._words[_WORDS.index("budget")] = budget
         for name in ("aligned_alloc", "free"):
             self._words[_WORDS.index(name)] = c_function(name)
-        code = jit().load(memory_text(host()))
+        code = jit().load(lambda: memory_text(host()), name="memory")
         set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
         set_words(ctypes.addressof(self._words))
         code.leak()  # arrays live until the very end of the process

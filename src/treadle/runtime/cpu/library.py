@@ -190,9 +190,10 @@ def prepare_routine(symbol: str) -> None:
     from treadle.runtime.cpu.jit import jit
 
     name, element, tiles = _parts(symbol)
-    jit().prepare(library_text(_family(name), element, host()))
+    family = _family(name)
+    jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
     for tile in tiles:
-        jit().prepare(tile_text(Tile.named(tile), host()))
+        jit().prepare(functools.partial(tile_text, Tile.named(tile), host()), tile)
 
 
 def _parts(symbol: str) -> tuple[str, str, list[str]]:
@@ -212,7 +213,7 @@ def _load_tile(tile: Tile) -> None:
     """Compile a tile and enter it into the table through which the routine calls it."""
     from treadle.runtime.cpu.jit import jit
 
-    code = jit().load(tile_text(tile, host()))
+    code = jit().load(lambda: tile_text(tile, host()), name=tile.symbol)
     _tiles(tile.element)[tile.place] = code.address(tile.symbol)
 
 
@@ -226,10 +227,9 @@ def _code(family: str, element: str) -> Any:
     """The loaded module of a family of routines for one element type."""
     from treadle.runtime.cpu.jit import jit
 
-    return jit().load(library_text(family, element, host()))
+    return jit().load(lambda: library_text(family, element, host()), name=f"{family} {element}")
 
 
-@functools.cache
 def library_text(family: str, element: str, target: Target) -> str:
     """The LLVM text of a family of routines: matmul, convolution or depthwise."""
     from treadle.runtime.cpu.convolution.routines import add_convolutions

@@ -8,6 +8,7 @@ written again. The least recently used files go when the folder outgrows its bou
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import os
 import tempfile
@@ -149,6 +150,12 @@ class ObjectCache:
             RuntimeWarning,
             stacklevel=2,
         )
+
+
+@functools.cache
+def default_cache() -> ObjectCache:
+    """The process's cache."""
+    return ObjectCache(default_folder())
 
 
 def default_folder() -> Path | None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
+import hashlib
+import importlib.util
 import os
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.core import locks
+from treadle.runtime.cpu.object_cache import default_cache
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
@@ -48,6 +52,7 @@ class Target:
     cpu: str
     features: frozenset[str]
     opt: int = 2
+    llvm: str = ""  # its version
 
     @property
     def arch(self) -> str:
@@ -101,10 +106,8 @@ class Target:
     @functools.cached_property
     def key(self) -> str:
         """Everything that changes the machine code made from a text."""
-        llvm = llvm_binding()
-        version = ".".join(map(str, llvm.llvm_version_info))
         features = ",".join(sorted(self.features))
-        return f"{self.triple}|{self.cpu}|{features}|O{self.opt}|{version}|pic"
+        return f"{self.triple}|{self.cpu}|{features}|O{self.opt}|{self.llvm}|pic"
 
     def machine(self) -> Any:
         """A new LLVM target machine (one a thread: emission is not reentrant)."""
@@ -119,16 +122,51 @@ class Target:
 
     def without(self, *features: str) -> Target:
         """This target with some features switched off (for tests of the portable forms)."""
-        return Target(self.triple, self.cpu, self.features - set(features), self.opt)
+        return dataclasses.replace(self, features=self.features - set(features))
 
 
 @functools.cache
 def host() -> Target:
-    """The machine this process runs on."""
+    """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM."""
+    cache, key = default_cache(), _host_key()
+    known = None if key is None else cache.load(key)
+    if known is not None:
+        triple, cpu, features, version = known.decode().split("\n")
+        return Target(triple, cpu, frozenset(features.split(",")), llvm=version)
+    found = _ask_llvm()
+    if key is not None:
+        features = ",".join(sorted(found.features))
+        cache.store(key, "\n".join([found.triple, found.cpu, features, found.llvm]).encode())
+    return found
+
+
+def _ask_llvm() -> Target:
     llvm = llvm_binding()
     found = llvm.get_host_cpu_features()
     features = frozenset(name for name, on in found.items() if on)
-    return Target(llvm.get_process_triple(), llvm.get_host_cpu_name(), features)
+    return Target(
+        llvm.get_process_triple(), llvm.get_host_cpu_name(), features, llvm=_llvm_version()
+    )
+
+
+def _llvm_version() -> str:
+    return ".".join(map(str, llvm_binding().llvm_version_info))
+
+
+def _host_key() -> str | None:
+    """Names what `_ask_llvm` gives for this processor and this LLVM; None where that is unknown."""
+    spec = importlib.util.find_spec("llvmlite")
+    if spec is None or spec.origin is None:
+        return None
+    try:
+        library = os.stat(spec.origin)
+        with open("/proc/cpuinfo", "rb") as file:
+            processor = file.read(8192).partition(b"\n\n")[0]
+    except OSError:
+        return None
+    fixed = [s for s in processor.split(b"\n") if not s.startswith((b"cpu MHz", b"bogomips"))]
+    words = [spec.origin, str(library.st_size), str(library.st_mtime_ns)]
+    return hashlib.sha256("\n".join(words).encode() + b"\n".join(fixed)).hexdigest()[:40]
 
 
 def baseline(level: int = 1) -> Target:
@@ -138,9 +176,11 @@ def baseline(level: int = 1) -> Target:
         features |= {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"}
     if level >= 3:
         features |= {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}
-    return Target(host().triple, f"x86-64-v{level}" if level > 1 else "x86-64", frozenset(features))
+    cpu = f"x86-64-v{level}" if level > 1 else "x86-64"
+    return Target(host().triple, cpu, frozenset(features), llvm=host().llvm)
 
 
 def aarch64() -> Target:
     """A generic 64-bit Arm, for cross-compilation."""
-    return Target("aarch64-unknown-linux-gnu", "generic", frozenset({"neon", "fp-armv8"}))
+    features = frozenset({"neon", "fp-armv8"})
+    return Target("aarch64-unknown-linux-gnu", "generic", features, llvm=host().llvm)

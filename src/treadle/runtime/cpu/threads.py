@@ -43,7 +43,7 @@ class Pool:
     """Worker threads. Those that are needed are started when the number of threads is set."""
 
     def __init__(self, compiler: Jit) -> None:
-        code = compiler.load(pool_text(compiler.target))
+        code = compiler.load(lambda: pool_text(compiler.target), name="pool")
         self.addresses = PoolAddresses(code.address("parallel"), code.address("launch"))
         self._work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("work"))
         self._init = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("init_slot"))

@@ -170,7 +170,9 @@ def _code(tail: int) -> Any:
 
     layout: CallLayout | None = call_layout()
     assert layout is not None
-    return jit().load(trampoline_text(layout, tail, host()))
+    return jit().load(
+        lambda: trampoline_text(layout, tail, host()), name=f"trampoline {layout} {tail}"
+    )
 
 
 def probe_address(tail: int) -> int:
