@@ -39,6 +39,22 @@ FAULTS = {
     "inputs not held": ("call void %incref(ptr %h.o)", ""),
     "inputs not released": ("call void %decref(ptr %r.o)", ""),
     "dict items not released": ("call void %decref(ptr %e.value)", ""),
+    "held tensors used": ("%alone = icmp eq i64 %t.count, 1", "%alone = icmp ult i64 %t.count, 9"),
+    "held arrays used": (
+        "%a.alone = icmp eq i64 %a.count, 1", "%a.alone = icmp ult i64 %a.count, 9",
+    ),
+    "seen tensors used": (
+        "%unseen = icmp eq ptr %t.weak, null", "%unseen = icmp eq ptr %t.weak, %t.weak",
+    ),
+    "seen arrays used": (
+        "%a.unseen = icmp eq ptr %a.weak, null", "%a.unseen = icmp eq ptr %a.weak, %a.weak",
+    ),
+    "changed arrays used": (
+        "%flags.same = icmp eq i64 %a.flags, %flags", "%flags.same = icmp eq i64 %flags, %flags",
+    ),
+    "used tensors not referenced": ("call void %incref(ptr %idle)", ""),
+    "kept tensors not referenced": ("call void %incref(ptr %t)", ""),
+    "replaced tensors not released": ("call void %decref(ptr %before)", ""),
     "no exception": ("i64 $RAISED$, label %raise", "i64 $RAISED$, label %portable"),
 }  # fmt: skip
 
@@ -75,7 +91,7 @@ def test_faults_are_noticed(fault: str) -> None:
         import treadle
         from treadle.runtime.dispatch import self_check, trampoline
         found = 0
-        for name in ("_HEAD", "_CHECKS", "_OUTPUTS", "_RUN", "_RESULTS", "_FAILURE"):
+        for name in ("ENTRY", "CHECKS", "OUTPUTS", "PROGRAM", "RESULTS", "FAILURE", "SPARES"):
             text = getattr(trampoline, name)
             found += text.count({right!r})
             setattr(trampoline, name, text.replace({right!r}, {wrong!r}))

@@ -27,6 +27,7 @@ _NEW_FROM_DESCR = 94  # place of PyArray_NewFromDescr in NumPy's table of functi
 class CallLayout(NamedTuple):
     """Byte offsets of fields, and the address of PyArray_NewFromDescr."""
 
+    refcount: int
     type: int
     size: int
     list_items: int
@@ -39,6 +40,8 @@ class CallLayout(NamedTuple):
     array_flags: int
     tensor_array: int
     tensor_spec: int
+    tensor_weak: int
+    array_weak: int
     new_array: int
 
 
@@ -89,6 +92,7 @@ def _probe(type_: int, data: int, dims: int) -> CallLayout:
     extent = np.ndarray.__basicsize__
     dtype = _only_offset(arrays, extent, lambda a: id(a.dtype))
     return CallLayout(
+        refcount=_refcount(lists, type_ - _WORD),
         type=type_,
         size=size,
         list_items=_list_items(lists, size),
@@ -103,8 +107,29 @@ def _probe(type_: int, data: int, dims: int) -> CallLayout:
         array_flags=_flags(arrays, dtype + _WORD, extent),
         tensor_array=slot_offset(Tensor, "_array"),
         tensor_spec=slot_offset(Tensor, "_spec"),
+        tensor_weak=_weak(Tensor),
+        array_weak=_weak(np.ndarray),
         new_array=_new_array(),
     )
+
+
+def _refcount(objects: Sequence[Any], offset: int) -> int:
+    """The offset of the count of references, which comes before the type."""
+    for count in (1, 4):
+        held = [list(objects) for _ in range(count)]
+        for x in objects:
+            if _word(id(x) + offset) != sys.getrefcount(x) - 1:
+                raise Unsupported("ob_refcnt")
+        del held
+    return offset
+
+
+def _weak(kind: type) -> int:
+    """The offset of the list of weak references to an object."""
+    offset: int = kind.__weakrefoffset__
+    if offset <= 0:
+        raise Unsupported(f"weak references to {kind.__name__}")
+    return offset
 
 
 def _list_items(lists: Sequence[list[Any]], size: int) -> int:

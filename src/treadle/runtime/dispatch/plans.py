@@ -8,8 +8,11 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from treadle.core.spec import TensorSpec
 from treadle.runtime.cpu.kept_arrays import LARGE, handler
+from treadle.runtime.dispatch.spares import Spares, spares_for
 
 MOST_FRAME, MOST_BASES, MOST_OUTPUTS = 192, 48, 64  # the trampoline's arrays on the stack
 
@@ -19,10 +22,10 @@ SINGLE, LIST_RESULT, TUPLE_RESULT, DICT_RESULT, NOTHING = range(5)
 # Fields of the records, a word each.
 PLAN = (
     "next", "count", "checks", "check_table", "run", "state", "words", "frame", "outputs",
-    "output_table", "kind", "hold", "large", "failed", "keys", "active", "hits",
+    "output_table", "kind", "hold", "large", "failed", "keys", "active", "hits", "spares",
 )  # fmt: skip
 CHECK = ("kind", "base", "index", "key", "a", "b", "c", "slot")
-OUTPUT = ("dtype", "rank", "dims", "spec", "slot")
+OUTPUT = ("dtype", "rank", "dims", "spec", "slot", "flags")
 
 
 class Output(NamedTuple):
@@ -32,10 +35,16 @@ class Output(NamedTuple):
     slot: int
 
 
-def _has_large(outputs: Sequence[Output]) -> bool:
-    """Whether a result shall come from kept memory."""
-    sizes = [math.prod(o.spec.dims) * o.spec.dtype.size for o in outputs]
-    return handler() is not None and any(size >= LARGE for size in sizes)
+def _bytes(output: Output) -> int:
+    size: int = math.prod(output.spec.dims) * output.spec.dtype.size
+    return size
+
+
+def _flags(spec: TensorSpec) -> int:
+    """NumPy's flags of a new array of that dtype and shape."""
+    dims = [int(d) for d in spec.dims]  # type: ignore[arg-type]
+    flags: int = np.empty(dims, spec.dtype.np_dtype).flags.num
+    return flags
 
 
 class TooLarge(Exception):
@@ -61,6 +70,7 @@ class CallPlan:
             raise TooLarge
         self.checks: list[tuple[int, ...]] = []
         self.bases = 1
+        self.spares: Spares | None = None
         self.keep: list[Any] = [failed]
         self.fields = dict.fromkeys(PLAN, 0) | {
             "count": count, "run": run, "state": state, "hold": int(hold), "failed": id(failed),
@@ -117,13 +127,17 @@ class CallPlan:
             dtype = spec.dtype.np_dtype
             self.keep += [spec, dtype]
             dims = self._words([int(d) for d in spec.dims] or [0])  # type: ignore[arg-type]
-            records += [id(dtype), spec.rank, dims, id(spec), slot]
+            records += [id(dtype), spec.rank, dims, id(spec), slot, _flags(spec)]
         self.keep += list(keys)
+        sizes = [_bytes(output) for output in outputs]
+        large = handler() is not None and any(size >= LARGE for size in sizes)
+        self.spares = spares = spares_for(sizes)
         self.fields |= {
             "checks": len(self.checks),
             "check_table": self._words([w for check in self.checks for w in check] or [0]),
             "outputs": len(outputs), "output_table": self._words(records or [0]), "kind": kind,
-            "keys": self._words([id(k) for k in keys] or [0]), "large": int(_has_large(outputs)),
+            "keys": self._words([id(k) for k in keys] or [0]), "large": int(large),
+            "spares": 0 if spares is None else spares.address,
         }  # fmt: skip
         self.record = (ctypes.c_int64 * len(PLAN))(*self.fields.values())
 

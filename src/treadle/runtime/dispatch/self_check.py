@@ -5,6 +5,8 @@ from __future__ import annotations
 import ctypes
 import functools
 import sys
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -84,11 +86,11 @@ def _try(kind: int, hold: bool) -> None:
         _check_result(kind, function(value, *good), array)
     assert not function.missed
     watched = (array, tensor, _SPEC, _SPEC.dtype.np_dtype, Tensor, np.ndarray, None, text, *good)
+    _call_often(function, tensor, array, good)
     before = [sys.getrefcount(x) for x in watched]
-    for _ in range(50):
-        function(tensor, *good)
-        function(array, *good)
+    _call_often(function, tensor, array, good)
     assert [sys.getrefcount(x) for x in watched] == before, "reference counts"
+    _check_reuse(lambda: _tensor_in(function(tensor, *good)))
     _check_misses(function, tensor, array, good)
     state[0] = RAISED
     try:
@@ -100,6 +102,40 @@ def _try(kind: int, hold: bool) -> None:
     calls.remove([state])
     function(tensor, *good)
     assert len(function.missed) == 1
+
+
+def _call_often(function: Any, tensor: Tensor, array: Any, good: tuple[Any, Any]) -> None:
+    """Calls whose results are dropped at once, and calls whose results are held for a while."""
+    for _ in range(50):
+        function(tensor, *good)
+        function(array, *good)
+    held = [function(tensor, *good) for _ in range(50)]
+    del held
+
+
+def _tensor_in(result: Any) -> Tensor:
+    if type(result) is dict:
+        result = list(result.values())
+    found: Tensor = result[0] if type(result) in (list, tuple) else result
+    return found
+
+
+def _check_reuse(call: Callable[[], Tensor]) -> None:
+    """No tensor is used again that somebody has, or its array, or a weak reference to either."""
+    looks: list[Callable[[Tensor], Any]] = [lambda t: t, lambda t: t._array]
+    for look in looks:
+        held = look(call())
+        assert all(look(call()) is not held for _ in range(4)), "used while held"
+        del held  # the next result shall be this one
+    for look in looks:
+        seen = weakref.ref(look(call()))
+        again = [look(call()) for _ in range(4)]
+        assert all(x is not seen() for x in again), "used while seen"
+        del again
+    changed = call()
+    changed._array.flags.writeable = False
+    del changed
+    assert all(call()._array.flags.writeable for _ in range(4)), "used although changed"
 
 
 def _check_result(kind: int, result: Any, array: Any) -> None:

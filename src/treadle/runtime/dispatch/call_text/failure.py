@@ -1,0 +1,52 @@
+"""What was made is dropped; the exception is set, or another path takes the call."""
+
+FAILURE = """
+; ---- what was made is dropped; the exception is set, or another path takes the call
+bad:
+  call void @done(ptr %plan, i64 %hold)
+  call void @drop(ptr %decref, ptr %made, i64 0, i64 %output.count)
+  switch i64 %status, label %portable [
+    i64 $RAISED$, label %raise
+    i64 $INTERRUPTED$, label %raised
+  ]
+raise:
+  %failed = call ptr @field(ptr %plan, i64 $plan.failed$)
+  %call.none = call ptr @field(ptr %table, i64 $table.PyObject_CallNoArgs$)
+  %never = call ptr %call.none(ptr %failed)
+  ret ptr %never
+raised:
+  ret ptr null
+fail.making:
+  call void @other_handler(ptr %table, ptr %handler.before)
+  call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
+  ret ptr null
+fail.late:
+  call void @done(ptr %plan, i64 %hold)
+  br label %fail.packing
+fail.packing:
+  call void @drop(ptr %decref, ptr %made, i64 0, i64 %output.count)
+  ret ptr null
+fail.dict:
+  call void %decref(ptr %m)
+  call void @drop(ptr %decref, ptr %made, i64 %e, i64 %output.count)
+  ret ptr null
+"""
+
+DROP = """
+define internal void @drop(ptr %decref, ptr %objects, i64 %first, i64 %last) #0 {
+entry:
+  br label %head
+head:
+  %i = phi i64 [%first, %entry], [%next, %one]
+  %more = icmp ult i64 %i, %last
+  br i1 %more, label %one, label %end
+one:
+  %p = getelementptr ptr, ptr %objects, i64 %i
+  %o = load ptr, ptr %p
+  call void %decref(ptr %o)
+  %next = add i64 %i, 1
+  br label %head
+end:
+  ret void
+}
+"""

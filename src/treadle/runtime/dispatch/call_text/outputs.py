@@ -1,0 +1,89 @@
+"""Arrays for the results, the large ones in memory that is kept."""
+
+OUTPUTS = """
+; ---- arrays for the results
+outputs:
+  %output.count = call i64 @word(ptr %plan, i64 $plan.outputs$)
+  %output.table = call ptr @field(ptr %plan, i64 $plan.output_table$)
+  %incref = call ptr @field(ptr %table, i64 $table.Py_IncRef$)
+  %decref = call ptr @field(ptr %table, i64 $table.Py_DecRef$)
+  %array.type = call ptr @field(ptr %table, i64 $table.ndarray$)
+  %new.array = call ptr @field(ptr %table, i64 $table.new_array$)
+  %large = call i64 @word(ptr %plan, i64 $plan.large$)
+  %handler.before = call ptr @own_handler(ptr %table, i64 %large)
+  %spares = call ptr @field(ptr %plan, i64 $plan.spares$)
+  br label %making
+making:
+  %j = phi i64 [0, %outputs], [%j.next, %ready]
+  %reused = phi i64 [0, %outputs], [%reused.next, %ready]
+  %more.outputs = icmp ult i64 %j, %output.count
+  br i1 %more.outputs, label %make, label %all.made
+all.made:
+  call void @other_handler(ptr %table, ptr %handler.before)
+  br label %run
+make:
+  %o.offset = mul i64 %j, $size.output$
+  %o = getelementptr i8, ptr %output.table, i64 %o.offset
+  %idle = call ptr @spare(ptr %table, ptr %spares, ptr %o, i64 %j)
+  %has.idle = icmp ne ptr %idle, null
+  br i1 %has.idle, label %reuse, label %anew
+reuse:
+  call void %incref(ptr %idle)
+  %idle.array = call ptr @field(ptr %idle, i64 $at.tensor_array$)
+  %bit = shl i64 1, %j
+  %reused.more = or i64 %reused, %bit
+  br label %ready
+anew:
+  %o.dtype = call ptr @field(ptr %o, i64 $output.dtype$)
+  %o.rank = call i64 @word(ptr %o, i64 $output.rank$)
+  %o.rank.32 = trunc i64 %o.rank to i32
+  %o.dims = call ptr @field(ptr %o, i64 $output.dims$)
+  call void %incref(ptr %o.dtype)
+  %new = call ptr %new.array(ptr %array.type, ptr %o.dtype, i32 %o.rank.32, ptr %o.dims,
+    ptr null, ptr null, i32 0, ptr null)
+  %new.ok = icmp ne ptr %new, null
+  br i1 %new.ok, label %ready, label %fail.making
+ready:                                    ; a tensor that is reused, or an array
+  %made.o = phi ptr [%idle, %reuse], [%new, %anew]
+  %made.array = phi ptr [%idle.array, %reuse], [%new, %anew]
+  %reused.next = phi i64 [%reused.more, %reuse], [%reused, %anew]
+  %made.p = getelementptr ptr, ptr %made, i64 %j
+  store ptr %made.o, ptr %made.p
+  %o.slot = call i64 @word(ptr %o, i64 $output.slot$)
+  %new.data = call ptr @field(ptr %made.array, i64 $at.array_data$)
+  %o.slot.p = getelementptr i64, ptr %frame, i64 %o.slot
+  store ptr %new.data, ptr %o.slot.p, align 8
+  %j.next = add i64 %j, 1
+  br label %making
+"""
+
+HANDLERS = """
+; large results come from memory that is kept: the allocator before, or null where it stays
+define internal ptr @own_handler(ptr %table, i64 %large) #0 {
+entry:
+  %wanted = icmp ne i64 %large, 0
+  br i1 %wanted, label %set, label %stay
+set:
+  %function = call ptr @field(ptr %table, i64 $table.set_handler$)
+  %own = call ptr @field(ptr %table, i64 $table.handler$)
+  %before = call ptr %function(ptr %own)
+  ret ptr %before
+stay:
+  ret ptr null
+}
+
+define internal void @other_handler(ptr %table, ptr %before) #0 {
+entry:
+  %changed = icmp ne ptr %before, null
+  br i1 %changed, label %set, label %stay
+set:
+  %function = call ptr @field(ptr %table, i64 $table.set_handler$)
+  %decref = call ptr @field(ptr %table, i64 $table.Py_DecRef$)
+  %own = call ptr %function(ptr %before)
+  call void %decref(ptr %own)
+  call void %decref(ptr %before)
+  br label %stay
+stay:
+  ret void
+}
+"""
