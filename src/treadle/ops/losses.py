@@ -24,6 +24,8 @@ from treadle.ops.softmax import (
     Row,
     log_softmax,
     normal_axis,
+    probabilities,
+    probability,
     read_row,
     row_axis,
     shifted_exp,
@@ -70,8 +72,7 @@ def _eager_sparse(logits: NDArray, labels: NDArray, *, axis: int) -> NDArray:
 
 def _eager_sparse_grad(logits: NDArray, labels: NDArray, dloss: NDArray) -> NDArray:
     _check_labels(labels, logits.shape[-1])
-    _, e, total = shifted_exp(wide(logits), -1)
-    p = np.divide(e, total, out=e)
+    p = probabilities(wide(logits), -1)
     where = labels[..., None].astype(np.int64)
     np.put_along_axis(p, where, np.take_along_axis(p, where, -1) - 1, -1)
     return (p * dloss[..., None]).astype(logits.dtype, copy=False)
@@ -122,7 +123,7 @@ def _lower_sparse_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
     row, outer = _last_row(call, index, len(index) - 1), index[:-1]
     x = call.inputs[0](index)
     label = cast(call.inputs[1](outer), dtypes.int64)
-    p = apply("div", apply("exp", apply("sub", x, row.highest)), row.total)
+    p = probability(x, row)
     # 32-bit comparisons fill vectors as float32 does; _checked looks at the whole label.
     hit = apply("eq", _int32(index[-1]), cast(label, dtypes.int32))
     slope = apply("sub", p, apply("select", hit, const(1, p.dtype), const(0, p.dtype)))
@@ -207,8 +208,7 @@ def _eager_dense(logits: NDArray, labels: NDArray) -> NDArray:
 
 
 def _eager_dense_grad(logits: NDArray, labels: NDArray, dloss: NDArray) -> NDArray:
-    _, e, total = shifted_exp(wide(logits), -1)
-    p = np.divide(e, total, out=e)
+    p = probabilities(wide(logits), -1)
     return ((p - labels) * dloss[..., None]).astype(logits.dtype, copy=False)
 
 
@@ -222,7 +222,7 @@ def _lower_dense(call: LowerCall, index: Sequence[Index]) -> Expr:
 def _lower_dense_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
     row = _last_row(call, index, len(index) - 1)
     x = call.inputs[0](index)
-    p = apply("div", apply("exp", apply("sub", x, row.highest)), row.total)
+    p = probability(x, row)
     return apply("mul", apply("sub", p, call.inputs[1](index)), call.inputs[2](index[:-1]))
 
 

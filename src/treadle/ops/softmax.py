@@ -10,7 +10,17 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.kernel.ir import Affine, Axis, Expr, Index, Reduce, apply, as_index, index_axes
+from treadle.kernel.ir import (
+    Affine,
+    Axis,
+    Expr,
+    Index,
+    Reduce,
+    apply,
+    as_index,
+    const,
+    index_axes,
+)  # fmt: skip
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import exp
 from treadle.ops.families import require_kinds
@@ -59,6 +69,12 @@ def read_row(access: Access, index: Sequence[Index], place: int, axis: Axis) -> 
     return Row(axis, value, highest, shifted, Reduce("sum", (axis,), shifted))
 
 
+def probability(x: Expr, row: Row) -> Expr:
+    """The softmax at the element `x` of a row."""
+    inverse = apply("div", const(1, row.total.dtype), row.total)
+    return apply("mul", apply("exp", apply("sub", x, row.highest)), inverse)
+
+
 def _infer(x: TensorSpec, *, axis: int) -> TensorSpec:
     require_kinds("f", x)
     if not 0 <= axis < x.rank:
@@ -84,9 +100,15 @@ def shifted_exp(x: NDArray, axis: int) -> tuple[NDArray, NDArray, NDArray]:
     return shifted, e, np.sum(e, axis=axis, keepdims=True)
 
 
+def probabilities(x: NDArray, axis: int) -> NDArray:
+    """The softmax along `axis`. One division a row: the total is at least 1."""
+    _, e, total = shifted_exp(x, axis)
+    with np.errstate(divide="ignore"):  # rows without elements
+        return np.multiply(e, np.reciprocal(total), out=e)
+
+
 def _eager_softmax(x: NDArray, *, axis: int) -> NDArray:
-    _, e, total = shifted_exp(wide(x), axis)
-    return np.divide(e, total, out=e).astype(x.dtype, copy=False)
+    return probabilities(wide(x), axis).astype(x.dtype, copy=False)
 
 
 def _eager_log_softmax(x: NDArray, *, axis: int) -> NDArray:
@@ -107,7 +129,7 @@ def _lower(finish: Callable[[Expr, Row], Expr]) -> Compute:
 
 
 def _finish_softmax(x: Expr, row: Row) -> Expr:
-    return apply("div", apply("exp", apply("sub", x, row.highest)), row.total)
+    return probability(x, row)
 
 
 def _finish_log_softmax(x: Expr, row: Row) -> Expr:

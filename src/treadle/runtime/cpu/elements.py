@@ -219,6 +219,7 @@ for _name in (
 ):
     _module = trigonometry if _name == "tan" else inverse_functions
     _FLOAT[_name] = vector_math.in_float64(getattr(_module, _name))
+_FLOAT["exp_nonpositive"] = lambda v, x: vector_math.exp(v, x, nonpositive=True)
 _FLOAT |= {"sin": trigonometry.sin, "cos": trigonometry.cos, "pow": power.power}
 
 

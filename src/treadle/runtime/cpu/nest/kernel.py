@@ -5,17 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound, product
-from treadle.kernel.ir import Axis, Kernel, Reduce, Store
+from treadle.kernel.ir import Axis, Kernel, Reduce, Store, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
+from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
-from treadle.runtime.cpu.nest.shape import CHUNK
+from treadle.runtime.cpu.nest.shape import CHUNK, is_costly
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
+MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
 @dataclass(frozen=True)
@@ -129,8 +131,10 @@ class KernelEmitter(Tiles):
     def _store_loop(self, level: Level, axis: Axis, stores: list[Store]) -> None:
         start, stop = self._range(axis, reducing=False)
         if axis is self.shape.vector:
-            self._splat_ahead(level, [s.value for s in stores])
-            self._vector_loop(level, axis, start, stop, [], self._storing(stores))
+            roots = [s.value for s in stores]
+            self._splat_ahead(level, roots)
+            with self._next_row_ahead(level, roots):
+                self._vector_loop(level, axis, start, stop, [], self._storing(stores))
             return
         if axis is self.shape.tile:
             self._tile_loops(level, axis, stores)
@@ -140,7 +144,35 @@ class KernelEmitter(Tiles):
             self._stores(stores, level.inside(axis, i))
             return state
 
+        together = self._rows_together(axis, stores)
+        if together > 1:
+            self.side_by_side = together
+
+            def rows(i: Word, state: list[str]) -> list[str]:
+                places = [self.fn.add(i, k) for k in range(together)]
+                braid(self.fn, [lambda p=p: row(p, []) and None for p in places])  # type: ignore[misc]
+                return state
+
+            whole = self._end(start, stop, together)
+            self._carried(start, whole, together, [], [], rows)
+            start = whole
         self._carried(start, stop, 1, [], [], row)
+        self.side_by_side = 1
+
+    def _rows_together(self, axis: Axis, stores: list[Store]) -> int:
+        """How many rows to compute side by side: some where rows along the vector axis are
+        reduced, are of a known size, and are all that the loop over `axis` contains."""
+        vector = self.shape.vector
+        exprs = postorder([s.value for s in stores])
+        reduces = [e for e in exprs if isinstance(e, Reduce)]
+        rows = [e for e in reduces if e.over == (vector,) and axis in e.axes]
+        if not rows or len(rows) < len(reduces) or vector is None:
+            return 1
+        if not isinstance(vector.extent, int):
+            return 1
+        vectors = vector.extent // self.shape.lanes
+        costly = any(is_costly(e) and vector in e.axes for e in exprs)
+        return MOST_ROWS if vectors <= (64 if costly else 16) else 1
 
     def _storing(self, stores: list[Store]) -> Body:
         def store_all(level: Level, state: States) -> States:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from treadle.kernel.ir import Axis, Expr
+from treadle.kernel.ir import Axis, Expr, Load
 from treadle.runtime.cpu.llvm_text import Word
 
 
@@ -25,6 +25,7 @@ class Level:
             axis is the element of lane 0 of copy 0.
         copies: how many vectors the level handles at once (0: the vector axis has no position).
         mask: the lanes that exist, for the end of a row.
+        passes: what each loop along the vector axis that follows at this level has loaded.
     """
 
     outer: Level | None
@@ -35,6 +36,7 @@ class Level:
     splats: dict[Expr, str] = field(default_factory=dict)
     words: dict[object, Word] = field(default_factory=dict)
     kept: dict[Expr, tuple[str, bool]] = field(default_factory=dict)  # row buffers: filled or not
+    passes: list[set[Load]] = field(default_factory=list)
 
     def inside(
         self, axis: Axis, position: Word, copies: int | None = None, mask: str | None = None

@@ -30,6 +30,7 @@ class Loops:
         self.shape: Shape = choose_shape(kernel, target)
         self.module = Module(target)
         self.scratch: Dim = 0
+        self.side_by_side = 1  # rows whose code is emitted together
         self._open()
 
     def dim(self, dim: Dim) -> Word:
@@ -141,7 +142,8 @@ class Loops:
     def _copies(self, start: Word, stop: Word) -> int:
         if isinstance(start, int) and isinstance(stop, int):
             vectors = (stop - start) // self.shape.lanes
-            return 4 if vectors >= 4 else 2 if vectors >= 2 else 1
+            most = UNROLL // self.side_by_side
+            return next(n for n in (4, 2, 1) if n <= max(1, min(most, vectors)))
         return UNROLL
 
 

@@ -6,6 +6,9 @@ several passes along the vector axis need are kept in a row buffer.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from treadle.core.shapes import product
 from treadle.kernel.ir import Apply, Axis, Const, Expr, Iota, Load, Reduce, postorder
 from treadle.runtime.cpu.llvm_text import Word
@@ -107,8 +110,9 @@ class Passes(Values):
             size = 4
         lanes = self.shape.lanes
         whole = (axis.extent + (lanes - 1)) // lanes * (lanes * size)
-        place = self.fn.offset("%scratch", self.dim(self.scratch), "i8")
-        self.scratch = self.scratch + (whole + 63) // 64 * 64
+        offset = self.dim(self.scratch)  # 0 is written out too: rows side by side have equal code
+        place = self.fn.value(f"getelementptr i8, ptr %scratch, i64 {offset}")
+        self.scratch = self.scratch + ((whole + 63) // 64 * 64 + 320)
         return place
 
     def _hoist(self, level: Level, roots: list[Expr]) -> None:
@@ -129,6 +133,16 @@ class Passes(Values):
                     register = level.find(arg)
                     if register is not None and not register.vector:
                         self._splat(arg, register, level)
+
+    @contextmanager
+    def _next_row_ahead(self, level: Level, roots: list[Expr]) -> Iterator[None]:
+        """The second loop over a row fetches the next row, while the processor computes: the
+        first one would wait for memory, which no later one touches."""
+        loads = {e for e in self._evaluated(roots) if isinstance(e, Load) and not e.valid}
+        self.ahead = level.passes[0] & loads if len(level.passes) == 1 else set()
+        level.passes.append(loads)
+        yield
+        self.ahead = set()
 
     def _reduce(self, group: list[Reduce], level: Level) -> None:
         """Run reductions over the same axes together and note their results at the level."""
@@ -179,7 +193,8 @@ class Passes(Values):
                 self._settle(inner, roots, [])
                 return self._accumulate(group, inner, sets[: len(now)], now)
 
-            return self._vector_loop(level, axis, start, stop, sets, vectors, states)
+            with self._next_row_ahead(level, roots):
+                return self._vector_loop(level, axis, start, stop, sets, vectors, states)
         kinds = [t for accumulators in sets for a in accumulators for t in a.types]
 
         def trip(i: Word, flat: list[str]) -> list[str]:

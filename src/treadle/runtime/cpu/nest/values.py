@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Set as AbstractSet
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
@@ -28,6 +29,8 @@ _INT64 = dtypes.int64
 
 class Values(Loops, ABC):
     """Evaluates expressions at a level; reductions are the subclass's."""
+
+    ahead: AbstractSet[Load] = frozenset()  # loads that also ask for the next row
 
     @abstractmethod
     def _settle_one(self, reduce: Reduce, level: Level) -> None:
@@ -100,7 +103,7 @@ class Values(Loops, ABC):
         registers = [level.find(a) for a in e.args]
         if not self._is_wide(e, level):
             parts = [r.parts[0] for r in registers if r is not None]
-            return Register([self.scalar.apply(e.fn, parts, operands, e.dtype)], False)
+            return Register([self.scalar.apply(_function(e), parts, operands, e.dtype)], False)
         kept = level.find_kept(e)
         if kept is not None and kept[2]:
             return self._from_row(e, kept[1], level)
@@ -108,7 +111,7 @@ class Values(Loops, ABC):
         parts = [""] * level.copies
 
         def copy(k: int) -> None:
-            parts[k] = self.vector.apply(e.fn, [row[k] for row in rows], operands, e.dtype)
+            parts[k] = self.vector.apply(_function(e), [row[k] for row in rows], operands, e.dtype)
 
         interleave(self.fn, [lambda k=k: copy(k) for k in range(level.copies)])  # type: ignore[misc]
         register = Register(parts, True)
@@ -219,10 +222,21 @@ class Values(Loops, ABC):
             if gathered:
                 address.places = self._gather_places(base, stride, gathered, level, copy)
             value = self.memory.load(address, e.dtype, mask)
+            if e in self.ahead and mask is None:
+                self._fetch_next_row(e, address, level)
         if valid is None or e.fill is None or not e.fill.value:
             return value  # masked lanes are zero already
         fill = self.vector.constant(e.fill.value, e.dtype)
         return self.vector.select(valid, value, fill, e.dtype)
+
+    def _fetch_next_row(self, e: Load, address: Address, level: Level) -> None:
+        """Ask for the same place of the next row; what is beyond the last one is not touched."""
+        outer = [a for a in level.axes if a is not self.shape.vector]
+        coefficients, _, gathered = split_index(e.buffer, e.index, strides(e.buffer))
+        if address.stride != 1 or gathered or not outer or not coefficients.get(outer[-1]):
+            return
+        step = self.dim(coefficients[outer[-1]])
+        self.memory.prefetch(address.pointer, self.fn.add(address.base, step), e.dtype)
 
     def _clamped(self, index: Expr, stride: Dim, size: Dim, level: Level) -> Word:
         """The contribution of a gathered index to a flat one, for a scalar."""
@@ -258,3 +272,15 @@ class Values(Loops, ABC):
         """Whether an earlier pass left the value in a row buffer."""
         kept = level.find_kept(expr)
         return kept is not None and kept[2] and level.copies > 0
+
+
+def _function(e: Apply) -> str:
+    """The function, or a cheaper form of it where the operand is known to be in range."""
+    if e.fn != "exp":
+        return e.fn
+    (x,) = e.args
+    if isinstance(x, Apply) and x.fn == "sub" and isinstance(x.args[1], Reduce):
+        highest = x.args[1]
+        if highest.op == "max" and highest.value is x.args[0]:
+            return "exp_nonpositive"
+    return e.fn
