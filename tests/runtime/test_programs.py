@@ -88,6 +88,36 @@ def test_what_fuses_into_one_kernel():
     assert kernels(trace(lambda x: x - td.reduce_mean(x, 0), x)) == 2
 
 
+def test_reductions_of_the_same_rows_are_one_kernel():
+    x, y, labels = TensorSpec((64, 100)), TensorSpec((64, 100)), TensorSpec((64,), td.int32)
+
+    def loss_and_gradient(x, labels):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            losses = td.nn.sparse_softmax_cross_entropy_with_logits(labels, x)
+        return losses, tape.gradient(losses, x)
+
+    checked = native(trace(loss_and_gradient, x, labels)).stages["kernels"]
+    assert checked.count("exp(") == 1
+    sums = [td.reduce_sum, td.reduce_max, td.reduce_mean]
+    assert kernels(trace(lambda x: [f(x, 1) for f in sums], x)) == 1
+    assert kernels(trace(lambda x: [f(x, 0) for f in sums], x)) == 1
+    assert kernels(trace(lambda x: [f(x) for f in sums], x)) == 1
+    # a scale's and a shift's gradient
+    assert kernels(trace(lambda x, y: (td.reduce_sum(x, 0), td.reduce_sum(x * y, 0)), x, y)) == 1
+    # nothing in common, or in another direction, or the second needs the first
+    assert kernels(trace(lambda x, y: (td.reduce_sum(x, 0), td.reduce_sum(y, 0)), x, y)) == 2
+    assert kernels(trace(lambda x: (td.reduce_sum(x, 0), td.reduce_sum(x, 1)), x)) == 2
+
+    def variance(x):
+        mean = td.reduce_mean(x, 0)
+        return mean, td.reduce_mean((x - mean) ** 2, 0)
+
+    array = np.random.default_rng(0).standard_normal((64, 100)).astype(np.float32)
+    both(trace(variance, x), array, rtol=2e-5)
+    both(trace(loss_and_gradient, x, labels), array, np.arange(64, dtype=np.int32), rtol=2e-5)
+
+
 def recurrence(a, n):
     return while_loop(lambda a, i: i < n, lambda a, i: (a * 0.5 + 1.0, i + 1), (a, td.constant(0)))
 

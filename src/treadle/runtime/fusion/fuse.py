@@ -8,6 +8,7 @@ they are needed rather than stored.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
-from treadle.runtime.fusion.group import Group, NotFusable, weight
+from treadle.runtime.fusion.group import Group, NotFusable, shares_work, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
 from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers
@@ -24,6 +25,7 @@ from treadle.runtime.schedule.state import earlier_uses
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
+MAX_SIBLINGS = 4  # readers of a value that a further one may be merged with
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
 
 
@@ -87,6 +89,7 @@ class _Fuser:
         self.unit_of: dict[Node, Unit] = {}
         self.weights: dict[Value, int | None] = {}
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
+        self.readers: dict[Value, deque[Node]] = {}  # the last array nodes that read a value
 
     def run(self) -> Fusion:
         for node in self.region.nodes:
@@ -100,11 +103,15 @@ class _Fuser:
 
     def _place(self, node: Node) -> None:
         """Let an array node join its producers' groups or start one."""
-        if self.enabled:
-            for units in self._candidates(node):
-                if self._try_join(node, units):
-                    return
-        self._start(node)
+        if not self.enabled:
+            self._start(node)
+            return
+        if not any(self._try_join(node, units) for units in self._candidates(node)):
+            self._start(node)
+        if kind_of(node) == "reduce":
+            self._join_siblings(self.unit_of[node])
+        for value in node.inputs:
+            self.readers.setdefault(value, deque(maxlen=MAX_SIBLINGS)).append(node)
 
     def _start(self, node: Node) -> Unit:
         placement = placement_of(node)
@@ -145,6 +152,23 @@ class _Fuser:
         for unit in units:
             yield [unit]
 
+    def _join_siblings(self, unit: Unit) -> None:
+        """Merge a unit with one that computes the same: one loop gives the results of both."""
+        assert unit.group is not None
+        for other in self._readers_of_the_same(unit):
+            shares = other.group is not None and shares_work(unit.group, other.group)
+            if shares and self._merge([other, unit], {}):
+                return
+
+    def _readers_of_the_same(self, unit: Unit) -> list[Unit]:
+        """Other units that read an array which the unit reads, the latest first."""
+        found: dict[Unit, None] = {}
+        for value in dict.fromkeys(v for n in unit.nodes for v in n.inputs if v.spec.rank):
+            for reader in self.readers.get(value, ()):
+                if self.unit_of[reader] is not unit:
+                    found.setdefault(self.unit_of[reader])
+        return sorted(found, key=lambda u: -u.position)
+
     def _through_squeezes(self, value: Value) -> Value:
         while value.node is not None and squeezed(value.node) is not None:
             value = value.node.inputs[0]
@@ -152,16 +176,21 @@ class _Fuser:
 
     def _try_join(self, node: Node, units: list[Unit]) -> bool:
         placement = self._placement(node, units)
-        if placement is None or not self._acyclic(node, units):
-            return False
+        return placement is not None and self._merge(units, {node: placement})
+
+    def _merge(self, units: list[Unit], more: Mapping[Node, Placement]) -> bool:
+        """Make one unit of `units`, which share a space, and of more nodes; False where they
+        cannot be one."""
         groups = [u.group for u in units if u.group is not None]
-        members = sorted((n for u in units for n in u.nodes), key=self.position.__getitem__)
-        placements = {n: g.placements[n] for g in groups for n in g.nodes} | {node: placement}
-        group = self._new_group(placement, [*members, node], placements)
+        placements = {n: g.placements[n] for g in groups for n in g.nodes} | dict(more)
+        members = sorted(placements, key=self.position.__getitem__)
+        if not self._acyclic(members[-1], units):
+            return False
+        group = self._new_group(placements[members[-1]], members, placements)
         if group is None or not self._may_stand_alone(group):
             return False
-        unit = Unit(Role.ARRAY, [*members, node], group, self.position[node])
-        for member in unit.nodes:
+        unit = Unit(Role.ARRAY, members, group, self.position[members[-1]])
+        for member in members:
             self.unit_of[member] = unit
         return True
 

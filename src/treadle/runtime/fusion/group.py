@@ -136,6 +136,19 @@ class Group:
         return bool(axes & self.reduced)
 
 
+def shares_work(a: Group, b: Group) -> bool:
+    """Whether a reduction of one is computed in the other too, or both reduce what they read in
+    one direction, so that computing them together saves a pass over memory."""
+    if a.space != b.space:
+        return False
+    shared = a.seen & b.seen
+    if any(isinstance(e, Reduce) for e in shared):
+        return True
+    whole = frozenset(a.axes)
+    same = bool(a.reduced) and a.reduced == b.reduced
+    return same and any(isinstance(e, Load) and e.axes == whole for e in shared)
+
+
 def _axes(index: Index) -> Sequence[Axis]:
     return list(index.axes) if isinstance(index, Expr) else [a for a, _ in index.terms]
 

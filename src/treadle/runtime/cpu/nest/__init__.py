@@ -12,6 +12,7 @@ import hashlib
 
 from treadle.kernel.ir import Kernel
 from treadle.runtime.cpu.nest.kernel import EmittedKernel, KernelEmitter
+from treadle.runtime.cpu.nest.picks import without_picks
 from treadle.runtime.cpu.nest.shape import UnsupportedKernel
 from treadle.runtime.cpu.target import Target
 
@@ -23,7 +24,7 @@ def emit_kernel(kernel: Kernel, target: Target) -> EmittedKernel:
         UnsupportedKernel: there is no code for it.
     """
     symbol = "k_" + hashlib.sha256(repr(kernel).encode()).hexdigest()[:16]
-    return KernelEmitter(kernel, target, symbol).emit()
+    return KernelEmitter(without_picks(kernel), target, symbol).emit()
 
 
 __all__ = ["EmittedKernel", "UnsupportedKernel", "emit_kernel"]

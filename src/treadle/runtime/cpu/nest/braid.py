@@ -39,9 +39,7 @@ def _merged(parts: Sequence[list[str]]) -> list[str] | None:
     first = parts[0]
     if any(len(p) != len(first) for p in parts) or any(_branches_on_data(x) for x in first):
         return None
-    names = [
-        {b[:-1]: a[:-1] for a, b in zip(first, p, strict=True) if _is_label(b)} for p in parts
-    ]
+    names = [{b[:-1]: a[:-1] for a, b in zip(first, p, strict=True) if _is_label(b)} for p in parts]
     merged: list[str] = []
     position = 0
     while position < len(first):

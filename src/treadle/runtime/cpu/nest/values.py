@@ -235,7 +235,7 @@ class Values(Loops, ABC):
         coefficients, _, gathered = split_index(e.buffer, e.index, strides(e.buffer))
         if address.stride != 1 or gathered or not outer or not coefficients.get(outer[-1]):
             return
-        step = self.dim(coefficients[outer[-1]])
+        step = self.dim(coefficients[outer[-1]] * self.side_by_side)
         self.memory.prefetch(address.pointer, self.fn.add(address.base, step), e.dtype)
 
     def _clamped(self, index: Expr, stride: Dim, size: Dim, level: Level) -> Word:

@@ -1,0 +1,114 @@
+"""Sums that pick one element: ``sum[j](select(j == k, v[j], 0))`` is ``v[k]``, read directly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.core import dtypes
+from treadle.kernel.ir import (
+    Apply,
+    Axis,
+    Const,
+    Expr,
+    Extent,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Reduce,
+    Store,
+    apply,
+    cast,
+    const,
+    index_axes,
+    postorder,
+)  # fmt: skip
+from treadle.runtime.fusion.rewrite import is_axis
+
+
+def without_picks(kernel: Kernel) -> Kernel:
+    """The kernel with the element in place of each sum that picks one."""
+    exprs = postorder([s.value for s in kernel.stores])
+    if not any(isinstance(e, Reduce) and e.op == "sum" for e in exprs):
+        return kernel
+    memo: dict[Expr, Expr] = {}
+    for e in exprs:
+        rebuilt = _rebuilt(e, memo.__getitem__)
+        memo[e] = _picked(rebuilt) or rebuilt
+    stores = tuple(Store(s.buffer, s.index, memo[s.value]) for s in kernel.stores)
+    return Kernel(_axes(kernel, stores), kernel.buffers, stores, kernel.segmented)
+
+
+def _axes(kernel: Kernel, stores: tuple[Store, ...]) -> tuple[Axis, ...]:
+    """The axes that are still in use. Symbolic ones stay: they order the kernel's symbols."""
+    exprs = postorder([s.value for s in stores])
+    used = {a for e in exprs if isinstance(e, Reduce) for a in e.over}
+    used.update(*(s.axes for s in stores))
+    return tuple(a for a in kernel.axes if a in used or not isinstance(a.extent, int))
+
+
+def _picked(e: Expr) -> Expr | None:
+    """The element that a sum picks, 0 where there is none; None for other expressions."""
+    if not isinstance(e, Reduce) or e.op != "sum" or len(e.over) != 1:
+        return None
+    (axis,), chosen = e.over, e.value
+    if not isinstance(chosen, Apply) or chosen.fn != "select":
+        return None
+    hit, value, other = chosen.args
+    zero = isinstance(other, Const) and not any(other.bits)
+    place = _place(hit, axis) if zero else None
+    found = None if place is None else _at(value, axis, place)
+    if place is None or found is None:
+        return None
+    first = apply("ge", place, const(0, place.dtype))
+    inside = apply("and", first, apply("lt", place, Extent(axis.extent, place.dtype)))
+    # A sum that starts from 0 never gives -0.
+    return apply("add", apply("select", inside, found, other), other)
+
+
+def _place(hit: Expr, axis: Axis) -> Expr | None:
+    """k in ``j == k`` for the position j along the axis."""
+    if not isinstance(hit, Apply) or hit.fn != "eq":
+        return None
+    for j, k in (hit.args, hit.args[::-1]):
+        wide = j.dtype in (dtypes.int32, dtypes.int64)
+        if isinstance(j, Iota) and j.axis is axis and axis not in k.axes and wide:
+            return k
+    return None
+
+
+def _at(e: Expr, axis: Axis, place: Expr) -> Expr | None:
+    """`e` where the axis has the position `place`; None where that is not expressible."""
+    if axis not in e.axes:
+        return e
+    if isinstance(e, Iota):
+        return cast(place, e.dtype)
+    parts = {c: _at(c, axis, place) for c in e.children}
+    if any(p is None for p in parts.values()):
+        return None
+    if isinstance(e, Load):
+        index: list[Index] = []
+        for i in e.index:
+            if isinstance(i, Expr):
+                index.append(parts[i])  # type: ignore[arg-type]
+            elif axis not in index_axes(i):
+                index.append(i)
+            elif is_axis(i, axis):
+                index.append(place)
+            else:
+                return None
+        return Load(e.buffer, tuple(index), e.valid and parts[e.valid], e.fill)
+    return _rebuilt(e, parts.__getitem__)  # type: ignore[arg-type]
+
+
+def _rebuilt(e: Expr, part: Callable[[Expr], Expr]) -> Expr:
+    """`e` over other parts."""
+    match e:
+        case Load():
+            index = tuple(part(i) if isinstance(i, Expr) else i for i in e.index)
+            return Load(e.buffer, index, e.valid and part(e.valid), e.fill)
+        case Apply():
+            return Apply(e.fn, tuple(map(part, e.args)), e.of)
+        case Reduce():
+            return Reduce(e.op, e.over, part(e.value), e.of)
+    return e
