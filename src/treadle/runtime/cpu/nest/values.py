@@ -169,25 +169,32 @@ class Values(Loops, ABC):
 
     def _row_base(self, buffer: Buffer, index: tuple[Index, ...], level: Level) -> Word:
         """The part of a flat index that does not depend on the vector axis inside its loop."""
-        coefficients, offset, _ = split_index(buffer, index, strides(buffer))
+        coefficients, offset, gathered = split_index(buffer, index, strides(buffer))
         inner = {self.shape.vector} if level.copies else set()
         here = tuple((a, c) for a, c in coefficients.items() if a in level.axes and a not in inner)
-        key = (offset, tuple(sorted(((a.name, repr(c)) for a, c in here))))
+        uniform = [g for g in gathered if self._is_uniform(g, level)]
+        key = (offset, tuple(sorted(((a.name, repr(c)) for a, c in here))), tuple(uniform))
         known = level.find_word(key)
         if known is not None:
             return known
         total: Word = self.dim(offset)
         for axis, coefficient in here:
             total = self.fn.add(total, self.fn.mul(level.axes[axis], self.dim(coefficient)))
+        for place, step, size in uniform:
+            total = self.fn.add(total, self._clamped(place, step, size, level))
         level.words[key] = total
         return total
 
+    def _is_uniform(self, gathered: Gathered, level: Level) -> bool:
+        """Whether a computed index is a known number that all lanes share."""
+        register = level.find(gathered[0])
+        return register is not None and not register.vector
+
     def _load(self, e: Load, level: Level) -> Register:
         _, _, gathered = split_index(e.buffer, e.index, strides(e.buffer))
+        gathered = [g for g in gathered if not self._is_uniform(g, level)]
         base, stride = self._place(e.buffer, e.index, level)
         if not self._is_wide(e, level):
-            for index, step, size in gathered:
-                base = self.fn.add(base, self._clamped(index, step, size, level))
             valid = None
             if e.valid is not None:
                 found = level.find(e.valid)
@@ -239,7 +246,7 @@ class Values(Loops, ABC):
         self.memory.prefetch(address.pointer, self.fn.add(address.base, step), e.dtype)
 
     def _clamped(self, index: Expr, stride: Dim, size: Dim, level: Level) -> Word:
-        """The contribution of a gathered index to a flat one, for a scalar."""
+        """The contribution of a computed index that all lanes share to a flat one."""
         register = level.find(index)
         assert register is not None
         place = self.scalar.apply("cast", [register.parts[0]], [index.dtype], _INT64)
