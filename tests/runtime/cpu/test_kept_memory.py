@@ -1,6 +1,7 @@
 """Memory that programs give back is used again, within bounds, by any number of threads."""
 
 import ctypes
+import os
 import threading
 
 import pytest
@@ -96,6 +97,30 @@ def test_threads(allocator: Allocator) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/sys/kernel/mm/transparent_hugepage"), reason="a system without such pages"
+)
+def test_large_blocks_ask_for_huge_pages(allocator: Allocator) -> None:
+    block = allocator.allocate(64, 48 * MIB)
+    ctypes.memset(block, 1, 48 * MIB)
+    assert "hg" in _flags(block + 24 * MIB)
+    allocator.free(block)
+
+
+def _flags(address: int) -> list[str]:
+    """The kernel's flags of the memory around an address."""
+    inside = False
+    with open("/proc/self/smaps") as lines:
+        for line in lines:
+            name, *rest = line.split()
+            if "-" in name and not name.endswith(":"):
+                low, high = (int(end, 16) for end in name.split("-"))
+                inside = low <= address < high
+            elif inside and name == "VmFlags:":
+                return rest
+    return []
 
 
 def test_programs_use_it_and_clear_caches_gives_it_back() -> None:

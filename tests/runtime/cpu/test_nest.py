@@ -25,6 +25,7 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.kernel.reference import evaluate, evaluate_segmented
 from treadle.runtime.cpu.nest import emit_kernel
+from treadle.runtime.cpu.target import host
 
 F32, F64, I32, I64, BOOL = (
     dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.bool,
@@ -334,6 +335,18 @@ def test_gather_of_rows(width, index_dtype):
         (i, j), (table, index, out), (store(out, i, j, value=load(table, load(index, i), j)),)
     )
     check(kernel, {table: numbers((9, width)), index: numbers(20, index_dtype)}, targets=JITS)
+
+
+def test_rows_at_computed_places_are_read_as_whole_vectors():
+    """The index is one number for all lanes: no gather instruction, and no check in the lanes."""
+    i, j = Axis("i", 12), Axis("j", 40)
+    x, ids, y = Buffer("x", F32, (6, 40)), Buffer("ids", I32, (12,)), Buffer("y", F32, (12, 40))
+    half = apply("floordiv", Iota(i), const(2, I64))
+    value = apply("add", load(x, half, j), load(x, load(ids, i), j))
+    kernel = Kernel((i, j), (x, ids, y), (store(y, i, j, value=value),))
+    rows = np.array([0, 5, -3, 6, 2, 2, 99, 1, 4, 3, 5, 0], np.int32)  # outside ones are clamped
+    check(kernel, {x: numbers((6, 40)), ids: rows})
+    assert "masked.gather" not in emit_kernel(kernel, host()).text
 
 
 def test_gather_of_elements_stays_inside_the_buffer():

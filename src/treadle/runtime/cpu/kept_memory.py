@@ -3,6 +3,7 @@
 Blocks from 64 KiB to 256 MiB are rounded up to powers of two and wait in free lists, one for each
 size, for the next program that asks; others are the C library's. What waits is bounded. The lists
 are guarded by a lock that nobody waits for: who does not get it at once goes to the C library.
+Large blocks ask Linux for huge pages: matrices are read down their columns, a page for each row.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
+import sys
 from typing import Any
 
 from treadle.core.caches import returns_memory
@@ -20,7 +22,10 @@ SMALLEST, LARGEST = 16, 28  # as powers of two
 HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
 BUDGET = 256 << 20  # bytes that may wait, ``TREADLE_KEEP_BYTES``
 
-_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free")
+HUGE = 4 << 20  # bytes from which a block asks for huge pages, as NumPy's arrays do
+PAGE, MADV_HUGEPAGE = 4096, 14
+
+_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise")
 _LISTS = len(_WORDS)
 
 
@@ -67,6 +72,8 @@ class KeptMemory:
         self._words[_WORDS.index("budget")] = budget
         for name in ("aligned_alloc", "free"):
             self._words[_WORDS.index(name)] = c_function(name)
+        if sys.platform.startswith("linux"):
+            self._words[_WORDS.index("madvise")] = c_function("madvise")
         code = jit().load(lambda: memory_text(host()), name="memory")
         set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
         set_words(ctypes.addressof(self._words))
@@ -92,6 +99,7 @@ def memory_text(target: Target) -> str:
     """The allocator's module."""
     names: dict[str, Any] = {name: i for i, name in enumerate(_WORDS)}
     names |= {"lists": _LISTS, "smallest": SMALLEST, "largest": LARGEST, "header": HEADER}
+    names |= {"huge": HUGE, "page": PAGE, "advice": MADV_HUGEPAGE}
     text = _TEXT
     for name, value in names.items():
         text = text.replace(f"${name}$", str(value))
@@ -125,6 +133,22 @@ entry:
 out:
   ret ptr null
 good:
+  %advise.p = call ptr @word(i64 $madvise$)
+  %advise = load ptr, ptr %advise.p
+  %known = icmp ne ptr %advise, null
+  %vast = icmp uge i64 %total, $huge$
+  %both = and i1 %known, %vast
+  br i1 %both, label %advised, label %ready
+advised:
+  %start = ptrtoint ptr %base to i64
+  %end = add i64 %start, %total
+  %above = add i64 %start, sub (i64 $page$, i64 1)
+  %first = and i64 %above, sub (i64 0, i64 $page$)
+  %pages = inttoptr i64 %first to ptr
+  %room = sub i64 %end, %first
+  call i32 %advise(ptr %pages, i64 %room, i32 $advice$)
+  br label %ready
+ready:
   store i64 %power, ptr %base
   %size.p = getelementptr i64, ptr %base, i64 2
   store i64 %size, ptr %size.p

@@ -21,6 +21,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
+_AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
 SIGNATURE = (
@@ -220,6 +221,8 @@ class _Body:
         row = f"%b{k}"
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
         vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
+        if self.tile.along == "rows":  # B may be a matrix in memory; otherwise A is packed
+            self._prefetch(row)
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i))
             for j, vector in enumerate(vectors):
@@ -241,6 +244,16 @@ class _Body:
         fma = f"{kind} @llvm.fma.{vector}{suffix(self.element)}"
         fn.module.declare(f"{fma}({kind}, {kind}, {kind})")
         fn.emit(f"{name} = call {fma}({kind} {x}, {kind} {y}, {kind} {total})")
+
+    def _prefetch(self, row: str) -> None:
+        """Ask for the cache lines of a later row of B: rows may be pages apart, which no hardware
+        prefetcher follows. The last line is there where B is not aligned."""
+        fn, size = self.fn, self.vectors * self.width * self.size
+        ahead = fn.offset(row, fn.mul("%ldb", _AHEAD), "i8")
+        fn.module.declare("void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
+        for at in (*range(0, size, _LINE), size - 1):
+            place = fn.offset(ahead, at, "i8")
+            fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 
     def _a_pointer(self, row: int) -> str:
         """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
