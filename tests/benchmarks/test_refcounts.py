@@ -28,8 +28,11 @@ def native_operators() -> Iterator[None]:
 def test_nothing_leaks(name: str) -> None:
     path = PATHS[name]
     calls = 2000 if path.native else max(60, 500 // path.slowness)
-    found = growth(path.make(), calls, warm=calls // 2)
-    assert not leaks(found), found
+    call = path.make()
+    tries = [growth(call, calls, warm=calls // 2)]
+    while leaks(tries[-1]) and len(tries) < 3:  # a cache may have grown; a leak always does
+        tries.append(growth(call, calls))
+    assert not leaks(tries[-1]), tries
 
 
 def test_leaks_are_noticed() -> None:

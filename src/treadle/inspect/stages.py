@@ -9,7 +9,14 @@ import treadle as td
 
 
 class Stages(dict[str, str]):
-    """Stage names and texts, in the order in which the stages are made; prints readably."""
+    """Stage names and texts, in the order in which the stages are made; prints readably.
+
+    Attributes:
+        memory: bytes that a run needs: `peak`, and its parts `arguments`, `variables`, `constants`,
+            `outputs`, `workspace`. None where the function is interpreted.
+    """
+
+    memory: Any = None
 
     def __repr__(self) -> str:
         return "\n\n".join(f"== {name} ==\n{text.strip()}" for name, text in self.items())
@@ -30,7 +37,9 @@ def stages(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages
     found = python_stages(function)
     if not hasattr(function, "get_concrete_function"):
         function = td.function(function)
-    found.update(graph_stages(function.get_concrete_function(*args, **kwargs)))
+    further = graph_stages(function.get_concrete_function(*args, **kwargs))
+    found.update(further)
+    found.memory = further.memory
     return found
 
 
@@ -47,4 +56,5 @@ def graph_stages(concrete: Any) -> Stages:
     found = Stages(graph=str(concrete.graph))
     for name, text in concrete.executable.stages.items():
         found["graph after passes" if name == "graph" else name] = text
+    found.memory = concrete.executable.memory
     return found

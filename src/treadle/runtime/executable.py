@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.graph.ir import Graph
+from treadle.runtime.memory.report import MemoryUse
 
 
 class Executable:
@@ -42,6 +43,11 @@ class Executable:
     @property
     def stages(self) -> dict[str, str]:
         return {"graph": str(self.graph)}
+
+    @property
+    def memory(self) -> MemoryUse | None:
+        """How much memory a run needs; None where that is not planned."""
+        return None
 
 
 class InterpretedExecutable(Executable):

@@ -28,6 +28,7 @@ from treadle.runtime.cpu.program_entry import (
 )  # fmt: skip
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.executable import Executable
+from treadle.runtime.memory.report import MemoryUse
 
 _ATTEMPTS = 100
 
@@ -55,6 +56,7 @@ class Program:
     needs_frame: bool
     texts: dict[str, Callable[[], str]]
     counters: dict[str, int]
+    memory: MemoryUse
     keep: list[Any] = field(default_factory=list)
 
 
@@ -83,6 +85,10 @@ class NativeExecutable(Executable):
     @property
     def stages(self) -> dict[str, str]:
         return {"graph": str(self.graph)} | {n: text() for n, text in self.program.texts.items()}
+
+    @property
+    def memory(self) -> MemoryUse:
+        return self.program.memory
 
     @property
     def state_address(self) -> int:

@@ -18,6 +18,7 @@ from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
 from treadle.runtime import Unsupported, compile, compile_native
 from treadle.runtime.executable import Executable
+from treadle.runtime.memory.report import MemoryUse
 from treadle.runtime.symbols import broadcast_guards
 from treadle.tracing import settings
 
@@ -50,7 +51,13 @@ class SharedExecutable(Executable):
     def stages(self) -> dict[str, str]:
         values = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         here = f" (here {values})" if values else ""
-        return {"shared program": self.note + here} | self.program.executable.stages
+        shared = self.program.executable.stages
+        return {"shared program": self.note + here} | shared | {"memory": str(self.memory)}
+
+    @property
+    def memory(self) -> MemoryUse | None:
+        shared = self.program.executable.memory
+        return None if shared is None else shared.at(self.sizes)
 
 
 class _SharedProgram:

@@ -27,6 +27,7 @@ from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import threads
 from treadle.runtime.cpu.threads import pool, pool_text
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
+from treadle.runtime.memory.report import MemoryUse, memory_use
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
@@ -65,7 +66,11 @@ def build_program(
     callbacks = _callbacks(graph, builder, emitter, written)
     by_object = layout() is not None and not signature.cells
     finds_out = bool(builder.late) or bool(signature.cells)
-    python_lists = _uses_lists(work) and not builder.native_lists
+    lists = _uses_lists(work)
+    python_lists = lists and not builder.native_lists
+    memory = memory_use(
+        work, signature.outputs, builder.constants, builder.temporaries, lists, plan
+    )
     program = Program(
         signature=signature,
         table=emitter.table,
@@ -76,7 +81,8 @@ def build_program(
         written=written,
         releases_gil=releases is not False,
         needs_frame=callbacks is not None and (python_lists or finds_out),
-        texts=_texts(block, plan, text),
+        texts=_texts(block, plan, text, memory),
+        memory=memory,
         counters={
             "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
             "workspace_bytes": plan.static_bytes,
@@ -104,7 +110,7 @@ def _callbacks(
     return Callbacks(emitter.callbacks, names, first, builder.variables, graph, written)
 
 
-def _texts(block: Block, plan: Plan, text: str) -> dict[str, Callable[[], str]]:
+def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, Callable[[], str]]:
     """The stages for `inspect`, made when they are asked for."""
     codes = {
         code.name: code.emitted.text
@@ -114,6 +120,7 @@ def _texts(block: Block, plan: Plan, text: str) -> dict[str, Callable[[], str]]:
     }
     return {
         "schedule": lambda: schedule_text(block, plan),
+        "memory": lambda: str(memory),
         "kernels": lambda: kernels_text(block),
         "llvm": lambda: "\n".join([text, *(f"; kernel {n}\n{t}" for n, t in codes.items())]),
         "assembly": lambda: "\n".join(map(jit().assembly, [text, *codes.values()])),
