@@ -6,6 +6,7 @@ import pytest
 import treadle as td
 from tests.ops.gradcheck import check_gradients
 from tests.ops.lowered import check_lowering
+from treadle.ops.registry import OPS
 
 RNG = np.random.default_rng(4)
 IMAGES = RNG.permutation(2 * 7 * 8 * 3).reshape(2, 7, 8, 3).astype(np.float32)  # no ties
@@ -70,6 +71,9 @@ def test_lowering(case):
     winner = check_lowering("max_pool_index", tied, **attrs)
     check_lowering("max_pool_gather", tied, winner, **attrs)
     check_lowering("max_pool_scatter", y, winner, image=image, **attrs)
+    if case[0] != (6, 5):  # only small windows are masked
+        masked = check_lowering("max_pool_masked_index", tied, tied % 3 == 1, **attrs)
+        check_lowering("max_pool_scatter", y, masked, image=image, **attrs)
     check_lowering("avg_pool", IMAGES, **attrs)
     check_lowering("avg_pool_grad", y, image=image, **attrs)
 
@@ -89,6 +93,38 @@ def test_gradients(case):
     args = (case[0], case[1], explicit(case[2]))
     check_gradients(lambda t: td.nn.max_pool2d(t, *args), x, second=case is CASES[2])
     check_gradients(lambda t: td.nn.avg_pool2d(t, *args), x, second=case is CASES[2])
+
+
+@pytest.mark.parametrize(
+    ("window", "dtype"), [((2, 2), np.uint8), ((2, 127), np.uint8), ((3, 85), np.int32)]
+)
+def test_winners_are_bytes_where_the_window_allows(window, dtype):
+    """The dtype's largest number is kept for windows whose gradient goes nowhere."""
+    x = np.random.default_rng(0).permutation(3 * 130).reshape(1, 3, 130, 1).astype(np.float32)
+    attrs = {"window": window, "strides": (1, 1), "padding": "VALID"}
+    winner = OPS["max_pool_index"].eager(x, **attrs)
+    assert winner.dtype == dtype
+    views = np.lib.stride_tricks.sliding_window_view(x[0, :, :, 0], window)
+    np.testing.assert_array_equal(
+        winner[0, :, :, 0], views.reshape(*views.shape[:2], -1).argmax(-1)
+    )
+
+
+def test_masked_winners_take_no_gradient():
+    attrs = {"window": (2, 2), "strides": (2, 2), "padding": "VALID"}
+    x = np.array([[1, 5, 7, 3], [2, 0, 7, 8]], np.float32).reshape(1, 2, 4, 1)
+    dy = np.array([10, 20], np.float32).reshape(1, 1, 2, 1)
+    fives, eights = 10 * (x == 5), 20 * (x == 8)
+    for mask, winners, wanted in (
+        (x > 0, [[1, 3]], fives + eights),
+        (x != 5, [[255, 3]], eights),
+        (x == 5, [[1, 255]], fives),
+        (x < 0, [[255, 255]], 0 * x),
+    ):
+        winner = OPS["max_pool_masked_index"].eager(x, mask, **attrs)
+        np.testing.assert_array_equal(winner[0, :, :, 0], winners)
+        dx = OPS["max_pool_scatter"].eager(dy, winner, image=(2, 4), **attrs)
+        np.testing.assert_array_equal(dx, wanted)
 
 
 def test_ties_go_to_the_first():

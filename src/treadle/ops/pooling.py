@@ -1,15 +1,16 @@
 """Max and average pooling of NHWC images, and the ops that their gradients are made of.
 
-The gradient of max pooling goes to the first maximum of each window. It is three linear ops:
-`max_pool_index` gives each window's winner as its number in the window, `max_pool_scatter` sends
-gradients there and `max_pool_gather`, its transpose, reads from there.
+The gradient of max pooling goes to the first maximum of each window. `max_pool_index` gives each
+window's winner as its number in the window, a byte where the window allows. Two linear ops go by
+these: `max_pool_scatter` sends gradients there and `max_pool_gather`, its transpose, reads from
+there. `max_pool_masked_index` leaves out winners for which a mask of the image is false; their
+number is the dtype's largest, and gradients are sent nowhere.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
@@ -21,6 +22,7 @@ from treadle.ops.pooling_lowering import (
     lower_avg_grad,
     lower_gather,
     lower_index,
+    lower_masked_index,
     lower_max,
     lower_scatter,
 )  # fmt: skip
@@ -29,9 +31,11 @@ from treadle.ops.pooling_numpy import (
     eager_avg_grad,
     eager_gather,
     eager_index,
+    eager_masked_index,
     eager_max,
     eager_scatter,
     pool_spans,
+    winner_dtype,
 )  # fmt: skip
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.windows import (
@@ -60,7 +64,16 @@ def _infer(x: TensorSpec, *, window: Pair, strides: Pair, padding: Padding) -> T
 
 def _infer_index(x: TensorSpec, *, window: Pair, strides: Pair, padding: Padding) -> TensorSpec:
     pooled = _infer(x, window=window, strides=strides, padding=padding)
-    return TensorSpec(pooled.dims, dtypes.int32)
+    return TensorSpec(pooled.dims, winner_dtype(window))
+
+
+def _infer_masked_index(
+    x: TensorSpec, mask: TensorSpec, *, window: Pair, strides: Pair, padding: Padding
+) -> TensorSpec:
+    require_kinds("b", mask)
+    if mask.dims != x.dims:
+        raise ValueError(f"shapes {x.shape} and {mask.shape} differ")
+    return _infer_index(x, window=window, strides=strides, padding=padding)
 
 
 def _infer_scatter(
@@ -105,6 +118,12 @@ MAX = register(Op("max_pool", _infer, eager_max, _grad_max, Compute(lower_max, "
 INDEX = register(
     Op("max_pool_index", _infer_index, eager_index, lower=Compute(lower_index, "reduce"))
 )
+MASKED_INDEX = register(
+    Op(
+        "max_pool_masked_index", _infer_masked_index, eager_masked_index,
+        lower=Compute(lower_masked_index, "reduce"),
+    )
+)  # fmt: skip
 SCATTER = register(
     Op(
         "max_pool_scatter", _infer_scatter, eager_scatter, _grad_scatter,

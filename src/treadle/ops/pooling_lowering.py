@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.lowering import (
@@ -18,10 +19,10 @@ from treadle.ops.lowering import (
     scale_index,
     sum_index,
 )  # fmt: skip
-from treadle.ops.pooling_numpy import lowest, pool_spans
+from treadle.ops.pooling_numpy import lowest, pool_spans, winner_dtype
 from treadle.ops.windows import Span
 
-_MOST_UNROLLED = 25  # larger windows become loops
+MOST_UNROLLED = 25  # larger windows become loops
 
 
 def _zero(value: Expr) -> Expr:
@@ -61,11 +62,11 @@ def _window_of(call: LowerCall) -> tuple[Span, Span]:
     return pool_spans(call.specs[0].dims[1:3], attrs["window"], attrs["strides"], attrs["padding"])
 
 
-def _elements(call: LowerCall, index: Sequence[Index], fill: Any) -> list[Expr]:
-    """The elements of a small window, in order."""
+def _elements(call: LowerCall, index: Sequence[Index], fill: Any, number: int = 0) -> list[Expr]:
+    """The elements of a small window of input `number`, in order."""
     rows, columns = _window_of(call)
     return [
-        _element(call.inputs[0], index, as_index(i), as_index(j), rows, columns, fill)
+        _element(call.inputs[number], index, as_index(i), as_index(j), rows, columns, fill)
         for i in range(rows.window)
         for j in range(columns.window)
     ]
@@ -73,7 +74,7 @@ def _elements(call: LowerCall, index: Sequence[Index], fill: Any) -> list[Expr]:
 
 def _is_large(call: LowerCall) -> bool:
     height, width = call.attrs["window"]
-    return bool(height * width > _MOST_UNROLLED)
+    return bool(height * width > MOST_UNROLLED)
 
 
 def _reduced(call: LowerCall, index: Sequence[Index], op: str, fill: Any) -> Expr:
@@ -99,13 +100,28 @@ def lower_index(call: LowerCall, index: Sequence[Index]) -> Expr:
     fill = lowest(call.specs[0].dtype)
     if _is_large(call):
         return _reduced(call, index, "argmax", fill)
-    highest, *rest = _elements(call, index, fill)
-    winner: Expr = const(0, dtypes.int32)
-    for number, value in enumerate(rest, start=1):
+    return _first_highest(_elements(call, index, fill), call.out.dtype)[0]
+
+
+def lower_masked_index(call: LowerCall, index: Sequence[Index]) -> Expr:
+    values = _elements(call, index, lowest(call.specs[0].dtype))
+    winner, live = _first_highest(values, call.out.dtype, _elements(call, index, False, 1))
+    assert live is not None
+    return apply("select", live, winner, const(call.out.dtype.max, call.out.dtype))
+
+
+def _first_highest(
+    values: Sequence[Expr], dtype: DType, mask: Sequence[Expr] = ()
+) -> tuple[Expr, Expr | None]:
+    """The number of the first maximum, and what `mask` says of it."""
+    highest, winner = values[0], const(0, dtype)
+    live = mask[0] if mask else None
+    for number, value in enumerate(values[1:], start=1):
         better = apply("gt", value, highest)
-        winner = apply("select", better, const(number, dtypes.int32), winner)
+        winner = apply("select", better, const(number, dtype), winner)
+        live = apply("select", better, mask[number], live) if live is not None else None
         highest = apply("max", highest, value)
-    return winner
+    return winner, live
 
 
 def lower_gather(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -139,12 +155,14 @@ def _image_spans(call: LowerCall) -> tuple[Span, Span]:
 
 def lower_scatter(call: LowerCall, index: Sequence[Index]) -> Expr:
     rows, columns = _image_spans(call)
+    numbers = winner_dtype(call.attrs["window"])
     total: Expr | None = None
     for h, i, in_rows in _covering(index[1], rows):
         for w, j, in_columns in _covering(index[2], columns):
             at, valid = [index[0], h, w, index[3]], _both(in_rows, in_columns)
             number = apply("add", apply("mul", i, const(columns.window, dtypes.int64)), j)
-            won = apply("eq", call.inputs[1](at, valid, -1), cast(number, dtypes.int32))
+            winner = call.inputs[1](at, valid, numbers.max)
+            won = apply("eq", winner, cast(number, winner.dtype))
             dy = call.inputs[0](at, valid, 0)
             part = apply("select", won, dy, _zero(dy))
             total = part if total is None else apply("add", total, part)

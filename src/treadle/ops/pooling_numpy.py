@@ -25,6 +25,11 @@ def lowest(dtype: DType) -> Any:
     return float("-inf") if dtype.is_floating else dtype.min
 
 
+def winner_dtype(window: Pair) -> DType:
+    """The dtype of numbers of elements in a window; its largest number stands for no element."""
+    return dtypes.uint8 if window[0] * window[1] < dtypes.uint8.max else dtypes.int32
+
+
 def _taps(x: NDArray, rows: Span, columns: Span) -> Iterator[NDArray]:
     """The elements of the windows, one window position after the other."""
     for i in range(rows.window):
@@ -49,10 +54,19 @@ def eager_index(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) ->
     rows, columns = pool_spans(x.shape[1:3], window, strides, padding)
     taps = _taps(_framed(x, rows, columns), rows, columns)
     highest = next(taps).copy()
-    winner = np.zeros(highest.shape, np.int32)
+    winner = np.zeros(highest.shape, winner_dtype(window).np_dtype)
     for number, values in enumerate(taps, start=1):
         winner[values > highest] = number
         np.maximum(highest, values, out=highest)
+    return winner
+
+
+def eager_masked_index(
+    x: NDArray, mask: NDArray, *, window: Pair, strides: Pair, padding: Padding
+) -> NDArray:
+    attrs: dict[str, Any] = {"window": window, "strides": strides, "padding": padding}
+    winner = eager_index(x, **attrs)
+    winner[~eager_gather(mask, winner, **attrs)] = winner_dtype(window).max
     return winner
 
 

@@ -27,6 +27,7 @@ from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
+from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.trips import apply_trip_counts
@@ -50,6 +51,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
     Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
+    Pass("pooling", mask_winners, "equal images are one value; leaves what it replaced"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
     Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),

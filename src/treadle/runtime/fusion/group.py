@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node, Value
 from treadle.kernel.functions import FUNCTIONS
-from treadle.kernel.ir import Apply, Axis, Expr, Index, Load, Reduce
+from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
 
@@ -138,15 +138,23 @@ class Group:
 
 def shares_work(a: Group, b: Group) -> bool:
     """Whether a reduction of one is computed in the other too, or both reduce what they read in
-    one direction, so that computing them together saves a pass over memory."""
+    one direction or over the same windows, so that computing them together saves a pass over
+    memory."""
     if a.space != b.space:
         return False
     shared = a.seen & b.seen
     if any(isinstance(e, Reduce) for e in shared):
         return True
     whole = frozenset(a.axes)
-    same = bool(a.reduced) and a.reduced == b.reduced
-    return same and any(isinstance(e, Load) and e.axes == whole for e in shared)
+    loads = [e for e in shared if isinstance(e, Load) and e.axes == whole]
+    if a.reduced and a.reduced == b.reduced:
+        return bool(loads)
+    return any(_reads_windows(loads, e.buffer) for e in loads)
+
+
+def _reads_windows(loads: Sequence[Load], buffer: Buffer) -> bool:
+    """Whether several elements of an array are read for each that is computed."""
+    return sum(e.buffer is buffer for e in loads) > 1
 
 
 def _axes(index: Index) -> Sequence[Axis]:
