@@ -114,7 +114,8 @@ def _first_highest(
     values: Sequence[Expr], dtype: DType, mask: Sequence[Expr] = ()
 ) -> tuple[Expr, Expr | None]:
     """The number of the first maximum, and what `mask` says of it."""
-    highest, winner = values[0], const(0, dtype)
+    highest: Expr = values[0]
+    winner: Expr = const(0, dtype)
     live = mask[0] if mask else None
     for number, value in enumerate(values[1:], start=1):
         better = apply("gt", value, highest)
