@@ -30,6 +30,7 @@ from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.products import prepare_products
+from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.verifier import verify
 
@@ -57,6 +58,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),
     Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
     Pass("accumulations", gather_accumulations, "after trips: a loop may run back over a counted"),
+    Pass("row_sums", keep_rows_apart, "with the other sums of loops"),
     Pass("factors", lay_out_factors, "after what takes products out of loops"),
     Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
 )

@@ -39,6 +39,7 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
+    Rows,
     SegmentedLaunch,
 )
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
@@ -153,6 +154,11 @@ class Cpu:
         shared = in_terms_of(kernel, code.emitted.shared)
         return Needs(_rounded(scratch) * self.workers, shared)
 
+    def rows(self, loop: Loop) -> Rows | None:
+        from treadle.runtime.cpu.rows import split_rows
+
+        return split_rows(loop, self.workers)
+
 
 def _rounded(size: Dim) -> Dim:
     return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
@@ -239,8 +245,8 @@ class _Words:
     def _fixed(self, name: str) -> int:
         if name == "callback":
             return 0 if self.callbacks is None else self.callbacks.address
-        if name == "launch":
-            return pool().addresses.launch
+        if name in ("launch", "parallel"):
+            return int(getattr(pool().addresses, name))
         if name == "aligned_alloc":
             return kept_memory().allocate
         if name == "free":

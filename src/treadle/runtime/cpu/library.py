@@ -101,9 +101,27 @@ def _matmul(node: Node, element: str) -> Routine | None:
     return _product("matmul", Product(element, batch, m, n, k, ta, tb, *steps))  # type: ignore[arg-type]
 
 
-def _product(name: str, product: Product) -> Routine:
-    """The routine for a batch of matrix products; its symbol names the tiles it calls."""
-    plan = plan_product(product, host())
+def part_routine(node: Node, blocks: int) -> Routine | None:
+    """The routine with which a thread computes some of `blocks` even blocks of rows of a product
+    of two matrices; None where it would need workspace."""
+    element = _ELEMENTS.get(node.outputs[0].spec.dtype)
+    if node.op.name != "matmul" or element is None or node.attrs["transpose_a"]:
+        return None
+    if any(v.spec.rank != 2 for v in node.inputs):
+        return None
+    (m, k), n = node.inputs[0].spec.dims, node.outputs[0].spec.dims[1]
+    found = Product(element, 1, m, n, k, 0, int(node.attrs["transpose_b"]))
+    routine = _product("matmul_part", found, blocks)
+    return routine if routine.worker_bytes == 0 else None
+
+
+def _product(name: str, product: Product, tiles: int | None = None) -> Routine:
+    """The routine for a batch of matrix products; its symbol names the tiles it calls.
+
+    Args:
+        tiles: see `plan_product`.
+    """
+    plan = plan_product(product, host(), tiles)
     p = product
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.stride_a, p.stride_b, plan.vectors,

@@ -63,6 +63,7 @@ class Emitter:
         self.size: Word = 0
         self.frame_words: dict[tuple[str, int], str] = {}
         self.callbacks: list[Step] = []
+        self.is_first = ""  # in code that several threads run: whether this is the first one
         self.scratch_words = 0
 
     def _on_entry(self, guard: tuple[Dim, Dim]) -> bool:

@@ -85,18 +85,23 @@ def emit_sizes(emitter: Emitter, step: Sizes) -> None:
 
 def emit_loop(emitter: Emitter, step: Loop) -> None:
     """A loop: the condition in its header, a poll for signals on the way back."""
+    if step.rows is not None:
+        from treadle.runtime.cpu.row_loops import emit_row_loop
+
+        emit_row_loop(emitter, step, step.rows)
+        return
     fn = emitter.fn
     k = fn.unique()
     counter = fn.alloca("i64, align 8")
     fn.entry.append(f"  store i64 1, ptr {counter}")
-    starts = [_start(emitter, c) for c in step.carried]
+    starts = [start_of(emitter, c) for c in step.carried]
     first = fn.value(f"load i64, ptr {counter}")
     fn.branch(f"pre{k}")
     fn.label(f"pre{k}")
     fn.branch(f"head{k}")
     fn.label(f"head{k}")
     mark = len(fn.lines)
-    names = _declare(emitter, step, k)
+    names = declare(emitter, step, k)
     symbols = dict(emitter.symbols)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
@@ -109,7 +114,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     emitter.contraction.depth -= 1
     _free_late(emitter, before)
     ends = [
-        _end(emitter, c, o, n)
+        end_of(emitter, c, o, n)
         for c, o, n in zip(step.carried, step.body.results, names, strict=True)
     ]
     emitter.symbols = symbols
@@ -139,7 +144,7 @@ def _register(emitter: Emitter, operand: Operand) -> str:
     return emitter.registers[operand.value]
 
 
-def _start(emitter: Emitter, carried: Carried) -> list[str]:
+def start_of(emitter: Emitter, carried: Carried) -> list[str]:
     """The values on entry: a register; nothing for an array updated in place; two buffers."""
     if carried.place is None:
         register = emitter.registers[carried.start.value]
@@ -180,7 +185,7 @@ def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
     return [buffer, *(str(emitter.dim(d)) for d in dims)]
 
 
-def _declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
+def declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
     """Names for the phis, as (type, name) pairs, and the bindings inside the loop."""
     names = []
     for i, carried in enumerate(step.carried):
@@ -224,7 +229,7 @@ def _declare_sizes(emitter: Emitter, place: Place, suffix: str) -> list[tuple[st
     return names
 
 
-def _end(
+def end_of(
     emitter: Emitter, carried: Carried, result: Operand, names: list[tuple[str, str]]
 ) -> list[str]:
     """The values for the next iteration; the halves of a pair change roles."""

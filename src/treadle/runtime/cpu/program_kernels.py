@@ -20,12 +20,12 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         return
     fn, emitted = emitter.fn, code.emitted
     words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
-    for i, pointer in enumerate(_addresses(emitter, step)):
+    for i, pointer in enumerate(operand_addresses(emitter, step)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'ptr')}")
     if step.shared is not None:
         place = fn.offset(words, len(step.operands), "ptr")
         fn.emit(f"store ptr {emitter.pointer(step.shared)}, ptr {place}")
-    dims = _dims(emitter, step)
+    dims = symbol_values(emitter, step)
     units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
     function = emitter.state_word("kernel", (code, emitted.symbol))
@@ -59,7 +59,7 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
         total = fn.add(total, length)
         base = 1 + width * number
         fn.emit(f"store i64 {length}, ptr {fn.offset(table, base, 'i64')}")
-        for i, pointer in enumerate(_addresses(emitter, segment)):
+        for i, pointer in enumerate(operand_addresses(emitter, segment)):
             fn.emit(f"store ptr {pointer}, ptr {fn.offset(table, base + 1 + i, 'i64')}")
     function = emitter.state_word("kernel", (code, emitted.symbol))
     fn.emit(
@@ -78,7 +78,8 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
     return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
 
 
-def _addresses(emitter: Emitter, step: Launch) -> list[str]:
+def operand_addresses(emitter: Emitter, step: Launch) -> list[str]:
+    """Where a kernel's operands are; rank-0 ones are in slots."""
     pointers = []
     for i, operand in enumerate(step.operands):
         if i in step.outputs and operand.place is None:
@@ -102,7 +103,7 @@ def _outer(step: Launch, dim: Dim) -> Dim:
     return dim if step.extent is None else substitute(dim, {"n": step.extent})
 
 
-def _dims(emitter: Emitter, step: Launch) -> str:
+def symbol_values(emitter: Emitter, step: Launch) -> str:
     """The values of the kernel's symbols, in order."""
     fn, symbols = emitter.fn, step.kernel.symbols
     if not symbols:
@@ -123,7 +124,7 @@ def emit_reference(emitter: Emitter, step: Launch) -> None:
     emitter.callbacks.append(step)
     count = len(step.operands)
     words = fn.alloca(f"[{max(1, count + len(step.kernel.symbols))} x i64], align 8")
-    for i, pointer in enumerate(_addresses(emitter, step)):
+    for i, pointer in enumerate(operand_addresses(emitter, step)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'i64')}")
     for i, name in enumerate(step.kernel.symbols):
         value = emitter.dim(_outer(step, SymbolicDim.symbol(name)))

@@ -16,14 +16,14 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     for i, operand in enumerate((*step.inputs, *step.outputs)):
         pointer = emitter.operand_pointer(operand)
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(operands, i, 'ptr')}")
-    numbers = _numbers(emitter, routine)
+    numbers = routine_numbers(emitter, routine)
     workspace = "null" if step.scratch is None else emitter.pointer(step.scratch)
     address = emitter.state_word("routine", routine.symbol)
     table = emitter.fixed_word("library")
     fn.emit(f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr {workspace})")
 
 
-def _numbers(emitter: Emitter, routine: Routine) -> str:
+def routine_numbers(emitter: Emitter, routine: Routine) -> str:
     """The routine's integers: a constant of the module where all are known."""
     fn = emitter.fn
     known = [n for n in routine.numbers if isinstance(n, int)]

@@ -125,15 +125,27 @@ def _new(emitter: Emitter, step: ListStep) -> None:
 
 
 def _push(emitter: Emitter, step: ListStep) -> None:
-    fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
+    _put(emitter, step.inputs[1], list_slot(emitter, step))
+
+
+def list_slot(emitter: Emitter, step: ListStep) -> str:
+    """Where `list_push` or `list_set` puts its element; the list is made ready for it."""
     items = _items(emitter, step)
+    slot = _new_slot if step.node.op.name == "list_push" else _set_slot
+    place = slot(emitter, step, items)
+    emitter.registers[step.outputs[0].value] = items
+    return place
+
+
+def _new_slot(emitter: Emitter, step: ListStep, items: str) -> str:
+    fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
     length = _length(emitter, items)
-    emitter.fn.emit(
+    fn.emit(
         f"call void @list_reserve(ptr %state, ptr {items}, i64 {fn.add(length, 1)}, i64 {size})"
     )
-    _put(emitter, step.inputs[1], _address(emitter, items, length, size))
+    place = _address(emitter, items, length, size)
     fn.emit(f"store i64 {fn.add(length, 1)}, ptr {fn.offset(items, LENGTH, 'i64')}")
-    emitter.registers[step.outputs[0].value] = items
+    return place
 
 
 def _get(emitter: Emitter, step: ListStep) -> None:
@@ -154,16 +166,18 @@ def _get(emitter: Emitter, step: ListStep) -> None:
 
 
 def _set(emitter: Emitter, step: ListStep) -> None:
+    _put(emitter, step.inputs[2], list_slot(emitter, step))
+
+
+def _set_slot(emitter: Emitter, step: ListStep, items: str) -> str:
     fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
-    items = _items(emitter, step)
     index = _integer(emitter, step.inputs[1])
     if step.node.attrs.get("grow"):
         _check_index(emitter, step, index, str((1 << 63) - 1))
         _reserve(emitter, items, fn.add(index, 1), size)
     else:
         _check_index(emitter, step, index, _length(emitter, items))
-    _put(emitter, step.inputs[2], _address(emitter, items, index, size))
-    emitter.registers[step.outputs[0].value] = items
+    return _address(emitter, items, index, size)
 
 
 def _get_length(emitter: Emitter, step: ListStep) -> None:

@@ -13,7 +13,7 @@ from collections.abc import Hashable
 FIXED = (
     "workspace", "aligned_alloc", "free", "abort", "callback", "PyEval_SaveThread",
     "PyEval_RestoreThread", "PyErr_CheckSignals", "clock_gettime", "launch", "library",
-    "None", "ndarray", "Py_IncRef", "PyLong_FromLong",
+    "None", "ndarray", "Py_IncRef", "PyLong_FromLong", "parallel",
 )  # fmt: skip
 
 Key = tuple[str, Hashable]

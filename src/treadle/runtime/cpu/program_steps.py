@@ -95,6 +95,10 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
 
 def call_python(emitter: Emitter, number: int, words: str) -> None:
     """Run callback step `number`; leave the program where it fails."""
+    if emitter.is_first:  # of the threads that are here, all for the same reason
+        k = emitter.fn.unique()
+        emitter.fn.emit(f"br i1 {emitter.is_first}, label %speak{k}, label %exit")
+        emitter.fn.label(f"speak{k}")
     callback = emitter.fixed_word("callback")
     result = emitter.fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
     emitter.fail_if(emitter.fn.value(f"icmp ne i64 {result}, 0"), RAISED)

@@ -117,3 +117,6 @@ class _Walk:
         for place in outside:
             if self.found[place].last > start:
                 self.touch(place)
+        if step.rows is not None:  # its threads are in different iterations
+            for place in self.found.keys() - outside:
+                self.touch(place, start)

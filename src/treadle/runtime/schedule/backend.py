@@ -7,6 +7,7 @@ from typing import NamedTuple, Protocol
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
+from treadle.runtime.schedule.steps import Loop, Rows
 
 
 class Unsupported(Exception):
@@ -34,3 +35,6 @@ class Backend(Protocol):
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         """Workspace of a kernel; None where it has no code."""
+
+    def rows(self, loop: Loop) -> Rows | None:
+        """How threads share the rows of a loop's arrays; None where iterations mix them."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.trip_count import trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.backend import Unsupported
@@ -210,7 +211,9 @@ class ControlFlow:
             self.emit(step)
         starts = [c.start.place for c in carried if c.start.place is not None]
         written = [c.place for c in carried if c.place is not None]
-        self.emit(Loop(test, block, carried, reads=starts, writes=written))
+        loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
+        loop.rows = program.backend.rows(loop) if program.native_lists else None
+        self.emit(loop)
         for step in self._bind(node.outputs, body.params[:count]):
             self.emit(step)
 

@@ -92,13 +92,17 @@ class _Printer:
                 for c in step.carried
             )
             return [
-                f"{pad}loop {carried}",
+                f"{pad}loop {_by_rows(step)}{carried}",
                 *self.block(step.condition, depth + 1),
                 f"{pad}while {_listed(step.condition.results)}",
                 *self.block(step.body, depth + 1),
                 f"{pad}  next {_listed(step.body.results)}",
             ]
         return [pad + line for line in _line(step).split("\n")]
+
+
+def _by_rows(loop: Loop) -> str:
+    return "" if loop.rows is None else f"by {loop.rows.extent} rows "
 
 
 def _line(step: Step) -> str:

@@ -242,13 +242,27 @@ class Carried:
     copied: bool = False  # a list that the loop must copy before it changes it
 
 
+@dataclass(frozen=True)
+class Rows:
+    """How many rows a loop's arrays have, and into how many even blocks threads divide them."""
+
+    extent: int
+    blocks: int
+
+
 @dataclass(eq=False)
 class Loop(Step):
-    """Repeat `body` while `condition`, whose only result is a rank-0 bool."""
+    """Repeat `body` while `condition`, whose only result is a rank-0 bool.
+
+    trips: the number of iterations, where it is known.
+    rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
+    """
 
     condition: Block
     body: Block
     carried: list[Carried]
+    trips: int | None = None
+    rows: Rows | None = None
 
 
 def places_of(operands: Sequence[Operand]) -> list[Place]:

@@ -87,16 +87,20 @@ class Plan:
     needs: tuple[Tile, ...]
 
 
-def plan(product: Product, target: Target) -> Plan:
-    """The division of a product on a machine."""
+def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
+    """The division of a product on a machine.
+
+    Args:
+        tiles: the number of row tiles, where the caller shares them among threads.
+    """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k = product.m, product.n, product.k
-    vectors = _vectors(product, target)
+    vectors = _vectors(product, target, tiles)
     tall = most_rows(target, vectors)
     panels = _ceil(n, vectors * width)
     pack_a = _packs_a(product, panels, size)
-    by_rows = _by_rows(product, _ceil(m, tall), panels, pack_a)
-    tiles = _tiles(m, tall, by_rows)
+    by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
+    rows = _tiles(m, tall, by_rows) if tiles is None else tiles
     depth = _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack = _pack(product)
     panel_bytes = (depth + width) * vectors * width * size
@@ -104,22 +108,27 @@ def plan(product: Product, target: Target) -> Plan:
     packed = panel_bytes * chunk if pack != NO_PACK else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
     most = BLOCK_BYTES // (MOST_K * tall * size)
-    block = compound("min", tiles, most) if pack_a else ALL_TILES
+    block = compound("min", rows, most) if pack_a else ALL_TILES
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     return Plan(
-        vectors, tall, tiles, panels, depth, pack, int(pack_a),
+        vectors, tall, rows, panels, depth, pack, int(pack_a),
         int(by_rows), flops // TASK_FLOPS + 1, chunk,
         block, packed + tile_space * block, tile_space,
-        tuple(_needs(product, along, vectors, width, heights(m, tall, tiles))),
+        tuple(_needs(product, along, vectors, width, heights(m, tall, rows))),
     )  # fmt: skip
 
 
-def _vectors(product: Product, target: Target) -> int:
+def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     """SIMD vectors across a panel: two with tall tiles, or up to four with lower ones."""
     width, n = lanes(target, product.element), product.n
-    most = MOST_VECTORS if most_rows(target, MOST_VECTORS) >= WIDE_HEIGHT else 2
-    if not isinstance(product.m, int) or product.m < WIDE_ROWS:
+    wide = most_rows(target, MOST_VECTORS)
+    most = MOST_VECTORS if wide >= WIDE_HEIGHT else 2
+    if not isinstance(product.m, int):
+        most = 2
+    elif tiles is not None:
+        most = most if -(-product.m // tiles) <= wide else 2
+    elif product.m < WIDE_ROWS:
         most = 2
     return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
 

@@ -34,6 +34,24 @@ def add_matmul(module: Module, element: str) -> None:
             module, f"{name}_{element}", operands, NUMBERS, _entry,
             lambda fn, w, first, last: _share(fn, w, first, last, element),
         )  # fmt: skip
+    _define_part(module, element)
+
+
+def _define_part(module: Module, element: str) -> None:
+    """``@matmul_part_float(table, operands, numbers, workspace, first, last)``: the caller is one
+    of several threads, and takes the units [first, last)."""
+    fn = Function(module)
+    words: Words = {"table": "%table", "workspace": "%workspace", "worker": 0}
+    words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(("a", "b", "c"))}
+    words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(NUMBERS)}
+    words |= _entry(fn, words)
+    with fn.when(fn.compare("slt", "%first", "%last")):
+        _share(fn, words, "%first", "%last", element)
+    fn.emit("ret void")
+    fn.define(
+        f"matmul_part_{element}",
+        "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace, i64 %first, i64 %last)",
+    )
 
 
 def _entry(fn: Function, w: Words) -> Words:

@@ -1,0 +1,80 @@
+"""Totals that a loop adds up, kept apart by rows until it ends.
+
+    while: s += reduce_sum(%x)   ->   while: %r += reduce_sum(%x, axis=1)
+                                      s += reduce_sum(%r)
+
+A total needs all rows of an array in every iteration; without it, iterations often leave the rows
+apart, and threads need not wait for each other (`runtime/cpu/rows.py`). The order of addition
+changes, so sums may round differently.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from treadle.core.spec import is_static
+from treadle.graph.ir import Graph, Node, Value, uses
+from treadle.graph.rewrite import Replacement, Rewriter, add_carried
+from treadle.ops.arithmetic import ADD
+from treadle.ops.creation import FILL
+from treadle.ops.reduction import REDUCE_SUM
+
+
+def keep_rows_apart(graph: Graph) -> bool:
+    """Split sums of totals in ``while`` nodes."""
+    return _Splitter(graph).run()
+
+
+class _Splitter(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name != "while":
+            return None
+        found = [(i, t) for i in range(len(node.outputs)) if (t := _total(node, i)) is not None]
+        if not found:
+            return None
+        sums = [self.carry(node, total) for _, total in found]
+        self.place(node)
+        self.erase()  # it has just been put in its place
+        results: list[Value] = list(node.outputs)
+        for (number, _), rows in zip(found, sums, strict=True):
+            total = self.emit(REDUCE_SUM, [node.outputs[rows]], {"axis": (0,), "keepdims": False})
+            results[number] = self.emit(ADD, [node.inputs[number], total], {})
+            body = node.regions[1]
+            body.results[number] = body.params[number]
+        return results
+
+    def carry(self, loop: Node, total: Node) -> int:
+        """Carry the sums of rows instead; the number of the output."""
+        body, (x,) = loop.regions[1], total.inputs
+        zero = self.constant(np.zeros((), x.spec.dtype.np_dtype))
+        start = self.emit(FILL, [zero], {"shape": x.spec.dims[:1]})
+        before = add_carried(loop, start)
+        rows = x
+        if x.spec.rank > 1:
+            attrs = {"axis": tuple(range(1, x.spec.rank)), "keepdims": False}
+            rows = body.append(
+                Node(REDUCE_SUM, [x], attrs, [start.spec], (), total.origin)
+            ).outputs[0]
+        added = body.append(Node(ADD, [before, rows], {}, [start.spec], (), total.origin))
+        body.results.append(added.outputs[0])
+        return len(loop.outputs) - 1
+
+
+def _total(loop: Node, number: int) -> Node | None:
+    """The total of an array with rows that variable `number` adds up, read by nobody else."""
+    condition, body = loop.regions
+    param, add = body.params[number], body.results[number].node
+    if param.spec.rank or not param.spec.dtype.is_floating or add is None or add.op is not ADD:
+        return None
+    if uses(condition).get(condition.params[number]):
+        return None
+    counts = uses(body)
+    others = [v for v in add.inputs if v is not param]
+    if len(others) != 1 or any(counts[v] != 1 for v in (param, add.outputs[0], others[0])):
+        return None
+    total = others[0].node
+    if total is None or total.op is not REDUCE_SUM or total.region is not body:
+        return None
+    dims = total.inputs[0].spec.dims
+    whole = total.attrs["axis"] == tuple(range(len(dims))) and is_static(total.inputs[0].spec)
+    return total if whole and dims and dims[0] != 1 else None

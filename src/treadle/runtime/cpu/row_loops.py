@@ -1,0 +1,394 @@
+"""Loops whose threads each run all iterations on their own rows (`rows.py`).
+
+The loop becomes a function of its own, ``task(record, part, parts)``, that the pool calls once on
+every thread. Through the record it gets what it uses of the program around it. Numbers are computed
+by every thread alike; the first one, which is the program's own, answers Ctrl-C, raises errors and
+hands over what the loop leaves: its numbers, the lengths of lists, which half of a pair is current.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+from treadle.core.shapes import product
+from treadle.core.spec import ListSpec
+from treadle.runtime.cpu.compiled_kernels import kernel_code
+from treadle.runtime.cpu.elements import Elements
+from treadle.runtime.cpu.library import part_routine
+from treadle.runtime.cpu.llvm_text import Function, Word
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_control import declare, end_of, start_of, value_type
+from treadle.runtime.cpu.program_copies import move
+from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
+from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
+from treadle.runtime.cpu.program_library import routine_numbers
+from treadle.runtime.cpu.program_lists import LENGTH, element_bytes, emit_list_step, list_slot
+from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
+from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar
+from treadle.runtime.cpu.rows import units_of_a_row
+from treadle.runtime.schedule.steps import (
+    Block,
+    Carried,
+    Check,
+    Copy,
+    Evaluate,
+    Launch,
+    LibraryCall,
+    ListStep,
+    LoadScalar,
+    Loop,
+    Rows,
+)
+
+HEADER = 4  # words of a list's header
+STOP = 0  # word of the record: whether the threads shall leave
+
+
+class _Record:
+    """What passes between the program and the tasks, a word each."""
+
+    def __init__(self, outer: Function, inner: Function) -> None:
+        self.outer, self.inner = outer, inner
+        self.known: dict[str, str] = {}
+        self.stores: list[tuple[int, str, str]] = [(STOP, "i64", "0")]
+        self.words = 1
+
+    def capture(self, word: Any, kind: str, name: str = "") -> Any:
+        """A word of the program in the task."""
+        if not (isinstance(word, str) and word.startswith("%")):
+            return word
+        if word not in self.known:
+            name = name or f"%c{self.inner.unique()}"
+            self.stores.append((self.words, kind, word))
+            self.inner.entry.append(f"  %p{name[1:]} = {self._place(self.words)}")
+            self.inner.entry.append(f"  {name} = load {kind}, ptr %p{name[1:]}, align 8")
+            self.known[word] = name
+            self.words += 1
+        return self.known[word]
+
+    def result(self) -> int:
+        """The number of a word that the first thread leaves."""
+        self.words += 1
+        return self.words - 1
+
+    def _place(self, word: int) -> str:
+        return f"getelementptr i64, ptr %record, i64 {word}"
+
+
+class _Captured(dict[Any, Any]):
+    """A dict of the program's words; those that the task uses are captured."""
+
+    def __init__(self, outer: dict[Any, Any], capture: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.outer, self.capture = outer, capture
+
+    def __missing__(self, key: Any) -> Any:
+        self[key] = self.capture(key, self.outer[key])
+        return self[key]
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        if key not in self:
+            return default
+        return self[key]
+
+    def __contains__(self, key: Any) -> bool:
+        return super().__contains__(key) or key in self.outer
+
+
+def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
+    """Run a loop on all threads, each on its own rows."""
+    fn = emitter.fn
+    starts = [start_of(emitter, c) for c in step.carried]
+    _reserve_lists(emitter, step, starts)
+    task = _Task(emitter, step, rows)
+    name = f"rows{fn.unique()}"
+    task.emit(starts, name)
+    record = fn.alloca(f"[{task.record.words} x i64], align 64")
+    for place, kind, word in task.record.stores:
+        fn.emit(f"store {kind} {word}, ptr {fn.offset(record, place, 'i64')}, align 8")
+    parallel = emitter.fixed_word("parallel")
+    fn.emit(f"call void {parallel}(ptr @{name}, ptr {record})")
+    _leave_if_failed(emitter)
+    for carried, places in zip(step.carried, task.results, strict=True):
+        _take_over(emitter, carried, record, places)
+
+
+def _leave_if_failed(emitter: Emitter) -> None:
+    fn, k = emitter.fn, emitter.fn.unique()
+    status = fn.value(f"load i64, ptr {emitter.status}")
+    good = fn.value(f"icmp eq i64 {status}, {DONE}")
+    fn.emit(f"br i1 {good}, label %good{k}, label %exit")
+    fn.label(f"good{k}")
+
+
+def _reserve_lists(emitter: Emitter, step: Loop, starts: list[list[str]]) -> None:
+    """Room for all elements: a list must not move while threads write to it."""
+    pushed = {
+        s.inputs[0].value for s in step.body.steps
+        if isinstance(s, ListStep) and s.node.op.name == "list_push"
+    }  # fmt: skip
+    if not pushed:
+        return
+    assert step.trips is not None
+    fn = emitter.fn
+    for carried, start in zip(step.carried, starts, strict=True):
+        if isinstance(carried.param.spec, ListSpec):
+            count = fn.add(fn.load_word(start[0], LENGTH), step.trips * len(pushed))
+            size = element_bytes(emitter, carried.start)
+            fn.emit(f"call void @list_reserve(ptr %state, ptr {start[0]}, i64 {count}, i64 {size})")
+
+
+def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int]) -> None:
+    """What a loop variable is after the loop."""
+    fn = emitter.fn
+    words = [fn.offset(record, place, "i64") for place in places]
+    if carried.place is None:
+        if words:
+            kind = value_type(emitter, carried.param)
+            emitter.registers[carried.param] = fn.value(f"load {kind}, ptr {words[0]}, align 8")
+    elif words:
+        emitter.pointers[carried.place] = fn.value(f"load ptr, ptr {words[0]}, align 8")
+
+
+class _Task:
+    """The function of a loop.
+
+    Attributes:
+        results: for every loop variable the words of the record that the first thread writes.
+    """
+
+    def __init__(self, outer: Emitter, step: Loop, rows: Rows) -> None:
+        self.outer, self.step, self.rows = outer, step, rows
+        self.fn = Function(outer.module)
+        self.record = _Record(outer.fn, self.fn)
+        self.results: list[list[int]] = []
+        self.emitter = self._inner_emitter()
+
+    def _inner_emitter(self) -> Emitter:
+        outer, fn, capture = self.outer, self.fn, self.record.capture
+        inner = copy.copy(outer)
+        inner.fn, inner.elements = fn, Elements(fn, 0)
+        capture("%state", "ptr", "%state")
+        capture("%frame", "ptr", "%frame")
+        inner.registers = _Captured(
+            outer.registers, lambda value, word: capture(word, value_type(outer, value))
+        )
+        inner.pointers = _Captured(outer.pointers, lambda _, word: capture(word, "ptr"))
+        inner.frame_words = _Captured(outer.frame_words, lambda _, word: capture(word, "ptr"))
+        inner.symbols = _Captured(outer.symbols, lambda _, word: capture(word, "i64"))
+        inner.slots = {}
+        inner.workspace = capture(outer.workspace, "ptr")
+        inner.slot_offsets = [capture(o, "i64") for o in outer.slot_offsets]
+        for name in ("status", "record", "chain", "late"):
+            setattr(inner, name, capture(getattr(outer, name), "ptr"))
+        return inner
+
+    # -- the function
+
+    def emit(self, starts: list[list[str]], name: str) -> None:
+        fn, step = self.fn, self.step
+        self._share()
+        heads, begins = self._begin(starts)
+        counter = fn.alloca("i64, align 8")
+        fn.emit(f"store i64 1, ptr {counter}")
+        k = fn.unique()
+        fn.branch(f"pre{k}")
+        fn.label(f"pre{k}")
+        fn.branch(f"head{k}")
+        fn.label(f"head{k}")
+        mark = len(fn.lines)
+        names = declare(self.emitter, step, k)
+        stop = fn.value("load atomic i64, ptr %record monotonic, align 8")
+        fn.emit(f"br i1 {fn.compare('eq', stop, 0)}, label %test{k}, label %exit")
+        fn.label(f"test{k}")
+        self.emitter.contraction.depth += 1
+        self._block(step.condition)
+        (test,) = step.condition.results
+        going = self.emitter.registers[test.value]
+        fn.emit(f"br i1 {going}, label %body{k}, label %done{k}")
+        fn.label(f"body{k}")
+        self._block(step.body)
+        self.emitter.contraction.depth -= 1
+        pairs = zip(step.carried, step.body.results, names, strict=True)
+        ends = [end_of(self.emitter, c, o, n) for c, o, n in pairs]
+        self._poll(counter, k)
+        fn.emit(f"br label %head{k}")
+        phis = [f"  %count{k} = phi i64 [1, %pre{k}], [%next{k}, %latch{k}]"]
+        for begin, end, group in zip(begins, ends, names, strict=True):
+            for (kind, phi), a, b in zip(group, begin, end, strict=True):
+                phis.append(f"  {phi} = phi {kind} [{a}, %pre{k}], [{b}, %latch{k}]")
+        fn.lines[mark:mark] = phis
+        fn.label(f"done{k}")
+        self._hand_over(names, heads)
+        fn.branch("exit")
+        fn.label("exit")
+        fn.emit("ret void")
+        fn.define(name, "void @{}(ptr %record, i64 %part, i64 %parts)", "internal")
+
+    def _share(self) -> None:
+        """The blocks and rows of this thread; without any it leaves, unless it is the first."""
+        fn, rows = self.fn, self.rows
+        blocks = rows.blocks
+        high = rows.extent // blocks
+        higher = rows.extent - blocks * high
+        parts = fn.min("%parts", self.outer.workers)  # there is scratch for so many
+        self.first, self.last = (
+            fn.min(fn.divide(fn.mul(blocks, part), parts), blocks)
+            for part in ("%part", fn.add("%part", 1))
+        )
+        self.low, self.high = (
+            fn.add(fn.mul(block, high), fn.min(block, higher)) for block in (self.first, self.last)
+        )
+        self.emitter.is_first = fn.value("icmp eq i64 %part, 0")
+        some = fn.value(f"icmp slt i64 {self.first}, {self.last}")
+        needed = fn.value(f"or i1 {some}, {self.emitter.is_first}")
+        fn.emit(f"br i1 {needed}, label %needed, label %exit")
+        fn.label("needed")
+
+    def _begin(self, starts: list[list[str]]) -> tuple[dict[int, str], list[list[str]]]:
+        """The loop variables on entry; each thread has headers of the lists of its own."""
+        heads: dict[int, str] = {}
+        begins = []
+        for number, (carried, start) in enumerate(zip(self.step.carried, starts, strict=True)):
+            if carried.place is None:
+                kind = value_type(self.outer, carried.param)
+                word = self.record.capture(start[0], kind)
+                if isinstance(carried.param.spec, ListSpec):
+                    heads[number] = word
+                    word = self._own_header(start[0])
+                begins.append([word])
+            else:
+                begins.append([self.record.capture(w, "ptr") for w in start])
+        return heads, begins
+
+    def _own_header(self, items: str) -> str:
+        outer = self.outer.fn
+        own = self.fn.alloca(f"[{HEADER} x i64], align 8")
+        for i in range(HEADER):
+            word = self.record.capture(outer.load_word(items, i), "i64")
+            self.fn.emit(f"store i64 {word}, ptr {self.fn.offset(own, i, 'i64')}, align 8")
+        return own
+
+    def _hand_over(self, names: list[list[tuple[str, str]]], heads: dict[int, str]) -> None:
+        """The first thread leaves the loop variables' last values."""
+        fn, k = self.fn, self.fn.unique()
+        fn.emit(f"br i1 {self.emitter.is_first}, label %leave{k}, label %exit")
+        fn.label(f"leave{k}")
+        for number, group in enumerate(names):
+            if number in heads:
+                length = fn.load_word(group[0][1], LENGTH)
+                place = fn.offset(heads[number], LENGTH, "i64")
+                fn.emit(f"store i64 {length}, ptr {place}, align 8")
+                self.results.append([self._leave("ptr", heads[number])])
+            else:
+                self.results.append([self._leave(kind, word) for kind, word in group[:1]])
+
+    def _leave(self, kind: str, word: str) -> int:
+        place = self.record.result()
+        self.fn.emit(f"store {kind} {word}, ptr {self.fn.offset('%record', place, 'i64')}, align 8")
+        return place
+
+    def _poll(self, counter: str, k: int) -> None:
+        """The first thread counts down, and asks at zero whether a signal came."""
+        fn = self.fn
+        fn.emit(f"%left{k} = sub i64 %count{k}, 1")
+        fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
+        before = fn.block
+        fn.emit(f"br i1 %zero{k}, label %ask{k}, label %latch{k}, !prof !1")
+        fn.label(f"ask{k}")
+        fn.emit(f"br i1 {self.emitter.is_first}, label %poll{k}, label %latch{k}")
+        fn.label(f"poll{k}")
+        call = f"call i64 @poll(ptr %state, ptr {self.emitter.record}, ptr {counter})"
+        polled = fn.value(call)
+        fn.emit(f"br i1 {fn.compare('slt', polled, 0)}, label %stop{k}, label %go{k}, !prof !1")
+        fn.label(f"stop{k}")
+        fn.emit("store atomic i64 1, ptr %record monotonic, align 8")
+        fn.emit(f"store i64 {INTERRUPTED}, ptr {self.emitter.status}")
+        fn.branch("exit")
+        fn.label(f"go{k}")
+        fn.branch(f"latch{k}")
+        fn.label(f"latch{k}")
+        ways = f"[%left{k}, %{before}], [{MOST_ITERATIONS}, %ask{k}], [{polled}, %go{k}]"
+        fn.emit(f"%next{k} = phi i64 {ways}")
+
+    # -- steps
+
+    def _block(self, block: Block) -> None:
+        for step in block.steps:
+            match step:
+                case Evaluate():
+                    emit_evaluate(self.emitter, step)
+                case LoadScalar():
+                    emit_load_scalar(self.emitter, step)
+                case Check():
+                    emit_check(self.emitter, step)
+                case Launch():
+                    self._launch(step)
+                case LibraryCall():
+                    self._product(step)
+                case ListStep():
+                    self._list(step)
+                case Copy():
+                    self._copy(step)
+
+    def _launch(self, step: Launch) -> None:
+        fn, emitter = self.fn, self.emitter
+        code = kernel_code(step.kernel)
+        units = units_of_a_row(step, self.rows)
+        assert code is not None and units is not None
+        words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
+        for i, pointer in enumerate(operand_addresses(emitter, step)):
+            fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'ptr')}")
+        dims = symbol_values(emitter, step)
+        scratch = "null"
+        if step.scratch is not None:
+            size = emitter.dim(product(step.scratch.dims))
+            stride = fn.divide(size, emitter.workers)
+            scratch = fn.offset(emitter.pointer(step.scratch), fn.mul("%part", stride), "i8")
+        function = emitter.state_word("kernel", (code, code.emitted.symbol))
+        low, high = (fn.mul(row, units) for row in (self.low, self.high))
+        fn.emit(
+            f"call void {function}(ptr {words}, ptr {dims}, i64 {low}, i64 {high}, ptr {scratch})"
+        )
+
+    def _product(self, step: LibraryCall) -> None:
+        fn, emitter = self.fn, self.emitter
+        routine = part_routine(step.node, self.rows.blocks)
+        assert routine is not None
+        pointers = [emitter.operand_pointer(o) for o in (*step.inputs, *step.outputs)]
+        operands = fn.alloca(f"[{len(pointers)} x ptr], align 8")
+        for i, pointer in enumerate(pointers):
+            fn.emit(f"store ptr {pointer}, ptr {fn.offset(operands, i, 'ptr')}")
+        address = emitter.state_word("routine", routine.symbol)
+        table = emitter.fixed_word("library")
+        numbers = routine_numbers(emitter, routine)
+        fn.emit(
+            f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr null, "
+            f"i64 {self.first}, i64 {self.last})"
+        )
+
+    def _list(self, step: ListStep) -> None:
+        if step.node.op.name == "list_get":
+            emit_list_step(self.emitter, step)
+            return
+        target = list_slot(self.emitter, step)
+        operand = step.inputs[-1]
+        assert operand.place is not None
+        size = product(operand.value.spec.dims) * operand.value.spec.dtype.size
+        self._move(target, self.emitter.pointer(operand.place), self.emitter.dim(size))
+
+    def _copy(self, step: Copy) -> None:
+        assert step.source.place is not None
+        emitter = self.emitter
+        size = emitter.dim(step.target.bytes)
+        self._move(emitter.pointer(step.target), emitter.pointer(step.source.place), size)
+
+    def _move(self, target: str, source: str, size: Word) -> None:
+        """Copy this thread's rows of an array of `size` bytes."""
+        fn = self.fn
+        row = fn.divide(size, self.rows.extent)
+        start = fn.mul(self.low, row)
+        count = fn.mul(fn.sub(self.high, self.low), row)
+        move(self.emitter, fn.offset(target, start, "i8"), fn.offset(source, start, "i8"), count)
