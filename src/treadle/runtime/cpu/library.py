@@ -128,8 +128,8 @@ def _product(name: str, product: Product, tiles: int | None = None) -> Routine:
         plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a, plan.by_rows,
         plan.parts, plan.chunk, plan.block, plan.space, plan.tile_space,
     )  # fmt: skip
-    tiles = ",".join(t.symbol for t in plan.needs)
-    return Routine(f"{name}_{p.element}@{tiles}", numbers, plan.space)
+    called = ",".join(t.symbol for t in plan.needs)
+    return Routine(f"{name}_{p.element}@{called}", numbers, plan.space)
 
 
 def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:
