@@ -230,13 +230,15 @@ class Kernel(Node):
     A buffer that is both loaded and stored is updated in place: its loads must read the
     element being stored. A *segmented* kernel has one axis and runs its body over many groups
     of buffers of different lengths in one launch (an optimizer step over all parameters): its
-    buffers have the axis's extent or are scalars.
+    buffers have the axis's extent or are scalars. A *streaming* kernel moves more than caches
+    hold: what it stores may go past them.
     """
 
     axes: tuple[Axis, ...]
     buffers: tuple[Buffer, ...]
     stores: tuple[Store, ...]
     segmented: bool = False
+    streaming: bool = False
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -88,7 +88,7 @@ class _Printer:
             for b in kernel.buffers
         )
         axes = ", ".join(f"{self.name(a)}<{self.dim(a.extent)}" for a in kernel.axes)
-        head = "segmented " if kernel.segmented else ""
+        head = "segmented " * kernel.segmented + "streaming " * kernel.streaming
         body = [f"{head}{title}({parameters}) for {axes or 'one point'} {{"]
         body += self.definitions([s.value for s in kernel.stores])
         body += [f"  {self.store(s)}" for s in kernel.stores]

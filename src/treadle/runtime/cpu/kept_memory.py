@@ -1,6 +1,6 @@
 """Memory for programs that is kept when it is given back: fresh pages cost as much as the work.
 
-Blocks from 64 KiB to 256 MiB are rounded up to powers of two and wait in free lists, one for each
+Blocks from 64 KiB to 1 GiB are rounded up to powers of two and wait in free lists, one for each
 size, for the next program that asks; others are the C library's. What waits is bounded. The lists
 are guarded by a lock that nobody waits for: who does not get it at once goes to the C library.
 Large blocks ask Linux for huge pages: matrices are read down their columns, a page for each row.
@@ -18,12 +18,12 @@ from treadle.core.caches import returns_memory
 from treadle.runtime.abi import c_function
 from treadle.runtime.cpu.target import Target
 
-SMALLEST, LARGEST = 16, 28  # as powers of two
-HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
-BUDGET = 256 << 20  # bytes that may wait, ``TREADLE_KEEP_BYTES``
-
+SMALLEST, LARGEST = 16, 30  # as powers of two
 HUGE = 4 << 20  # bytes from which a block asks for huge pages, as NumPy's arrays do
-PAGE, MADV_HUGEPAGE = 4096, 14
+PAGE, MADV_HUGEPAGE = 2 << 20, 14
+HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
+BUDGET = 256 << 20, 1 << 30  # bytes that may wait: at least and at most, ``TREADLE_KEEP_BYTES``
+SHARE = 16  # a part of the machine's memory between them
 
 _WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise")
 _LISTS = len(_WORDS)
@@ -36,17 +36,25 @@ def kept_memory() -> KeptMemory:
 
 
 def default_budget() -> int:
-    """``TREADLE_KEEP_BYTES``, else 256 MiB.
+    """``TREADLE_KEEP_BYTES``, else a sixteenth of the memory, from 256 MiB to 1 GiB.
 
     Raises:
         ValueError: the variable does not hold a number of bytes.
     """
     text = os.environ.get("TREADLE_KEEP_BYTES", "").strip()
     if not text:
-        return BUDGET
+        least, most = BUDGET
+        return max(least, min(most, _machine_bytes() // SHARE))
     if not text.isdigit():
         raise ValueError(f"TREADLE_KEEP_BYTES must be a number of bytes, got {text!r}")
     return int(text)
+
+
+def _machine_bytes() -> int:
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):  # not on every system
+        return 0
 
 
 @returns_memory
@@ -127,28 +135,23 @@ entry:
   %alloc = load ptr, ptr %p.p
   %padded = add i64 %size, 127
   %total = and i64 %padded, -64
-  %base = call ptr %alloc(i64 64, i64 %total)
-  %none = icmp eq ptr %base, null
-  br i1 %none, label %out, label %good
-out:
-  ret ptr null
-good:
   %advise.p = call ptr @word(i64 $madvise$)
   %advise = load ptr, ptr %advise.p
-  %known = icmp ne ptr %advise, null
-  %vast = icmp uge i64 %total, $huge$
-  %both = and i1 %known, %vast
-  br i1 %both, label %advised, label %ready
-advised:
-  %start = ptrtoint ptr %base to i64
-  %end = add i64 %start, %total
-  %above = add i64 %start, sub (i64 $page$, i64 1)
-  %first = and i64 %above, sub (i64 0, i64 $page$)
-  %pages = inttoptr i64 %first to ptr
-  %room = sub i64 %end, %first
-  call i32 %advise(ptr %pages, i64 %room, i32 $advice$)
-  br label %ready
-ready:
+  %can = icmp ne ptr %advise, null
+  %long = icmp uge i64 %size, $huge$
+  %huge = and i1 %can, %long
+  %alignment = select i1 %huge, i64 $page$, i64 64
+  %base = call ptr %alloc(i64 %alignment, i64 %total)
+  %none = icmp eq ptr %base, null
+  br i1 %none, label %out, label %found
+out:
+  ret ptr null
+found:
+  br i1 %huge, label %hint, label %good
+hint:
+  %ignored = call i32 %advise(ptr %base, i64 %total, i32 $advice$)
+  br label %good
+good:
   store i64 %power, ptr %base
   %size.p = getelementptr i64, ptr %base, i64 2
   store i64 %size, ptr %size.p

@@ -74,7 +74,7 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
     if step.scratch is None:
         return grain, 0
     fn, planned = emitter.fn, emitter.workers
-    share = fn.divide(fn.add(units, planned - 1), planned)
+    share = fn.add(fn.divide(units, planned + 1), 1)  # the fewest that planned + 1 cannot all have
     return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
 
 

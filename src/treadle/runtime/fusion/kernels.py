@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from treadle.core.shapes import Dim, SymbolicDim
+from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Value
 from treadle.kernel.ir import (
     Affine,
@@ -22,6 +22,8 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.runtime.fusion.collapse import collapse
 from treadle.runtime.fusion.group import Group
+
+STREAMED_BYTES = 32 << 20  # what the last cache of a group of cores holds
 
 
 @dataclass(frozen=True)
@@ -93,12 +95,25 @@ def _collapsed(kernel: Kernel, operands: tuple[tuple[Value, int], ...]) -> Built
     """The kernel with neighbouring axes joined; a flat one is given a symbolic extent, so that
     one compiled kernel serves every size."""
     kernel, _ = collapse(kernel)
+    kernel = replace(kernel, streaming=_streams(kernel))
     if not _is_flat(kernel):
         return BuiltKernel(kernel, operands)
     (axis,) = kernel.axes
     if axis.extent == N:
         return BuiltKernel(kernel, operands)
     return BuiltKernel(_with_extent(kernel, axis), operands, axis.extent)
+
+
+def _streams(kernel: Kernel) -> bool:
+    """Whether the kernel moves more than caches hold, a good part of it into new memory."""
+    new = [b for b in kernel.outputs if b not in kernel.inputs]
+    total, written = (sum(map(_bytes, buffers)) for buffers in (kernel.buffers, new))
+    return total >= STREAMED_BYTES and 8 * written >= total
+
+
+def _bytes(buffer: Buffer) -> int:
+    size = product(buffer.shape)
+    return size * buffer.dtype.size if isinstance(size, int) else 0
 
 
 N = SymbolicDim.symbol("n")
@@ -128,4 +143,9 @@ def _with_extent(kernel: Kernel, axis: Axis) -> Kernel:
     stores = tuple(
         Store(buffers[s.buffer], index[s.index], rewrite(s.value)) for s in kernel.stores
     )
-    return Kernel((renamed,), tuple(buffers[b] for b in kernel.buffers), stores)
+    return replace(
+        kernel,
+        axes=(renamed,),
+        buffers=tuple(buffers[b] for b in kernel.buffers),
+        stores=stores,
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
@@ -96,4 +97,6 @@ def canonical(kernel: Kernel) -> Kernel:
         Store(buffers[s.buffer], tuple(map(rewrite.index, s.index)), rewrite(s.value))  # type: ignore[arg-type]
         for s in kernel.stores
     )
-    return Kernel(tuple(axes.values()), tuple(buffers.values()), stores, kernel.segmented)
+    return replace(
+        kernel, axes=tuple(axes.values()), buffers=tuple(buffers.values()), stores=stores
+    )

@@ -13,6 +13,7 @@ from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
 from treadle.runtime.cpu.nest.shape import CHUNK, is_costly
+from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
@@ -66,6 +67,8 @@ class KernelEmitter(Tiles):
             finish, shared = self.symbol + "_finish", self._emit_partials()
         else:
             self._read_arguments()
+            if kernel.streaming:
+                self._stores_past_caches()
             self._stores(list(kernel.stores), Level(None, {}))
         if not shape.total:
             self.fn.emit("ret void")
@@ -88,6 +91,28 @@ class KernelEmitter(Tiles):
             return axis.extent
         rows = self._chunk_rows()
         return (axis.extent + (rows - 1)) // rows
+
+    def _stores_past_caches(self) -> None:
+        """The same code with stores that do not fetch what they overwrite, for memory that
+        begins at multiples of a vector; otherwise nothing is done."""
+        fn, chosen = self.fn, streamed_stores(self.kernel, self.shape)
+        if not chosen or not self.module.target.is_x86:
+            return
+        places = [fn.value(f"ptrtoint ptr {self.pointers[s.buffer]} to i64") for s in chosen]
+        together = places[0]
+        for place in places[1:]:
+            together = fn.value(f"or i64 {together}, {place}")
+        most = max(s.buffer.dtype.size for s in chosen) * self.shape.lanes
+        aligned = fn.compare("eq", fn.value(f"and i64 {together}, {most - 1}"), 0)
+        fn.emit(f"br i1 {aligned}, label %past, label %through")
+        fn.label("past")
+        self.past_caches = frozenset(chosen)
+        self._stores(list(self.kernel.stores), Level(None, {}))
+        self.past_caches = frozenset()
+        fn.module.declare("void @llvm.x86.sse.sfence()")
+        fn.emit("call void @llvm.x86.sse.sfence()")  # other threads see the stores after this
+        fn.emit("ret void")
+        fn.label("through")
 
     def _emit_segments(self) -> None:
         """Loop over the segments that the range of elements touches."""
@@ -198,7 +223,8 @@ class KernelEmitter(Tiles):
                 else self._splat(store.value, register, level)
             )
             at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
-            self.memory.store(part, Address(self.pointers[buffer], at, stride), dtype, level.mask)
+            address = Address(self.pointers[buffer], at, stride)
+            self.memory.store(part, address, dtype, level.mask, store in self.past_caches)
 
     def _chunk_rows(self) -> Dim:
         """Positions of the parallel axis in a chunk."""

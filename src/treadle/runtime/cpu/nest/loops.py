@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Axis, Buffer, Kernel
+from treadle.kernel.ir import Axis, Buffer, Kernel, Store
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
@@ -30,6 +30,7 @@ class Loops:
         self.shape: Shape = choose_shape(kernel, target)
         self.module = Module(target)
         self.scratch: Dim = 0
+        self.past_caches: frozenset[Store] = frozenset()  # whose vectors go past the caches
         self.side_by_side = 1  # rows whose code is emitted together
         self._open()
 
@@ -110,10 +111,10 @@ class Loops:
         copies = len(sets) or self._copies(start, stop)
         kinds = [t for accumulators in sets for a in accumulators for t in a.types]
 
-        def run(count: int, mask: bool) -> Callable[[Word, list[str]], list[str]]:
+        def run(count: int, end: Word | None) -> Callable[[Word, list[str]], list[str]]:
             def one(i: Word, flat: list[str]) -> list[str]:
                 current = unflatten(flat, sets)
-                lane_mask = self.memory.lane_mask(fn.sub(stop, i)) if mask else None
+                lane_mask = None if end is None else self.memory.lane_mask(fn.sub(end, i))
                 inner = level.inside(axis, i, count, lane_mask)
                 updated = body(inner, current[:count]) if sets else body(inner, [])
                 return flatten([*updated, *current[count:]]) if sets else []
@@ -122,13 +123,17 @@ class Loops:
 
         flat = flatten(states)
         wide, single = copies * lanes, lanes
+        if self.past_caches and isinstance(start, str):  # up to a multiple of the lanes
+            first = fn.min(fn.value(f"and i64 {fn.add(start, lanes - 1)}, {-lanes}"), stop)
+            flat = self._carried(start, first, single, kinds, flat, run(1, first))
+            start = first
         after_wide = self._end(start, stop, wide) if copies > 1 else start
         if copies > 1:
-            flat = self._carried(start, after_wide, wide, kinds, flat, run(copies, False))
+            flat = self._carried(start, after_wide, wide, kinds, flat, run(copies, None))
         after_single = self._end(after_wide, stop, single)
-        flat = self._carried(after_wide, after_single, single, kinds, flat, run(1, False))
+        flat = self._carried(after_wide, after_single, single, kinds, flat, run(1, None))
         if not (isinstance(stop, int) and after_single == stop):
-            flat = self._carried(after_single, stop, single, kinds, flat, run(1, True))
+            flat = self._carried(after_single, stop, single, kinds, flat, run(1, stop))
         return unflatten(flat, sets)
 
     def _end(self, start: Word, stop: Word, step: int) -> Word:

@@ -76,14 +76,18 @@ class Memory:
             return self._load_contiguous(address, stored, dtype, mask)
         return self._gather(self._pointers(address, stored), stored, dtype, mask)
 
-    def store(self, register: str, address: Address, dtype: DType, mask: str | None) -> None:
-        """A vector; lanes outside the mask are not written."""
+    def store(
+        self, register: str, address: Address, dtype: DType, mask: str | None, past: bool = False
+    ) -> None:
+        """A vector; lanes outside the mask are not written. `past`: the address is a multiple of
+        the vector's size, and the vector goes past the caches."""
         stored, v = stored_type(dtype), self.vector
         raw, kind = v.to_memory(register, dtype), v.wrap(stored)
         if address.places is None and address.stride == 1:
             place = self.fn.offset(address.pointer, address.base, stored)
             if mask is None:
-                self.fn.emit(f"store {kind} {raw}, ptr {place}, align {dtype.size}")
+                align = f"{dtype.size * v.count}, !nontemporal !0" if past else dtype.size
+                self.fn.emit(f"store {kind} {raw}, ptr {place}, align {align}")
                 return
             name = f"void @llvm.masked.store.v{v.count}{_suffix(stored)}.p0"
             self._call(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from treadle.core import dtypes
 from treadle.kernel.ir import (
@@ -36,7 +37,7 @@ def without_picks(kernel: Kernel) -> Kernel:
         rebuilt = _rebuilt(e, memo.__getitem__)
         memo[e] = _picked(rebuilt) or rebuilt
     stores = tuple(Store(s.buffer, s.index, memo[s.value]) for s in kernel.stores)
-    return Kernel(_axes(kernel, stores), kernel.buffers, stores, kernel.segmented)
+    return replace(kernel, axes=_axes(kernel, stores), stores=stores)
 
 
 def _axes(kernel: Kernel, stores: tuple[Store, ...]) -> tuple[Axis, ...]:
