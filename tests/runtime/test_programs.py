@@ -118,6 +118,19 @@ def test_reductions_of_the_same_rows_are_one_kernel():
     both(trace(loss_and_gradient, x, labels), array, np.arange(64, dtype=np.int32), rtol=2e-5)
 
 
+def test_large_results_go_past_the_caches():
+    def text(fn, *shapes):
+        return native(trace(fn, *map(TensorSpec, shapes))).stages["kernels"]
+
+    large = [2048, 4096]
+    assert "streaming" in text(lambda x: x + 1.0, large)
+    assert "streaming" in text(lambda x: softmax(x), large)
+    assert "streaming" not in text(lambda x: x + 1.0, [1024, 1024])
+    assert "streaming" not in text(lambda x: td.reduce_sum(x, 1), large)
+    array = np.random.default_rng(0).standard_normal(large).astype(np.float32)
+    both(trace_like(lambda x: x * 2.0 + 1.0, array), array)
+
+
 def recurrence(a, n):
     return while_loop(lambda a, i: i < n, lambda a, i: (a * 0.5 + 1.0, i + 1), (a, td.constant(0)))
 

@@ -26,18 +26,23 @@ JITS = {"host": jit(), **{n: Jit(t, ObjectCache(jit().cache.folder)) for n, t in
 
 
 class Guarded:
-    """A copy of an array with bytes around it that nobody may touch."""
+    """A copy of an array with bytes around it that nobody may touch.
 
-    def __init__(self, array: np.ndarray) -> None:
-        self.memory = np.full(array.nbytes + 2 * GUARD, 0xA5, np.uint8)
-        inside = self.memory[GUARD : GUARD + array.nbytes]
+    past: how many bytes after a multiple of 64 it begins.
+    """
+
+    def __init__(self, array: np.ndarray, past: int = 16) -> None:
+        self.memory = np.full(array.nbytes + 2 * GUARD + 64, 0xA5, np.uint8)
+        self.start = GUARD + (past - self.memory.ctypes.data) % 64
+        self.end = self.start + array.nbytes
+        inside = self.memory[self.start : self.end]
         self.array = inside.view(array.dtype).reshape(array.shape)
         self.array[...] = array
 
     @property
     def intact(self) -> bool:
-        end = len(self.memory) - GUARD
-        return bool((self.memory[:GUARD] == 0xA5).all() and (self.memory[end:] == 0xA5).all())
+        around = self.memory[: self.start], self.memory[self.end :]
+        return all(bool((part == 0xA5).all()) for part in around)
 
 
 def words(values: Sequence[int]) -> Any:
@@ -51,10 +56,12 @@ def run(
     threads: int = 1,
     target: str = "host",
     grain: int | None = None,
+    past: int = 16,
 ) -> dict[Buffer, np.ndarray]:
     """What the kernel stores; arrays that are not given start as zeros.
 
     grain: the fewest units a thread, to make small kernels run on several threads.
+    past: how many bytes after a multiple of 64 the arrays begin.
     """
     symbols = dict(symbols or {})
     compiler = JITS[target]
@@ -65,7 +72,7 @@ def run(
         shape = tuple(substitute(d, symbols) for d in buffer.shape)
         given = arrays.get(buffer)
         guarded[buffer] = Guarded(
-            np.zeros(shape, buffer.dtype.np_dtype) if given is None else given
+            np.zeros(shape, buffer.dtype.np_dtype) if given is None else given, past
         )
     dims = words([symbols[name] for name in emitted.symbols])
     units = substitute(emitted.units, symbols)

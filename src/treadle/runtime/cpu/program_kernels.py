@@ -7,7 +7,7 @@ from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
-from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
@@ -74,8 +74,13 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
     if step.scratch is None:
         return grain, 0
     fn, planned = emitter.fn, emitter.workers
-    share = fn.add(fn.divide(units, planned + 1), 1)  # the fewest that planned + 1 cannot all have
+    share = fewest_units(fn, units, planned)
     return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
+
+
+def fewest_units(fn: Function, units: Word, threads: int) -> Word:
+    """The fewest units a thread that more than `threads` of them could not all have."""
+    return fn.add(fn.divide(units, threads + 1), 1)
 
 
 def operand_addresses(emitter: Emitter, step: Launch) -> list[str]:
