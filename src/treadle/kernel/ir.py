@@ -232,6 +232,8 @@ class Kernel(Node):
     of buffers of different lengths in one launch (an optimizer step over all parameters): its
     buffers have the axis's extent or are scalars. A *streaming* kernel moves more than caches
     hold: what it stores may go past them.
+    A *blocked* kernel is run on blocks of a matrix: a call does a range of positions of the last
+    axis at a range of the others, taken as one row-major axis.
     """
 
     axes: tuple[Axis, ...]
@@ -239,6 +241,7 @@ class Kernel(Node):
     stores: tuple[Store, ...]
     segmented: bool = False
     streaming: bool = False
+    blocked: bool = False
 
     @property
     def symbols(self) -> tuple[str, ...]:

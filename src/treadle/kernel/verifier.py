@@ -36,6 +36,8 @@ def verify(kernel: Kernel) -> None:
         _check_store(store, axes, buffers)
     if kernel.segmented:
         _check_segmented(kernel)
+    if kernel.blocked:
+        _check_blocked(kernel)
 
 
 def _unique(names: list[str], what: str) -> None:
@@ -128,3 +130,12 @@ def _check_segmented(kernel: Kernel) -> None:
     for store in kernel.stores:
         if store.index != (Affine(((axis, 1),)),):
             raise KernelError(f"a segmented kernel stores element for element: {store}")
+
+
+def _check_blocked(kernel: Kernel) -> None:
+    order = postorder([s.value for s in kernel.stores])
+    if any(isinstance(e, Reduce) for e in order):
+        raise KernelError("a blocked kernel has no reductions")
+    for store in kernel.stores:
+        if store.axes != frozenset(kernel.axes):
+            raise KernelError(f"a blocked kernel stores along all of its axes: {store}")

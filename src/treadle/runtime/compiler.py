@@ -84,7 +84,7 @@ def _compile(graph: Graph, options: Options) -> Executable:
     add_in_place(work)
     add_checks(work)
     read_unchanged(work)
-    builder = Builder(work, Cpu(), options.fuse)
+    builder = Builder(work, Cpu(), options.fuse, options.epilogues)
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

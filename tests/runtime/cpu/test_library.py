@@ -59,7 +59,7 @@ def call(
     parallel = pool_of(workers)
     table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
-    pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data]
+    pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data, 0]
     operands = (ctypes.c_void_p * len(pointers))(*pointers)
     numbers = (ctypes.c_int64 * len(routine.numbers))(*map(known, routine.numbers))
     ROUTINE(library.routine_address(routine.symbol))(
@@ -220,8 +220,3 @@ def test_the_pool_of_the_process_gives_the_same_bits() -> None:
     expected = call(node, [x, w])
     for _ in range(20):
         assert run(x, w).numpy().tobytes() == expected.tobytes()
-
-
-def test_an_epilogue_is_left_to_the_caller() -> None:
-    node = matmul_node((2, 2), (2, 2), False, False)
-    assert library.routine_for(node, epilogue=[node]) is None

@@ -31,7 +31,7 @@ from treadle.runtime.memory.report import MemoryUse, memory_use
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
-from treadle.runtime.schedule.printer import all_steps, kernels_text, schedule_text
+from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.steps import (
     Block,
     Guard,
@@ -86,6 +86,9 @@ def build_program(
         memory=memory,
         counters={
             "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
+            "epilogues": sum(
+                isinstance(s, LibraryCall) and s.epilogue is not None for s in all_steps(block)
+            ),
             "workspace_bytes": plan.static_bytes,
             "callbacks": _count_callbacks(block, emitter),
         },
@@ -115,9 +118,8 @@ def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, 
     """The stages for `inspect`, made when they are asked for."""
     codes = {
         code.name: code.emitted.text
-        for step in all_steps(block)
-        if isinstance(step, Launch | SegmentedLaunch)
-        and (code := kernel_code(step.kernel)) is not None
+        for kernel in all_kernels(block)
+        if (code := kernel_code(kernel)) is not None
     }
     return {
         "schedule": lambda: schedule_text(block, plan),
@@ -145,6 +147,12 @@ class Cpu:
             return None
         prepare_routine(routine.symbol)
         return routine.workspace(self.workers)
+
+    def takes_epilogue(self, node: Node) -> bool:
+        from treadle.runtime.cpu.library import routine_for
+
+        routine = routine_for(node)
+        return routine is not None and routine.epilogue
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         code = kernel_code(kernel)

@@ -4,8 +4,9 @@
 
     void routine(ptr table, ptr operands, ptr numbers, ptr workspace)
 
-with `routine_address(symbol)`, `table_address(workers)`, the addresses of inputs and outputs, the
-values of `Routine.numbers`, and `Routine.workspace(workers)` bytes, aligned to a cache line.
+with `routine_address(symbol)`, `table_address(workers)`, the addresses of inputs and outputs and
+of the epilogue's record (`epilogue.py`) or null, the values of `Routine.numbers`, and
+`Routine.workspace(workers)` bytes, aligned to a cache line.
 Routines share their work among the threads of the pool themselves, in a way that depends on the
 dims alone.
 """
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,29 +52,26 @@ class Routine:
         numbers: its integer arguments; the program evaluates symbolic ones.
         worker_bytes: workspace that each thread needs for itself.
         shared_bytes: workspace that they share.
+        epilogue: whether it runs a blocked kernel on its result.
     """
 
     symbol: str
     numbers: tuple[Dim, ...]
     worker_bytes: Dim = 0
     shared_bytes: Dim = 0
+    epilogue: bool = True
 
     def workspace(self, workers: int) -> Dim:
         """Bytes of workspace for a pool of `workers` threads."""
         return self.shared_bytes + self.worker_bytes * workers
 
 
-def routine_for(node: Node, epilogue: Sequence[Node] = ()) -> Routine | None:
-    """The routine that computes `node`, or None where the library has none.
-
-    Args:
-        epilogue: elementwise nodes to apply to the result on the way out. No routine takes any
-            yet; the caller then computes them by a kernel of their own.
-    """
+def routine_for(node: Node) -> Routine | None:
+    """The routine that computes `node`, or None where the library has none."""
     lower = node.op.lower
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     element = _ELEMENTS.get(node.outputs[0].spec.dtype)
-    if plan is None or element is None or epilogue:
+    if plan is None or element is None:
         return None
     return plan(node, element)
 
@@ -166,7 +164,7 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
 
 def _depthwise(name: str, g: Geometry) -> Routine:
     numbers, worker, shared = depthwise_numbers(g, name == "conv2d_backprop_filter")
-    return Routine(f"depthwise_{name}_{g.element}", numbers, worker, shared)
+    return Routine(f"depthwise_{name}_{g.element}", numbers, worker, shared, epilogue=False)
 
 
 def _pointwise(name: str, g: Geometry) -> Routine:

@@ -55,7 +55,7 @@ def define_routine(
     """Add a routine to the module.
 
     Args:
-        operands: names of the arrays, inputs first.
+        operands: names of the arrays, inputs first; the record of an epilogue follows them.
         numbers: names of the dims that the caller gives.
         plan: computes further words on entry; ``tasks0``, ``tasks1``... are the numbers of tasks
             of the phases.
@@ -117,6 +117,7 @@ def _begin_routine(
     """The entry of a routine: its words, the kinds of pointers, and the record of all of them."""
     fn = Function(module)
     words: Words = {"table": "%table", "workspace": "%workspace"}
+    operands = (*operands, "epilogue")
     words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(operands)}
     words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(numbers)}
     words |= plan(fn, words)

@@ -23,7 +23,7 @@ from treadle.runtime.cpu.program_control import declare, end_of, start_of, value
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
-from treadle.runtime.cpu.program_library import routine_numbers
+from treadle.runtime.cpu.program_library import routine_numbers, routine_operands
 from treadle.runtime.cpu.program_lists import LENGTH, element_bytes, emit_list_step, list_slot
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar
@@ -357,10 +357,7 @@ class _Task:
         fn, emitter = self.fn, self.emitter
         routine = part_routine(step.node, self.rows.blocks)
         assert routine is not None
-        pointers = [emitter.operand_pointer(o) for o in (*step.inputs, *step.outputs)]
-        operands = fn.alloca(f"[{len(pointers)} x ptr], align 8")
-        for i, pointer in enumerate(pointers):
-            fn.emit(f"store ptr {pointer}, ptr {fn.offset(operands, i, 'ptr')}")
+        operands = routine_operands(emitter, step)
         address = emitter.state_word("routine", routine.symbol)
         table = emitter.fixed_word("library")
         numbers = routine_numbers(emitter, routine)

@@ -131,6 +131,8 @@ class _Analysis:
         k, n = step.node.inputs[0].spec.dims[1], step.node.outputs[0].spec.dims[1]
         if not isinstance(k, int) or not isinstance(n, int):
             return False
+        if step.epilogue is not None and not self._epilogue(step.epilogue):
+            return False
         self.work += 2 * self.plan.extent * k * n
         self.shared += k * n * step.node.outputs[0].spec.dtype.size
         return True
@@ -155,6 +157,17 @@ class _Analysis:
         axis = choose_shape(kernel, host()).parallel
         if axis is None or units_of_a_row(step, self.plan) is None:
             return False
+        return self._keeps_rows(step, kernel, axis)
+
+    def _epilogue(self, step: Launch) -> bool:
+        kernel = canonical(step.kernel)
+        axis = kernel.axes[0]
+        if len(kernel.axes) != 2 or axis.extent != self.plan.extent:
+            return False
+        return self._keeps_rows(step, kernel, axis)
+
+    def _keeps_rows(self, step: Launch, kernel: Kernel, axis: Axis) -> bool:
+        """Whether what a kernel reads of the loop's arrays is in the rows that it writes."""
         self.work += ELEMENT_WORK * _elements(step, kernel)
         moving = {
             buffer

@@ -21,11 +21,14 @@ from treadle.runtime.fusion.rewrite import Rewrite, is_axis
 Access = tuple[Buffer, tuple[Index, ...]]
 
 
-def collapse(kernel: Kernel) -> tuple[Kernel, bool]:
-    """The kernel with as few axes as possible, and whether anything changed."""
+def collapse(kernel: Kernel, kept: int = 0) -> tuple[Kernel, bool]:
+    """The kernel with as few axes as possible, and whether anything changed.
+
+    kept: how many of the last axes stay what they are.
+    """
     changed = False
     position = 0
-    while position + 1 < len(kernel.axes):
+    while position + 1 < len(kernel.axes) - kept:
         joined = _join(kernel, kernel.axes[position], kernel.axes[position + 1])
         if joined is None:
             position += 1
@@ -96,4 +99,6 @@ def _joined(kernel: Kernel, a: Axis, b: Axis, where: dict[Buffer, int | None]) -
         target, index = access(s.buffer, s.index)
         stores.append(Store(target, index, value))  # type: ignore[arg-type]
     axes = tuple(axis if x is a else x for x in kernel.axes if x is not b)
-    return Kernel(axes, tuple(buffers[x] for x in kernel.buffers), tuple(stores))
+    return Kernel(
+        axes, tuple(buffers[x] for x in kernel.buffers), tuple(stores), blocked=kernel.blocked
+    )

@@ -16,11 +16,12 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
+from treadle.runtime.fusion.epilogues import is_epilogue
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, shares_work, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
-from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers
+from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers, storage
 from treadle.runtime.schedule.state import earlier_uses
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
@@ -31,7 +32,10 @@ MAX_MOVED = 60  # a value used once, through a view, is computed there up to thi
 
 @dataclass(eq=False)
 class Unit:
-    """What is scheduled as one: a group of array nodes, or a single other node."""
+    """What is scheduled as one: a group of array nodes, or a single other node.
+
+    A library node may have a group as its epilogue; it is the first of the nodes then.
+    """
 
     role: Role
     nodes: list[Node]
@@ -48,6 +52,7 @@ class Fusion:
         stores: for every array unit the values that it writes to memory.
         loads: for every unit the values that it reads from memory or registers.
         scalars: the expression of every rank-0 value, and what its buffers stand for.
+        needed: the values that something outside their unit reads, and the results.
         takeovers: which values may take over the memory of an operand.
     """
 
@@ -56,26 +61,34 @@ class Fusion:
     stores: dict[Unit, list[Value]] = field(default_factory=dict)
     loads: dict[Unit, list[Value]] = field(default_factory=dict)
     scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
+    needed: set[Value] = field(default_factory=set)
     takeovers: Takeovers = field(default_factory=Takeovers)
 
 
 def fuse(
-    region: Region, names: Names, enabled: bool = True, owned: Mapping[Value, Value] | None = None
-) -> Fusion:
+    region: Region, names: Names, enabled: bool = True,
+    owned: Mapping[Value, Value] | None = None,
+    takes_epilogue: Callable[[Node], bool] = lambda node: False,
+) -> Fusion:  # fmt: skip
     """Fuse the nodes of a region (inner regions are not entered).
 
     Args:
         enabled: when false every array node is a kernel of its own (for tests and debugging).
         owned: see `find_takeovers`.
+        takes_epilogue: whether the routine for a library node runs a group on its result.
     """
-    return _Fuser(region, names, enabled, owned or {}).run()
+    fuser = _Fuser(region, names, enabled, owned or {})
+    fuser.form_groups()
+    if enabled:
+        fuser.attach_epilogues(takes_epilogue)
+    return fuser.finish()
 
 
 class _Fuser:
     def __init__(
         self, region: Region, names: Names, enabled: bool, owned: Mapping[Value, Value]
     ) -> None:
-        self.region, self.names, self.enabled = region, names, enabled
+        self.region, self.names, self.enabled, self.owned = region, names, enabled, owned
         self.roles = {node: role_of(node) for node in region.nodes}
         self.takeovers = find_takeovers(region, self.roles, owned)
         self.roles |= self.takeovers.roles
@@ -91,13 +104,72 @@ class _Fuser:
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
         self.readers: dict[Value, deque[Node]] = {}  # the last array nodes that read a value
 
-    def run(self) -> Fusion:
+    def form_groups(self) -> None:
         for node in self.region.nodes:
             if self.roles[node] is Role.ARRAY:
                 self._place(node)
             else:
                 self.unit_of[node] = Unit(self.roles[node], [node], None, self.position[node])
-        return self._finish()
+
+    def attach_epilogues(self, takes_epilogue: Callable[[Node], bool]) -> None:
+        """Give library nodes the groups that follow them, the last nodes first: of several
+        products that a group adds up it belongs to the one that it needs to wait for."""
+        for node in reversed(self.region.nodes):
+            if self.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
+                continue
+            groups = self._readers(node.outputs[0])
+            if groups and takes_epilogue(node):
+                for unit in groups:
+                    if self._attach(node, unit):
+                        break
+
+    def _readers(self, value: Value) -> list[Unit]:
+        """The groups that load a value, in program order."""
+        found: dict[Unit, None] = {}
+        for node in self.consumers.get(value, ()):
+            unit = self.unit_of[node]
+            if squeezed(node) is not None:
+                found.update(dict.fromkeys(self._readers(node.outputs[0])))
+            elif unit.role is Role.ARRAY:
+                found.setdefault(unit)
+        return sorted(found, key=lambda u: u.position)
+
+    def _attach(self, node: Node, unit: Unit) -> bool:
+        """Make a group the epilogue of a library node where that is possible."""
+        group = unit.group
+        assert group is not None
+        if not is_epilogue(group, node.outputs[0]) or self._only_replaces(unit, node):
+            return False
+        if not self._acyclic(node, [self.unit_of[node], unit]):
+            return False
+        joined = Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position)
+        for member in joined.nodes:
+            self.unit_of[member] = joined
+        return True
+
+    def _only_replaces(self, unit: Unit, routine: Node) -> bool:
+        """Whether all that a group stores overwrites what it reads (an optimizer's step, a sum
+        that a loop carries): the result would be written to memory of its own all the same, and
+        the arrays read in shorter runs than by a kernel that walks through them."""
+        group, inside = unit.group, set(unit.nodes)
+        assert group is not None
+        stored = [v for v in group.values if self._escapes(v, inside)]
+        read = {storage(v) for v in group.build.buffers.values()}
+        read -= {storage(v) for v in routine.inputs}  # what it reads must stay while it runs
+        needed = self._escapes(routine.outputs[0], inside)
+        return not needed and all(self._replaces(v, read) for v in stored)
+
+    def _replaces(self, value: Value, read: set[Value]) -> bool:
+        """Whether a value takes the place of a variable or loop variable that was read."""
+        handles = {
+            node.inputs[0]
+            for node in self.consumers.get(value, ())
+            if node.op.name == "assign_variable"
+        }
+        olds = [v.node for v in read if v.node is not None and v.node.op.name == "read_variable"]
+        return any(node.inputs[0] in handles for node in olds) or any(
+            new is value and old in read for old, new in self.owned.items()
+        )
 
     # -- forming groups ----------------------------------------------------------------------
 
@@ -317,7 +389,7 @@ class _Fuser:
 
     # -- what is needed ----------------------------------------------------------------------
 
-    def _finish(self) -> Fusion:
+    def finish(self) -> Fusion:
         """Keep what results and effects need, consumers first."""
         fusion = Fusion(self.region, takeovers=self.takeovers)
         needed: set[Value] = {*self.results, *self._tellers()}
@@ -330,9 +402,13 @@ class _Fuser:
             if unit.role is Role.VIEW:
                 self._materialise(unit)
             if unit.group is not None:
-                stores = [v for n in unit.nodes for v in n.outputs if v in needed]
+                stores = [v for n in unit.group.nodes for v in n.outputs if v in needed]
                 loads = _loaded(unit.group, stores)
                 fusion.stores[unit] = stores
+                if unit.role is Role.LIBRARY:
+                    made = unit.nodes[0].outputs[0]
+                    others = [v for v in loads if v is not made]
+                    loads = list(dict.fromkeys((*unit.nodes[0].inputs, *others)))
             elif unit.role is Role.SCALAR:
                 found = [fusion.scalars[v][1].values() for v in unit.nodes[0].outputs]
                 loads = list(dict.fromkeys(v for values in found for v in values))
@@ -342,6 +418,7 @@ class _Fuser:
             needed.update(loads)
             fusion.units.append(unit)
         fusion.units.reverse()
+        fusion.needed = needed
         return fusion
 
     def _scalar(self, unit: Unit, fusion: Fusion) -> bool:

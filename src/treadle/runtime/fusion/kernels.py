@@ -43,12 +43,14 @@ def build_kernel(
     stores: Sequence[Value],
     copies: Mapping[Value, int],
     in_place: Mapping[Value, Value],
+    blocked: bool = False,
 ) -> BuiltKernel:
     """The kernel that computes `stores`.
 
     Args:
         copies: how many buffers each stored value is written to (1 where missing).
         in_place: stored value -> the loaded value whose memory it overwrites.
+        blocked: make a blocked kernel.
     """
     operands: dict[Buffer, tuple[Value, int]] = {}
     roots = [group.values[v] for v in stores]
@@ -63,7 +65,9 @@ def build_kernel(
             operands.setdefault(buffer, (value, copy))
             written.append(Store(buffer, _affine(group.index[value]), group.values[value]))
     axes = _axes(group, written, order)
-    kernel = Kernel(axes, tuple(operands), tuple(written))
+    kernel = Kernel(axes, tuple(operands), tuple(written), blocked=blocked)
+    if blocked:
+        return BuiltKernel(collapse(kernel, kept=1)[0], tuple(operands.values()))
     return _collapsed(kernel, tuple(operands.values()))
 
 

@@ -33,6 +33,9 @@ class Backend(Protocol):
     def routine_bytes(self, node: Node) -> Dim | None:
         """Workspace of the library routine for a node; None where there is none."""
 
+    def takes_epilogue(self, node: Node) -> bool:
+        """Whether the routine for a node runs a blocked kernel on its result."""
+
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         """Workspace of a kernel; None where it has no code."""
 

@@ -26,8 +26,11 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(self, graph: Graph, backend: Backend, fusing: bool = True) -> None:
-        self.graph, self.backend, self.fusing = graph, backend, fusing
+    def __init__(
+        self, graph: Graph, backend: Backend, fusing: bool = True, epilogues: bool = True
+    ) -> None:
+        self.graph, self.backend = graph, backend
+        self.fusing, self.epilogues = fusing, epilogues
         dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists
@@ -191,7 +194,8 @@ class Builder:
         lists: Sequence[Value] = (),
     ) -> tuple[Fusion, Order]:
         """Fusion and order of a region; see `order_units`."""
-        fusion = fuse(region, self.names, self.fusing, carried)
+        takes = self.backend.takes_epilogue if self.epilogues else lambda node: False
+        fusion = fuse(region, self.names, self.fusing, carried, takes)
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))
         return fusion, order

@@ -219,6 +219,8 @@ class _Orderer:
             return False
         if new.spec is not old.spec or new in self.order.in_place or new in self.order.assigned:
             return False
+        if writer.role is Role.LIBRARY and any(storage(v) is old for v in writer.nodes[0].inputs):
+            return False  # the routine reads it all the time
         group = writer.group
         roots: list[Expr] = [group.values[v] for v in self.fusion.stores[writer]]
         return all(

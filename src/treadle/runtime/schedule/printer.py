@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from treadle.core.shapes import Dim
 from treadle.core.spec import spec_text
+from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.memory.plan import Plan
 from treadle.runtime.schedule.order import CHANGES_LIST
@@ -43,9 +44,8 @@ def schedule_text(block: Block, plan: Plan) -> str:
 def kernels_text(block: Block) -> str:
     """Every kernel of the schedule, each once."""
     texts: dict[str, str] = {}
-    for step in all_steps(block):
-        if isinstance(step, Launch | SegmentedLaunch):
-            texts.setdefault(kernel_hash(step.kernel), kernel_text(step.kernel))
+    for kernel in all_kernels(block):
+        texts.setdefault(kernel_hash(kernel), kernel_text(kernel))
     return "\n\n".join(f"; {name}\n{text}" for name, text in texts.items())
 
 
@@ -59,6 +59,15 @@ def all_steps(block: Block) -> Iterator[Step]:
         elif isinstance(step, Loop):
             yield from all_steps(step.condition)
             yield from all_steps(step.body)
+
+
+def all_kernels(block: Block) -> Iterator[Kernel]:
+    """The kernels of all steps, epilogues included, in order."""
+    for step in all_steps(block):
+        if isinstance(step, Launch | SegmentedLaunch):
+            yield step.kernel
+        elif isinstance(step, LibraryCall) and step.epilogue is not None:
+            yield step.epilogue.kernel
 
 
 def operand_text(operand: Operand) -> str:
@@ -116,7 +125,9 @@ def _line(step: Step) -> str:
         case Evaluate():
             return f"%{step.value.name} = {step.expr}"
         case LibraryCall() | Loops():
-            return f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
+            call = f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
+            last = step.epilogue if isinstance(step, LibraryCall) else None
+            return call if last is None else f"{call}\n  with blocked {_line(last)}"
         case Callback():
             why = f"  ; {step.reason}" if step.reason else ""
             call = f"python {step.node.op.name}({_listed(step.inputs)})"
@@ -157,4 +168,12 @@ def _sizes(sizes: list[Dim]) -> str:
     return "".join(f" + {s}" for s in sizes)
 
 
-__all__ = ["all_steps", "kernels_text", "operand_text", "schedule_text", "spec_text", "Place"]
+__all__ = [
+    "all_kernels",
+    "all_steps",
+    "kernels_text",
+    "operand_text",
+    "schedule_text",
+    "spec_text",
+    "Place",
+]

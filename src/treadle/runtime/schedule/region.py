@@ -147,21 +147,47 @@ class RegionBuilder(ControlFlow):
             self.emit(Evaluate(value, expr, inputs, reads=places_of(list(inputs.values()))))
 
     def array(self, unit: Unit) -> None:
-        group, stores = unit.group, self.fusion.stores[unit]
-        assert group is not None
+        self._check_sizes(unit)
+        stores = self.fusion.stores[unit]
+        if not stores:
+            return
+        targets = self._targets(stores)
+        self.emit(self._launch(*self._kernel(unit, targets)))
+        self._stay(targets)
+
+    def _check_sizes(self, unit: Unit) -> None:
         for node in unit.nodes:
             self.known(node)
             self._guard(node)
-        if not stores:
-            return
+
+    def _targets(self, stores: Sequence[Value]) -> dict[Value, list[Operand]]:
+        """Where the stored values go: their places, and where the region's user wants them."""
         targets: dict[Value, list[Operand]] = {}
         for value in stores:
             targets[value] = [self.output(value)]
             extra = self.wanted.pop(value, None)
             if extra is not None and value.spec.rank:
                 targets[value].append(Operand(value, extra))
+        return targets
+
+    def _stay(self, targets: Mapping[Value, list[Operand]]) -> None:
+        """What the region's user wanted stays where it is."""
+        for value, (target, *_) in targets.items():
+            if target.place is not None:
+                self.program.places[value] = target.place
+
+    def _kernel(
+        self, unit: Unit, targets: Mapping[Value, list[Operand]],
+        over: Mapping[Value, Value] | None = None, blocked: bool = False,
+    ) -> tuple[BuiltKernel, list[Operand], list[int]]:  # fmt: skip
+        """The kernel of a group, its operands, and which of them it writes.
+
+        over: stored value -> the routine's result that it overwrites.
+        """
+        assert unit.group is not None
         copies = {v: len(t) for v, t in targets.items()}
-        built = build_kernel(group, stores, copies, self.order.in_place)
+        in_place = self.order.in_place | dict(over or {})
+        built = build_kernel(unit.group, list(targets), copies, in_place, blocked)
         stored = built.kernel.outputs
         operands, outputs = [], []
         for position, (value, copy) in enumerate(built.operands):
@@ -171,11 +197,7 @@ class RegionBuilder(ControlFlow):
                     operands.append(targets[value][copy])
                     continue
             operands.append(self.program.operand(value))
-        self._launch(built, operands, outputs)
-        for value in stores:  # what the region's user wanted stays where it is
-            place = targets[value][0].place
-            if place is not None:
-                self.program.places[value] = place
+        return built, operands, outputs
 
     def _guard(self, node: Node) -> None:
         """Compare sizes that the shape rule took for equal and that are known only now."""
@@ -183,7 +205,7 @@ class RegionBuilder(ControlFlow):
             if (dim_symbols(a) | dim_symbols(b)) & self.program.late:
                 self.emit(Guard(node, (a, b)))
 
-    def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> None:
+    def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> Launch:
         needs = self.program.backend.kernel_needs(built.kernel)
         step = Launch(built.kernel, operands, outputs, built.extent, native=needs is not None)
         if needs is not None:
@@ -194,7 +216,7 @@ class RegionBuilder(ControlFlow):
         extra = [p for p in (step.scratch, step.shared) if p is not None]
         step.reads = places_of(operands)
         step.writes = [*places_of([operands[i] for i in outputs]), *extra]
-        self.emit(step)
+        return step
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
@@ -202,14 +224,48 @@ class RegionBuilder(ControlFlow):
         if size is None:
             self.call(unit, "the library has no such routine")
             return
-        self.known(node)
+        self._check_sizes(unit)
+        targets = self._targets(self.fusion.stores.get(unit, ()))
         inputs = [self.program.operand(v) for v in node.inputs]
-        outputs = [self.output(v) for v in node.outputs]
+        over = self._overwritten(unit, targets)
+        outputs = [targets[v][0] for v in over] or [self.output(v) for v in node.outputs]
+        for value in over.values():
+            self.program.places[value] = places_of(outputs)[0]
         scratch = None if size == 0 else self.program.scratch(size)
         written = [*places_of(outputs), *([] if scratch is None else [scratch])]
-        self.emit(
-            LibraryCall(node, inputs, outputs, scratch, reads=places_of(inputs), writes=written)
-        )
+        step = LibraryCall(node, inputs, outputs, scratch, reads=places_of(inputs), writes=written)
+        self.emit(step)
+        if targets:
+            self._follow(unit, step, targets, over)
+            self._stay(targets)
+
+    def _overwritten(
+        self, unit: Unit, targets: Mapping[Value, list[Operand]]
+    ) -> dict[Value, Value]:
+        """A result of the epilogue -> the routine's result, where the former takes its place: it
+        fits, nothing else needs the latter, and no other array is overwritten there."""
+        made = unit.nodes[0].outputs[0]
+        if made in self.fusion.needed:
+            return {}
+        cells = {**self.order.in_place, **self.order.assigned}
+        for value in targets:
+            if value not in cells and _same_memory(value, made):
+                return {value: made}
+        return {}
+
+    def _follow(
+        self, unit: Unit, step: LibraryCall, targets: Mapping[Value, list[Operand]],
+        over: Mapping[Value, Value],
+    ) -> None:  # fmt: skip
+        """Give a call its epilogue; where there is no code for blocks, a kernel that follows."""
+        built, operands, outputs = self._kernel(unit, targets, over, blocked=True)
+        needs = self.program.backend.kernel_needs(built.kernel)
+        if needs is None or needs.scratch != 0:
+            self.emit(self._launch(*self._kernel(unit, targets, over)))
+            return
+        launch = step.epilogue = self._launch(built, operands, outputs)
+        step.reads = [*step.reads, *launch.reads]
+        step.writes = [*step.writes, *launch.writes]
 
     def read(self, unit: Unit) -> None:
         node = unit.nodes[0]
@@ -337,6 +393,11 @@ def _is_same(place: Place | None, target: Place) -> bool:
     if place is None or target.kind != "variable":
         return place is target
     return place.kind == "variable" and place.number == target.number
+
+
+def _same_memory(a: Value, b: Value) -> bool:
+    """Whether arrays have the same elements at the same places."""
+    return a.spec.dtype is b.spec.dtype and a.spec.dims == b.spec.dims
 
 
 def _moves_memory(value: Value) -> bool:

@@ -86,12 +86,16 @@ class Evaluate(Step):
 
 @dataclass(eq=False)
 class LibraryCall(Step):
-    """Run a routine of the runtime's library; `scratch` is its workspace."""
+    """Run a routine of the runtime's library; `scratch` is its workspace.
+
+    epilogue: the blocked kernel that the routine runs on every block of its result.
+    """
 
     node: Node
     inputs: list[Operand]
     outputs: list[Operand]
     scratch: Place | None = None
+    epilogue: Launch | None = None
 
 
 @dataclass(eq=False)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
 
-SUM_CHUNK = 4096  # elements of the gradient that one task adds up
+SUM_CHUNK = 4096  # elements of the gradient that one task adds up, at least a row of outputs
 
 
 def add_filter_gradient(module: Module, element: str) -> None:
@@ -27,13 +28,17 @@ def add_filter_gradient(module: Module, element: str) -> None:
 
 def _entry(fn: Function, w: Words, element: str) -> Words:
     groups = group_extents(fn, w)
-    elements = fn.mul(fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"]), w["o"])
+    lines = fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"])
+    elements = fn.mul(lines, w["o"])
+    chunk = fn.max(fn.divide(SUM_CHUNK, w["o"]), 1)
     return groups | {
         "elements": elements,
         "part_bytes": fn.mul(ceil_divide(fn, fn.mul(elements, ELEMENT_BYTES[element]), 64), 64),
         "strips": ceil_divide(fn, w["oh"], w["strip"]),  # of an image
         "tasks0": w["parts"],
-        "tasks1": ceil_divide(fn, elements, SUM_CHUNK),
+        "tasks1": ceil_divide(fn, lines, chunk),
+        "lines": lines,
+        "chunk": chunk,
     }
 
 
@@ -121,12 +126,14 @@ def _tile(
 
 
 def _sum_parts(fn: Function, w: Words, task: str, element: str) -> None:
-    """Chunk `task` of the filter gradient: the partial ones added in order."""
-    start = fn.mul(task, SUM_CHUNK)
-    count = fn.min(SUM_CHUNK, fn.sub(w["elements"], start))
+    """Lines of chunk `task` of the filter gradient: the partial ones added in order."""
+    line = fn.mul(task, w["chunk"])
+    end = fn.min(fn.add(line, w["chunk"]), w["lines"])
+    start, count = fn.mul(line, w["o"]), fn.mul(fn.sub(end, line), w["o"])
     target = fn.offset(str(w["df"]), start, element)
     parts = fn.offset(str(w["workspace"]), start, element)
     fn.emit(f"call void @copy_{element}(ptr {target}, ptr {parts}, i64 {count})")
     with fn.loop(1, w["parts"]) as number:
         part = fn.offset(parts, fn.mul(number, w["part_bytes"]), "i8")
         fn.emit(f"call void @add_{element}(ptr {target}, ptr {part}, i64 {count})")
+    finish_block(fn, w, (line, end), (0, w["o"]))

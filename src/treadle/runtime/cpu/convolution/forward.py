@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
@@ -42,6 +43,9 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
             count = fn.min(w["strip"], fn.sub(high, row))
             base = strip_pixels(fn, w, image, row, count, space, element)
             _strip(fn, w, (image, row, count), base, table, codes, element)
+            line = fn.mul(fn.add(before, row), w["ow"])
+            rows = line, fn.add(line, fn.mul(count, w["ow"]))
+            finish_block(fn, w, rows, (0, w["o"]))
 
 
 def _strip(

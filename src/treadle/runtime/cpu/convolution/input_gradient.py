@@ -9,6 +9,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.convolution.frame import frame_rows, group_extents
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
@@ -71,6 +72,9 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
             count = fn.min(w["strip"], fn.sub(high, row))
             row0 = _frame(fn, w, image, row, count, space, element)
             _strip(fn, w, (image, row, count, row0), space, table, codes, element)
+            line = fn.mul(fn.add(before, row), w["w"])
+            rows = line, fn.add(line, fn.mul(count, w["w"]))
+            finish_block(fn, w, rows, (0, w["c"]))
 
 
 def _frame(

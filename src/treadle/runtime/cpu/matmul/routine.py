@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
@@ -11,7 +12,7 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.packing import add_packing
-from treadle.runtime.cpu.matmul.plan import COPY, NO_PACK, TRANSPOSE
+from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, NO_PACK, TRANSPOSE
 from treadle.runtime.cpu.matmul.tiles import lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
@@ -20,6 +21,9 @@ NUMBERS = (
     "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "space",
     "tile_space",
 )  # fmt: skip
+
+
+RUN_BYTES = 64 << 10  # of C, between two calls of the epilogue
 
 
 def add_matmul(module: Module, element: str) -> None:
@@ -42,7 +46,9 @@ def _define_part(module: Module, element: str) -> None:
     of several threads, and takes the units [first, last)."""
     fn = Function(module)
     words: Words = {"table": "%table", "workspace": "%workspace", "worker": 0}
-    words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(("a", "b", "c"))}
+    words |= {
+        n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(("a", "b", "c", "epilogue"))
+    }
     words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(NUMBERS)}
     words |= _entry(fn, words)
     with fn.when(fn.compare("slt", "%first", "%last")):
@@ -74,15 +80,16 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         high = fn.min(fn.sub(last, before), w["units"])
         a = fn.offset(str(w["a"]), fn.mul(number, w["stride_a"]), element)
         b = fn.offset(str(w["b"]), fn.mul(number, w["stride_b"]), element)
-        c = fn.offset(str(w["c"]), fn.mul(number, fn.mul(w["m"], w["n"])), element)
+        row0 = fn.mul(number, w["m"])
+        c = fn.offset(str(w["c"]), fn.mul(row0, w["n"]), element)
         bounds = (
             fn.select(by_rows, low, 0), fn.select(by_rows, high, w["tiles"]),
             fn.select(by_rows, 0, low), fn.select(by_rows, w["panels"], high),
         )  # fmt: skip
-        shown = ", ".join(f"i64 {x}" for x in bounds)
+        shown = ", ".join(f"i64 {x}" for x in (*bounds, row0))
         fn.emit(
             f"call void @matmul_block(ptr {w['table']}, ptr {numbers}, ptr {a}, ptr {b}, ptr {c}, "
-            f"ptr {space}, {shown})"
+            f"ptr {space}, ptr {w['epilogue']}, {shown})"
         )
 
 
@@ -111,7 +118,8 @@ def _block_numbers(fn: Function, w: Words, element: str) -> str:
 
 
 def _define_block(module: Module, element: str) -> None:
-    """``@matmul_block``: tiles [tile0, tile1) by panels [panel0, panel1) of one product."""
+    """``@matmul_block``: tiles [tile0, tile1) by panels [panel0, panel1) of one product, whose
+    first row is `row0` of the result."""
     fn = Function(module)
     w: Words = {name: fn.load_word("%numbers", i) for i, name in enumerate(_BLOCK)}
     size, width = ELEMENT_BYTES[element], lanes(module.target, element)
@@ -123,6 +131,8 @@ def _define_block(module: Module, element: str) -> None:
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     w["codes"] = tile_codes(fn, "%table", element, w["in_columns"])
+    w["epilogue"] = "%epilogue"
+    w["run"] = _run(fn, w, size)
     w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
     # k = 0 still makes zeros: the block of k is entered once.
@@ -131,27 +141,52 @@ def _define_block(module: Module, element: str) -> None:
         w["k0"] = fn.mul(block, w["depth"])
         w["count"] = fn.min(w["depth"], fn.sub(w["k"], w["k0"]))
         w["add"] = block
+        w["last"] = fn.select(fn.compare("eq", fn.add(block, 1), blocks), 1, 0)
         with fn.loop("%tile0", "%tile1", w["block"]) as tile:
             tiles = tile, fn.min(fn.add(tile, w["block"]), "%tile1")
             _pack_tiles(fn, w, tiles, size)
             with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
                 last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
                 _pack_panels(fn, w, panel, last, size)
-                with fn.loop(panel, last) as one:
-                    _panel(fn, w, tiles, one, panel, element)
+                _panels(fn, w, tiles, (panel, last), element)
     fn.emit("ret void")
     fn.define(
         "matmul_block",
-        "void @{}(ptr %table, ptr %numbers, ptr %a, ptr %b, ptr %c, ptr %space, i64 %tile0, "
-        "i64 %tile1, i64 %panel0, i64 %panel1)",
+        "void @{}(ptr %table, ptr %numbers, ptr %a, ptr %b, ptr %c, ptr %space, "
+        "ptr %epilogue, i64 %tile0, i64 %tile1, i64 %panel0, i64 %panel1, i64 %row0)",
         "internal",
     )
 
 
-def _panel(
-    fn: Function, w: Words, tiles: tuple[Word, Word], panel: Word, first: Word, element: str
+def _run(fn: Function, w: Words, size: int) -> Word:
+    """Tiles that are computed for all panels of a chunk before the epilogue is run on them."""
+    row_bytes = fn.mul(fn.mul(w["columns"], w["chunk"]), size)
+    run = fn.max(fn.divide(RUN_BYTES, fn.mul(row_bytes, w["tall"])), 1)
+    some = fn.value("icmp ne ptr %epilogue, null")
+    return fn.select(some, run, ALL_TILES)
+
+
+def _panels(
+    fn: Function, w: Words, tiles: tuple[Word, Word], panels: tuple[Word, Word], element: str
 ) -> None:
-    """The tiles of one panel; `first` is the first panel of those that are packed together."""
+    """The tiles of panels that are packed together, and the epilogue in runs of tiles."""
+    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
+    with fn.loop(*tiles, w["run"]) as tile:
+        end = fn.min(fn.add(tile, w["run"]), tiles[1])
+        with fn.loop(*panels) as panel:
+            _panel(fn, w, tiles[0], (tile, end), panel, panels[0], element)
+        with fn.when(fn.compare("eq", w["last"], 1)):
+            rows = [fn.add("%row0", even.place(t)[0]) for t in (tile, end)]
+            columns = [fn.min(fn.mul(p, w["columns"]), w["n"]) for p in panels]
+            finish_block(fn, w, (rows[0], rows[1]), (columns[0], columns[1]))
+
+
+def _panel(
+    fn: Function, w: Words, base: Word, tiles: tuple[Word, Word], panel: Word, first: Word,
+    element: str,
+) -> None:  # fmt: skip
+    """Tiles of one panel. `first` is the first panel of those that are packed together, `base`
+    the first tile of those that are."""
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
@@ -160,7 +195,7 @@ def _panel(
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
-        a = _tile_of_a(fn, w, fn.sub(tile, tiles[0]), (row, height), size)
+        a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
         call_tile(fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"])
 
