@@ -13,3 +13,7 @@ settings.register_profile(
     "treadle", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("treadle")
+
+# Tests change the compiler's parts under its feet: it makes every program anew. The tests of
+# stored programs switch them on.
+os.environ["TREADLE_STORE_PROGRAMS"] = "0"

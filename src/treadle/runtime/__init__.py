@@ -17,6 +17,12 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
         graph: a traced graph; it is not changed.
         options: see `treadle.runtime.options.Options`.
     """
+    from treadle.runtime.stored import stored_program
+
+    return stored_program(graph, options) or _compile_graph(graph, options)
+
+
+def _compile_graph(graph: Graph, options: Options | None) -> Executable:
     from treadle.runtime.compiler import compile_graph
 
     return compile_graph(graph, options)
@@ -28,6 +34,12 @@ def compile_native(graph: Graph) -> Executable:
     Raises:
         Unsupported: there is none.
     """
+    from treadle.runtime.stored import stored_program
+
+    return stored_program(graph) or _compile_native(graph)
+
+
+def _compile_native(graph: Graph) -> Executable:
     from treadle.runtime.compiler import compile_native
 
     return compile_native(graph)

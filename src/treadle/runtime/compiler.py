@@ -15,19 +15,21 @@ from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.stored import program_key, store
 from treadle.runtime.unchanged import read_unchanged
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     """See `treadle.runtime.compile`."""
     options = options or Options()
+    key = program_key(graph, options)
     optimized = copy_graph(graph)
     if options.passes:
         optimize(optimized)
     if options.interpret or options.check_numerics:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
-        return _compile(optimized, options)
+        return _compile(optimized, options, key)
     except Unsupported as unsupported:
         return InterpretedExecutable(optimized, str(unsupported))
     except ImportError as error:
@@ -46,10 +48,11 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
 
 def compile_native(graph: Graph) -> Executable:
     """See `treadle.runtime.compile_native`. A fault of the compiler is `Unsupported`, too."""
+    key = program_key(graph, Options())
     optimized = copy_graph(graph)
     optimize(optimized)
     try:
-        return _compile(optimized, Options())
+        return _compile(optimized, Options(), key)
     except Unsupported:
         raise
     except Exception as error:
@@ -76,8 +79,9 @@ def copy_graph(graph: Graph) -> Graph:
     return copy
 
 
-def _compile(graph: Graph, options: Options) -> Executable:
-    from treadle.runtime.cpu.build_program import Cpu, build_program
+def _compile(graph: Graph, options: Options, key: str | None) -> Executable:
+    """Compile an optimized graph, and store the program under its key."""
+    from treadle.runtime.cpu.build_program import Cpu, build_program, record_of
 
     started = time.perf_counter()
     work = copy_graph(graph)
@@ -91,4 +95,7 @@ def _compile(graph: Graph, options: Options) -> Executable:
     executable = build_program(graph, work, builder, block, plan)
     executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
     executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
+    record = None if key is None else record_of(executable, builder, block)
+    if key is not None and record is not None:
+        store(key, record)
     return executable

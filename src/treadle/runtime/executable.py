@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from treadle.graph.ir import Graph
-from treadle.runtime.memory.report import MemoryUse
+
+if TYPE_CHECKING:
+    from treadle.runtime.memory.report import MemoryUse
 
 
 class Executable:
@@ -24,7 +26,7 @@ class Executable:
     mode = "interpreted"
 
     def __init__(self, graph: Graph, reason: str = "") -> None:
-        self.graph = graph
+        self._graph = graph
         self.reason = reason
         self.note = ""
         self.counters: dict[str, int] = {}
@@ -39,6 +41,10 @@ class Executable:
             InvalidArgumentError and others, as the ops do.
         """
         raise NotImplementedError
+
+    @property
+    def graph(self) -> Graph:
+        return self._graph
 
     @property
     def stages(self) -> dict[str, str]:

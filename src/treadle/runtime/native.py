@@ -6,7 +6,7 @@ import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,7 +28,9 @@ from treadle.runtime.cpu.program_entry import (
 )  # fmt: skip
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.executable import Executable
-from treadle.runtime.memory.report import MemoryUse
+
+if TYPE_CHECKING:
+    from treadle.runtime.memory.report import MemoryUse
 
 _ATTEMPTS = 100
 
@@ -41,6 +43,7 @@ class Program:
         entry: address of ``entry(state, objects...)``, 0 where arrays are passed by address.
         run: address of ``run(state, frame)``.
         words: fills the state table: (kind, key) -> address.
+        code: names the machine code of `entry` and `run` on disk.
         written: numbers of the parameters that are variables written in place.
         keep: objects that own what the table points to.
     """
@@ -56,7 +59,8 @@ class Program:
     needs_frame: bool
     texts: dict[str, Callable[[], str]]
     counters: dict[str, int]
-    memory: MemoryUse
+    memory: MemoryUse | None
+    code: str
     keep: list[Any] = field(default_factory=list)
 
 
@@ -87,7 +91,7 @@ class NativeExecutable(Executable):
         return {"graph": str(self.graph)} | {n: text() for n, text in self.program.texts.items()}
 
     @property
-    def memory(self) -> MemoryUse:
+    def memory(self) -> MemoryUse | None:
         return self.program.memory
 
     @property
@@ -131,7 +135,7 @@ class NativeExecutable(Executable):
     def _write_run(self) -> Callable[[Sequence[Any]], list[Any]]:
         """A function written for this program: makes the results, calls, looks at the status."""
         signature = self.program.signature
-        names = [f"a{i}" for i in range(len(self.graph.params))]
+        names = [f"a{i}" for i in range(len(self._graph.params))]
         outputs = [f"o{i}" for i in signature.outputs]
         scope: dict[str, Any] = {
             "empty": empty, "call": self.call, "failed": self._failed,
@@ -154,7 +158,7 @@ class NativeExecutable(Executable):
         ]
         body.append(f"return [{', '.join(results)}]")
         source = "def run(arrays):\n" + "\n".join(f"    {line}" for line in body)
-        exec(compile(source, f"<treadle run of {self.graph.name}>", "exec"), scope)
+        exec(compile(source, f"<treadle run of {self._graph.name}>", "exec"), scope)
         run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
         return run
 
@@ -164,7 +168,7 @@ class NativeExecutable(Executable):
         value = {s.name: f"a{s.argument}.shape[{s.axis}]" for s in self.program.signature.symbols}
         tests = []
         for number in self.program.signature.arguments:
-            for axis, dim in enumerate(self.graph.params[number].spec.dims):
+            for axis, dim in enumerate(self._graph.params[number].spec.dims):
                 if isinstance(dim, SymbolicDim) and (number, axis) not in sources:
                     tests.append(f"a{number}.shape[{axis}] != {_dim_source(dim, value)}")
         if not tests:
@@ -209,12 +213,12 @@ class NativeExecutable(Executable):
         if status == WRONG_SHAPE:
             from treadle.runtime import interpreter
 
-            return interpreter.run(self.graph, arrays)
+            return interpreter.run(self._graph, arrays)
         if status == RAISED and self.program.callbacks is not None:
             raise self.program.callbacks.take_failure()
         if status == NO_MEMORY:
-            raise MemoryError(f"{self.graph.name}: no memory for the workspace")
-        raise RuntimeError(f"{self.graph.name}: the program returned status {status}")
+            raise MemoryError(f"{self._graph.name}: no memory for the workspace")
+        raise RuntimeError(f"{self._graph.name}: the program returned status {status}")
 
     def _again(self, arrays: Sequence[Any], passed: list[Any]) -> tuple[int | None, dict[int, Any]]:
         """Call once more; gives the status and the delivered results."""

@@ -8,12 +8,12 @@ changed anything. Each can be switched off by name, with `disabled` or the envir
 from __future__ import annotations
 
 import os
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
 
+from treadle.graph import switches
 from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
@@ -32,6 +32,7 @@ from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.trips import apply_trip_counts
+from treadle.graph.switches import disabled_passes
 from treadle.graph.verifier import verify
 
 
@@ -78,9 +79,6 @@ class Report(NamedTuple):
     seconds: float
 
 
-_local = threading.local()
-
-
 @contextmanager
 def disabled(*names: str) -> Iterator[None]:
     """Switch passes off in this thread, by name ("all": every pass).
@@ -92,19 +90,12 @@ def disabled(*names: str) -> Iterator[None]:
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
-    before: frozenset[str] = getattr(_local, "disabled", frozenset())
-    _local.disabled = before | set(names)
+    before: frozenset[str] = getattr(switches.local, "disabled", frozenset())
+    switches.local.disabled = before | set(names)
     try:
         yield
     finally:
-        _local.disabled = before
-
-
-def disabled_passes() -> frozenset[str]:
-    """The names switched off here, by `disabled` or the environment."""
-    listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
-    names = {n.strip() for n in listed.split(",") if n.strip()}
-    return frozenset(names) | getattr(_local, "disabled", frozenset())
+        switches.local.disabled = before
 
 
 def optimize(

@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from treadle.graph.ir import Graph
-from treadle.graph.passes import MOST_ROUNDS, PIPELINE, Pass, disabled_passes
+from treadle.graph.passes import MOST_ROUNDS, PIPELINE, Pass
 from treadle.graph.rewrite import clone_graph
+from treadle.graph.switches import disabled_passes
 
 
 class Culprit(NamedTuple):

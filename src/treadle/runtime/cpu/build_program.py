@@ -2,30 +2,26 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from functools import reduce
 from operator import add
 from typing import Any
 
-import numpy as np
-
-from treadle.core import processors
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
 from treadle.kernel.ir import Kernel
-from treadle.runtime.abi import c_function, layout
-from treadle.runtime.callbacks import Callbacks, captured_variable
-from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
-from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.kept_memory import kept_memory, memory_text
+from treadle.runtime.abi import layout
+from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
+from treadle.runtime.cpu.jit import Code, jit
+from treadle.runtime.cpu.kept_memory import memory_text
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
+from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
-from treadle.runtime.cpu.thread_count import threads
-from treadle.runtime.cpu.threads import pool, pool_text
+from treadle.runtime.cpu.threads import pool_text
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.memory.report import MemoryUse, memory_use
 from treadle.runtime.native import NativeExecutable, Program
@@ -42,6 +38,7 @@ from treadle.runtime.schedule.steps import (
     Rows,
     SegmentedLaunch,
 )
+from treadle.runtime.stored import Record, planned_workers
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 
@@ -64,6 +61,7 @@ def build_program(
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text, forever=False)
+    kernels = _Kernels()
     callbacks = _callbacks(graph, builder, emitter, written)
     by_object = layout() is not None and not signature.cells
     finds_out = bool(builder.late) or bool(signature.cells)
@@ -77,7 +75,9 @@ def build_program(
         table=emitter.table,
         entry=loaded.address("entry") if by_object else 0,
         run=loaded.address("run"),
-        words=_Words(graph, builder, callbacks, block),
+        words=StateWords(
+            graph, builder.constants, callbacks, workers, _has_library(block), kernels.address
+        ),
         callbacks=callbacks,
         written=written,
         releases_gil=releases is not False,
@@ -92,9 +92,53 @@ def build_program(
             "workspace_bytes": plan.static_bytes,
             "callbacks": _count_callbacks(block, emitter),
         },
-        keep=[loaded, callbacks],
+        code=loaded.key,
+        keep=[loaded, callbacks, builder.constants, kernels],
     )
     return NativeExecutable(graph, program)
+
+
+class _Kernels:
+    """The kernels of a program, loaded when their addresses are asked for."""
+
+    def __init__(self) -> None:
+        self.codes: dict[str, Code] = {}
+
+    def address(self, key: tuple[KernelCode, str]) -> int:
+        kernel, symbol = key
+        code = self.codes[kernel.name] = kernel.load()
+        return code.address(symbol)
+
+
+def record_of(executable: NativeExecutable, builder: Builder, block: Block) -> Record | None:
+    """What is stored of a program; None for one that runs Python code or knows this process."""
+    program = executable.program
+    constants = [_stored_constant(c, executable.graph) for c in builder.constants]
+    if program.needs_frame or program.counters["callbacks"]:
+        return None
+    table = [(kind, _stored_key(kind, key)) for kind, key in program.table.keys]
+    return Record(
+        program.signature, program.code, bool(program.entry), table, constants,
+        program.callbacks is not None, _has_library(block), builder.backend.workers,
+        program.written, program.releases_gil, program.counters,
+    )  # fmt: skip
+
+
+def _stored_key(kind: str, key: Any) -> Any:
+    """The key of a word; a kernel is named by its object on disk."""
+    return (key[0].load().key, key[1]) if kind == "kernel" else key
+
+
+def _stored_constant(array: Any, graph: Graph) -> Any:
+    """A constant of a record: the number of a captured tensor, or the array."""
+    for number, capture in enumerate(graph.captures):
+        if getattr(capture, "_array", None) is array:
+            return number
+    return array
+
+
+def _has_library(block: Block) -> bool:
+    return any(isinstance(s, LibraryCall) for s in all_steps(block))
 
 
 def _count_callbacks(block: Block, emitter: Emitter) -> int:
@@ -136,8 +180,7 @@ class Cpu:
     def __init__(self) -> None:
         jit().prepare(lambda: pool_text(host()), "pool")
         jit().prepare(lambda: memory_text(host()), "memory")
-        # As many as there are processors, so that the setting may go up to these later.
-        self.workers = max(processors.usable(), threads())
+        self.workers = planned_workers()
 
     def routine_bytes(self, node: Node) -> Dim | None:
         from treadle.runtime.cpu.library import prepare_routine, routine_for
@@ -220,54 +263,3 @@ def _work(step: object) -> Dim:
 
 def _uses_lists(work: Graph) -> bool:
     return any(isinstance(v.spec, ListSpec) for node in work.walk() for v in node.outputs)
-
-
-class _Words:
-    """The words of the state table."""
-
-    def __init__(
-        self, graph: Graph, builder: Builder, callbacks: Callbacks | None, block: Block
-    ) -> None:
-        self.graph, self.builder, self.callbacks = graph, builder, callbacks
-        self.workers = builder.backend.workers
-        self.has_library = any(isinstance(s, LibraryCall) for s in all_steps(block))
-        self.loaded: list[Any] = []  # code that the table points into
-
-    def __call__(self, kind: str, key: Any) -> int:
-        if kind == "fixed":
-            return self._fixed(key)
-        if kind == "constant":
-            return int(self.builder.constants[key].ctypes.data)
-        if kind == "kernel":
-            kernel, symbol = key
-            code = kernel.load()
-            self.loaded.append(code)
-            return code.address(symbol)  # type: ignore[no-any-return]
-        if kind == "routine":
-            from treadle.runtime.cpu.library import routine_address
-
-            return routine_address(key)
-        assert kind == "cell"
-        return ctypes.addressof(captured_variable(self.graph, key).cell())
-
-    def _fixed(self, name: str) -> int:
-        if name == "callback":
-            return 0 if self.callbacks is None else self.callbacks.address
-        if name in ("launch", "parallel"):
-            return int(getattr(pool().addresses, name))
-        if name == "aligned_alloc":
-            return kept_memory().allocate
-        if name == "free":
-            return kept_memory().free
-        if name == "None":
-            return id(None)
-        if name == "ndarray":
-            return id(np.ndarray)
-        if name == "library":
-            return self._library()
-        return c_function(name)
-
-    def _library(self) -> int:
-        from treadle.runtime.cpu.library import table_address
-
-        return table_address(self.workers) if self.has_library else 0

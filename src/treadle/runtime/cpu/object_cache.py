@@ -54,6 +54,11 @@ class ObjectCache:
             os.utime(path)  # recently used
         return body
 
+    @property
+    def is_usable(self) -> bool:
+        """Whether objects are kept."""
+        return self._ready()
+
     def has(self, key: str) -> bool:
         """Whether there is an object under `key`, perhaps a damaged one."""
         return self._ready() and self._path(key).exists()

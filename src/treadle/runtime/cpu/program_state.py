@@ -7,7 +7,7 @@ as an argument.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 # Words at fixed positions. The first is the workspace that is free for the next call, or 0.
 FIXED = (
@@ -22,8 +22,10 @@ Key = tuple[str, Hashable]
 class StateTable:
     """Hands out the positions of words; `keys` tells what each must hold."""
 
-    def __init__(self) -> None:
-        self.keys: dict[Key, int] = {("fixed", name): i for i, name in enumerate(FIXED)}
+    def __init__(self, keys: Sequence[Key] | None = None) -> None:
+        """`keys`: what the words must hold, in order; left out, those at fixed positions."""
+        first = [("fixed", name) for name in FIXED] if keys is None else keys
+        self.keys: dict[Key, int] = {key: i for i, key in enumerate(first)}
 
     def position(self, kind: str, key: Hashable) -> int:
         return self.keys.setdefault((kind, key), len(self.keys))

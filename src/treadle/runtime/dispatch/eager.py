@@ -62,7 +62,7 @@ def _code() -> Any:
 
     layout = call_layout()
     assert layout is not None
-    return jit().load(lambda: eager_text(layout, host()), name=f"eager {layout}")
+    return jit().load(lambda: eager_text(layout, host()), name=f"eager {layout.offsets}")
 
 
 def _fill_record(code: Any, python: dict[str, Any]) -> None:

@@ -44,6 +44,11 @@ class CallLayout(NamedTuple):
     array_weak: int
     new_array: int
 
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """What is the same in every process."""
+        return self[: self._fields.index("new_array")]
+
 
 class Unsupported(Exception):
     """This interpreter is not laid out as expected."""

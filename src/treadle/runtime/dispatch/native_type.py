@@ -171,7 +171,7 @@ def _code(tail: int) -> Any:
     layout: CallLayout | None = call_layout()
     assert layout is not None
     return jit().load(
-        lambda: trampoline_text(layout, tail, host()), name=f"trampoline {layout} {tail}"
+        lambda: trampoline_text(layout, tail, host()), name=f"trampoline {layout.offsets} {tail}"
     )
 
 

@@ -1,0 +1,217 @@
+"""Whole programs on disk: a process that meets a known graph neither optimizes nor fuses it.
+
+A record tells how the program is called and what stands in its state table; the machine code is
+in the object cache, under keys of its own. The graph's key names the record, together with all
+that decides what the compiler makes of a graph: its source, the target, the versions beside it,
+the number of threads, switches. What is rarely needed (texts to inspect, the optimized graph, the
+Python side of a failed check) is had by compiling the graph after all.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import importlib.util
+import os
+import pickle
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from treadle.core import processors
+from treadle.graph.ir import Graph
+from treadle.runtime.abi import layout
+from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.cpu.jit import Code, jit
+from treadle.runtime.cpu.object_cache import default_cache
+from treadle.runtime.cpu.program_entry import Signature
+from treadle.runtime.cpu.program_state import StateTable
+from treadle.runtime.cpu.state_words import StateWords
+from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.thread_count import threads
+from treadle.runtime.graph_key import graph_key
+from treadle.runtime.native import NativeExecutable, Program
+from treadle.runtime.options import Options
+from treadle.runtime.sources import sources
+
+if TYPE_CHECKING:
+    from treadle.runtime.memory.report import MemoryUse
+
+MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record holds
+_NEUTRAL = {"TREADLE_CACHE_DIR", "TREADLE_KEEP_BYTES", "TREADLE_STRICT", "TREADLE_MAX_TRACES"}
+
+
+@dataclass(frozen=True)
+class Record:
+    """A program without its machine code.
+
+    Attributes:
+        code: the key of the program's own object.
+        table: what the words of the state table are; a kernel is (key of its object, symbol).
+        constants: the literal arrays; an int stands for a captured tensor.
+        callbacks: whether it may call back into Python, when a check fails.
+    """
+
+    signature: Signature
+    code: str
+    by_object: bool
+    table: list[tuple[str, Any]]
+    constants: list[Any]
+    callbacks: bool
+    has_library: bool
+    workers: int
+    written: list[int]
+    releases_gil: bool
+    counters: dict[str, int]
+
+
+def is_on() -> bool:
+    """Whether programs are stored: ``TREADLE_STORE_PROGRAMS``, and there is a folder for them."""
+    wanted = os.environ.get("TREADLE_STORE_PROGRAMS", "1") not in ("", "0")
+    return wanted and default_cache().is_usable
+
+
+def program_key(graph: Graph, options: Options) -> str | None:
+    """Names the program of a graph as it would be compiled now; None where none is stored."""
+    if options != Options() or not is_on():
+        return None
+    from treadle.graph.switches import disabled_passes
+
+    found = graph_key(graph)
+    if found is None or _surroundings() is None:
+        return None
+    off = sorted(disabled_passes())
+    words = [found, *(_surroundings() or ()), str(planned_workers()), str(off), *_switches()]
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:40]
+
+
+@functools.cache
+def _surroundings() -> list[str] | None:
+    """What every program depends on; None without a compiler."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return None
+    versions = [sys.version, np.__version__, str(layout())]
+    return [sources(), host().key, *versions]
+
+
+def _switches() -> list[str]:
+    names = sorted(n for n in os.environ if n.startswith("TREADLE_") and n not in _NEUTRAL)
+    return [f"{name}={os.environ[name]}" for name in names]
+
+
+def planned_workers() -> int:
+    """The most threads that a program made now can use: as many as there are processors, so that
+    the setting may go up to these later."""
+    return max(processors.usable(), threads())
+
+
+def store(key: str, record: Record) -> None:
+    """Keep a program, unless its constants are large."""
+    size = sum(c.nbytes for c in record.constants if isinstance(c, np.ndarray))
+    if size <= MOST_CONSTANT_BYTES:
+        default_cache().store(key, pickle.dumps(record))
+
+
+def stored_program(graph: Graph, options: Options | None = None) -> StoredExecutable | None:
+    """The stored program of a graph, or None where there is none with all its code."""
+    key = program_key(graph, options or Options())
+    data = None if key is None else default_cache().load(key)
+    if data is None:
+        return None
+    record: Record = pickle.loads(data)
+    codes = {}
+    for name in {record.code, *(k[0] for kind, k in record.table if kind == "kernel")}:
+        code = jit().load_known(name)
+        if code is None:
+            return None
+        codes[name] = code
+    return StoredExecutable(graph, record, codes)
+
+
+def _compiled(graph: Graph) -> NativeExecutable:
+    """What the graph of a stored program compiles to."""
+    from treadle.runtime.compiler import compile_native
+
+    executable = compile_native(graph)
+    assert isinstance(executable, NativeExecutable)
+    return executable
+
+
+class StoredExecutable(NativeExecutable):
+    """A program made from its record."""
+
+    def __init__(self, graph: Graph, record: Record, codes: dict[str, Code]) -> None:
+        self._compile = functools.cache(functools.partial(_compiled, graph))
+        callbacks = _StoredCallbacks(graph, record, self._compile) if record.callbacks else None
+        constants = [
+            graph.captures[c]._array if isinstance(c, int) else c for c in record.constants
+        ]
+        code = codes[record.code]
+        program = Program(
+            signature=record.signature,
+            table=StateTable(record.table),
+            entry=code.address("entry") if record.by_object else 0,
+            run=code.address("run"),
+            words=StateWords(
+                graph, constants, callbacks, record.workers, record.has_library,
+                lambda key: codes[key[0]].address(key[1]),
+            ),
+            callbacks=callbacks,
+            written=record.written,
+            releases_gil=record.releases_gil,
+            needs_frame=False,
+            texts={},
+            counters=record.counters | {"stored": 1},
+            memory=None,
+            code=record.code,
+            keep=[codes, callbacks, constants],
+        )  # fmt: skip
+        super().__init__(graph, program)
+
+    @property
+    def graph(self) -> Graph:
+        """The optimized graph, made when somebody asks."""
+        return self._compile().graph
+
+    @property
+    def stages(self) -> dict[str, str]:
+        return self._compile().stages
+
+    @property
+    def memory(self) -> MemoryUse | None:
+        return self._compile().memory
+
+
+class _StoredCallbacks(Callbacks):
+    """Knows its steps when the first is called."""
+
+    def __init__(
+        self, graph: Graph, record: Record, compile: Callable[[], NativeExecutable]
+    ) -> None:
+        names = [s.name for s in record.signature.symbols]
+        first = record.signature.words - len(names)
+        super().__init__((), names, first, {}, graph, record.written)
+        self._compile, self._code = compile, record.code
+
+    def _call(self, number: int, words: int, frame: int) -> int:
+        try:
+            self._complete()
+        except BaseException as error:  # it goes to the caller of the program
+            self.local.failure = error
+            return 1
+        return super()._call(number, words, frame)
+
+    def _complete(self) -> None:
+        if self.steps:
+            return
+        made = self._compile().program
+        if made.callbacks is None or made.code != self._code:
+            raise RuntimeError(
+                "a program on disk is not what its graph compiles to. This is a fault of treadle; "
+                "TREADLE_STORE_PROGRAMS=0 avoids it"
+            )
+        self.handles, self.graph = made.callbacks.handles, made.callbacks.graph
+        self.steps = made.callbacks.steps
