@@ -170,9 +170,7 @@ def _code(tail: int) -> Any:
 
     layout: CallLayout | None = call_layout()
     assert layout is not None
-    return jit().load(
-        lambda: trampoline_text(layout, tail, host()), name=f"trampoline {layout.offsets} {tail}"
-    )
+    return jit().load(trampoline_text(layout, tail, host()))
 
 
 def probe_address(tail: int) -> int:
