@@ -124,7 +124,7 @@ def _product(name: str, product: Product, tiles: int | None = None) -> Routine:
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.stride_a, p.stride_b, plan.vectors,
         plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a, plan.by_rows,
-        plan.parts, plan.chunk, plan.block, plan.space, plan.tile_space,
+        plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
     )  # fmt: skip
     called = ",".join(t.symbol for t in plan.needs)
     return Routine(f"{name}_{p.element}@{called}", numbers, plan.space)

@@ -19,6 +19,7 @@ WIDE_ROWS = 96  # rows of C from which tiles are wide: C is written in longer ru
 WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this
 BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
 CHUNK_BYTES = 256 << 10  # copies of B's panels that are made together
+RUN_BYTES = 64 << 10  # of C that the epilogue takes at once
 ALL_TILES = 1 << 40
 TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
 TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
@@ -66,6 +67,7 @@ class Plan:
         parts: threads that the product is worth.
         chunk: panels that are packed together.
         block: tiles that are copied together; without copies, all of them.
+        run: tiles that are computed for all panels of a chunk before the epilogue takes them.
         space: bytes of a thread's workspace: A's tiles, then B's panels.
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
@@ -82,6 +84,7 @@ class Plan:
     parts: Dim
     chunk: int
     block: Dim
+    run: int
     space: Dim
     tile_space: Dim
     needs: tuple[Tile, ...]
@@ -109,12 +112,13 @@ def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
     most = BLOCK_BYTES // (MOST_K * tall * size)
     block = compound("min", rows, most) if pack_a else ALL_TILES
+    run = max(1, RUN_BYTES // (chunk * vectors * width * tall * size))
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     return Plan(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
         int(by_rows), flops // TASK_FLOPS + 1, chunk,
-        block, packed + tile_space * block, tile_space,
+        block, run, packed + tile_space * block, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))),
     )  # fmt: skip
 

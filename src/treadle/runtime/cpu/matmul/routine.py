@@ -18,12 +18,9 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
-    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "space",
+    "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
     "tile_space",
 )  # fmt: skip
-
-
-RUN_BYTES = 64 << 10  # of C, between two calls of the epilogue
 
 
 def add_matmul(module: Module, element: str) -> None:
@@ -96,7 +93,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
     "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
-    "pack_a", "chunk", "block", "tile_space",
+    "pack_a", "chunk", "block", "run", "tile_space",
 )  # fmt: skip
 
 
@@ -132,7 +129,9 @@ def _define_block(module: Module, element: str) -> None:
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     w["codes"] = tile_codes(fn, "%table", element, w["in_columns"])
     w["epilogue"] = "%epilogue"
-    w["run"] = _run(fn, w, size)
+    with_epilogue = fn.value("icmp ne ptr %epilogue, null")
+    w["run"] = fn.select(with_epilogue, w["run"], ALL_TILES)
+    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
     # k = 0 still makes zeros: the block of k is entered once.
@@ -144,11 +143,11 @@ def _define_block(module: Module, element: str) -> None:
         w["last"] = fn.select(fn.compare("eq", fn.add(block, 1), blocks), 1, 0)
         with fn.loop("%tile0", "%tile1", w["block"]) as tile:
             tiles = tile, fn.min(fn.add(tile, w["block"]), "%tile1")
-            _pack_tiles(fn, w, tiles, size)
+            _pack_tiles(fn, w, even, tiles, size)
             with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
                 last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
                 _pack_panels(fn, w, panel, last, size)
-                _panels(fn, w, tiles, (panel, last), element)
+                _panels(fn, w, even, tiles, (panel, last), element)
     fn.emit("ret void")
     fn.define(
         "matmul_block",
@@ -158,23 +157,15 @@ def _define_block(module: Module, element: str) -> None:
     )
 
 
-def _run(fn: Function, w: Words, size: int) -> Word:
-    """Tiles that are computed for all panels of a chunk before the epilogue is run on them."""
-    row_bytes = fn.mul(fn.mul(w["columns"], w["chunk"]), size)
-    run = fn.max(fn.divide(RUN_BYTES, fn.mul(row_bytes, w["tall"])), 1)
-    some = fn.value("icmp ne ptr %epilogue, null")
-    return fn.select(some, run, ALL_TILES)
-
-
 def _panels(
-    fn: Function, w: Words, tiles: tuple[Word, Word], panels: tuple[Word, Word], element: str
-) -> None:
+    fn: Function, w: Words, even: EvenTiles, tiles: tuple[Word, Word],
+    panels: tuple[Word, Word], element: str,
+) -> None:  # fmt: skip
     """The tiles of panels that are packed together, and the epilogue in runs of tiles."""
-    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     with fn.loop(*tiles, w["run"]) as tile:
         end = fn.min(fn.add(tile, w["run"]), tiles[1])
         with fn.loop(*panels) as panel:
-            _panel(fn, w, tiles[0], (tile, end), panel, panels[0], element)
+            _panel(fn, w, even, tiles[0], (tile, end), panel, panels[0], element)
         with fn.when(fn.compare("eq", w["last"], 1)):
             rows = [fn.add("%row0", even.place(t)[0]) for t in (tile, end)]
             columns = [fn.min(fn.mul(p, w["columns"]), w["n"]) for p in panels]
@@ -182,8 +173,8 @@ def _panels(
 
 
 def _panel(
-    fn: Function, w: Words, base: Word, tiles: tuple[Word, Word], panel: Word, first: Word,
-    element: str,
+    fn: Function, w: Words, even: EvenTiles, base: Word, tiles: tuple[Word, Word], panel: Word,
+    first: Word, element: str,
 ) -> None:  # fmt: skip
     """Tiles of one panel. `first` is the first panel of those that are packed together, `base`
     the first tile of those that are."""
@@ -192,7 +183,6 @@ def _panel(
     n = fn.min(w["columns"], fn.sub(w["n"], column))
     b = _panel_of_b(fn, w, panel, first, size)
     c0 = fn.offset("%c", fn.mul(column, size), "i8")
-    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
@@ -206,11 +196,12 @@ def _place_in_a(fn: Function, w: Words, row: Word) -> str:
     return fn.offset("%a", place, "i8")
 
 
-def _pack_tiles(fn: Function, w: Words, tiles: tuple[Word, Word], size: int) -> None:
+def _pack_tiles(
+    fn: Function, w: Words, even: EvenTiles, tiles: tuple[Word, Word], size: int
+) -> None:
     """Copy A's rows of a block of tiles, tile after tile."""
     packs = fn.compare("ne", w["packs_a"], 0)
     turned = fn.compare("ne", w["ta"], 0)
-    even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     with fn.when(packs), fn.loop(*tiles) as tile:
         row, height = even.place(tile)
         a = _place_in_a(fn, w, row)
