@@ -86,6 +86,10 @@ def test_what_fuses_into_one_kernel():
     assert kernels(trace(lambda x: softmax(td.tanh(x) + 1.0) * 2.0, x)) == 1
     assert kernels(trace(lambda x, y: (td.exp(x + y), td.tanh(x + y)), x, y)) == 1
     assert kernels(trace(lambda x: x - td.reduce_mean(x, 0), x)) == 2
+    wide = TensorSpec((64, 300))
+    assert kernels(trace(lambda x: td.nn.softmax(x * 2.0, 0) + 1.0, wide)) == 1
+    assert kernels(trace(lambda x: td.nn.softmax(x, 1) * 2.0, TensorSpec((3, 40, 300)))) == 2
+    assert kernels(trace(lambda x: x - td.reduce_mean(x, 0), wide)) == 2
 
 
 def test_reductions_of_the_same_rows_are_one_kernel():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import (
@@ -40,13 +41,10 @@ class Row(NamedTuple):
 
 
 def row_axis(call: LowerCall, index: Sequence[Index], axis: int, extent: Any) -> Axis:
-    """The output's own axis where it runs along the row, which then stays in cache; or a new one.
-
-    Only for the innermost axis: the loop over an outer one could not be inside the reduction.
-    """
+    """The output's own axis where it runs along the row, which stays in cache; or a new one."""
     along = index[axis]
-    if axis % len(index) == len(index) - 1 and isinstance(along, Affine) and along.offset == 0:
-        outer = {a for i in index[:-1] for a in index_axes(i)}
+    if isinstance(along, Affine) and along.offset == 0:
+        outer = {a for place, i in enumerate(index) if place != axis for a in index_axes(i)}
         for candidate, coefficient in along.terms[:1]:
             own = len(along.terms) == 1 and coefficient == 1 and candidate not in outer
             if own and candidate.extent == extent:
@@ -159,15 +157,22 @@ def normal_axis(axis: Any, rank: int) -> int:
 
 
 def along_last(op: Op, x: Tensor, axis: int) -> Tensor:
-    """`op` along any axis. Another than the last is moved there: its row pass needs the whole row
-    before the loop over the outputs, which an outer loop cannot give."""
-    if axis == x.ndim - 1 or not 0 <= axis < x.ndim:
+    """`op` along any axis; one that is too long for blocks of columns is made the last."""
+    if axis == x.ndim - 1 or not 0 <= axis < x.ndim or _stays(x.spec.dims, axis):
         return run(op, x, axis=axis)  # type: ignore[no-any-return]
     from treadle.ops.shaping import transpose
 
     order = [i for i in range(x.ndim) if i != axis]
     moved = run(op, transpose(x, [*order, axis]), axis=x.ndim - 1)
     return transpose(moved, [*range(axis), x.ndim - 1, *range(axis, x.ndim - 1)])
+
+
+def _stays(dims: Sequence[Dim], axis: int) -> bool:
+    """Whether there are whole vectors of columns, whose blocks stay in cache."""
+    columns, length = product(dims[axis + 1 :]), dims[axis]
+    if not isinstance(columns, int) or not isinstance(length, int):
+        return True
+    return columns >= 32 and length <= 4096
 
 
 def softmax(logits: Any, axis: int | None = None, name: str | None = None) -> Tensor:

@@ -25,6 +25,7 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.kernel.reference import evaluate, evaluate_segmented
 from treadle.runtime.cpu.nest import emit_kernel
+from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
 
 F32, F64, I32, I64, BOOL = (
@@ -121,6 +122,34 @@ def test_softmax_rows(columns):
     width = columns if isinstance(columns, int) else 77
     for rows in (1, 2, 7):
         check(kernel, {x: numbers((rows, width))}, {"B": rows, "C": width}, targets=JITS)
+
+
+@pytest.mark.parametrize("shape", [(1, 16), (5, 40), (33, 64), (100, 129), (7, 200)], ids=str)
+@pytest.mark.parametrize("kept", [False, True])
+def test_softmax_down_columns(shape, kept):
+    """Blocks of columns go through all passes; what belongs to a column is stored beside them."""
+    i, j = Axis("i", shape[0]), Axis("j", B)
+    x, out = Buffer("x", F32, (shape[0], B)), Buffer("out", F32, (shape[0], B))
+    scale, total = Buffer("scale", F32, (B,)), Buffer("total", F32, (B,))
+    v = load(x, i, j)
+    e = apply("exp", apply("sub", v, Reduce("max", (i,), v)))
+    s = Reduce("sum", (i,), e)
+    value = apply("mul", apply("div", e, s), load(scale, j))
+    stores = (store(out, i, j, value=value), *([store(total, j, value=s)] if kept else []))
+    buffers = (x, scale, out, *([total] if kept else []))
+    kernel = Kernel((i, j), buffers, stores)
+    assert choose_shape(kernel, JITS["host"].target).columns
+    arrays = {x: numbers(shape), scale: numbers(shape[1], seed=1)}
+    check(kernel, arrays, {"B": shape[1]}, targets=JITS)
+
+
+def test_softmax_down_columns_in_place():
+    n, i, j = Axis("n", 3), Axis("i", 9), Axis("j", 70)
+    x = Buffer("x", F32, (3, 9, 70))
+    v = load(x, n, i, j)
+    e = apply("exp", apply("sub", v, Reduce("max", (i,), v)))
+    stored = store(x, n, i, j, value=apply("div", e, Reduce("sum", (i,), e)))
+    check(Kernel((n, i, j), (x,), (stored,)), {x: numbers((3, 9, 70))})
 
 
 def test_softmax_in_place():

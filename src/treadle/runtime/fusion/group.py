@@ -9,11 +9,13 @@ from treadle.graph.ir import Node, Value
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce
 from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.roles import kind_of
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
 
 MAX_WEIGHT = 500  # expressions much larger spill registers and take long to compile
 MAX_BUFFERS = 40
 SMALL_ROW = 4096  # a whole-array reduction up to this size may be followed by its consumers
+MANY_COLUMNS = 256  # with fewer of them threads divide the rows instead
 _COSTLY = 10
 
 
@@ -111,17 +113,22 @@ class Group:
         if not self.reduced or self.rowwise:
             return
         for node in self.nodes:
-            placement = self.placements[node]
-            along = {self.axes[p] for p in placement.out if p is not None}
-            if along & self.reduced and self._follows_reduction(node):
+            if self._runs_along_reduced(node) and self._follows_reduction(node):
                 raise NotFusable("the reduction must be finished before its result is spread")
+
+    def _runs_along_reduced(self, node: Node) -> bool:
+        along = {self.axes[p] for p in self.placements[node].out if p is not None}
+        return bool(along & self.reduced)
 
     def _follows_reduction(self, node: Node) -> bool:
         return any(_contains_reduction(self.values[v]) for v in node.outputs)
 
     @property
     def rowwise(self) -> bool:
-        """Whether the reductions are over trailing axes, and a row is handled by one thread."""
+        """Whether each row that is reduced is handled by one thread, and stays in cache: it runs
+        along the trailing axes, or down blocks of columns."""
+        if self._columnwise:
+            return True
         count = len(self.reduced)
         if not self.reduced or frozenset(self.axes[len(self.axes) - count :]) != self.reduced:
             return False
@@ -129,6 +136,21 @@ class Group:
             size = static_size(self.space)
             return size is not None and size <= SMALL_ROW
         return True
+
+    @property
+    def _columnwise(self) -> bool:
+        """Whether the reductions are over leading axes, with enough columns for every thread.
+
+        Going down columns costs more than going along rows: only for nodes such as a softmax,
+        which reduce and spread what they compute themselves.
+        """
+        count = len(self.reduced)
+        if not count or frozenset(self.axes[:count]) != self.reduced:
+            return False
+        if not any(kind_of(n) == "reduce" and self._runs_along_reduced(n) for n in self.nodes):
+            return False
+        length, columns = static_size(self.space[:count]), static_size(self.space[count:])
+        return length is not None and length <= SMALL_ROW and (columns or 0) >= MANY_COLUMNS
 
     def spread(self, value: Value) -> bool:
         """Whether the value runs along an axis that the group reduces over."""

@@ -159,7 +159,8 @@ class KernelEmitter(Tiles):
             roots = [s.value for s in stores]
             self._splat_ahead(level, roots)
             with self._next_row_ahead(level, roots):
-                self._vector_loop(level, axis, start, stop, [], self._storing(stores))
+                body = self._columns(stores) if self.shape.columns else self._storing(stores)
+                self._vector_loop(level, axis, start, stop, [], body)
             return
         if axis is self.shape.tile:
             self._tile_loops(level, axis, stores)
@@ -183,6 +184,15 @@ class KernelEmitter(Tiles):
             start = whole
         self._carried(start, stop, 1, [], [], row)
         self.side_by_side = 1
+
+    def _columns(self, stores: list[Store]) -> Body:
+        """The body of the loop over blocks of columns: passes down them and what follows."""
+
+        def block(level: Level, state: States) -> States:
+            self._stores(stores, level)
+            return state
+
+        return block
 
     def _rows_together(self, axis: Axis, stores: list[Store]) -> int:
         """How many rows to compute side by side: some where rows along the vector axis are

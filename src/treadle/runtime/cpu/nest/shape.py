@@ -59,10 +59,18 @@ class Shape:
 
     def order(self, axes: Iterable[Axis], kernel: Kernel) -> list[Axis]:
         """Axes from the outermost loop to the innermost."""
-        known = set(axes)
-        outer = [a for a in kernel.axes if a in known and a is not self.vector]
-        outer.sort(key=lambda a: (a in self.rows, a is self.tile))
-        return [*outer, self.vector] if self.vector in known else outer
+        known = [a for a in kernel.axes if a in set(axes)]
+        return sorted(known, key=self._depth)
+
+    def _depth(self, axis: Axis) -> int:
+        if self.columns:
+            return 2 if axis in self.rows else axis is self.vector
+        return 3 if axis is self.vector else axis in self.rows or 2 * (axis is self.tile)
+
+    @property
+    def columns(self) -> bool:
+        """Whether rows run across the vectors: a block of columns takes all passes at once."""
+        return bool(self.rows) and self.vector is not None and self.vector not in self.rows
 
 
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
@@ -149,9 +157,10 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
     """The axis along which most memory is contiguous; stores count more than loads, and each as
     much as it moves: what is read once a row counts little beside the row's elements.
 
-    Where there are rows only they are the innermost loops of stores.
+    Where there are rows, others are vectors only where everything that is stored lies along them.
     """
     outer = _stored(kernel) - rows if rows else frozenset()
+    outer -= {a for a in outer if _holds_columns(kernel, a)}
     best, best_score = None, 0.0
     loads = [e for e in exprs if isinstance(e, Load)]
     # Without reductions, loads across the stores' direction go through tiles.
@@ -178,6 +187,12 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
         if score > best_score:
             best, best_score = axis, score
     return best
+
+
+def _holds_columns(kernel: Kernel, axis: Axis) -> bool:
+    return all(flat_stride(s.buffer, s.index, axis) == 1 for s in kernel.stores) and (
+        not isinstance(axis.extent, int) or axis.extent >= TILE_LEAST
+    )
 
 
 def _elements(index: tuple[Index, ...]) -> int:
