@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 import treadle as td
 from tests.runtime.cpu.test_library import check, convolution_nodes
-from treadle.runtime.cpu.convolution import plan
+from treadle.runtime.cpu.convolution import edges, plan
+from treadle.runtime.cpu.target import host
 
 extents = st.integers(1, 20)
 small = st.integers(1, 3)
@@ -38,8 +39,14 @@ def geometries(draw: Any) -> tuple:
 
 
 @pytest.mark.parametrize("frame_bytes", [1 << 10, plan.FRAME_BYTES])
-def test_random_geometry(frame_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exact", [False, True])
+def test_random_geometry(frame_bytes: int, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """exact: taps beyond the sides are left out wherever that is possible."""
     monkeypatch.setattr(plan, "FRAME_BYTES", frame_bytes)  # 1 KiB: many strips an image
+    if exact:
+        monkeypatch.setattr(edges, "CALL_CYCLES", -1)
+        monkeypatch.setattr(plan, "LEAST_ROWS", 1)
+        monkeypatch.setattr(plan, "WORTH", 1 << 20)
 
     @settings(max_examples=40, deadline=None)
     @given(geometries(), st.sampled_from(["float32", "float32", "float64"]))
@@ -48,6 +55,40 @@ def test_random_geometry(frame_bytes: int, monkeypatch: pytest.MonkeyPatch) -> N
             check(node, shapes)
 
     run()
+
+
+def geometry(size: int, window: int, c: int, o: int, **attrs: Any) -> plan.Geometry:
+    known = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)} | attrs
+    count = -(-size // known["strides"][1])
+    shapes = (8, size, size, c), (window, window, c, o), (8, count, count, o)
+    found = plan.Geometry.of("float", *shapes, known)
+    assert found is not None
+    return found
+
+
+def is_exact(found: plan.Plan) -> bool:
+    return dict(zip(plan.NUMBERS, found.numbers, strict=True))["exact"] == 1
+
+
+def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
+    for make in (plan.forward_plan, plan.input_plan, plan.filter_plan):
+        assert is_exact(make(geometry(14, 5, 32, 64), host()))
+        assert not is_exact(make(geometry(14, 1, 32, 64), host()))  # none is beyond them
+        assert not is_exact(make(geometry(224, 3, 4, 4), host()))  # few are
+    # Strides and dilations: where the taps of a row do not follow one another, frames stay.
+    assert is_exact(plan.forward_plan(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
+    assert not is_exact(plan.input_plan(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
+    assert not is_exact(plan.forward_plan(geometry(14, 3, 32, 64, dilations=(2, 2)), host()))
+
+
+def test_which_taps_the_windows_of_a_tile_lack() -> None:
+    row = edges.Row(6, 5, 1, -2, 6)
+    assert row.skipped(6) == [(4, 2), (5, 1), (5, 1), (4, 2)]
+    assert row.skipped(3) == [(1, 2), (2, 1), (2, 1), (1, 2)]
+    assert edges.Row(5, 3, 1, 0, 7).skipped(5) == []
+    assert edges.Row(5, 3, 1, 1, 9).skipped(5) is None  # no tap is sure to be inside
+    assert row.gains(6, 1000) == [4, 5]
+    assert row.gains(6, 1) is None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])

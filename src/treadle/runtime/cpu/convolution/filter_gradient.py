@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.convolution.edges import windows_inside
 from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
@@ -77,8 +78,9 @@ def _strip(
     with fn.loop(0, w["kh"]) as i:
         _rows(fn, w, i, first, count, table, element)
         with fn.loop(0, w["runs"]) as j:
-            across = fn.mul(fn.mul(j, w["dw"]), w["pixel"])
-            source = fn.offset(str(base), across, "i8")
+            across, skip, stop = _columns(fn, w, j)
+            source = fn.offset(str(base), fn.mul(across, w["pixel"]), "i8")
+            outputs = fn.offset(dy, fn.mul(skip, w["o"]), element)
             line = fn.mul(fn.add(fn.mul(i, w["kw"]), j), w["group_c"])
             with (
                 fn.loop(0, w["groups"]) as group,
@@ -86,7 +88,20 @@ def _strip(
                 tiles.each() as (cell, height),
             ):
                 place = (line, cell, height, group, panel)
-                _tile(fn, w, (source, dy, part), place, table, codes, element)
+                arrays = source, outputs, part
+                _tile(fn, w, arrays, place, fn.sub(stop, skip), table, codes, element)
+
+
+def _columns(fn: Function, w: Words, j: Word) -> tuple[Word, Word, Word]:
+    """For tap `j` of a window's row the output columns [skip, stop), and the image's column for
+    the first one; all of them where frames hold what is beyond the sides."""
+    exact = fn.compare("ne", w["exact"], 0)
+    place = fn.mul(j, w["dw"])
+    inside = fn.sub(place, w["left"])
+    skip, stop = windows_inside(fn, inside, w["sw"], w["w"], w["ow"])
+    skip = fn.select(exact, fn.min(skip, stop), 0)
+    first = fn.add(fn.select(exact, inside, place), fn.mul(skip, w["sw"]))
+    return first, skip, fn.select(exact, stop, w["ow"])
 
 
 def _rows(
@@ -105,7 +120,8 @@ def _rows(
 
 def _tile(
     fn: Function, w: Words, arrays: tuple[Word, Word, Word],
-    place: tuple[Word, Word, Word, Word, Word], table: Table, codes: str, element: str,
+    place: tuple[Word, Word, Word, Word, Word], columns: Word, table: Table, codes: str,
+    element: str,
 ) -> None:  # fmt: skip
     source, dy, part = arrays
     line, cell, height, group, panel = place
@@ -119,7 +135,7 @@ def _tile(
     target = fn.add(fn.mul(fn.add(line, cell), w["o"]), column)
     c = fn.offset(str(part), target, element)
     call_tile(
-        fn, element, codes, (height, n, w["ow"]),
+        fn, element, codes, (height, n, columns),
         ((a, fn.mul(w["sw"], w["pixel"])), (b, stride), (c, stride)), 1,
         (table.length(), table.pointer),
     )  # fmt: skip

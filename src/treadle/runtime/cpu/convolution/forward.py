@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.convolution.edges import each_part
 from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_pixels
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
@@ -62,8 +63,8 @@ def _strip(
         source = fn.offset(str(base), fn.mul(fn.mul(r, w["sh"]), w["row"]), "i8")
         source = fn.offset(source, fn.mul(group, w["group_c"]), element)
         y_row = fn.mul(fn.add(fn.mul(image, w["oh"]), row), w["ow"])
-        with tiles.each() as (pixel, height):
-            _tile(fn, w, (source, y_row, pixel, height, group, panel), table, codes, element)
+        with tiles.each() as tile:
+            _tile(fn, w, (source, y_row, group, panel), tile, table, codes, element)
 
 
 def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) -> None:
@@ -82,21 +83,31 @@ def _taps_of_row(fn: Function, w: Words, row: Word, table: Table, element: str) 
 
 
 def _tile(
-    fn: Function, w: Words, place: tuple[Word, Word, Word, Word, Word, Word], table: Table,
-    codes: str, element: str,
+    fn: Function, w: Words, place: tuple[Word, Word, Word, Word], tile: tuple[Word, Word],
+    table: Table, codes: str, element: str,
 ) -> None:  # fmt: skip
-    source, y_row, pixel, height, group, panel = place
+    source, y_row, group, panel = place
     size = ELEMENT_BYTES[element]
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["group_o"], column))
     column = fn.add(column, fn.mul(group, w["group_o"]))
     step = fn.mul(w["sw"], w["pixel"])
-    a = fn.offset(str(source), fn.mul(pixel, step), "i8")
-    b = fn.offset(str(w["filters"]), column, element)
-    place_y = fn.add(fn.mul(fn.add(y_row, pixel), w["o"]), column)
-    c = fn.offset(str(w["y"]), place_y, element)
     stride = fn.mul(w["o"], size)
-    call_tile(
-        fn, element, codes, (height, n, w["run"]), ((a, step), (b, stride), (c, stride)), 0,
-        (table.length(), table.pointer),
-    )  # fmt: skip
+    exact = fn.compare("ne", w["exact"], 0)
+    first = fn.select(exact, fn.sub(0, w["left"]), 0)
+    filters = fn.offset(str(w["filters"]), column, element)
+
+    def part(tap: Word, taps: Word, skip: Word, rows: Word, add: Word) -> None:
+        pixel = fn.add(tile[0], skip)
+        x = fn.add(fn.add(first, fn.mul(pixel, w["sw"])), tap)
+        a = fn.offset(str(source), fn.mul(x, w["pixel"]), "i8")
+        b = fn.offset(filters, fn.mul(fn.mul(tap, w["group_c"]), stride), "i8")
+        place_y = fn.add(fn.mul(fn.add(y_row, pixel), w["o"]), column)
+        c = fn.offset(str(w["y"]), place_y, element)
+        k = fn.select(exact, fn.mul(taps, w["group_c"]), w["run"])
+        call_tile(
+            fn, element, codes, (rows, n, k), ((a, step), (b, stride), (c, stride)), add,
+            (table.length(), table.pointer),
+        )  # fmt: skip
+
+    each_part(fn, w, first, w["sw"], w["w"], tile, part)

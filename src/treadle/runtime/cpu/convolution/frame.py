@@ -56,7 +56,7 @@ def group_extents(fn: Function, w: Words) -> Words:
 def pixels(fn: Function, w: Words, element: str) -> Words:
     """How windows find the image's pixels, in bytes: words added to those of the routine.
 
-    `framed`: whether there is padding at the sides, so that frames are needed; `reach`: rows that
+    `framed`: whether tiles read padding at the sides, so that frames are needed; `reach`: rows that
     a window spans; `width`: pixels of a row of the frame; `row`: bytes of a row; `pixel`: of one.
     """
     size = ELEMENT_BYTES[element]
@@ -65,6 +65,7 @@ def pixels(fn: Function, w: Words, element: str) -> Words:
     padded = fn.value(
         f"or i1 {fn.compare('sgt', w['left'], 0)}, {fn.compare('sgt', needed, w['w'])}"
     )
+    padded = fn.value(f"and i1 {padded}, {fn.compare('eq', w['exact'], 0)}")
     width = fn.select(padded, needed, w["w"])
     pixel = fn.mul(w["c"], size)
     return {

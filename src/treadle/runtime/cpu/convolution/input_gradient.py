@@ -6,6 +6,7 @@ dx[y, x] sums dy[(y + top - i dh) / sh, (x + left - j dw) / sw] filters[i, j]^T 
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.convolution.edges import each_part
 from treadle.runtime.cpu.convolution.frame import frame_rows, group_extents
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
@@ -58,9 +59,10 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
     w["pixel"] = fn.mul(w["o"], size)
     # Output columns that some tap of some pixel asks for, inside or outside the outputs.
     back = fn.divide(fn.mul(fn.sub(w["kw"], 1), w["dw"]), w["sw"])
-    w["frame0"] = fn.sub(fn.divide(w["left"], w["sw"]), back)
+    exact = fn.compare("ne", w["exact"], 0)
+    w["frame0"] = fn.select(exact, 0, fn.sub(fn.divide(w["left"], w["sw"]), back))
     end = fn.divide(fn.sub(fn.add(w["w"], w["left"]), 1), w["sw"])
-    w["width"] = fn.add(fn.sub(end, w["frame0"]), 1)
+    w["width"] = fn.select(exact, w["ow"], fn.add(fn.sub(end, w["frame0"]), 1))
     w["row"] = fn.mul(w["width"], w["pixel"])
     w["up"] = fn.divide(fn.mul(fn.sub(w["kh"], 1), w["dh"]), w["sh"])
     start, stop = fn.divide(first, w["h"]), ceil_divide(fn, last, w["h"])
@@ -70,17 +72,18 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         high = fn.min(fn.sub(last, before), w["h"])
         with fn.loop(low, high, w["strip"]) as row:
             count = fn.min(w["strip"], fn.sub(high, row))
-            row0 = _frame(fn, w, image, row, count, space, element)
-            _strip(fn, w, (image, row, count, row0), space, table, codes, element)
+            row0, source = _outputs(fn, w, image, row, count, space, element)
+            _strip(fn, w, (image, row, count, row0), source, table, codes, element)
             line = fn.mul(fn.add(before, row), w["w"])
             rows = line, fn.add(line, fn.mul(count, w["w"]))
             finish_block(fn, w, rows, (0, w["c"]))
 
 
-def _frame(
+def _outputs(
     fn: Function, w: Words, image: Word, first: Word, count: Word, space: str, element: str
-) -> Word:
-    """Copy the output rows that image rows [first, first + count) need; gives the first one."""
+) -> tuple[Word, str]:
+    """The first of the output rows that image rows [first, first + count) need, which may be
+    negative, and where it is: in a frame into which the rows are copied, or among the outputs."""
     top = fn.add(first, w["top"])
     row0 = fn.sub(fn.divide(top, w["sh"]), w["up"])
     end = fn.add(fn.divide(fn.sub(fn.add(top, count), 1), w["sh"]), 1)
@@ -91,8 +94,11 @@ def _frame(
     lacking = fn.max(fn.sub(0, w["frame0"]), 0)  # zeros in front of the first column
     extents = (w["oh"], w["ow"], fn.sub(w["ow"], skipped))
     begin = fn.offset(source, fn.mul(skipped, w["o"]), element)
-    frame_rows(fn, space, begin, rows, extents, lacking, w["width"], w["o"])
-    return row0
+    framed = fn.compare("eq", w["exact"], 0)
+    with fn.when(framed):
+        frame_rows(fn, space, begin, rows, extents, lacking, w["width"], w["o"])
+    direct = fn.offset(source, fn.mul(row0, w["row"]), "i8")
+    return row0, fn.value(f"select i1 {framed}, ptr {space}, ptr {direct}")
 
 
 def _strip(
@@ -118,17 +124,19 @@ def _strip(
 
 
 def _taps(fn: Function, w: Words, row: Word, phase: Word, row0: Word, table: Table) -> None:
-    """The taps through which outputs depend on pixels of this row and phase."""
+    """The taps through which outputs depend on pixels of this row and phase, window column by
+    window column from the last to the first: so the outputs that they read follow one another."""
     y = fn.add(row, w["top"])
     table.clear()
-    with fn.loop(0, w["kh"]) as i:
-        down = fn.sub(y, fn.mul(i, w["dh"]))
-        out, exact = _exact(fn, down, w["sh"], w["kh"], w["dh"])
-        known = fn.value(f"icmp ult i64 {out}, {w['oh']}")
-        hit = fn.value(f"and i1 {exact}, {known}")
-        with fn.when(hit), fn.loop(0, w["kw"]) as j:
-            across, fits = _exact(fn, fn.sub(phase, fn.mul(j, w["dw"])), w["sw"], w["kw"], w["dw"])
-            with fn.when(fits):
+    with fn.loop(0, w["kw"]) as back:
+        j = fn.sub(fn.sub(w["kw"], 1), back)
+        across, fits = _exact(fn, fn.sub(phase, fn.mul(j, w["dw"])), w["sw"], w["kw"], w["dw"])
+        with fn.when(fits), fn.loop(0, w["kh"]) as i:
+            down = fn.sub(y, fn.mul(i, w["dh"]))
+            out, exact = _exact(fn, down, w["sh"], w["kh"], w["dh"])
+            known = fn.value(f"icmp ult i64 {out}, {w['oh']}")
+            hit = fn.value(f"and i1 {exact}, {known}")
+            with fn.when(hit):
                 rows = fn.mul(fn.sub(out, row0), w["row"])
                 pixels = fn.add(rows, fn.mul(across, w["pixel"]))
                 tap = fn.add(fn.mul(i, w["kw"]), j)
@@ -155,19 +163,30 @@ def _pixels(
     n = fn.min(w["columns"], fn.sub(w["group_c"], column))
     first_o = fn.mul(group, w["group_o"])
     line = fn.mul(fn.add(fn.mul(image, w["h"]), row), w["w"])
-    with EvenTiles(fn, length, w["tall"]).each() as (start, height):
-        q = fn.add(lowest, start)
+    exact = fn.compare("ne", w["exact"], 0)
+    first = fn.sub(fn.add(w["left"], 1), w["kw"])
+    every = table.length()
+    rows_of_taps = fn.select(exact, fn.divide(every, w["kw"]), every)  # alike for all columns
+    b = fn.offset(str(w["workspace"]), column, element)
+    b = fn.offset(b, fn.mul(first_o, w["filter_row"]), "i8")
+    stride = fn.mul(fn.mul(w["sw"], w["c"]), size)
+
+    def part(
+        tile: tuple[Word, Word], tap: Word, taps: Word, skip: Word, rows: Word, add: Word
+    ) -> None:
+        q = fn.add(fn.add(lowest, tile[0]), skip)
         x = fn.sub(fn.add(fn.mul(q, w["sw"]), phase), w["left"])
         a = fn.offset(space, fn.mul(fn.sub(q, w["frame0"]), w["pixel"]), "i8")
         a = fn.offset(a, first_o, element)
-        b = fn.offset(str(w["workspace"]), column, element)
-        b = fn.offset(b, fn.mul(first_o, w["filter_row"]), "i8")
         target = fn.add(fn.mul(fn.add(line, x), w["c"]), fn.mul(group, w["group_c"]))
         target = fn.add(target, column)
         c = fn.offset(str(w["dx"]), target, element)
-        stride = fn.mul(fn.mul(w["sw"], w["c"]), size)
+        segments = fn.mul(rows_of_taps, fn.select(exact, taps, 1))
+        start = fn.offset(table.pointer, fn.mul(fn.mul(tap, rows_of_taps), 2), "i64")
         call_tile(
-            fn, element, codes, (height, n, w["group_o"]),
-            ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), 0,
-            (table.length(), table.pointer),
+            fn, element, codes, (rows, n, w["group_o"]),
+            ((a, w["pixel"]), (b, w["filter_row"]), (c, stride)), add, (segments, start),
         )  # fmt: skip
+
+    with EvenTiles(fn, length, w["tall"]).each() as tile:
+        each_part(fn, w, first, 1, w["ow"], tile, lambda *bounds: part(tile, *bounds))

@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.core.shapes import Dim, compound, product
 from treadle.ops.windows import Span, spans
+from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
@@ -19,6 +20,8 @@ MOST_PARTS = 8
 TASK_FLOPS = 1 << 21
 TAP_BYTES = 16  # an entry of a table of taps
 LINE = 64
+LEAST_ROWS = 8  # of a filter gradient's tile
+WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 
 GEOMETRY = (
     "n", "h", "w", "c", "kh", "kw", "o", "oh", "ow", "sh", "sw", "dh", "dw", "top", "left",
@@ -28,10 +31,11 @@ GEOMETRY = (
 # (forward, filter gradient) or image rows (input gradient) of a strip; `vectors`, `tall`: SIMD
 # vectors across a panel, rows of the tallest tile; `frame`, `taps`: bytes of a thread's workspace,
 # and of the table of taps at its end; `shared`: bytes in front of the threads' workspace; `parts`:
-# threads that the work is worth, or partial filter gradients.
+# threads that the work is worth, or partial filter gradients; `exact`: 1 where taps beyond the
+# sides are left out, so that there are no frames.
 NUMBERS = (
     *GEOMETRY, "groups", "run", "runs", "strip", "vectors", "tall", "frame", "taps", "shared",
-    "parts",
+    "parts", "exact",
 )  # fmt: skip
 
 
@@ -113,8 +117,12 @@ class Geometry:
     def runs(self) -> tuple[int, int]:
         """Elements of a window's row that follow one another, and how many such runs it has."""
         c, window = self.filters[2], self.columns.window
-        follow = self.columns.dilation == 1 and self.groups == 1
-        return (window * c, 1) if follow else (c, window)
+        return (window * c, 1) if self.is_plain else (c, window)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the taps of a window's row follow one another in memory."""
+        return self.columns.dilation == 1 and self.groups == 1
 
     @property
     def flops(self) -> Dim:
@@ -125,7 +133,12 @@ def forward_plan(g: Geometry, target: Target) -> Plan:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
     strip, frame = _strip(g)
-    return _plan(g, target, "rows", [g.columns.count], g.outputs, (strip, frame, taps), 0)
+    columns = g.columns
+    row = Row(columns.count, columns.window, columns.stride, -columns.before, columns.size)
+    depth = g.rows.window * g.filters[2]
+    edges = _edges(row, g.outputs, depth, g, target) if g.is_plain else None
+    spaces = (strip, frame, taps)
+    return _plan(g, target, "rows", [columns.count], g.outputs, spaces, 0, edges=edges)
 
 
 def input_plan(g: Geometry, target: Target) -> Plan:
@@ -141,7 +154,12 @@ def input_plan(g: Geometry, target: Target) -> Plan:
     lengths = [(g.x[2] + (stride - 1 - r)) // stride for r in range(stride)]
     strip, frame = _gradient_strip(g)
     spaces = (strip, frame, _lines(TAP_BYTES * taps))
-    return _plan(g, target, "rows", lengths, c, spaces, _lines(filters))
+    columns = g.columns
+    row = Row(g.x[2], columns.window, 1, columns.before - (columns.window - 1), columns.count)
+    edges = None
+    if g.is_plain and stride == 1:
+        edges = _edges(row, c, g.rows.window * o, g, target)
+    return _plan(g, target, "rows", lengths, c, spaces, _lines(filters), edges=edges)
 
 
 def filter_plan(g: Geometry, target: Target) -> Plan:
@@ -151,28 +169,57 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     parts = max(1, min(MOST_PARTS, PART_BYTES // max(part, 1)))
     strip, frame = _strip(g)
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
-    run = g.runs[0]
-    return _plan(g, target, "columns", [run], g.outputs, spaces, part * parts, parts)
+    exact = _leaves_out(g)
+    runs = (g.filters[2], g.columns.window) if exact else g.runs
+    return _plan(
+        g, target, "columns", [runs[0]], g.outputs, spaces, part * parts, parts,
+        [] if exact else None, runs,
+    )  # fmt: skip
+
+
+def _edges(row: Row, n: int, depth: int, g: Geometry, target: Target) -> list[int] | None:
+    """The heights of tiles beside the edges; None where frames are better."""
+    width = lanes(target, g.element)
+    vectors = 1 if n <= width else 2
+    return row.gains(most_rows(target, vectors), depth * vectors // 2)
+
+
+def _leaves_out(g: Geometry) -> bool:
+    """Whether sums over the columns inside the image are worth a tile for each tap."""
+    s = g.columns
+    count, size, before = s.count, s.size, s.before
+    if not (isinstance(count, int) and isinstance(size, int) and isinstance(before, int)):
+        return False
+    if g.filters[2] < LEAST_ROWS:
+        return False
+    places = [p * s.stride + j * s.dilation - before for p in range(count) for j in range(s.window)]
+    outside = sum(not 0 <= place < size for place in places)
+    return outside * WORTH > len(places)
 
 
 def _plan(
     g: Geometry, target: Target, along: str, lengths: Sequence[Dim], n: int,
     spaces: tuple[Dim, Dim, Dim], shared: Dim, parts: Dim | None = None,
+    edges: Sequence[int] | None = None, runs: tuple[int, int] | None = None,
 ) -> Plan:  # fmt: skip
-    """Tiles along runs of `lengths`, across n columns; spaces are strip, frame and taps."""
+    """Tiles along runs of `lengths`, across n columns; spaces are strip, frame and taps.
+
+    edges: the heights of further tiles where taps beyond the sides are left out, else None.
+    """
     width = lanes(target, g.element)
     vectors = 1 if n <= width else 2
     tall = most_rows(target, vectors)
     strip, frame, taps = spaces
-    tiles = sorted({height for length in lengths for height in heights(length, tall)})
+    tiles = {height for length in lengths for height in heights(length, tall)}
+    tiles.update(edges or ())
     needs = tuple(
         Tile(g.element, along, height, count)
         for count in vector_counts(n, vectors, width)
-        for height in tiles
+        for height in sorted(tiles)
     )
     numbers = (
-        *g.numbers, g.groups, *g.runs, strip, vectors, tall, frame + taps, taps, shared,
-        g.flops // TASK_FLOPS + 1 if parts is None else parts,
+        *g.numbers, g.groups, *(runs or g.runs), strip, vectors, tall, frame + taps, taps, shared,
+        g.flops // TASK_FLOPS + 1 if parts is None else parts, int(edges is not None),
     )  # fmt: skip
     return Plan(numbers, frame + taps, shared, needs)
 
