@@ -178,6 +178,18 @@ def test_lists_are_filled_by_rows():
     assert by_rows(both(trace_like(f, h, w), h, w, rtol=1e-4, atol=1e-5)) == ONE
 
 
+def test_lists_made_inside_stay_on_one_thread():
+    def f(h, w):
+        def body(i, h):
+            array = td.TensorArray(td.float32, size=1, element_shape=h.shape)
+            return i + 1, array.write(0, td.tanh(td.matmul(h, w))).stack()[0]
+
+        return while_loop(lambda i, *_: i < 30, body, (td.constant(0), h))[1]
+
+    h, w = array(24, 72), array(72, 72, scale=0.1)
+    assert by_rows(both(trace_like(f, h, w), h, w, rtol=1e-4, atol=1e-5)) == 0
+
+
 @pytest.mark.parametrize("threads", [1, 2, 4])
 def test_errors_are_raised_once(workers, threads):
     workers.set_threads(threads)

@@ -120,7 +120,7 @@ def _backward_graph(
     mapping |= {v: builder.parameter(v.spec).value for v in joint.unknown}
     with recording(builder), taping(()):
         for value, tensors in received.items():
-            mapping[value] = restored(value, tensors)
+            mapping[value] = restored(joint, value, tensors)
             mapping[value].spec = value.spec
         gradients = joint.region.results[joint.forward_results :]
         return builder.finish(copy_into(builder, joint, parts.backward, gradients, mapping))

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+from treadle.autodiff.checkpoints import require_repeatable
 from treadle.autodiff.joint import (
     bind_sources,
     captured_outside,
@@ -28,7 +29,7 @@ from treadle.autodiff.joint import (
     trace_gradient,
     trace_in,
 )  # fmt: skip
-from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
+from treadle.autodiff.partition import Joint, Partition, is_cheap, partition, repeated
 from treadle.autodiff.saved_lists import restored, stored, stored_specs
 from treadle.autodiff.values import accumulate, gradient_spec, zeros_for
 from treadle.core import dtypes
@@ -58,7 +59,11 @@ def while_gradient(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[
         return gradients
     with attributed_to(loop.node.origin):
         joint = loop.trace_joint()
-        parts = partition(joint, is_cheap)
+        if loop.node.attrs.get("checkpoint"):
+            require_repeatable(loop.node)
+            parts = repeated(joint)
+        else:
+            parts = partition(joint, is_cheap)
         stacks = _extend_forward(loop, joint, parts)
         results = _run_backward(loop, joint, parts, stacks)
     by_input = dict(zip([*loop.carried, *loop.invariant], results, strict=True))
@@ -162,7 +167,8 @@ class _Loop:
         free = [p for p in params if p not in told]
         mentioned = {s for spec in self.changing for s in spec.symbols()}
         outer = captured_outside(child)
-        return Joint(child.region, self.count, unknown, free, outer, effects[0], mentioned)
+        again = bool(self.node.attrs.get("checkpoint"))
+        return Joint(child.region, self.count, unknown, free, outer, effects[0], mentioned, again)
 
 
 def _with_new_symbols(spec: Spec) -> Spec:
@@ -266,7 +272,7 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
                 mapping[value] = _count(loop, counters[value], index)
         for value, saved in stacks.by_value.items():
             tensors = [run(LIST_GET, stack, index, dims=None) for stack in saved]
-            mapping[value] = restored(value, tensors)
+            mapping[value] = restored(joint, value, tensors)
             mapping[value].spec = substitute_spec(value.spec, renamed)
         for value, given, spec in zip(joint.unknown, gradients, inside, strict=True):
             mapping[value] = _in_dims_of(given, spec)

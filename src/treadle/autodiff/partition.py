@@ -58,6 +58,7 @@ class Joint:
         captured: the parameters that stand for outer tensors, with those.
         forward_effects: the nodes with effects that belong to the forward part.
         mentioned: symbolic dims that the backward part needs to know in any case.
+        repeats: the backward part computes everything again; of lists only the lengths are saved.
     """
 
     region: Region
@@ -67,6 +68,7 @@ class Joint:
     captured: Mapping[Value, Any] = field(default_factory=dict)
     forward_effects: frozenset[Node] = frozenset()
     mentioned: Set[str] = frozenset()
+    repeats: bool = False
 
 
 def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
@@ -75,6 +77,25 @@ def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
     Args:
         cheap: which forward nodes may be computed again in the backward part.
     """
+    return _split(joint, lambda needed: _Saver(set(joint.free), cheap).choose(needed))
+
+
+def repeated(joint: Joint) -> Partition:
+    """Split a joint region so that only parameters are saved, and all else is computed again."""
+
+    def choose(needed: Sequence[Value]) -> tuple[list[Value], list[Node]]:
+        free, backward = set(joint.free), set(_backward_nodes(joint))
+        again = _live([n for n in joint.region.nodes if n not in backward], needed)
+        read = _unique(v for v in [*(v for n in again for v in n.inputs), *needed])
+        return [v for v in read if v.node is None and v not in free], again
+
+    return _split(joint, choose)
+
+
+def _split(
+    joint: Joint, choose: Callable[[Sequence[Value]], tuple[list[Value], list[Node]]]
+) -> Partition:
+    """`choose` gives the values to save and the nodes to compute again, for the needed values."""
     region = joint.region
     backward = _backward_nodes(joint)
     gradients = region.results[joint.forward_results :]
@@ -83,8 +104,7 @@ def partition(joint: Joint, cheap: Callable[[Node], bool]) -> Partition:
     needed = _unique(
         v for v in [*(v for n in backward for v in n.inputs), *gradients] if v not in made
     )
-    saver = _Saver(set(joint.free), cheap)
-    saved, again = saver.choose(needed)
+    saved, again = choose(needed)
     inside = set(backward) | set(again)
     both = [node for node in region.nodes if node in inside]
     forward = [node for node in region.nodes if node not in set(backward)]

@@ -12,7 +12,7 @@ from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Value
-from treadle.ops.lists import list_stack, list_unstack
+from treadle.ops.lists import list_length, list_new, list_stack, list_unstack
 from treadle.ops.ragged_lists import list_pack, list_unpack
 
 
@@ -21,6 +21,8 @@ def stored_specs(joint: Joint, value: Value) -> list[Spec]:
     spec = value.spec
     if not isinstance(spec, ListSpec):
         return [spec]
+    if joint.repeats:
+        return [TensorSpec((), dtypes.int32)]
     if is_ragged(joint, value):
         shapes = TensorSpec((fresh_symbol("n"), spec.rank), dtypes.int64)
         return [TensorSpec((fresh_symbol(),), spec.dtype), shapes]
@@ -32,13 +34,17 @@ def stored(joint: Joint, value: Value, result: Any) -> list[Tensor]:
     """The tensors that carry a saved value, which `result` stands for."""
     if not isinstance(value.spec, ListSpec):
         return [result]
+    if joint.repeats:
+        return [list_length(result)]
     return [*list_pack(result)] if is_ragged(joint, value) else [list_stack(result)]
 
 
-def restored(value: Value, tensors: Sequence[Any]) -> Value:
+def restored(joint: Joint, value: Value, tensors: Sequence[Any]) -> Value:
     """The saved value, from the tensors that carried it, with the spec that its readers expect."""
     found: Any = tensors[0]
-    if len(tensors) == 2:
+    if joint.repeats and isinstance(value.spec, ListSpec):
+        found = list_new(value.spec, tensors[0])
+    elif len(tensors) == 2:
         found = list_unpack(tensors[0], tensors[1], value.spec.dims)
     elif isinstance(value.spec, ListSpec):
         found = list_unstack(tensors[0])

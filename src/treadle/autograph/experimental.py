@@ -61,6 +61,7 @@ def set_loop_options(
     swap_memory: bool | None = None,
     maximum_iterations: Any = None,
     shape_invariants: Any = None,
+    checkpoint: bool = False,
 ) -> None:
     """Options of the loop around; must be the first statement of its body.
 
@@ -71,6 +72,8 @@ def set_loop_options(
         shape_invariants: a list of (variable, TensorSpec or TensorShape) for variables whose
             shape changes; the dims that change are None.
         parallel_iterations, swap_memory: accepted for TensorFlow programs.
+        checkpoint: the gradient keeps the loop variables of about sqrt(2 n) of n iterations, and
+            computes what it needs of the others again. Not in TensorFlow.
     """
 
 

@@ -53,7 +53,7 @@ def _run_again(
         # A loop's results show its inner symbols outside: two replays must not share them.
         renamed = dims | {s: fresh_symbol() for s in inner_symbols(node.regions) - known}
         regions = [copy_region(r, renamed, caller=caller) for r in node.regions]
-        return run_with_regions(node.op, operands, regions)
+        return run_with_regions(node.op, operands, regions, **node.attrs)
     attrs = {name: substitute_dims(value, dims) for name, value in node.attrs.items()}
     outputs = run(node.op, *operands, **attrs)
     return outputs if isinstance(outputs, tuple) else (outputs,)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from treadle.core import dtypes, errors, nest
@@ -14,6 +15,8 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lists import UNKNOWN_SHAPE
 from treadle.ops.registry import Op, register
+
+NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
 
 def cond(
@@ -46,6 +49,7 @@ def while_loop(
     swap_memory: bool = False,
     maximum_iterations: Any = None,
     name: str | None = None,
+    checkpoint: bool = False,
 ) -> Any:
     """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
 
@@ -55,6 +59,8 @@ def while_loop(
             shape changes from one iteration to the next.
         maximum_iterations: an upper bound on the number of iterations.
         parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
+        checkpoint: in a function, the gradient keeps the loop variables of about sqrt(2 n) of n
+            iterations, and computes what it needs of the others again. Not in TensorFlow.
 
     Raises:
         TypeError: the body returns another structure or dtype than it was given.
@@ -64,7 +70,9 @@ def while_loop(
     if context.recorder is None:
         result = _run_loop(cond, body, start, maximum_iterations)
     else:
-        result = staged_loop(cond, body, start, shape_invariants, maximum_iterations)
+        result = staged_loop(
+            cond, body, start, shape_invariants, maximum_iterations, checkpoint=checkpoint
+        )
     return list(result) if isinstance(loop_vars, list) else result
 
 
@@ -75,6 +83,7 @@ def staged_loop(
     shape_invariants: Any = None,
     maximum_iterations: Any = None,
     widen: bool = False,
+    checkpoint: bool = False,
 ) -> tuple[Any, ...]:
     """Record a ``while`` node, see `while_loop`.
 
@@ -83,17 +92,23 @@ def staged_loop(
             loop is traced again, until its variables keep their types. Without it only dims that
             were unknown on entry may change.
     """
+    record = _record_segments if checkpoint else _record_loop
     if maximum_iterations is None:
-        return _record_loop(cond, body, loop_vars, shape_invariants, widen)
+        return record(cond, body, loop_vars, shape_invariants, widen)
     limit = convert_to_tensor(maximum_iterations, dtypes.int32)
-    result = _record_loop(
+    result = record(
         lambda i, *v: (i < limit) & cond(*v),
         lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
         (constant(0), *loop_vars),
-        None if shape_invariants is None else (TensorShape(()), *shape_invariants),
+        _with_counter(shape_invariants),
         widen,
     )
     return result[1:]
+
+
+def _with_counter(invariants: Any) -> Any:
+    """The shape invariants of loop variables behind a counter."""
+    return None if invariants is None else (TensorShape(()), *invariants)
 
 
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
@@ -112,9 +127,38 @@ def _as_tuple(result: Any, length: int) -> tuple[Any, ...]:
     return (result,)
 
 
-def _record_loop(
+def _record_segments(
     cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, widen: bool
 ) -> tuple[Any, ...]:
+    """The loop as a loop over segments of 1, 2, 3 ... iterations, whose gradient keeps the loop
+    variables at the begin of every segment: n iterations have sqrt(2 n) segments, and none is
+    longer, whatever n turns out to be."""
+
+    def segment(length: Any, *before: Any) -> tuple[Any, ...]:
+        result = _record_loop(
+            lambda i, *v: (i < length) & cond(*v),
+            lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
+            (constant(0), *before),
+            _with_counter(invariants),
+            widen,
+        )
+        return (length + 1, *result[1:])
+
+    result = _record_loop(
+        lambda _, *v: cond(*v),
+        segment,
+        (constant(1), *loop_vars),
+        _with_counter(invariants),
+        widen,
+        {"checkpoint": True},
+    )
+    return result[1:]
+
+
+def _record_loop(
+    cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, widen: bool,
+    attrs: Mapping[str, Any] = NO_ATTRS,
+) -> tuple[Any, ...]:  # fmt: skip
     builder = context.recorder
     start = [_as_value(v) for v in nest.flatten(loop_vars)]
     specs, given, opened = _carried_specs(start, invariants)
@@ -135,7 +179,7 @@ def _record_loop(
         if len(opened) == found:
             break
     _check_loop(loop_vars, specs, traced[1], opened)
-    outputs = _finish(builder, WHILE, start, traced)
+    outputs = _finish(builder, WHILE, start, traced, attrs)
     return tuple(nest.pack(loop_vars, outputs))
 
 
@@ -239,14 +283,18 @@ def _leaf(value: Any) -> Tensor:
     return _as_value(value)
 
 
-def _finish(builder: Any, op: Op, operands: list[Any], traced: list[_Traced]) -> list[Tensor]:
+def _finish(
+    builder: Any, op: Op, operands: list[Any], traced: list[_Traced],
+    attrs: Mapping[str, Any] = NO_ATTRS,
+) -> list[Tensor]:  # fmt: skip
     """Record the node with the outer values that its regions captured as further operands."""
     from treadle.ops.registry import run_with_regions
 
     children = [t.builder for t in traced]
     builder.hoist_reads(children)
     captured = builder.align_captures(children)
-    return list(run_with_regions(op, [*operands, *captured], [c.region for c in children]))
+    regions = [c.region for c in children]
+    return list(run_with_regions(op, [*operands, *captured], regions, **attrs))
 
 
 def check_predicate(pred: Tensor, what: str) -> None:
@@ -317,7 +365,10 @@ def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Sp
     return tuple(merged)
 
 
-def _infer_while(*inputs: Spec, regions: Sequence[Any]) -> tuple[Spec, ...]:
+def _infer_while(
+    *inputs: Spec, regions: Sequence[Any], checkpoint: bool = False
+) -> tuple[Spec, ...]:
+    """`checkpoint`: the gradient computes an iteration again from its loop variables."""
     condition, body = regions
     if len(condition.results) != 1 or condition.results[0].spec is not TensorSpec((), dtypes.bool):
         raise errors.InvalidArgumentError(

@@ -116,12 +116,14 @@ def run(op: Op, *inputs: Any, **attrs: Any) -> Any:
     return outputs[0] if len(outputs) == 1 else outputs
 
 
-def run_with_regions(op: Op, inputs: Sequence[Any], regions: Sequence[Any]) -> tuple[Tensor, ...]:
+def run_with_regions(
+    op: Op, inputs: Sequence[Any], regions: Sequence[Any], **attrs: Any
+) -> tuple[Tensor, ...]:
     """Trace an op that owns regions (``cond``, ``while``)."""
     assert context.recorder is not None
-    outputs = context.recorder.record(op, inputs, {}, regions)
+    outputs = context.recorder.record(op, inputs, attrs, regions)
     for tape in context.tapes:
-        tape.record(op, inputs, {}, outputs)
+        tape.record(op, inputs, attrs, outputs)
     return outputs
 
 

@@ -60,7 +60,7 @@ def _options(call: Any, refuse: Refuse) -> Any:
     for keyword in call.keywords:
         if keyword.arg == "shape_invariants":
             found[keyword.arg] = _invariants(keyword.value, refuse)
-        elif keyword.arg == "maximum_iterations":
+        elif keyword.arg in ("maximum_iterations", "checkpoint"):
             found[keyword.arg] = keyword.value
         elif keyword.arg not in ("parallel_iterations", "swap_memory"):
             raise refuse(call, "set_loop_options", f"it has no option {keyword.arg!r}")

@@ -298,6 +298,7 @@ def _record(
         invariants,
         options.get("maximum_iterations"),
         widen=True,
+        checkpoint=options.get("checkpoint", False),
     )
     return pack(result)
 

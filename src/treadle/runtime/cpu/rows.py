@@ -142,11 +142,13 @@ class _Analysis:
         if name == "list_get":
             place = step.outputs[0].place
             return place is None or place.kind == "element"
+        if name not in ELEMENTS:
+            return False
         value = step.inputs[-1]
         known = name == "list_set" or self.loop.trips is not None
         rows = value.place is not None and self._has_rows(value.place)
         grows = bool(step.node.attrs.get("grow"))
-        return name in ELEMENTS and step.owned and known and rows and not grows
+        return step.owned and known and rows and not grows
 
     def _kernel(self, step: Launch) -> bool:
         """Whether positions of the kernel's parallel axis are rows, or an equal part of them."""

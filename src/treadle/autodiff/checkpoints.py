@@ -1,0 +1,61 @@
+"""What a loop with ``checkpoint=True`` must keep to: its iterations run twice."""
+
+from __future__ import annotations
+
+from treadle.core import errors
+from treadle.core.origin import Origin, at
+from treadle.core.spec import ListSpec
+from treadle.graph.ir import Node, Region, Value
+
+# Effects that may happen again.
+REPEATABLE = frozenset({"assert"})
+# List ops that read no element.
+WRITES = frozenset({"list_push", "list_set", "list_length", "list_extend", "list_truncate"})
+
+
+def require_repeatable(loop: Node) -> None:
+    """Raise where the gradient of a checkpointed loop cannot compute its iterations again.
+
+    Raises:
+        InvalidArgumentError: an iteration prints, writes a variable, draws from a generator or the
+            like, or reads elements of a list that it carries.
+    """
+    body = loop.regions[1]
+    for node in body.walk():
+        if node.op.effect not in (None, "read") and node.op.name not in REPEATABLE:
+            _refuse(node.op.name, node.origin, "has an effect, which would happen twice")
+    for node in _reads_of_carried(body, set(body.params[: len(body.results)])):
+        what = "reads an element of a list that the loop carries, which is not kept"
+        _refuse(node.op.name, node.origin, what)
+
+
+def _refuse(name: str, origin: Origin | None, why: str) -> None:
+    raise errors.InvalidArgumentError(
+        None, None,
+        f"a loop with checkpoint=True computes its iterations again for the gradient, but {name} "
+        f"in it {why}{at(origin)}; leave checkpoint out, or move it out of the loop",
+    )  # fmt: skip
+
+
+def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
+    """The nodes that read elements of the lists in `carried`, or of what these become."""
+    lists = {v for v in carried if isinstance(v.spec, ListSpec)}
+    found: list[Node] = []
+    for node in region.nodes:
+        taken = [v for v in node.inputs if v in lists]
+        if not taken:
+            continue
+        if node.op.name == "while":
+            for inner in node.regions:
+                params = {
+                    p for p, v in zip(inner.params, node.inputs, strict=True) if v in lists
+                }
+                found += _reads_of_carried(inner, params)
+        elif node.op.name == "cond":
+            for inner in node.regions:
+                pairs = zip(inner.params, node.inputs[1:], strict=True)
+                found += _reads_of_carried(inner, {p for p, v in pairs if v in lists})
+        elif node.op.name not in WRITES:
+            found.append(node)
+        lists.update(v for v in node.outputs if isinstance(v.spec, ListSpec))
+    return found
