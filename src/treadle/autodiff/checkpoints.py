@@ -47,9 +47,7 @@ def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
             continue
         if node.op.name == "while":
             for inner in node.regions:
-                params = {
-                    p for p, v in zip(inner.params, node.inputs, strict=True) if v in lists
-                }
+                params = {p for p, v in zip(inner.params, node.inputs, strict=True) if v in lists}
                 found += _reads_of_carried(inner, params)
         elif node.op.name == "cond":
             for inner in node.regions:

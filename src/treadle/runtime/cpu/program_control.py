@@ -9,7 +9,12 @@ from treadle.runtime.cpu.elements import compute_type
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import INTERRUPTED
-from treadle.runtime.cpu.program_lists import copied, element_bytes
+from treadle.runtime.cpu.program_lists import (
+    copied,
+    element_bytes,
+    free_lists_since,
+    makes_lists,
+)
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand, Place, Sizes
@@ -105,6 +110,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     symbols = dict(emitter.symbols)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
+    lists = fn.load_word(emitter.chain, 0, "ptr") if makes_lists(step.body) else ""
     emitter.contraction.depth += 1
     emit_block(emitter, step.condition)
     (test,) = step.condition.results
@@ -118,6 +124,10 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
         for c, o, n in zip(step.carried, step.body.results, names, strict=True)
     ]
     emitter.symbols = symbols
+    if lists:
+        handles = [c.param for c in step.carried if isinstance(c.param.spec, ListSpec)]
+        kept = [e[0] for c, e in zip(step.carried, ends, strict=True) if c.param in handles]
+        free_lists_since(emitter, lists, kept)
     _poll(emitter, counter, k)
     fn.emit(f"br label %head{k}")
     phis = [f"  %count{k} = phi i64 [{first}, %pre{k}], [%next{k}, %latch{k}]"]

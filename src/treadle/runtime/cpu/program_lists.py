@@ -7,17 +7,20 @@ which the schedule has found out; otherwise it works on a copy.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from treadle.core.shapes import product
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_state import fixed
-from treadle.runtime.schedule.steps import ListStep, Operand
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
 
 LENGTH, DATA = 1, 3  # words of a header
 FEWEST = 8  # elements that a new list has room for
+MAKES = frozenset({"list_new", "list_unstack"})
+READS = frozenset({"list_get", "list_length", "list_stack"})
 MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 
 
@@ -49,6 +52,31 @@ def copied(emitter: Emitter, items: str, size: Word) -> str:
     _define(emitter)
     return emitter.fn.value(
         f"call ptr @list_copy(ptr %state, ptr {emitter.chain}, ptr {items}, i64 {size})"
+    )
+
+
+def makes_lists(block: Block) -> bool:
+    """Whether a block makes native lists, which nobody needs after it but those it hands on."""
+    return any(
+        (isinstance(s, ListStep) and (s.node.op.name in MAKES or not s.owned))
+        or (isinstance(s, Loop) and any(c.copied for c in s.carried))
+        for s in all_steps(block)
+        if not (isinstance(s, ListStep) and s.node.op.name in READS)
+    )
+
+
+def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None:
+    """Free the lists made since the chain began with `before`, but those in `kept`."""
+    if not emitter.native_lists:
+        return
+    _define(emitter)
+    fn = emitter.fn
+    words = fn.alloca(f"[{max(1, len(kept))} x ptr], align 8")
+    for i, items in enumerate(kept):
+        fn.emit(f"store ptr {items}, ptr {fn.offset(words, i, 'ptr')}")
+    fn.emit(
+        f"call void @free_lists_since(ptr %state, ptr {emitter.chain}, ptr {before}, "
+        f"ptr {words}, i64 {len(kept)})"
     )
 
 
@@ -354,6 +382,44 @@ entry:
   %bytes = mul i64 %length, %size
   call void @llvm.memcpy.p0.p0.i64(ptr %newdata, ptr %data, i64 %bytes, i1 false)
   ret ptr %new
+}}
+
+define internal void @free_lists_since(
+    ptr %state, ptr %chain, ptr %before, ptr %kept, i64 %count
+) noinline #0 {{
+entry:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  br label %next
+next:                                   ; %link is where the address of the list is
+  %link = phi ptr [%chain, %entry], [%link, %gone], [%list, %keep]
+  %list = load ptr, ptr %link
+  %end = icmp eq ptr %list, %before
+  br i1 %end, label %done, label %look
+look:
+  %i = phi i64 [0, %next], [%i1, %other]
+  %more = icmp slt i64 %i, %count
+  br i1 %more, label %compare, label %gone
+compare:
+  %oneptr = getelementptr ptr, ptr %kept, i64 %i
+  %one = load ptr, ptr %oneptr
+  %same = icmp eq ptr %one, %list
+  br i1 %same, label %keep, label %other
+other:
+  %i1 = add i64 %i, 1
+  br label %look
+keep:
+  br label %next
+gone:
+  %after = load ptr, ptr %list
+  store ptr %after, ptr %link
+  %datap = getelementptr i64, ptr %list, i64 3
+  %data = load ptr, ptr %datap
+  call void %free(ptr %data)
+  call void %free(ptr %list)
+  br label %next
+done:
+  ret void
 }}
 
 define internal void @free_lists(ptr %state, ptr %chain) noinline #0 {{
