@@ -1,6 +1,7 @@
 """Generated matrix products: tiles on every kind of target, plans, and products by the routine."""
 
 import ctypes
+import itertools
 from typing import Any
 
 import ml_dtypes
@@ -12,8 +13,10 @@ from hypothesis import strategies as st
 import treadle
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.matmul.dots import most_dot_rows
 from treadle.runtime.cpu.matmul.plan import Product, plan
 from treadle.runtime.cpu.matmul.tiles import (
+    ALONG,
     TABLE_WORDS,
     Tile,
     lanes,
@@ -76,16 +79,41 @@ def test_tiles(element: str, vectors: int, along: str, target: Target) -> None:
     run_tile(Tile(element, along, tall, vectors), target, 1, 0)
 
 
+@pytest.mark.parametrize("target", TARGETS[:2], ids=["host", "avx2"])
+@pytest.mark.parametrize("element", DTYPES)
+def test_dots(element: str, target: Target) -> None:
+    """Sets and then adds the products of rows; what lies beside them stays."""
+    dtype, rng = np.dtype(DTYPES[element]), np.random.default_rng(0)
+    for height, across, k in itertools.product((1, most_dot_rows(target)), (1, 3, 4), (0, 5, 37)):
+        tile = Tile(element, "dots", height, across)
+        code = jit().load(tile_text(tile, target))
+        a, b = numbers(rng, (height, k + 2), dtype), numbers(rng, (across, k + 3), dtype)
+        c = np.full((height, across + 1), 7, dtype)
+        for add in (0, 1):
+            TILE(code.address(tile.symbol))(
+                a.ctypes.data, a.strides[0], b.ctypes.data, b.strides[0], c.ctypes.data,
+                c.strides[0], k, across, add, 1, np.zeros(2, np.int64).ctypes.data,
+            )  # fmt: skip
+        expected = 2 * (a[:, :k] @ b[:, :k].T)
+        np.testing.assert_allclose(c[:, :across], expected, rtol=1e-4, atol=1e-4)
+        assert (c[:, across:] == 7).all()
+
+
 def test_tiles_compile_for_arm() -> None:
     text = tile_text(Tile("float", "rows", most_rows(aarch64(), 2), 2), aarch64())
     llvm_text = treadle.runtime.cpu.jit.Jit(aarch64(), jit().cache).assembly(text)
     assert "fmla" in llvm_text
+    for element in DTYPES:
+        tile = Tile(element, "columns", most_rows(aarch64(), 2), 2)
+        assert treadle.runtime.cpu.jit.Jit(aarch64(), jit().cache).assembly(
+            tile_text(tile, aarch64())
+        )
 
 
 def test_symbols_and_places_are_unique() -> None:
     tiles = [
         Tile("float", along, height, vectors)
-        for along in ("rows", "columns")
+        for along in ALONG
         for height in range(1, 25)
         for vectors in range(1, 5)
     ]
@@ -121,6 +149,11 @@ BATCHES: list[tuple[tuple[int, ...], tuple[int, ...], bool, bool]] = [
     ((50, 70), (70, 40), False, False),
     ((70, 50), (40, 70), True, True),
     ((1, 70), (70, 1), False, False),
+    ((60, 70), (70, 1), False, False),
+    ((70, 60), (70, 1), True, False),
+    ((3, 60, 70), (3, 1, 70), False, True),
+    ((3, 5, 60, 70), (1, 70), False, True),
+    ((2, 300), (40, 300), False, True),
     ((3, 1, 5, 6), (4, 6, 7), False, False),
     ((3, 4, 5, 6), (3, 1, 6, 7), False, False),
     ((3, 4, 6, 5), (3, 1, 6, 7), True, False),

@@ -16,7 +16,7 @@ from __future__ import annotations
 import ctypes
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core import dtypes
@@ -94,9 +94,13 @@ def _matmul(node: Node, element: str) -> Routine | None:
         steps = [m * k, k * n]
     if batch == 1:
         steps = [0, 0]
-    if None in steps:
+    sa, sb = steps
+    if sa is None or sb is None:
         return None
-    return _product("matmul", Product(element, batch, m, n, k, ta, tb, *steps))  # type: ignore[arg-type]
+    if n == 1:  # the product with one column is that of one row with the other matrix transposed
+        turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa)
+        return replace(_product("matmul_swapped", turned), epilogue=False)
+    return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb))
 
 
 def part_routine(node: Node, blocks: int) -> Routine | None:

@@ -132,7 +132,7 @@ class Geometry:
 def forward_plan(g: Geometry, target: Target) -> Plan:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
-    strip, frame = _strip(g)
+    strip, frame = _strip(g, FRAME_BYTES)
     columns = g.columns
     row = Row(columns.count, columns.window, columns.stride, -columns.before, columns.size)
     depth = g.rows.window * g.filters[2]
@@ -167,7 +167,7 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
     parts = max(1, min(MOST_PARTS, PART_BYTES // max(part, 1)))
-    strip, frame = _strip(g)
+    strip, frame = _strip(g, 2 * FRAME_BYTES)  # longer sums: the parts are read and written less
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
@@ -224,12 +224,12 @@ def _plan(
     return Plan(numbers, frame + taps, shared, needs)
 
 
-def _strip(g: Geometry) -> tuple[Dim, Dim]:
+def _strip(g: Geometry, frame_bytes: int) -> tuple[Dim, Dim]:
     """Output rows of a strip whose frame stays in the cache, and the bytes of that frame."""
     rows, columns = g.rows, g.columns
     width = g.x[2] + columns.before + columns.after
     row_bytes = at_least_one(width * g.x[3] * g.size)
-    most = at_least_one((FRAME_BYTES // row_bytes - _reach(rows)) // rows.stride + 1)
+    most = at_least_one((frame_bytes // row_bytes - _reach(rows)) // rows.stride + 1)
     strip = compound("max", compound("min", most, rows.count), 1)
     return strip, _lines(((strip - 1) * rows.stride + _reach(rows)) * row_bytes)
 

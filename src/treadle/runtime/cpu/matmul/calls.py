@@ -10,10 +10,10 @@ from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, lanes
 
 
-def tile_codes(fn: Function, table: Word, element: str, in_columns: Word) -> str:
-    """The part of the table of tiles for an A stored in rows, or (1) in columns."""
+def tile_codes(fn: Function, table: Word, element: str, along: Word) -> str:
+    """The part of the table for tiles along `ALONG[along]`."""
     tiles = table_word(fn, table, f"{element}_tiles")
-    return fn.offset(tiles, fn.mul(in_columns, MOST_VECTORS * (MOST_HEIGHT + 1)), "ptr")
+    return fn.offset(tiles, fn.mul(along, MOST_VECTORS * (MOST_HEIGHT + 1)), "ptr")
 
 
 def call_tile(
@@ -24,16 +24,18 @@ def call_tile(
     operands: tuple[tuple[Word, Word], tuple[Word, Word], tuple[Word, Word]],
     add: Word,
     segments: tuple[Word, Word] | None = None,
+    width: Word | None = None,
 ) -> None:
     """C[height, n] = (or +=) A B over k steps.
 
     Args:
         shape: height, n, k.
         operands: (pointer, bytes from row to row) of A, B and C.
+        width: columns of C for each of the tile's `vectors`; the lanes of a vector by default.
         segments: their number and the table of their offsets; one at offset 0 by default.
     """
     height, n, k = shape
-    vectors = ceil_divide(fn, n, lanes(fn.module.target, element))
+    vectors = ceil_divide(fn, n, lanes(fn.module.target, element) if width is None else width)
     place = fn.add(fn.mul(fn.sub(vectors, 1), MOST_HEIGHT + 1), height)
     code = fn.load_word(codes, place, "ptr")
     if segments is None:

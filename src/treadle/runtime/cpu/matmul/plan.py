@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -21,6 +22,9 @@ BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
 CHUNK_BYTES = 256 << 10  # copies of B's panels that are made together
 RUN_BYTES = 64 << 10  # of C that the epilogue takes at once
 ALL_TILES = 1 << 40
+DOTS_CHUNK_BYTES = 512 << 10  # rows of B that all tiles use, one after another
+DOTS_K, DOTS_LEAST_K = 11, 64  # steps of k for each row of A from which sums across lanes pay
+MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
 TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
 TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
@@ -28,7 +32,7 @@ PACK_COLUMNS = 256  # columns from which B's rows are far apart
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
 SAME_SET = 4096  # rows of A so many bytes apart share a set of the first-level cache
 
-NO_PACK, COPY, TRANSPOSE = 0, 1, 2
+NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
 
 
 @dataclass(frozen=True)
@@ -61,7 +65,7 @@ class Plan:
         tiles: row tiles of C.
         panels: column panels of C.
         depth: rows of B in a block of k.
-        pack: NO_PACK, COPY or TRANSPOSE for B's panels.
+        pack: NO_PACK, COPY or TRANSPOSE for B's panels, or DOTS: B is not copied though transposed.
         pack_a: 1 where A's tiles are copied.
         by_rows: 1 where threads share the row tiles, 0 where they share the panels.
         parts: threads that the product is worth.
@@ -98,6 +102,8 @@ def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k = product.m, product.n, product.k
+    if tiles is None and _takes_dots(product, target):
+        return _plan_dots(product, target)
     vectors = _vectors(product, target, tiles)
     tall = most_rows(target, vectors)
     panels = _ceil(n, vectors * width)
@@ -123,6 +129,34 @@ def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
     )  # fmt: skip
 
 
+def _takes_dots(p: Product, target: Target) -> bool:
+    """Where B is stored transposed, and too few rows of A would share a copy of it.
+
+    The sums across lanes cost as much as some steps of k, a copy as much as some rows of A.
+    """
+    if p.transpose_a or not p.transpose_b or not isinstance(p.m, int):
+        return False
+    if target.vector_bits < 256 or lanes(target, p.element) < DOTS_ACROSS:
+        return False
+    return isinstance(p.k, int) and p.k >= max(DOTS_K * p.m, DOTS_LEAST_K)
+
+
+def _plan_dots(p: Product, target: Target) -> Plan:
+    """Tiles of some rows of A by four of B, panel after panel of B."""
+    tall = most_dot_rows(target)
+    panels = _ceil(p.n, DOTS_ACROSS)
+    tiles = at_least_one(_ceil(p.m, tall))
+    depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_DOTS_K)))
+    needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
+    flops = 2 * p.batch * p.m * p.n * at_least_one(p.k)
+    panel_bytes = MOST_DOTS_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
+    chunk = DOTS_CHUNK_BYTES // panel_bytes
+    return Plan(
+        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, flops // TASK_FLOPS + 1, chunk,
+        ALL_TILES, 1, 0, 0, tuple(needs),
+    )  # fmt: skip
+
+
 def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     """SIMD vectors across a panel: two with tall tiles, or up to four with lower ones."""
     width, n = lanes(target, product.element), product.n
@@ -132,7 +166,7 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
         most = 2
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
-    elif product.m < WIDE_ROWS:
+    elif WIDE_HEIGHT < product.m < WIDE_ROWS:
         most = 2
     return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
 

@@ -12,8 +12,8 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.packing import add_packing
-from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, NO_PACK, TRANSPOSE
-from treadle.runtime.cpu.matmul.tiles import lanes
+from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
+from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
@@ -120,17 +120,22 @@ def _define_block(module: Module, element: str) -> None:
     fn = Function(module)
     w: Words = {name: fn.load_word("%numbers", i) for i, name in enumerate(_BLOCK)}
     size, width = ELEMENT_BYTES[element], lanes(module.target, element)
-    w["row_bytes"] = fn.mul(w["vectors"], width * size)
-    w["columns"] = fn.mul(w["vectors"], width)
+    dots = fn.compare("eq", w["pack"], DOTS)
+    w["width"] = fn.select(dots, 1, width)
+    w["columns"] = fn.mul(w["vectors"], w["width"])
+    w["row_bytes"] = fn.mul(w["columns"], size)
+    w["b_step"] = fn.select(dots, size, w["ldb"])  # bytes to B's next k, where B is not copied
+    w["b_column"] = fn.select(dots, w["ldb"], size)  # ... to the next column
     transposed = fn.compare("ne", w["ta"], 0)
     w["a_row"] = fn.select(transposed, size, w["lda"])  # bytes to the next row of op(A)
     w["a_step"] = fn.select(transposed, w["lda"], size)  # ... to the next k
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
-    w["codes"] = tile_codes(fn, "%table", element, w["in_columns"])
+    along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
+    w["codes"] = tile_codes(fn, "%table", element, along)
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
-    w["run"] = fn.select(with_epilogue, w["run"], ALL_TILES)
+    w["run"] = fn.select(with_epilogue, w["run"], fn.select(dots, 1, ALL_TILES))
     even = EvenTiles(fn, w["m"], w["tall"], w["tiles"])
     w["packed"] = fn.offset("%space", fn.mul(w["tile_space"], w["block"]), "i8")
     w["panel_bytes"] = fn.mul(w["row_bytes"], fn.add(w["depth"], width))
@@ -187,7 +192,10 @@ def _panel(
         row, height = even.place(tile)
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
         c = fn.offset(c0, fn.mul(row, w["ldc"]), "i8"), w["ldc"]
-        call_tile(fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"])
+        call_tile(
+            fn, element, str(w["codes"]), (height, n, w["count"]), (a, b, c), w["add"],
+            width=w["width"],
+        )  # fmt: skip
 
 
 def _place_in_a(fn: Function, w: Words, row: Word) -> str:
@@ -226,8 +234,10 @@ def _tile_of_a(
 
 def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> tuple[Word, Word]:
     """Where the panel's first row is, and the bytes to the next."""
-    plain = fn.compare("eq", w["pack"], NO_PACK)
-    inside = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(fn.mul(panel, w["columns"]), size))
+    dots = fn.compare("eq", w["pack"], DOTS)
+    plain = fn.value(f"or i1 {dots}, {fn.compare('eq', w['pack'], NO_PACK)}")
+    column = fn.mul(panel, w["columns"])
+    inside = fn.add(fn.mul(w["k0"], w["b_step"]), fn.mul(column, w["b_column"]))
     copied = fn.mul(fn.sub(panel, first), w["panel_bytes"])
     straight = fn.offset("%b", inside, "i8")
     packed = fn.offset(str(w["packed"]), copied, "i8")

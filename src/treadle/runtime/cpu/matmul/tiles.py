@@ -21,6 +21,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
+ALONG = ("rows", "columns", "dots")
 _AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
@@ -40,7 +41,8 @@ class Tile:
 
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
-            "columns" where those of a column do ([k, m]).
+            "columns" where those of a column do ([k, m]); "dots" where B is stored transposed
+            and `vectors` counts columns of C (`dots.py`).
     """
 
     element: str
@@ -62,11 +64,12 @@ class Tile:
     @property
     def place(self) -> int:
         """The word of the table of tiles (one table per element type) that points to it."""
-        along = ("rows", "columns").index(self.along)
-        return (along * MOST_VECTORS + self.vectors - 1) * (MOST_HEIGHT + 1) + self.height
+        return (ALONG.index(self.along) * MOST_VECTORS + self.vectors - 1) * (
+            MOST_HEIGHT + 1
+        ) + self.height
 
 
-TABLE_WORDS = 2 * MOST_VECTORS * (MOST_HEIGHT + 1)
+TABLE_WORDS = len(ALONG) * MOST_VECTORS * (MOST_HEIGHT + 1)
 
 
 def lanes(target: Target, element: str) -> int:
@@ -86,7 +89,11 @@ def tile_text(tile: Tile, target: Target) -> str:
     module = Module(target)
     fn = Function(module)
     width = lanes(target, tile.element)
-    if target.avx512:  # masks are free there
+    if tile.along == "dots":
+        from treadle.runtime.cpu.matmul.dots import Dots
+
+        Dots(fn, tile, width).emit()
+    elif target.avx512:  # masks are free there
         _Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         _full_or_part(fn, tile, width, target)
@@ -121,8 +128,7 @@ class _Body:
         self.masked = masked and width > 1
         self.element, self.size = tile.element, ELEMENT_BYTES[tile.element]
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
-        self.is_float = self.element in ("float", "double")
-        self.zero = "zeroinitializer" if width > 1 else "0.0" if self.is_float else "0"
+        self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
         self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
@@ -136,7 +142,7 @@ class _Body:
         fn.emit(f"br i1 {adds}, label %{plus}, label %{store}")
         fn.label(plus)
         places = self._places(c)
-        add = "fadd" if self.is_float else "add"
+        add = "fadd" if is_float(self.element) else "add"
         more = {
             key: fn.value(f"{add} {self.kind} {sums[key]}, {self._load(p, masks[key[1]])}")
             for key, p in places.items()
@@ -226,24 +232,13 @@ class _Body:
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i))
             for j, vector in enumerate(vectors):
-                self._multiply_add(f"%new{k}_{i}_{j}", x, vector, f"%sum{k}_{i}_{j}")
+                total = multiply_add(fn, self.element, self.width, x, vector, f"%sum{k}_{i}_{j}")
+                fn.emit(f"%new{k}_{i}_{j} = {total}")
         step = "%lda" if self.tile.along == "columns" else self.size
         for g in range(pointers):
             fn.emit(f"%nexta{k}_{g} = getelementptr i8, ptr %a{k}_{g}, i64 {step}")
         fn.emit(f"%nextb{k} = getelementptr i8, ptr %b{k}, i64 %ldb")
         fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, 1")
-
-    def _multiply_add(self, name: str, x: str, y: str, total: str) -> None:
-        """``name = x * y + total``; integers wrap around."""
-        fn, kind = self.fn, self.kind
-        if not self.is_float:
-            product = fn.value(f"mul {kind} {x}, {y}")
-            fn.emit(f"{name} = add {kind} {product}, {total}")
-            return
-        vector = f"v{self.width}" if self.width > 1 else ""
-        fma = f"{kind} @llvm.fma.{vector}{suffix(self.element)}"
-        fn.module.declare(f"{fma}({kind}, {kind}, {kind})")
-        fn.emit(f"{name} = call {fma}({kind} {x}, {kind} {y}, {kind} {total})")
 
     def _prefetch(self, row: str) -> None:
         """Ask for the cache lines of a later row of B: rows may be pages apart, which no hardware
@@ -298,3 +293,18 @@ class _Body:
             masked_store(self.fn, value, pointer, self.element, self.width, mask)
         else:
             self.fn.emit(f"store {self.kind} {value}, ptr {pointer}, align {self.size}")
+
+
+def multiply_add(fn: Function, element: str, width: int, x: str, y: str, total: str) -> str:
+    """The instruction for ``x * y + total`` of vectors, or of elements; integers wrap around."""
+    kind = f"<{width} x {element}>" if width > 1 else element
+    if not is_float(element):
+        return f"add {kind} {fn.value(f'mul {kind} {x}, {y}')}, {total}"
+    vector = f"v{width}" if width > 1 else ""
+    fma = f"{kind} @llvm.fma.{vector}{suffix(element)}"
+    fn.module.declare(f"{fma}({kind}, {kind}, {kind})")
+    return f"call {fma}({kind} {x}, {kind} {y}, {kind} {total})"
+
+
+def is_float(element: str) -> bool:
+    return element in ("float", "double")

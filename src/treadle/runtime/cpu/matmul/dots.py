@@ -1,0 +1,163 @@
+"""The micro-kernel for a transposed B: dot products of rows of A and rows of B.
+
+Both are stored with the steps of k one after another, so a vector holds as many steps, every
+accumulator as many partial sums, and these are added up at the end. Nothing is copied: that pays
+where few rows of A would share a transposed copy of B.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
+from treadle.runtime.cpu.llvm_text import Function
+from treadle.runtime.cpu.matmul.tiles import Tile, is_float, multiply_add
+from treadle.runtime.cpu.target import Target
+
+DOTS_ACROSS = 4  # rows of B that a tile takes: a quarter of a vector holds their sums
+
+
+def most_dot_rows(target: Target) -> int:
+    """The tallest tile whose accumulators and rows of B stay in registers."""
+    return 6 if target.avx512 else 2
+
+
+class Dots:
+    """``C[height, vectors] = (or +=) A B^T``; here `vectors` counts rows of B."""
+
+    def __init__(self, fn: Function, tile: Tile, width: int) -> None:
+        self.fn, self.tile = fn, tile
+        self.width, self.element, self.size = width, tile.element, ELEMENT_BYTES[tile.element]
+        self.kind = f"<{width} x {tile.element}>"
+        self.add = "fadd" if is_float(tile.element) else "add"
+        self.keys = [(i, j) for i in range(tile.height) for j in range(tile.vectors)]
+
+    def emit(self) -> None:
+        fn, width = self.fn, self.width
+        starts = self._rows("%a", "%lda", self.tile.height), self._rows("%b", "%ldb", DOTS_ACROSS)
+        whole = fn.mul(fn.divide("%k", width), width)
+        sums = self._sum(starts, whole)
+        rest = fn.sub("%k", whole)
+        more = fn.unique()
+        before = self._label("whole")
+        fn.emit(f"br i1 {fn.compare('sgt', rest, 0)}, label %rest{more}, label %reduce{more}")
+        fn.label(f"rest{more}")
+        mask = first_lanes(fn, rest, width)
+        last = self._step(starts, whole, sums, lambda p: self._load(p, mask))
+        fn.branch(f"reduce{more}")
+        fn.label(f"reduce{more}")
+        total = {
+            key: fn.value(f"phi {self.kind} [{sums[key]}, %{before}], [{last[key]}, %rest{more}]")
+            for key in self.keys
+        }
+        for i in range(self.tile.height):
+            self._finish(i, [total[i, j] for j in range(self.tile.vectors)])
+
+    def _label(self, name: str) -> str:
+        """Begin a block, for phis to name."""
+        label = f"{name}{self.fn.unique()}"
+        self.fn.branch(label)
+        self.fn.label(label)
+        return label
+
+    def _rows(self, pointer: str, stride: str, count: int) -> list[str]:
+        fn = self.fn
+        count = min(count, self.tile.vectors) if pointer == "%b" else count
+        return [fn.offset(pointer, fn.mul(stride, i), "i8") for i in range(count)]
+
+    def _sum(
+        self, starts: tuple[list[str], list[str]], whole: object
+    ) -> dict[tuple[int, int], str]:
+        """The accumulators after all whole vectors of k."""
+        fn, k = self.fn, self.fn.unique()
+        before = self._label("begin")
+        fn.branch(f"sum{k}")
+        fn.label(f"sum{k}")
+        fn.emit(f"%i{k} = phi i64 [0, %{before}], [%next{k}, %step{k}]")
+        sums = {key: f"%sum{k}_{key[0]}_{key[1]}" for key in self.keys}
+        mark = len(fn.lines)
+        fn.emit(f"%more{k} = icmp slt i64 %i{k}, {whole}")
+        fn.emit(f"br i1 %more{k}, label %step{k}, label %summed{k}")
+        fn.label(f"step{k}")
+        new = self._step(starts, f"%i{k}", sums, self._load)
+        fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, {self.width}")
+        fn.branch(f"sum{k}")
+        fn.lines[mark:mark] = [
+            f"  {sums[key]} = phi {self.kind} [zeroinitializer, %{before}], [{new[key]}, %step{k}]"
+            for key in self.keys
+        ]
+        fn.label(f"summed{k}")
+        return sums
+
+    def _step(
+        self, starts: tuple[list[str], list[str]], place: object,
+        sums: dict[tuple[int, int], str], load: Callable[[str], str],
+    ) -> dict[tuple[int, int], str]:  # fmt: skip
+        fn, element = self.fn, self.element
+        left, right = (
+            [load(fn.offset(row, str(place), element)) for row in rows] for rows in starts
+        )
+        return {(i, j): self._fma(left[i], right[j], sums[i, j]) for i, j in self.keys}
+
+    def _fma(self, x: str, y: str, total: str) -> str:
+        return self.fn.value(multiply_add(self.fn, self.element, self.width, x, y, total))
+
+    def _load(self, pointer: str, mask: str = "") -> str:
+        if mask:
+            return masked_load(self.fn, pointer, self.element, self.width, mask)
+        return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")
+
+    def _finish(self, row: int, sums: list[str]) -> None:
+        """Store a row of the tile, or add it to what is there."""
+        fn, element = self.fn, self.element
+        total = self._added_up(sums)
+        c = fn.offset("%c", fn.mul("%ldc", row), "i8")
+        adds = fn.compare("ne", "%add", 0)
+        for j in range(len(sums)):
+            place = fn.offset(c, j, element)
+            x = fn.value(f"extractelement <{DOTS_ACROSS} x {element}> {total}, i64 {j}")
+            k = fn.unique()
+            before = self._label("store")
+            fn.emit(f"br i1 {adds}, label %add{k}, label %done{k}")
+            fn.label(f"add{k}")
+            old = fn.value(f"load {element}, ptr {place}, align {self.size}")
+            new = fn.value(f"{self.add} {element} {old}, {x}")
+            fn.branch(f"done{k}")
+            fn.label(f"done{k}")
+            x = fn.value(f"phi {element} [{x}, %{before}], [{new}, %add{k}]")
+            fn.emit(f"store {element} {x}, ptr {place}, align {self.size}")
+
+    def _added_up(self, sums: list[str]) -> str:
+        """The sums of the lanes of up to four vectors, as one vector of four."""
+        a, b, c, d = [*sums, *["zeroinitializer"] * (DOTS_ACROSS - len(sums))]
+        pairs = [self._paired(x, y, 1) for x, y in ((a, b), (c, d))]
+        found, width = self._paired(pairs[0], pairs[1], 2), self.width
+        while width > DOTS_ACROSS:
+            width //= 2
+            halves = [self._part(found, range(s, s + width), 2 * width) for s in (0, width)]
+            found = self.fn.value(f"{self.add} <{width} x {self.element}> {halves[0]}, {halves[1]}")
+        return found
+
+    def _paired(self, x: str, y: str, step: int) -> str:
+        """Lanes of x and y in turn, `step` at a time, each the sum of two neighbours."""
+        low: list[int] = []
+        high: list[int] = []
+        for block in range(0, self.width, 2 * step):
+            for source in (0, self.width):
+                low += range(source + block, source + block + step)
+                high += range(source + block + step, source + block + 2 * step)
+        parts = [self._shuffled(x, y, order) for order in (low, high)]
+        return self.fn.value(f"{self.add} {self.kind} {parts[0]}, {parts[1]}")
+
+    def _shuffled(self, x: str, y: str, order: list[int]) -> str:
+        picks = ", ".join(f"i32 {i}" for i in order)
+        kind = self.kind
+        return self.fn.value(
+            f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{picks}>"
+        )
+
+    def _part(self, x: str, lanes: range, width: int) -> str:
+        kind, picks = f"<{width} x {self.element}>", ", ".join(f"i32 {i}" for i in lanes)
+        return self.fn.value(
+            f"shufflevector {kind} {x}, {kind} poison, <{len(lanes)} x i32> <{picks}>"
+        )
