@@ -62,7 +62,10 @@ def as_arrays(value: Any) -> Any:
         return [as_arrays(item) for item in value]
     if hasattr(value, "detach"):
         value = value.detach()
-    return np.array(value)
+    if str(getattr(value, "dtype", "")) == "torch.bfloat16":  # which NumPy does not know
+        value = value.float()
+    array = np.array(value)
+    return array.astype(np.float32) if array.dtype.name == "bfloat16" else array
 
 
 def serve(worker: Worker, requests: BinaryIO, answers: BinaryIO) -> None:

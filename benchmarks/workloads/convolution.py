@@ -79,6 +79,73 @@ class Convolution(Workload):
         return total // 2, total - total // 2
 
 
+class Depthwise(Convolution):
+    """Every channel with a filter of its own."""
+
+    def data(self):
+        random = np.random.default_rng(0)
+        images, side, channels, _, size = self.shape
+        x = random.standard_normal((images, side, side, channels)).astype(np.float32)
+        w = random.standard_normal((size, size, channels, 1)).astype(np.float32)
+        return x, w / np.float32(size)
+
+    def tf2(self, tf, function):
+        def convolution(x, w):
+            return tf.nn.depthwise_conv2d(x, w, [1, self.stride, self.stride, 1], "SAME")
+
+        def gradient(x, w):
+            with tf.GradientTape() as tape:
+                tape.watch([x, w])
+                loss = tf.reduce_sum(convolution(x, w) ** 2)
+            return tape.gradient(loss, x if self.wanted == "input gradient" else w)
+
+        chosen = convolution if self.wanted == "forward" else gradient
+        return function(chosen), *map(tf.constant, self.data())
+
+    def jax(self, jax):
+        dims = ("NHWC", "HWIO", "NHWC")
+
+        def convolution(x, w):
+            return jax.lax.conv_general_dilated(
+                x, w.reshape(*w.shape[:2], 1, -1), (self.stride, self.stride), "SAME",
+                dimension_numbers=dims, feature_group_count=x.shape[3],
+            )  # fmt: skip
+
+        def loss(x, w):
+            return (convolution(x, w) ** 2).sum()
+
+        which = 0 if self.wanted == "input gradient" else 1
+        f = jax.jit(convolution if self.wanted == "forward" else jax.grad(loss, which))
+        data = [jax.numpy.asarray(x) for x in self.data()]
+        return lambda: f(*data).block_until_ready()
+
+    def torch(self, torch, compile):
+        x, w = map(torch.from_numpy, self.data())
+        layout = {"memory_format": torch.channels_last}
+        x = x.permute(0, 3, 1, 2).contiguous(**layout)
+        w = w.permute(2, 3, 0, 1).contiguous()
+        (before, after), functional = self.padding(), torch.nn.functional
+
+        def convolution(x, w):
+            if before == after:
+                return functional.conv2d(
+                    x, w, stride=self.stride, padding=before, groups=w.shape[0]
+                )
+            padded = functional.pad(x, (before, after, before, after))
+            return functional.conv2d(padded, w, stride=self.stride, groups=w.shape[0])
+
+        if self.wanted == "forward":
+            return lambda: convolution(x, w).permute(0, 2, 3, 1)
+        target, back = (x, (0, 2, 3, 1)) if self.wanted == "input gradient" else (w, (2, 3, 0, 1))
+        target.requires_grad_()
+
+        def gradient():
+            loss = (convolution(x, w) ** 2).sum()
+            return torch.autograd.grad(loss, target)[0].permute(*back)
+
+        return gradient
+
+
 class BiasReluPool(Workload):
     """max_pool(relu(x + bias)), windows of 2x2."""
 
@@ -131,6 +198,7 @@ SHAPES = [
     ((32, 28, 64, 128, 3), 2),
     ((32, 28, 128, 128, 1), 1),
 ]
+DEPTHWISE = [((32, 28, 128, 128, 3), 1), ((32, 28, 128, 128, 3), 2)]
 WANTED = ["forward", "input gradient", "filter gradient"]
 
 
@@ -140,8 +208,19 @@ def title(shape, stride, wanted):
     return f"conv {size}x{size} {images}x{side}x{side}x{channels} to {filters}{strided}, {wanted}"
 
 
+def depthwise_title(shape, stride, wanted):
+    images, side, channels, _, size = shape
+    strided = f" stride {stride}" if stride > 1 else ""
+    return f"depthwise {size}x{size} {images}x{side}x{side}x{channels}{strided}, {wanted}"
+
+
 WORKLOADS = [
     BiasReluPool("bias + relu + max pool 50x28x28x32"),
+    *(
+        Depthwise(depthwise_title(shape, stride, wanted), shape=shape, stride=stride, wanted=wanted)
+        for shape, stride in DEPTHWISE
+        for wanted in WANTED
+    ),
     *(
         Convolution(title(shape, stride, wanted), shape=shape, stride=stride, wanted=wanted)
         for shape, stride in SHAPES
