@@ -183,6 +183,20 @@ def test_types_and_batches(left: Any, right: Any, ta: bool, tb: bool, dtype: np.
     np.testing.assert_allclose(found.astype(np.float64), exact, rtol=0.51 * step, atol=1e-5)
 
 
+@pytest.mark.parametrize("n", [1, 3, 40])
+@pytest.mark.parametrize("rows", [1, 5, 70])
+def test_what_follows_a_product(rows: int, n: int) -> None:
+    """Whether the routine or a kernel of its own computes it."""
+    rng = np.random.default_rng(0)
+    x, w, bias = (numbers(rng, s, np.float32) for s in ((2, rows, 900), (n, 900), (2, rows, n)))
+    run = treadle.function(
+        lambda x, w, bias: treadle.nn.relu(treadle.matmul(x, w, transpose_b=True) + bias),
+        autograph=False,
+    )
+    expected = np.maximum(x.astype(np.float64) @ w.T + bias, 0)
+    np.testing.assert_allclose(run(x, w, bias).numpy(), expected, atol=1e-3)
+
+
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.booleans(), st.booleans())
 def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: bool) -> None:
     """Tiles, blocks of k and the workspace follow one rule; only choices by size may differ."""
