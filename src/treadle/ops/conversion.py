@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -57,7 +58,7 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
         value = tensor.numpy()
     array = to_array(value, wanted)
     if array is value:
-        array = array.copy()  # the caller may change its array later
+        array = own_copy(array)  # the caller may change its array later
     if shape is not None:
         array = _fill_shape(array, tuple(int(d) for d in shape))
     return _emit(array)
@@ -128,9 +129,8 @@ def _scalar(value: float | int, dtype: DType | None) -> NDArray | None:
 
 
 def _owned(value: Any, array: NDArray) -> NDArray:
-    return (
-        array.copy() if isinstance(value, np.ndarray) and np.shares_memory(array, value) else array
-    )
+    shared = isinstance(value, np.ndarray) and np.shares_memory(array, value)
+    return own_copy(array) if shared else array
 
 
 def _checked(tensor: Any, wanted: DType | None) -> Tensor:

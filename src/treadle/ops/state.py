@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.arrays import is_well_placed, own_copy
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
@@ -266,11 +267,13 @@ class Variable:
         return self._cell
 
     def make_writable(self) -> None:
-        """Make the buffer this variable's own, copying it if anybody else holds it."""
+        """Make the buffer this variable's own, copying it if anybody else holds it, or once to
+        where large ones are written best."""
         if not self._shared:
             return
         own = self._holds_alone() and self._array.base is None and self._array.flags.writeable
-        self._set_array(self._array if own else self._array.copy(), shared=False)
+        stays = own and is_well_placed(self._array)
+        self._set_array(self._array if stays else own_copy(self._array), shared=False)
 
     def _holds_alone(self) -> bool:
         """Whether nothing else refers to the array. How many references a lookup itself adds

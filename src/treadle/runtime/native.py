@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from treadle.core import arrays as core_arrays
 from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
@@ -31,6 +32,8 @@ from treadle.runtime.executable import Executable
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.report import MemoryUse
+
+core_arrays.use_allocator(empty)  # what is made from now on may meet programs
 
 _ATTEMPTS = 100
 

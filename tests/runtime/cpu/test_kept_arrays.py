@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.runtime.cpu.kept_arrays import LARGE, empty, handler
+from treadle.core.arrays import LARGE
+from treadle.runtime.cpu.kept_arrays import empty, handler
 from treadle.runtime.cpu.kept_memory import kept_memory
 
 pytestmark = pytest.mark.skipif(handler() is None, reason="this NumPy takes no allocator")

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.arrays import LARGE
 from treadle.runtime.abi import numpy_function
 from treadle.runtime.cpu.kept_memory import kept_memory
 
-LARGE = 256 << 10  # bytes from which fresh pages are what an array costs
 _SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of functions
 _NAME = b"treadle"
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from treadle.core.arrays import LARGE
 from treadle.core.spec import TensorSpec
-from treadle.runtime.cpu.kept_arrays import LARGE, handler
+from treadle.runtime.cpu.kept_arrays import handler
 from treadle.runtime.dispatch.spares import Spares, spares_for
 
 MOST_FRAME, MOST_BASES, MOST_OUTPUTS = 192, 48, 64  # the trampoline's arrays on the stack
