@@ -1,6 +1,17 @@
-"""The passes over graphs, by name, and how to switch them off."""
+"""Passes over graphs and mechanisms of the compiler, by name, and how to switch them off."""
 
-from treadle.graph.passes import PIPELINE, Pass, disabled
-from treadle.graph.switches import disabled_passes
+import treadle.runtime  # noqa: F401  (its mechanisms are declared)
+from treadle.core.switches import Switch, disabled, disabled_names, is_on, switches
+from treadle.graph.passes import PIPELINE, Pass
 
-__all__ = ["PIPELINE", "Pass", "disabled", "disabled_passes"]
+disabled_passes = disabled_names
+
+__all__ = [
+    "PIPELINE",
+    "Pass",
+    "Switch",
+    "disabled",
+    "disabled_passes",
+    "is_on",
+    "switches",
+]

@@ -5,7 +5,7 @@ import pytest
 
 import treadle as td
 from treadle.cli import bisect_passes, main
-from treadle.passes import PIPELINE, disabled_passes
+from treadle.passes import disabled_passes, switches
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -39,9 +39,9 @@ def test_without_matplotlib_the_json_is_still_written(files, capsys, monkeypatch
 def test_bisect_passes_times_the_workload_without_each_pass(files, capsys):
     arguments = ["bench", "--only", "scalar", "--json", str(files[0]), "--bisect-passes"]
     assert main(arguments) == 0
-    assert "scalar loop: passes switched off one by one" in capsys.readouterr().out
+    assert "scalar loop: passes and mechanisms switched off one by one" in capsys.readouterr().out
     rows = json.loads(files[0].read_text())["passes"]["scalar loop"]
-    assert list(rows) == ["none", *(item.name for item in PIPELINE), "all"]
+    assert list(rows) == ["none", *(switch.name for switch in switches()), "all"]
     assert all(row["graph_us"] > 0 and row["first_call_ms"] > 0 for row in rows.values())
 
 
@@ -59,5 +59,5 @@ def test_bisect_passes_switches_exactly_one_pass_off(monkeypatch):
         bisect_passes, "seconds_per_call", lambda calls, rounds: dict.fromkeys(calls, 1.0)
     )
     bisect_passes.contributions(workload)
-    every = [frozenset(), *(frozenset([item.name]) for item in PIPELINE), frozenset(["all"])]
+    every = [frozenset(), *(frozenset([s.name]) for s in switches()), frozenset(["all"])]
     assert list(dict.fromkeys(seen)) == every

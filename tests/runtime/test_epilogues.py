@@ -1,6 +1,6 @@
 """Kernels that library routines run on blocks of their results."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import treadle as td
 from tests.runtime.harness import both, captures, native, trace, trace_like
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph
-from treadle.runtime import Executable, Options
+from treadle.passes import disabled
+from treadle.runtime import Executable
 from treadle.runtime.cpu.threads import pool
 
-OFF = Options(epilogues=False)
 RNG = np.random.default_rng(7)
 
 
@@ -21,11 +21,12 @@ def normal(*shape: int, dtype: Any = np.float32) -> Any:
     return RNG.standard_normal(shape).astype(dtype)
 
 
-def runs(graph: Graph, options: Options, *arrays: Any) -> tuple[Executable, list[Any]]:
+def runs(graph: Graph, *arrays: Any, off: Sequence[str] = ()) -> tuple[Executable, list[Any]]:
     """A program and its results, variables being restored."""
     held = captures(graph)
     start = [v.numpy().copy() for v in held if isinstance(v, td.Variable)]
-    executable = native(graph, options)
+    with disabled(*off):
+        executable = native(graph)
     found = [np.array(r) for r in executable.run([*arrays, *held])]
     cells = [v for v in held if isinstance(v, td.Variable)]
     found += [v.numpy().copy() for v in cells]
@@ -42,9 +43,9 @@ def check(
     executable = both(graph, *arrays, rtol=tol, atol=tol)
     assert executable.counters["epilogues"] == epilogues
     assert executable.counters["kernels"] == kernels
-    plain, expected = runs(graph, OFF, *arrays)
+    plain, expected = runs(graph, *arrays, off=["epilogues"])
     assert plain.counters["epilogues"] == 0
-    _, found = runs(graph, Options(), *arrays)
+    _, found = runs(graph, *arrays)
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
     return executable
@@ -158,8 +159,8 @@ def test_convolution(image: Any, filters: Any, strides: int, padding: str) -> No
         return dx, dw * 0.1 + r
 
     graph = trace_like(gradients, *arrays[:2], normal(*filters))
-    plain, expected = runs(graph, OFF, *arrays[:2], arrays[1])
-    executable, found = runs(graph, Options(), *arrays[:2], arrays[1])
+    plain, expected = runs(graph, *arrays[:2], arrays[1], off=["epilogues"])
+    executable, found = runs(graph, *arrays[:2], arrays[1])
     assert executable.counters["epilogues"] == 2
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -184,7 +185,7 @@ def test_threads_do_not_matter() -> None:
     try:
         for count in (1, 2, 3):
             pool().set_threads(count)
-            results.append(runs(graph, Options(), *arrays)[1][0])
+            results.append(runs(graph, *arrays)[1][0])
     finally:
         pool().set_threads(before)
     assert all(r.tobytes() == results[0].tobytes() for r in results)

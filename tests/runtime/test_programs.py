@@ -8,7 +8,8 @@ from tests.runtime.harness import both, inputs, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.ops.control_flow import cond, while_loop
-from treadle.runtime import Options, compile
+from treadle.passes import disabled, switches
+from treadle.runtime import compile
 
 
 def softmax(x):
@@ -52,11 +53,12 @@ STRAIGHT = {
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
-@pytest.mark.parametrize("fuse", [True, False])
-def test_straight_lines(name, fuse):
+@pytest.mark.parametrize("off", ["", *(s.name for s in switches() if s.stage == "program"), "all"])
+def test_straight_lines(name, off):
     fn, shapes = STRAIGHT[name]
     arrays = inputs(*shapes)
-    both(trace_like(fn, *arrays), *arrays, rtol=2e-5, atol=2e-5, options=Options(fuse=fuse))
+    with disabled(*([off] if off else [])):
+        both(trace_like(fn, *arrays), *arrays, rtol=2e-5, atol=2e-5)
 
 
 OPEN = [

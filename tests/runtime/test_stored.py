@@ -142,7 +142,7 @@ def test_switches_are_part_of_the_key(monkeypatch):
     monkeypatch.setattr(stored, "planned_workers", lambda: 99)
     keys.add(stored.program_key(graph, Options()))
     assert len(keys) == 4 and None not in keys
-    assert stored.program_key(graph, Options(fuse=False)) is None
+    assert stored.program_key(graph, Options(interpret=True)) is None
 
 
 def test_without_its_code_a_program_is_compiled(folder):

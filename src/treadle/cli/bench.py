@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def bisect(names: list[str], file: Path, console: Console) -> None:
-    """Time the workloads with each pass switched off in turn."""
+    """Time the workloads with each pass and mechanism switched off in turn."""
     check_writable(file)
     found = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""`treadle bench --bisect-passes`: what each pass over graphs contributes to a workload."""
+"""`treadle bench --bisect-passes`: what each pass and mechanism contributes to a workload."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,24 +10,26 @@ from rich.table import Table
 
 import treadle as td
 from treadle.bench.timing import seconds_per_call
-from treadle.passes import PIPELINE, disabled
+from treadle.passes import disabled, switches
+
+WARM = 3
 
 Job = tuple[Callable[..., Any], Sequence[Any]]
 
 
 class Contribution(NamedTuple):
-    """A workload with passes switched off; times in seconds."""
+    """A workload with something switched off; times in seconds."""
 
-    off: str  # the pass that was left out, "all", or "" for none
+    off: str  # the pass or mechanism that was left out, "all", or "" for none
     graph: float
     first_call: float
 
 
 def contributions(workload: Callable[[], Job]) -> list[Contribution]:
-    """The workload with every pass, without each of them in turn, and without any."""
+    """The workload with everything, without each pass and mechanism in turn, and without any."""
     calls: dict[str, Callable[[], Any]] = {}
     first: dict[str, float] = {}
-    for off in ("", *(item.name for item in PIPELINE), "all"):
+    for off in ("", *(switch.name for switch in switches()), "all"):
         python, arguments = workload()
         graph = td.function(python)
         calls[off] = partial(graph, *arguments)
@@ -37,20 +39,24 @@ def contributions(workload: Callable[[], Job]) -> list[Contribution]:
             start = time.perf_counter()
             calls[off]()
             first[off] = time.perf_counter() - start
+            for _ in range(WARM):  # plans of calls are made by the first few
+                calls[off]()
     times = seconds_per_call(calls, rounds=3)
     return [Contribution(off, times[off], first[off]) for off in calls]
 
 
 def table(name: str, found: Sequence[Contribution]) -> Table:
-    """How much slower each choice of passes is than all of them together."""
-    whole = found[0].graph
-    shown = Table(title=f"{name}: passes switched off one by one")
+    """How much slower the workload is without each of them than with all."""
+    whole, stages = found[0].graph, {s.name: s.stage for s in switches()}
+    shown = Table(title=f"{name}: passes and mechanisms switched off one by one")
     shown.add_column("without")
+    shown.add_column("of")
     for heading in ("graph (µs)", "times as long", "first call (ms)"):
         shown.add_column(heading, justify="right")
     for off, graph, first_call in found:
         shown.add_row(
-            off or "(every pass is on)",
+            off or "(everything is on)",
+            stages.get(off, ""),
             f"{graph * 1e6:,.1f}",
             f"{graph / whole:.2f}",
             f"{first_call * 1e3:,.0f}",

@@ -32,10 +32,12 @@ def parser() -> argparse.ArgumentParser:
     bench.add_argument(
         "--bisect-passes",
         action="store_true",
-        help="what each pass over graphs contributes: time graphs without each in turn",
+        help="what each pass and mechanism contributes: time graphs without each in turn",
     )
     bench.add_argument("--json", type=Path, default=Path("treadle-bench.json"), metavar="FILE")
     bench.add_argument("--plot", type=Path, default=Path("treadle-bench.png"), metavar="FILE")
+
+    commands.add_parser("passes", help="list the passes and mechanisms that can be switched off")
 
     inspect = commands.add_parser("inspect", help="show the stages of a function")
     inspect.add_argument("function", metavar="MODULE:FUNCTION")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from treadle.runtime import mechanisms  # noqa: F401  (declares them)
+
 if TYPE_CHECKING:
     from treadle.graph.ir import Graph
     from treadle.runtime.executable import Executable

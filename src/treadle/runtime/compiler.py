@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 
+from treadle.core.switches import is_on
 from treadle.graph.ir import Graph, Value, clone_region
 from treadle.graph.passes import optimize
 from treadle.runtime.additions import add_in_place
@@ -24,12 +25,11 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     options = options or Options()
     key = program_key(graph, options)
     optimized = copy_graph(graph)
-    if options.passes:
-        optimize(optimized)
+    optimize(optimized)
     if options.interpret or options.check_numerics:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
-        return _compile(optimized, options, key)
+        return _compile(optimized, key)
     except Unsupported as unsupported:
         return InterpretedExecutable(optimized, str(unsupported))
     except ImportError as error:
@@ -52,7 +52,7 @@ def compile_native(graph: Graph) -> Executable:
     optimized = copy_graph(graph)
     optimize(optimized)
     try:
-        return _compile(optimized, Options(), key)
+        return _compile(optimized, key)
     except Unsupported:
         raise
     except Exception as error:
@@ -79,16 +79,17 @@ def copy_graph(graph: Graph) -> Graph:
     return copy
 
 
-def _compile(graph: Graph, options: Options, key: str | None) -> Executable:
+def _compile(graph: Graph, key: str | None) -> Executable:
     """Compile an optimized graph, and store the program under its key."""
     from treadle.runtime.cpu.build_program import Cpu, build_program, record_of
 
     started = time.perf_counter()
     work = copy_graph(graph)
-    add_in_place(work)
+    if is_on("additions"):
+        add_in_place(work)
     add_checks(work)
     read_unchanged(work)
-    builder = Builder(work, Cpu(), options.fuse, options.epilogues)
+    builder = Builder(work, Cpu(), is_on("fusion"), is_on("epilogues"))
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import processors
+from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
@@ -78,12 +79,10 @@ def program_key(graph: Graph, options: Options) -> str | None:
     """Names the program of a graph as it would be compiled now; None where none is stored."""
     if options != Options() or not is_on():
         return None
-    from treadle.graph.switches import disabled_passes
-
     found = graph_key(graph)
     if found is None or _surroundings() is None:
         return None
-    off = sorted(disabled_passes())
+    off = sorted(disabled_names())
     words = [found, *(_surroundings() or ()), str(planned_workers()), str(off), *_switches()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:40]
 

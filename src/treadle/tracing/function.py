@@ -13,6 +13,7 @@ from typing import Any
 from treadle.core.caches import clears
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.core.switches import is_on
 from treadle.ops.state import Variable
 from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
 from treadle.runtime.dispatch.self_check import works
@@ -145,7 +146,8 @@ class Function:
         added = plans.add(
             concrete, values, concrete.has_open_dims, lambda: make_plan(concrete, values, order)
         )
-        if added and not kwargs and is_native(self) and works():
+        native = not kwargs and is_native(self) and is_on("native_calls")
+        if added and native and works():
             self._add_native_plan(concrete, args, order)
 
     def _add_native_plan(

@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.core.shapes import Dim, substitute
+from treadle.core.switches import is_on
 from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
 from treadle.runtime import Unsupported, compile, compile_native
@@ -113,7 +114,7 @@ class Programs:
                 call's arguments up to dims.
             number: the trace's, for messages.
         """
-        if not settings.share_programs:
+        if not (settings.share_programs and is_on("shared_programs")):
             return compile(graph)
         key = (family, _kind(graph))
         with self._lock:

@@ -1,19 +1,18 @@
 """The passes over graphs and their order.
 
 A pass is a function ``pass(graph) -> bool`` that rewrites the graph in place and says whether it
-changed anything. Each can be switched off by name, with `disabled` or the environment variable
-``TREADLE_DISABLE_PASSES=common,invariants`` (``all`` for none at all).
+changed anything. Each can be switched off by name (`core.switches`).
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import NamedTuple
 
-from treadle.graph import switches
+from treadle.core.switches import declare, disabled_names
+from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
@@ -32,7 +31,6 @@ from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.trips import apply_trip_counts
-from treadle.graph.switches import disabled_passes
 from treadle.graph.verifier import verify
 
 
@@ -79,23 +77,8 @@ class Report(NamedTuple):
     seconds: float
 
 
-@contextmanager
-def disabled(*names: str) -> Iterator[None]:
-    """Switch passes off in this thread, by name ("all": every pass).
-
-    Raises:
-        ValueError: a pass of that name does not exist.
-    """
-    known = {p.name for p in PIPELINE} | {"all"}
-    unknown = sorted(set(names) - known)
-    if unknown:
-        raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
-    before: frozenset[str] = getattr(switches.local, "disabled", frozenset())
-    switches.local.disabled = before | set(names)
-    try:
-        yield
-    finally:
-        switches.local.disabled = before
+for _item in PIPELINE:
+    declare(_item.name, "graph", _item.reason)
 
 
 def optimize(
@@ -108,7 +91,7 @@ def optimize(
     Args:
         dump: called with a label and the graph after every pass that changed it.
     """
-    off = disabled_passes()
+    off = disabled_names()
     active = () if "all" in off else [p for p in pipeline if p.name not in off]
     check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0")
     if check:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
 from treadle.graph.passes import MOST_ROUNDS, PIPELINE, Pass
 from treadle.graph.rewrite import clone_graph
-from treadle.graph.switches import disabled_passes
 
 
 class Culprit(NamedTuple):
@@ -34,7 +34,7 @@ def find_culprit(
     """
     if not is_good(clone_graph(graph)):
         raise ValueError(f"the graph {graph.name!r} is not good before any pass")
-    current, off = clone_graph(graph), disabled_passes()
+    current, off = clone_graph(graph), disabled_names()
     for number in range(MOST_ROUNDS):
         changed = False
         for item in pipeline:

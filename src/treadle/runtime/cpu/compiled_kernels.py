@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.core.shapes import Dim, SymbolicDim, substitute
+from treadle.core.switches import is_on
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.nest import EmittedKernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import UnsupportedKernel
-from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.fusion.rewrite import canonical
 
 
@@ -35,23 +36,28 @@ class KernelCode:
 
 MOST_KERNELS = 1024
 _lock = locks.lock()
-_codes: dict[str, KernelCode | None] = {}  # the oldest first
+_codes: dict[tuple[str, bool], KernelCode | None] = {}  # the oldest first
 
 
 def kernel_code(kernel: Kernel) -> KernelCode | None:
     """The code of a kernel, or None where it cannot be emitted."""
-    name = kernel_hash(kernel)
+    name, wide = kernel_hash(kernel), is_on("wide_vectors")
     with _lock:
-        if name in _codes:
-            return _codes[name]
+        if (name, wide) in _codes:
+            return _codes[name, wide]
     code: KernelCode | None = None
     with contextlib.suppress(UnsupportedKernel):
-        code = KernelCode(name, emit_kernel(canonical(kernel), host()))
+        code = KernelCode(name, emit_kernel(canonical(kernel), host() if wide else _narrow()))
         jit().prepare(code.emitted.text)
     with _lock:
         while len(_codes) >= MOST_KERNELS:
             del _codes[next(iter(_codes))]
-        return _codes.setdefault(name, code)
+        return _codes.setdefault((name, wide), code)
+
+
+def _narrow() -> Target:
+    """The host, as far as its vectors have 128 bits; the rest of its features stays."""
+    return host().without(*(f for f in host().features if f.startswith(("avx2", "avx512"))))
 
 
 @clears

@@ -21,6 +21,7 @@ from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
+from treadle.core.switches import is_on
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
 from treadle.ops.lowering import Library
@@ -264,13 +265,14 @@ def library_text(family: str, element: str, target: Target) -> str:
 
 
 @functools.cache
-def _table(workers: int) -> Any:
+def _table(workers: int, pooled: bool = True) -> Any:
     from treadle.runtime.cpu.library_text import TABLE
     from treadle.runtime.cpu.threads import pool
 
     table = (ctypes.c_int64 * len(TABLE))()
+    addresses = pool().addresses
     known = {
-        "parallel": pool().addresses.parallel,
+        "parallel": addresses.parallel if pooled else addresses.parallel_alone,
         "limit": workers,
         **{f"{e}_tiles": ctypes.addressof(_tiles(e)) for e in ELEMENT_BYTES},
     }
@@ -282,4 +284,4 @@ def _table(workers: int) -> Any:
 def table_address(workers: int) -> int:
     """The table that every routine gets as its first argument, which has workspace for so many
     threads."""
-    return ctypes.addressof(_table(workers))
+    return ctypes.addressof(_table(workers, is_on("threads")))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, dim_symbols
+from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
@@ -44,7 +45,7 @@ class Emitter:
         self.workers = workers
         self.fn = Function(self.module)
         self.elements = Elements(self.fn, 0)
-        self.contraction = Contraction(target.has_fma)
+        self.contraction = Contraction(target.has_fma and is_on("contraction"))
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.switches import is_on
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import c_function
 from treadle.runtime.callbacks import Callbacks, captured_variable
@@ -52,7 +53,8 @@ class StateWords:
         if name == "callback":
             return 0 if self.callbacks is None else self.callbacks.address
         if name in ("launch", "parallel"):
-            return int(getattr(pool().addresses, name))
+            on = is_on("threads")
+            return int(getattr(pool().addresses, name if on else f"{name}_alone"))
         if name == "aligned_alloc":
             return kept_memory().allocate
         if name == "free":

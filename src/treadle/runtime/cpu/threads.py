@@ -37,6 +37,8 @@ class PoolAddresses:
 
     parallel: int
     launch: int
+    parallel_alone: int
+    launch_alone: int
 
 
 class Pool:
@@ -44,7 +46,8 @@ class Pool:
 
     def __init__(self, compiler: Jit) -> None:
         code = compiler.load(lambda: pool_text(compiler.target), name="pool")
-        self.addresses = PoolAddresses(code.address("parallel"), code.address("launch"))
+        names = ("parallel", "launch", "parallel_alone", "launch_alone")
+        self.addresses = PoolAddresses(*map(code.address, names))
         self._work = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64)(code.address("work"))
         self._init = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("init_slot"))
         self._set_pool = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("set_pool"))
@@ -374,6 +377,19 @@ run:
   call void %kernel(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %own)
   br label %out
 out:
+  ret void
+}}
+
+; the same two on the caller alone
+define void @parallel_alone(ptr %task, ptr %record) #0 {{
+  call void %task(ptr %record, i64 0, i64 1)
+  ret void
+}}
+
+define void @launch_alone(
+    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride
+) #0 {{
+  call void %kernel(ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch)
   ret void
 }}
 

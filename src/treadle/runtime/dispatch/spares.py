@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Sequence
 
 from treadle.core.caches import returns_memory
+from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
 from treadle.runtime.cpu.kept_memory import default_budget
 from treadle.runtime.dispatch.layout import call_layout
@@ -51,7 +52,7 @@ class Spares:
 
 def spares_for(sizes: Sequence[int]) -> Spares | None:
     """Room for results of these sizes; None where they are large or many wait already."""
-    if not sizes or max(sizes) > LARGEST:
+    if not sizes or max(sizes) > LARGEST or not is_on("spares"):
         return None
     waiting = sum(spares.bytes for spares in list(_all))
     if waiting + EACH * sum(sizes) > default_budget() // SHARE:

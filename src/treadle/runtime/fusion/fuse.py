@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.shapes import Dim, product
+from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
@@ -180,7 +181,7 @@ class _Fuser:
             return
         if not any(self._try_join(node, units) for units in self._candidates(node)):
             self._start(node)
-        if kind_of(node) == "reduce":
+        if kind_of(node) == "reduce" and is_on("siblings"):
             self._join_siblings(self.unit_of[node])
         for value in node.inputs:
             self.readers.setdefault(value, deque(maxlen=MAX_SIBLINGS)).append(node)

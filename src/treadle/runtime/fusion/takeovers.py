@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from treadle.core.spec import TensorSpec
+from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
 from treadle.runtime.symbols import plain_symbol
@@ -60,7 +61,8 @@ def find_takeovers(
     Args:
         owned: parameters whose memory belongs to the region, as the variables of a loop do.
     """
-    if not any(node.op.name in UPDATES or _may_append(node) for node in region.walk()):
+    some = any(node.op.name in UPDATES or _may_append(node) for node in region.walk())
+    if not some or not is_on("takeovers"):
         return Takeovers()
     return _Search(region, roles, owned).run()
 

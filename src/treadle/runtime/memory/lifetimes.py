@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from treadle.core.switches import is_on
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -36,7 +37,7 @@ def lifetimes(block: Block) -> tuple[dict[Place, Interval], dict[Place, Place]]:
     walk = _Walk()
     walk.block(block)
     heirs: dict[Place, Place] = {}
-    for now, launch in walk.flat:
+    for now, launch in walk.flat if is_on("inheritance") else ():
         for out in (launch.operands[i].place for i in launch.outputs):
             for operand in launch.operands:
                 if walk.inherits(out, operand.place, now) and operand.place not in heirs.values():

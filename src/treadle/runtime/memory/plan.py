@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle.core.shapes import Dim
+from treadle.core.switches import is_on
 from treadle.runtime.memory.lifetimes import Interval, lifetimes
 from treadle.runtime.schedule.steps import Block, Place
 
@@ -51,6 +52,9 @@ def plan_memory(block: Block) -> Plan:
 def _spans(live: dict[Place, Interval], heirs: dict[Place, Place]) -> dict[Place, Interval]:
     """The temporaries that need memory of their own -> how long they and their heirs use it."""
     spans = {p: Interval(i.first, i.last) for p, i in live.items() if p not in heirs}
+    if not is_on("sharing"):
+        last = max((span.last for span in spans.values()), default=0)
+        spans = {place: Interval(0, last) for place in spans}
     for place in heirs:
         root = place
         while root in heirs:

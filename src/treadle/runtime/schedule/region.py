@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from treadle.core.shapes import dim_symbols, substitute
 from treadle.core.spec import ListSpec
+from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import const
@@ -66,7 +67,7 @@ class RegionBuilder(ControlFlow):
     def run(self) -> Block:
         for unit in self.order.units:
             _HANDLERS[unit.role](self, unit)
-        if self.program.fusing:
+        if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.block.steps)
             self.block.steps = merged if self._has_code(merged) else self.block.steps
         self.block.results = [self.program.operand(v) for v in self.region.results]

@@ -1,0 +1,84 @@
+"""Everything that improves programs and can be left out by name: one list for all of it.
+
+Passes over graphs and mechanisms of the compiler and of calls declare a name here. Results do not
+need any of them, so a name switched off shows what it contributes, or whether it is at fault:
+
+    with disabled("fusion", "common"): ...      TREADLE_DISABLE_PASSES=fusion,common
+
+(``all`` for everything). What was compiled before keeps what it was compiled with.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+
+class Switch(NamedTuple):
+    """Something that can be left out.
+
+    Attributes:
+        stage: "graph" for passes over graphs, "program" for mechanisms of the compiler, "calls".
+        does: what it does, or why it stands where it stands among the passes.
+    """
+
+    name: str
+    stage: str
+    does: str
+
+
+_known: dict[str, Switch] = {}
+_local = threading.local()
+
+
+def declare(name: str, stage: str, does: str) -> Switch:
+    """Add a switch to the list.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if name in _known or name == "all":
+        raise ValueError(f"there is a switch {name!r} already")
+    found = _known[name] = Switch(name, stage, does)
+    return found
+
+
+def switches() -> tuple[Switch, ...]:
+    """All of them, passes first."""
+    return tuple(sorted(_known.values(), key=lambda s: s.stage != "graph"))
+
+
+@contextmanager
+def disabled(*names: str) -> Iterator[None]:
+    """Switch passes or mechanisms off in this thread, by name ("all": every one).
+
+    Raises:
+        ValueError: there is none of that name.
+    """
+    known = {*_known, "all"}
+    unknown = sorted(set(names) - known)
+    if unknown:
+        raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
+    before: frozenset[str] = getattr(_local, "disabled", frozenset())
+    _local.disabled = before | set(names)
+    try:
+        yield
+    finally:
+        _local.disabled = before
+
+
+def disabled_names() -> frozenset[str]:
+    """The names switched off here, by `disabled` or the environment."""
+    listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
+    names = {n.strip() for n in listed.split(",") if n.strip()}
+    return frozenset(names) | getattr(_local, "disabled", frozenset())
+
+
+def is_on(name: str) -> bool:
+    """Whether the pass or mechanism may work here."""
+    assert name in _known, name
+    off = disabled_names()
+    return not off or not ({name, "all"} & off)

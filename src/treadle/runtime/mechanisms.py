@@ -1,0 +1,29 @@
+"""The mechanisms of the compiler and of calls that can be switched off like passes."""
+
+from __future__ import annotations
+
+from treadle.core.switches import declare
+
+_PROGRAM = {
+    "additions": "gradients of parts are added to their sum in place, in loops",
+    "fusion": "elementwise nodes, views and row reductions share a kernel",
+    "siblings": "reductions over the same rows share a kernel",
+    "epilogues": "library routines run the elementwise kernels that follow them",
+    "takeovers": "an update of a part overwrites its operand where nothing needs the old value",
+    "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
+    "inheritance": "a kernel's result takes the memory of an operand that it reads last",
+    "sharing": "temporaries that are never in use together share memory",
+    "contraction": "scalar loops take products into sums, rounded once",
+    "threads": "work is divided among the threads of the pool",
+    "wide_vectors": "kernels use the widest vectors of the processor, not 128 bits",
+}
+_CALLS = {
+    "shared_programs": "traces that differ only in dims share one program",
+    "native_calls": "calls go from CPython to the program without Python in between",
+    "spares": "small results are used again when nobody holds them",
+}
+
+for _name, _does in _PROGRAM.items():
+    declare(_name, "program", _does)
+for _name, _does in _CALLS.items():
+    declare(_name, "calls", _does)
