@@ -58,8 +58,8 @@ def row_kernel(rows, columns, function="exp"):
 
 
 @pytest.mark.parametrize("function", ["exp", "sin", "abs"])  # sin branches on its operands
-@pytest.mark.parametrize("columns", [1, 5, 16, 40, 256, 1000])
-@pytest.mark.parametrize("rows", [1, MOST_ROWS - 1, MOST_ROWS, 2 * MOST_ROWS + 1])
+@pytest.mark.parametrize("columns", [1, 5, 16, 40, 70])
+@pytest.mark.parametrize("rows", [1, MOST_ROWS - 1, 2 * MOST_ROWS + 1, 1000 * MOST_ROWS + 1])
 def test_any_number_of_rows(rows, columns, function):
     kernel, x, _ = row_kernel(rows, columns, function)
     check(kernel, {x: np.abs(numbers((rows, columns))) + 0.1})
@@ -67,11 +67,11 @@ def test_any_number_of_rows(rows, columns, function):
 
 def test_a_row_does_not_depend_on_its_neighbours():
     columns = 100
-    array = numbers((2 * MOST_ROWS + 1, columns))
+    array = numbers((50 * MOST_ROWS + 1, columns))
     kernel, x, out = row_kernel(len(array), columns)
     together = run(kernel, {x: array})[out]
     single, y, alone = row_kernel(1, columns)
-    for row, wanted in zip(array, together, strict=True):
+    for row, wanted in zip(array[::20], together[::20], strict=True):
         assert run(single, {y: row[None]})[alone].tobytes() == wanted.tobytes()
 
 

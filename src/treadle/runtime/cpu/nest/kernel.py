@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound, product
@@ -12,12 +13,13 @@ from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
-from treadle.runtime.cpu.nest.shape import CHUNK, is_costly
+from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
 from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
+FEW_ELEMENTS = 4096
 MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
@@ -179,9 +181,11 @@ class KernelEmitter(Tiles):
                 braid(self.fn, [lambda p=p: row(p, []) and None for p in places])  # type: ignore[misc]
                 return state
 
-            whole = self._end(start, stop, together)
-            self._carried(start, whole, together, [], [], rows)
-            start = whole
+            # Few elements are not worth the code; sums have the same order either way.
+            if math.prod(extent_estimate(a.extent) for a in self.kernel.axes) >= FEW_ELEMENTS:
+                whole = self._end(start, stop, together)
+                self._carried(start, whole, together, [], [], rows)
+                start = whole
         self._carried(start, stop, 1, [], [], row)
         self.side_by_side = 1
 
