@@ -79,6 +79,19 @@ class Rewrite:
         return expr
 
 
+def rebuilt(e: Expr, part: Callable[[Expr], Expr]) -> Expr:
+    """`e` over other parts; `part` gives the new one of each of its children."""
+    match e:
+        case Load():
+            index = tuple(part(i) if isinstance(i, Expr) else i for i in e.index)
+            return Load(e.buffer, index, e.valid and part(e.valid), e.fill)
+        case Apply():
+            return Apply(e.fn, tuple(map(part, e.args)), e.of)
+        case Reduce():
+            return Reduce(e.op, e.over, part(e.value), e.of)
+    return e
+
+
 def is_axis(index: Index, axis: Axis) -> bool:
     """Whether an index is the axis alone."""
     return isinstance(index, Affine) and index.terms == ((axis, 1),) and index.offset == 0

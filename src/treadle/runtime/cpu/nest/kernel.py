@@ -13,6 +13,7 @@ from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
+from treadle.runtime.cpu.nest.pieces import Piece, pieces
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
 from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
@@ -158,11 +159,10 @@ class KernelEmitter(Tiles):
     def _store_loop(self, level: Level, axis: Axis, stores: list[Store]) -> None:
         start, stop = self._range(axis, reducing=False)
         if axis is self.shape.vector:
-            roots = [s.value for s in stores]
-            self._splat_ahead(level, roots)
-            with self._next_row_ahead(level, roots):
-                body = self._columns(stores) if self.shape.columns else self._storing(stores)
-                self._vector_loop(level, axis, start, stop, [], body)
+            for first, last, part in self._pieces(axis, stores):
+                begin = start if first == 0 else self.fn.max(start, first)
+                end = stop if last == axis.extent else self.fn.min(stop, self.dim(last))
+                self._store_vectors(level, axis, begin, end, part)
             return
         if axis is self.shape.tile:
             self._tile_loops(level, axis, stores)
@@ -188,6 +188,22 @@ class KernelEmitter(Tiles):
                 start = whole
         self._carried(start, stop, 1, [], [], row)
         self.side_by_side = 1
+
+    def _pieces(self, axis: Axis, stores: list[Store]) -> list[Piece]:
+        found = pieces(stores, axis)
+        streamed = {s.buffer for s in self.past_caches}
+        parts = (s for _, _, part in found for s in part if s.buffer in streamed)
+        self.past_caches |= frozenset(parts)
+        return found
+
+    def _store_vectors(
+        self, level: Level, axis: Axis, start: Word, stop: Word, stores: list[Store]
+    ) -> None:
+        roots = [s.value for s in stores]
+        self._splat_ahead(level, roots)
+        with self._next_row_ahead(level, roots):
+            body = self._columns(stores) if self.shape.columns else self._storing(stores)
+            self._vector_loop(level, axis, start, stop, [], body)
 
     def _columns(self, stores: list[Store]) -> Body:
         """The body of the loop over blocks of columns: passes down them and what follows."""

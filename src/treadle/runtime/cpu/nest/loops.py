@@ -123,8 +123,8 @@ class Loops:
 
         flat = flatten(states)
         wide, single = copies * lanes, lanes
-        if self.past_caches and isinstance(start, str):  # up to a multiple of the lanes
-            first = fn.min(fn.value(f"and i64 {fn.add(start, lanes - 1)}, {-lanes}"), stop)
+        if self.past_caches and not (isinstance(start, int) and start % lanes == 0):
+            first = fn.min(self._next_multiple(start), stop)
             flat = self._carried(start, first, single, kinds, flat, run(1, first))
             start = first
         after_wide = self._end(start, stop, wide) if copies > 1 else start
@@ -135,6 +135,13 @@ class Loops:
         if not (isinstance(stop, int) and after_single == stop):
             flat = self._carried(after_single, stop, single, kinds, flat, run(1, stop))
         return unflatten(flat, sets)
+
+    def _next_multiple(self, start: Word) -> Word:
+        """`start` rounded up to a multiple of the lanes."""
+        lanes = self.shape.lanes
+        if isinstance(start, int):
+            return -(-start // lanes) * lanes
+        return self.fn.value(f"and i64 {self.fn.add(start, lanes - 1)}, {-lanes}")
 
     def _end(self, start: Word, stop: Word, step: int) -> Word:
         """start + the largest multiple of `step` (a power of 2) within the range."""

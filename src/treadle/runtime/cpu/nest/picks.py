@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from treadle.core import dtypes
@@ -24,7 +23,7 @@ from treadle.kernel.ir import (
     index_axes,
     postorder,
 )  # fmt: skip
-from treadle.runtime.fusion.rewrite import is_axis
+from treadle.runtime.fusion.rewrite import is_axis, rebuilt
 
 
 def without_picks(kernel: Kernel) -> Kernel:
@@ -34,8 +33,8 @@ def without_picks(kernel: Kernel) -> Kernel:
         return kernel
     memo: dict[Expr, Expr] = {}
     for e in exprs:
-        rebuilt = _rebuilt(e, memo.__getitem__)
-        memo[e] = _picked(rebuilt) or rebuilt
+        same = rebuilt(e, memo.__getitem__)
+        memo[e] = _picked(same) or same
     stores = tuple(Store(s.buffer, s.index, memo[s.value]) for s in kernel.stores)
     return replace(kernel, axes=_axes(kernel, stores), stores=stores)
 
@@ -99,17 +98,4 @@ def _at(e: Expr, axis: Axis, place: Expr) -> Expr | None:
             else:
                 return None
         return Load(e.buffer, tuple(index), e.valid and parts[e.valid], e.fill)
-    return _rebuilt(e, parts.__getitem__)  # type: ignore[arg-type]
-
-
-def _rebuilt(e: Expr, part: Callable[[Expr], Expr]) -> Expr:
-    """`e` over other parts."""
-    match e:
-        case Load():
-            index = tuple(part(i) if isinstance(i, Expr) else i for i in e.index)
-            return Load(e.buffer, index, e.valid and part(e.valid), e.fill)
-        case Apply():
-            return Apply(e.fn, tuple(map(part, e.args)), e.of)
-        case Reduce():
-            return Reduce(e.op, e.over, part(e.value), e.of)
-    return e
+    return rebuilt(e, parts.__getitem__)  # type: ignore[arg-type]
