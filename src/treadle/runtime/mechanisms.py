@@ -13,6 +13,8 @@ _PROGRAM = {
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
     "inheritance": "a kernel's result takes the memory of an operand that it reads last",
     "sharing": "temporaries that are never in use together share memory",
+    "slots": "what a loop puts into a list is computed there",
+    "rows": "loops that leave the rows of their arrays apart are run by all threads at once",
     "contraction": "scalar loops take products into sums, rounded once",
     "threads": "work is divided among the threads of the pool",
     "wide_vectors": "kernels use the widest vectors of the processor, not 128 bits",

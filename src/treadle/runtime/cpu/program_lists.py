@@ -27,6 +27,9 @@ MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     """One list op."""
     _define(emitter)
+    if step.slot is not None:
+        emitter.pointers[step.slot] = list_slot(emitter, step)
+        return
     _OPS[step.node.op.name](emitter, step)
 
 

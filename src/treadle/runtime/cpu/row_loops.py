@@ -367,7 +367,7 @@ class _Task:
         )
 
     def _list(self, step: ListStep) -> None:
-        if step.node.op.name == "list_get":
+        if step.node.op.name == "list_get" or step.slot is not None:
             emit_list_step(self.emitter, step)
             return
         target = list_slot(self.emitter, step)

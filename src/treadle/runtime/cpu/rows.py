@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from treadle.core.shapes import product, substitute
+from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.library import part_routine, prepare_routine
@@ -45,6 +46,8 @@ ELEMENTS = frozenset({"list_push", "list_set"})  # put an element into a list of
 def split_rows(loop: Loop, workers: int) -> Rows | None:
     """How threads share the rows of a loop's arrays; None where iterations mix them, or where
     that would not pay."""
+    if not (is_on("rows") and is_on("threads")):
+        return None
     arrays = [c.place for c in loop.carried if c.place is not None]
     extents = {p.dims[0] if p.dims else None for p in arrays}
     rows = extents.pop() if len(extents) == 1 else None

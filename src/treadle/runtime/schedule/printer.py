@@ -134,7 +134,8 @@ def _line(step: Step) -> str:
             return f"{_listed(step.outputs)} = {call}{why}" if step.outputs else call + why
         case ListStep():
             kept = "" if step.owned or step.node.op.name not in CHANGES_LIST else "copy of "
-            call = f"{step.node.op.name}({kept}{_listed(step.inputs)})"
+            slot = "" if step.slot is None else "slot of "
+            call = f"{slot}{step.node.op.name}({kept}{_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}"
         case Update():
             return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}"

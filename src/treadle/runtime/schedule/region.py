@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from treadle.core.shapes import dim_symbols, substitute
 from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
-from treadle.graph.ir import Node, Region, Value
+from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import const
 from treadle.runtime.fusion.fuse import Fusion, Unit
@@ -56,6 +56,9 @@ class RegionBuilder(ControlFlow):
                 value = below
                 self.wanted.setdefault(value, place)
         self.block = Block()
+        self.made: set[Value] = set(region.params)
+        self.placed: set[Unit] = set()  # list ops whose slot was made ready
+        self.pushes = element_slots(region, order) if program.native_lists else {}
 
     def _below(self, value: Value) -> Value | None:
         """The operand whose memory a value of this region names or takes over."""
@@ -67,6 +70,7 @@ class RegionBuilder(ControlFlow):
     def run(self) -> Block:
         for unit in self.order.units:
             _HANDLERS[unit.role](self, unit)
+            self.made.update(v for n in unit.nodes for v in n.outputs)
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.block.steps)
             self.block.steps = merged if self._has_code(merged) else self.block.steps
@@ -90,9 +94,25 @@ class RegionBuilder(ControlFlow):
         elif old is not None:
             place = program.places[old]
         else:
-            wanted = self.wanted.pop(value, None)
+            wanted = self.wanted.pop(value, None) or self._slot(value)
             place = program.temporary(value.spec) if wanted is None else wanted
         program.places[value] = place
+        return place
+
+    def _slot(self, value: Value) -> Place | None:
+        """A place in the list that is to get the value, made ready now."""
+        unit = self.pushes.get(value)
+        if unit is None:
+            return None
+        node = unit.nodes[0]
+        items, *index, _ = node.inputs
+        if not self.made.issuperset((items, *index)) or value.spec.symbols() & self.program.late:
+            return None
+        place = self.program.place("slot", value.spec)
+        inputs = [*map(self.program.operand, (items, *index)), Operand(value, place)]
+        outputs = [Operand(v, None) for v in node.outputs]
+        self.emit(ListStep(node, inputs, outputs, True, place))
+        self.placed.add(unit)
         return place
 
     def output(self, value: Value) -> Operand:
@@ -366,6 +386,8 @@ class RegionBuilder(ControlFlow):
         if not program.native_lists:
             self.call(unit)
             return
+        if unit in self.placed:
+            return
         self.discover(node)
         inputs = [program.operand(v) for v in node.inputs]
         stable = node.inputs[0] in program.stable_lists if node.inputs else False
@@ -387,6 +409,27 @@ class RegionBuilder(ControlFlow):
         place = Place("element", len(self.program.temporaries), value.spec.dtype, value.spec.dims)
         self.program.places[value] = place
         return Operand(value, place)
+
+
+def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
+    """Values that can be computed in the lists that get them: value -> the list op.
+
+    The list is a loop variable that nothing else reads, and goes on to the next iteration as the
+    op leaves it: it does not move while the iteration runs.
+    """
+    if not is_on("slots"):
+        return {}
+    counts = uses(region)
+    found: dict[Value, Unit] = {}
+    for unit in order.units:
+        node = unit.nodes[0]
+        if unit not in order.owned or node.op.name not in ("list_push", "list_set"):
+            continue
+        items, value, out = node.inputs[0], node.inputs[-1], node.outputs[0]
+        alone = counts[items] == counts[out] == 1 and out in region.results
+        if alone and items.producer is region and value.spec.rank and not node.attrs.get("grow"):
+            found.setdefault(value, unit)
+    return found
 
 
 def _is_same(place: Place | None, target: Place) -> bool:

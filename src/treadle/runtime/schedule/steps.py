@@ -19,6 +19,7 @@ class Place:
         (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
         current is known when the program runs), "element" (of a list that does not change),
         "late" (allocated when its size is known), "joined" (what either branch allocated),
+        "slot" (of a list, for an element that is computed there),
         "grown" (one of two buffers that a loop writes in turn and makes larger as needed), or
         "buffer" (one that a loop updates in place and makes larger as needed).
     """
@@ -116,12 +117,17 @@ class Callback(Step):
 
 @dataclass(eq=False)
 class ListStep(Step):
-    """An op on native lists. `owned`: it may change its list operand instead of a copy."""
+    """An op on native lists.
+
+    owned: it may change its list operand instead of a copy.
+    slot: the place of an element that is put into the list when a later step computes it there.
+    """
 
     node: Node
     inputs: list[Operand]
     outputs: list[Operand]
     owned: bool = False
+    slot: Place | None = None
 
 
 @dataclass(eq=False)
