@@ -222,6 +222,68 @@ def test_an_optimizer_stays_one_kernel() -> None:
     check(fn, normal(8, 30), normal(8, 40), epilogues=0, kernels=1)
 
 
+def momentum(weight: td.Variable, slot: td.Variable) -> Callable[..., Any]:
+    """An update of a weight by the product of activations and gradients."""
+
+    def update(x: Any, dy: Any, rate: Any) -> Any:
+        slot.assign(0.9 * slot + td.matmul(x, dy, transpose_a=True))
+        weight.assign_sub(rate * slot)
+        return td.reduce_sum(x)
+
+    return update
+
+
+@pytest.mark.parametrize(
+    "m, n, k", [(1400, 400, 30), (2001, 263, 50), (563, 1003, 128), (8000, 70, 3), (80, 7000, 17)]
+)
+def test_the_gradient_of_a_large_weight_is_never_in_memory(m: int, n: int, k: int) -> None:
+    weight, slot = td.Variable(normal(m, n)), td.Variable(normal(m, n))
+    arrays = normal(k, m), normal(k, n), np.float32(0.01)
+    executable = check(momentum(weight, slot), *arrays, epilogues=1, kernels=1)
+    assert " in blocks of t" in executable.stages["schedule"]
+    assert planned(executable) < m * n * 4
+
+
+def planned(executable: Executable) -> int:
+    (line,) = (x for x in executable.stages["schedule"].splitlines() if x.startswith("workspace: "))
+    return int(line.split()[1])
+
+
+def test_a_gradient_that_is_a_result_is_in_memory() -> None:
+    weight, x, dy = td.Variable(normal(1100, 500)), normal(20, 1100), normal(20, 500)
+
+    def update(x: Any, dy: Any) -> Any:
+        gradient = td.matmul(x, dy, transpose_a=True)
+        weight.assign_sub(gradient)
+        return gradient
+
+    assert " in blocks of " not in check(update, x, dy).stages["schedule"]
+
+
+def test_what_is_kept_apart_need_not_be_a_weight() -> None:
+    """A result of another type cannot be where the product would be."""
+    x, w = normal(900, 40), normal(40, 700)
+    fn = lambda x, w: td.cast(td.nn.relu(x @ w), td.bfloat16)
+    assert " in blocks of " in check(fn, x, w, tol=2e-2).stages["schedule"]
+
+
+def test_threads_keep_blocks_of_their_own() -> None:
+    start, slots = normal(900, 610), normal(900, 610)
+    arrays = normal(33, 900), normal(33, 610), np.float32(0.1)
+    before, results = pool().threads, []
+    try:
+        for count in (1, 2, 3):
+            pool().set_threads(count)
+            weight, slot = td.Variable(start), td.Variable(slots)
+            compiled = td.function(momentum(weight, slot))
+            for _ in range(3):
+                compiled(*map(td.constant, arrays))
+            results.append(weight.numpy().tobytes() + slot.numpy().tobytes())
+    finally:
+        pool().set_threads(before)
+    assert all(r == results[0] for r in results)
+
+
 def test_the_schedule_and_the_kernels_show_it() -> None:
     arrays = normal(4, 5), normal(5, 6), normal(6)
     stages = check(lambda x, w, b: td.nn.relu(x @ w + b), *arrays).stages

@@ -197,6 +197,22 @@ def test_what_follows_a_product(rows: int, n: int) -> None:
     np.testing.assert_allclose(run(x, w, bias).numpy(), expected, atol=1e-3)
 
 
+def test_when_blocks_of_the_result_are_kept_apart() -> None:
+    def apart(*extents: Any, batch: int = 1) -> int:
+        return plan(Product("float", batch, *extents, transpose_a=1), host(), apart=True).apart
+
+    large = Product("float", 1, 3136, 1024, 50, 1)
+    whole, kept = plan(large, host()), plan(large, host(), apart=True)
+    assert whole.apart == 0
+    assert 0 < kept.apart <= 256 << 10
+    assert kept.space == whole.space + kept.apart
+    assert kept.needs == whole.needs
+    assert not apart(100, 100, 50)  # small: it stays in the caches
+    assert not apart(3136, 1024, 5000)  # the sum has several blocks of k
+    assert not apart(3136, 1024, 50, batch=2)
+    assert not apart(SymbolicDim.symbol("M"), 1024, 50)
+
+
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 300), st.booleans(), st.booleans())
 def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: bool) -> None:
     """Tiles, blocks of k and the workspace follow one rule; only choices by size may differ."""

@@ -182,10 +182,10 @@ class Cpu:
         jit().prepare(lambda: memory_text(host()), "memory")
         self.workers = planned_workers()
 
-    def routine_bytes(self, node: Node) -> Dim | None:
+    def routine_bytes(self, node: Node, apart: bool = False) -> Dim | None:
         from treadle.runtime.cpu.library import prepare_routine, routine_for
 
-        routine = routine_for(node)
+        routine = routine_for(node, apart)
         if routine is None:
             return None
         prepare_routine(routine.symbol)

@@ -54,6 +54,7 @@ class Routine:
         worker_bytes: workspace that each thread needs for itself.
         shared_bytes: workspace that they share.
         epilogue: whether it runs a blocked kernel on its result.
+        apart: whether blocks of its result are in its workspace, for the epilogue only.
     """
 
     symbol: str
@@ -61,26 +62,33 @@ class Routine:
     worker_bytes: Dim = 0
     shared_bytes: Dim = 0
     epilogue: bool = True
+    apart: bool = False
 
     def workspace(self, workers: int) -> Dim:
         """Bytes of workspace for a pool of `workers` threads."""
         return self.shared_bytes + self.worker_bytes * workers
 
 
-def routine_for(node: Node) -> Routine | None:
-    """The routine that computes `node`, or None where the library has none."""
+def routine_for(node: Node, apart: bool = False) -> Routine | None:
+    """The routine that computes `node`, or None where the library has none.
+
+    Args:
+        apart: its result is for the epilogue only, and kept in blocks in the workspace.
+    """
     lower = node.op.lower
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     element = _ELEMENTS.get(node.outputs[0].spec.dtype)
     if plan is None or element is None:
         return None
-    return plan(node, element)
+    if not apart:
+        return plan(node, element)
+    return _matmul(node, element, apart) if plan is _matmul else None
 
 
 # -- plans -------------------------------------------------------------------------------------
 
 
-def _matmul(node: Node, element: str) -> Routine | None:
+def _matmul(node: Node, element: str, apart: bool = False) -> Routine | None:
     a, b = (v.spec.dims for v in node.inputs)
     out = node.outputs[0].spec.dims
     ta, tb = (int(node.attrs[f]) for f in ("transpose_a", "transpose_b"))
@@ -98,6 +106,10 @@ def _matmul(node: Node, element: str) -> Routine | None:
     sa, sb = steps
     if sa is None or sb is None:
         return None
+    if apart:
+        whole = Product(element, batch, m, n, k, ta, tb, sa, sb)
+        kept = _product("matmul", whole, apart=True)
+        return kept if kept.apart else None
     if n == 1:  # the product with one column is that of one row with the other matrix transposed
         turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa)
         return replace(_product("matmul_swapped", turned), epilogue=False)
@@ -118,21 +130,22 @@ def part_routine(node: Node, blocks: int) -> Routine | None:
     return routine if routine.worker_bytes == 0 else None
 
 
-def _product(name: str, product: Product, tiles: int | None = None) -> Routine:
+def _product(name: str, product: Product, tiles: int | None = None, apart: bool = False) -> Routine:
     """The routine for a batch of matrix products; its symbol names the tiles it calls.
 
     Args:
-        tiles: see `plan_product`.
+        tiles, apart: see `plan_product`.
     """
-    plan = plan_product(product, host(), tiles)
+    plan = plan_product(product, host(), tiles, apart)
     p = product
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.stride_a, p.stride_b, plan.vectors,
         plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a, plan.by_rows,
         plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
+        plan.apart,
     )  # fmt: skip
     called = ",".join(t.symbol for t in plan.needs)
-    return Routine(f"{name}_{p.element}@{called}", numbers, plan.space)
+    return Routine(f"{name}_{p.element}@{called}", numbers, plan.space, apart=plan.apart > 0)
 
 
 def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:

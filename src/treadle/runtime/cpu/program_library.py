@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.graph.ir import Value
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.epilogue import RECORD
 from treadle.runtime.cpu.library import Routine, routine_for
@@ -13,7 +14,7 @@ from treadle.runtime.schedule.steps import Launch, LibraryCall
 def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     """``routine(table, operands, numbers, workspace)``."""
     fn = emitter.fn
-    routine = routine_for(step.node)
+    routine = routine_for(step.node, step.apart)
     assert routine is not None, "the schedule has library calls only where there is a routine"
     operands = routine_operands(emitter, step)
     numbers = routine_numbers(emitter, routine)
@@ -27,15 +28,16 @@ def routine_operands(emitter: Emitter, step: LibraryCall) -> str:
     """The addresses of a routine's arrays, and of the record of its epilogue."""
     fn = emitter.fn
     pointers = [emitter.operand_pointer(o) for o in (*step.inputs, *step.outputs)]
-    pointers.append("null" if step.epilogue is None else _epilogue(emitter, step.epilogue))
+    made = step.node.outputs[0]
+    pointers.append("null" if step.epilogue is None else _epilogue(emitter, step.epilogue, made))
     operands = fn.alloca(f"[{len(pointers)} x ptr], align 8")
     for i, pointer in enumerate(pointers):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(operands, i, 'ptr')}")
     return operands
 
 
-def _epilogue(emitter: Emitter, launch: Launch) -> str:
-    """The record of an epilogue (`epilogue.RECORD`)."""
+def _epilogue(emitter: Emitter, launch: Launch, made: Value) -> str:
+    """The record of the epilogue (`epilogue.RECORD`) of a routine that has made a value."""
     fn = emitter.fn
     code = kernel_code(launch.kernel)
     assert code is not None
@@ -43,6 +45,8 @@ def _epilogue(emitter: Emitter, launch: Launch) -> str:
     buffers = fn.alloca(f"[{len(pointers)} x ptr], align 8")
     for i, pointer in enumerate(pointers):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(buffers, i, 'ptr')}")
+    own = [i for i, operand in enumerate(launch.operands) if operand.value is made]
+    numbers = {"count": len(pointers), "own": own[0] if own else 0}
     words = {
         "code": emitter.state_word("kernel", (code, code.emitted.symbol)),
         "buffers": buffers,
@@ -50,7 +54,8 @@ def _epilogue(emitter: Emitter, launch: Launch) -> str:
     }
     record = fn.alloca(f"[{len(RECORD)} x ptr], align 8")
     for i, name in enumerate(RECORD):
-        fn.emit(f"store ptr {words[name]}, ptr {fn.offset(record, i, 'ptr')}")
+        word = f"i64 {numbers[name]}" if name in numbers else f"ptr {words[name]}"
+        fn.emit(f"store {word}, ptr {fn.offset(record, i, 'ptr')}")
     return record
 
 

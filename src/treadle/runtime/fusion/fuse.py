@@ -70,6 +70,7 @@ def fuse(
     region: Region, names: Names, enabled: bool = True,
     owned: Mapping[Value, Value] | None = None,
     takes_epilogue: Callable[[Node], bool] = lambda node: False,
+    keeps_apart: Callable[[Node], bool] = lambda node: False,
 ) -> Fusion:  # fmt: skip
     """Fuse the nodes of a region (inner regions are not entered).
 
@@ -77,11 +78,12 @@ def fuse(
         enabled: when false every array node is a kernel of its own (for tests and debugging).
         owned: see `find_takeovers`.
         takes_epilogue: whether the routine for a library node runs a group on its result.
+        keeps_apart: whether it can do so without the result being in memory as a whole.
     """
     fuser = _Fuser(region, names, enabled, owned or {})
     fuser.form_groups()
     if enabled:
-        fuser.attach_epilogues(takes_epilogue)
+        fuser.attach_epilogues(takes_epilogue, keeps_apart)
     return fuser.finish()
 
 
@@ -112,7 +114,9 @@ class _Fuser:
             else:
                 self.unit_of[node] = Unit(self.roles[node], [node], None, self.position[node])
 
-    def attach_epilogues(self, takes_epilogue: Callable[[Node], bool]) -> None:
+    def attach_epilogues(
+        self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
+    ) -> None:
         """Give library nodes the groups that follow them, the last nodes first: of several
         products that a group adds up it belongs to the one that it needs to wait for."""
         for node in reversed(self.region.nodes):
@@ -121,7 +125,7 @@ class _Fuser:
             groups = self._readers(node.outputs[0])
             if groups and takes_epilogue(node):
                 for unit in groups:
-                    if self._attach(node, unit):
+                    if self._attach(node, unit, keeps_apart):
                         break
 
     def _readers(self, value: Value) -> list[Unit]:
@@ -135,11 +139,13 @@ class _Fuser:
                 found.setdefault(unit)
         return sorted(found, key=lambda u: u.position)
 
-    def _attach(self, node: Node, unit: Unit) -> bool:
+    def _attach(self, node: Node, unit: Unit, keeps_apart: Callable[[Node], bool]) -> bool:
         """Make a group the epilogue of a library node where that is possible."""
         group = unit.group
         assert group is not None
-        if not is_epilogue(group, node.outputs[0]) or self._only_replaces(unit, node):
+        if not is_epilogue(group, node.outputs[0]):
+            return False
+        if self._only_replaces(unit, node) and not keeps_apart(node):
             return False
         if not self._acyclic(node, [self.unit_of[node], unit]):
             return False

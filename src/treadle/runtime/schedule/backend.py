@@ -30,8 +30,11 @@ class Backend(Protocol):
 
     workers: int
 
-    def routine_bytes(self, node: Node) -> Dim | None:
-        """Workspace of the library routine for a node; None where there is none."""
+    def routine_bytes(self, node: Node, apart: bool = False) -> Dim | None:
+        """Workspace of the library routine for a node; None where there is none.
+
+        apart: of the one that keeps its result in the workspace, for the epilogue only.
+        """
 
     def takes_epilogue(self, node: Node) -> bool:
         """Whether the routine for a node runs a blocked kernel on its result."""

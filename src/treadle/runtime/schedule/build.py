@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
-from treadle.graph.ir import Graph, Region, Value
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.schedule.backend import Backend, Unsupported
@@ -187,6 +187,10 @@ class Builder:
         fusion, order = self.schedule(region, carried)
         return RegionBuilder(self, region, fusion, order, wanted).run()
 
+    def keeps_apart(self, node: Node) -> bool:
+        """Whether the routine for a node runs an epilogue on blocks in its workspace."""
+        return self.backend.routine_bytes(node, apart=True) is not None
+
     def schedule(
         self,
         region: Region,
@@ -195,7 +199,7 @@ class Builder:
     ) -> tuple[Fusion, Order]:
         """Fusion and order of a region; see `order_units`."""
         takes = self.backend.takes_epilogue if self.epilogues else lambda node: False
-        fusion = fuse(region, self.names, self.fusing, carried, takes)
+        fusion = fuse(region, self.names, self.fusing, carried, takes, self.keeps_apart)
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))
         return fusion, order

@@ -127,6 +127,8 @@ def _line(step: Step) -> str:
         case LibraryCall() | Loops():
             call = f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
             last = step.epilogue if isinstance(step, LibraryCall) else None
+            if isinstance(step, LibraryCall) and step.apart:
+                call = f"{step.node.op.name}({_listed(step.inputs)}) in blocks of {step.scratch}"
             return call if last is None else f"{call}\n  with blocked {_line(last)}"
         case Callback():
             why = f"  ; {step.reason}" if step.reason else ""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from treadle.core.shapes import dim_symbols, substitute
+from treadle.core.shapes import Dim, dim_symbols, substitute
 from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import const
 from treadle.runtime.fusion.fuse import Fusion, Unit
+from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
 from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.schedule.build import Builder
@@ -249,16 +250,41 @@ class RegionBuilder(ControlFlow):
         targets = self._targets(self.fusion.stores.get(unit, ()))
         inputs = [self.program.operand(v) for v in node.inputs]
         over = self._overwritten(unit, targets)
-        outputs = [targets[v][0] for v in over] or [self.output(v) for v in node.outputs]
-        for value in over.values():
+        apart = None if over else self._bytes_apart(unit, targets)
+        scratch = self.program.scratch(apart or size) if apart or size != 0 else None
+        if apart is not None and scratch is not None:
+            outputs = [Operand(node.outputs[0], scratch)]
+        else:
+            outputs = [targets[v][0] for v in over] or [self.output(v) for v in node.outputs]
+        for value in [node.outputs[0]] if apart else over.values():
             self.program.places[value] = places_of(outputs)[0]
-        scratch = None if size == 0 else self.program.scratch(size)
         written = [*places_of(outputs), *([] if scratch is None else [scratch])]
-        step = LibraryCall(node, inputs, outputs, scratch, reads=places_of(inputs), writes=written)
+        step = LibraryCall(
+            node, inputs, outputs, scratch, apart=apart is not None,
+            reads=places_of(inputs), writes=written,
+        )  # fmt: skip
         self.emit(step)
         if targets:
             self._follow(unit, step, targets, over)
             self._stay(targets)
+
+    def _bytes_apart(self, unit: Unit, targets: Mapping[Value, list[Operand]]) -> Dim | None:
+        """Workspace of a routine that keeps its result there, in blocks for the epilogue; None
+        where something else needs the result, or that cannot be done."""
+        node = unit.nodes[0]
+        made = node.outputs[0]
+        if not targets or made in self.fusion.needed:
+            return None
+        size = self.program.backend.routine_bytes(node, apart=True)
+        if size is None:
+            return None
+        # The kernel is the same wherever the result is.
+        self.program.places[made] = Place("temporary", -1, made.spec.dtype, made.spec.dims)
+        built, operands, _ = self._kernel(unit, targets, {}, blocked=True)
+        del self.program.places[made]
+        needs = self.program.backend.kernel_needs(built.kernel)
+        fits = needs is not None and needs.scratch == 0 and len(operands) <= MAX_BUFFERS
+        return size if fits else None
 
     def _overwritten(
         self, unit: Unit, targets: Mapping[Value, list[Operand]]

@@ -90,6 +90,8 @@ class LibraryCall(Step):
     """Run a routine of the runtime's library; `scratch` is its workspace.
 
     epilogue: the blocked kernel that the routine runs on every block of its result.
+    apart: only the epilogue reads the result, whose blocks are in the workspace; the output's
+        place is the workspace, too.
     """
 
     node: Node
@@ -97,6 +99,7 @@ class LibraryCall(Step):
     outputs: list[Operand]
     scratch: Place | None = None
     epilogue: Launch | None = None
+    apart: bool = False
 
 
 @dataclass(eq=False)

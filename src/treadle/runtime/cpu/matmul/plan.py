@@ -22,6 +22,9 @@ BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
 CHUNK_BYTES = 256 << 10  # copies of B's panels that are made together
 RUN_BYTES = 64 << 10  # of C that the epilogue takes at once
 ALL_TILES = 1 << 40
+LEAST_APART = 2 << 20  # bytes of a result whose blocks are kept apart: the caches hold others
+LEAST_RUN = 1 << 10  # bytes of a row of such a block
+MOST_AREA = 256 << 10  # bytes of such a block
 DOTS_CHUNK_BYTES = 512 << 10  # rows of B that all tiles use, one after another
 DOTS_K, DOTS_LEAST_K = 11, 64  # steps of k for each row of A from which sums across lanes pay
 MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
@@ -75,6 +78,7 @@ class Plan:
         space: bytes of a thread's workspace: A's tiles, then B's panels.
         tile_space: bytes of the copy of one of A's tiles.
         needs: the tiles that may be called.
+        apart: bytes at the end of a thread's workspace for a block of C; 0 where C is in memory.
     """
 
     vectors: int
@@ -92,13 +96,16 @@ class Plan:
     space: Dim
     tile_space: Dim
     needs: tuple[Tile, ...]
+    apart: int = 0
 
 
-def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
+def plan(product: Product, target: Target, tiles: int | None = None, apart: bool = False) -> Plan:
     """The division of a product on a machine.
 
     Args:
         tiles: the number of row tiles, where the caller shares them among threads.
+        apart: whether nothing but the epilogue needs the result: if possible its blocks are kept
+            in the workspace only.
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k = product.m, product.n, product.k
@@ -121,12 +128,26 @@ def plan(product: Product, target: Target, tiles: int | None = None) -> Plan:
     run = max(1, RUN_BYTES // (chunk * vectors * width * tall * size))
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
+    columns = chunk * vectors * width
+    area = _area(product, run * tall, columns * size) if apart and depth == k else 0
     return Plan(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
         int(by_rows), flops // TASK_FLOPS + 1, chunk,
-        block, run, packed + tile_space * block, tile_space,
-        tuple(_needs(product, along, vectors, width, heights(m, tall, rows))),
+        block, run, packed + tile_space * block + area, tile_space,
+        tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
+
+
+def _area(product: Product, rows: int, run: int) -> int:
+    """Bytes of a block of the result that is kept apart; 0 where that is not worth while: it would
+    be small, or its rows too short, of `run` bytes, for the epilogue to walk along."""
+    m, n, size = product.m, product.n, ELEMENT_BYTES[product.element]
+    if not (isinstance(m, int) and isinstance(n, int) and isinstance(product.k, int)):
+        return 0
+    if product.batch != 1 or m * n * size < LEAST_APART or run < min(n * size, LEAST_RUN):
+        return 0
+    area = -(-rows * n * size // 64) * 64
+    return area if area <= MOST_AREA else 0
 
 
 def _takes_dots(p: Product, target: Target) -> bool:

@@ -19,7 +19,7 @@ from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 NUMBERS = (
     "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
     "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
-    "tile_space",
+    "tile_space", "apart",
 )  # fmt: skip
 
 
@@ -93,7 +93,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
     "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
-    "pack_a", "chunk", "block", "run", "tile_space",
+    "pack_a", "chunk", "block", "run", "space", "tile_space", "apart",
 )  # fmt: skip
 
 
@@ -169,12 +169,24 @@ def _panels(
     """The tiles of panels that are packed together, and the epilogue in runs of tiles."""
     with fn.loop(*tiles, w["run"]) as tile:
         end = fn.min(fn.add(tile, w["run"]), tiles[1])
+        w["c"], block = _result(fn, w, even.place(tile)[0])
         with fn.loop(*panels) as panel:
             _panel(fn, w, even, tiles[0], (tile, end), panel, panels[0], element)
         with fn.when(fn.compare("eq", w["last"], 1)):
             rows = [fn.add("%row0", even.place(t)[0]) for t in (tile, end)]
             columns = [fn.min(fn.mul(p, w["columns"]), w["n"]) for p in panels]
-            finish_block(fn, w, (rows[0], rows[1]), (columns[0], columns[1]))
+            finish_block(fn, w, (rows[0], rows[1]), (columns[0], columns[1]), block)
+
+
+def _result(fn: Function, w: Words, row: Word) -> tuple[str, str]:
+    """Where the product would begin if a block from `row` on were in its place, and where the whole
+    result would; null for the latter where blocks are not kept apart, in the workspace."""
+    apart = fn.compare("ne", w["apart"], 0)
+    area = fn.offset("%space", fn.sub(w["space"], w["apart"]), "i8")
+    before = fn.offset(area, fn.sub(0, fn.mul(row, w["ldc"])), "i8")
+    whole = fn.offset(before, fn.sub(0, fn.mul("%row0", w["ldc"])), "i8")
+    c = fn.value(f"select i1 {apart}, ptr {before}, ptr %c")
+    return c, fn.value(f"select i1 {apart}, ptr {whole}, ptr null")
 
 
 def _panel(
@@ -187,7 +199,7 @@ def _panel(
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
     b = _panel_of_b(fn, w, panel, first, size)
-    c0 = fn.offset("%c", fn.mul(column, size), "i8")
+    c0 = fn.offset(str(w["c"]), fn.mul(column, size), "i8")
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
