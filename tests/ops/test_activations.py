@@ -97,3 +97,19 @@ def test_log_sigmoid_slope_at_zero():
         y = td.math.log_sigmoid(x)
     np.testing.assert_allclose(y, [-np.log(2), -200.0], rtol=1e-6)
     np.testing.assert_array_equal(tape.gradient(y, x), [0.5, 1.0])
+
+
+def test_the_gradient_of_a_sum_of_relu_in_a_function():
+    """The sum's gradient is one number, which passes leave one number."""
+    x = np.linspace(-1, 1, 32 * 64, dtype=np.float32).reshape(32, 64)
+    w = np.linspace(-1, 2, 64 * 48, dtype=np.float32).reshape(64, 48)
+
+    @td.function(autograph=False)
+    def gradient(x, w):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            loss = td.reduce_sum(td.nn.relu(td.matmul(x, w)))
+        return tape.gradient(loss, x)
+
+    found = gradient(td.constant(x), td.constant(w)).numpy()
+    np.testing.assert_allclose(found, (x @ w > 0).astype(np.float32) @ w.T, rtol=1e-4, atol=1e-3)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.shapes import broadcast
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
@@ -60,9 +61,7 @@ def _activation(
 
 def _infer_relu_grad(dy: TensorSpec, y: TensorSpec) -> TensorSpec:
     require_kinds("fiu", dy, y)
-    if dy.rank != y.rank:
-        raise ValueError(f"shapes {dy.shape} and {y.shape} differ")
-    return dy
+    return TensorSpec(broadcast(dy.dims, y.dims), dy.dtype)
 
 
 def _eager_relu_grad(dy: NDArray, y: NDArray) -> NDArray:

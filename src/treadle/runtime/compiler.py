@@ -13,6 +13,7 @@ from treadle.runtime.additions import add_in_place
 from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import plan_memory
+from treadle.runtime.narrow_products import narrow_products
 from treadle.runtime.options import Options
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.build import Builder
@@ -89,7 +90,10 @@ def _compile(graph: Graph, key: str | None) -> Executable:
         add_in_place(work)
     add_checks(work)
     read_unchanged(work)
-    builder = Builder(work, Cpu(), is_on("fusion"), is_on("epilogues"))
+    cpu = Cpu()
+    if is_on("narrow_products"):
+        narrow_products(work, cpu)
+    builder = Builder(work, cpu, is_on("fusion"), is_on("epilogues"))
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

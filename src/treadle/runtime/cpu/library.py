@@ -33,6 +33,7 @@ from treadle.runtime.cpu.convolution.plan import (
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
+from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
@@ -77,7 +78,10 @@ def routine_for(node: Node, apart: bool = False) -> Routine | None:
     """
     lower = node.op.lower
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
-    element = _ELEMENTS.get(node.outputs[0].spec.dtype)
+    dtype = node.outputs[0].spec.dtype
+    element = _ELEMENTS.get(dtype)
+    if dtype is dtypes.bfloat16 and plan is _matmul and multiplies_pairs(host()):
+        return None if apart else _matmul(node, "i32", pairs=1)
     if plan is None or element is None:
         return None
     if not apart:
@@ -88,7 +92,7 @@ def routine_for(node: Node, apart: bool = False) -> Routine | None:
 # -- plans -------------------------------------------------------------------------------------
 
 
-def _matmul(node: Node, element: str, apart: bool = False) -> Routine | None:
+def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Routine | None:
     a, b = (v.spec.dims for v in node.inputs)
     out = node.outputs[0].spec.dims
     ta, tb = (int(node.attrs[f]) for f in ("transpose_a", "transpose_b"))
@@ -110,10 +114,14 @@ def _matmul(node: Node, element: str, apart: bool = False) -> Routine | None:
         whole = Product(element, batch, m, n, k, ta, tb, sa, sb)
         kept = _product("matmul", whole, apart=True)
         return kept if kept.apart else None
+    if pairs:
+        if not isinstance(k, int) or k % 2 or k > 2 * MOST_PAIRS:
+            return None
+        k, sa, sb = k // 2, sa // 2, sb // 2
     if n == 1:  # the product with one column is that of one row with the other matrix transposed
-        turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa)
+        turned = Product(element, batch, 1, m, k, 0, 1 - ta, sb, sa, pairs)
         return replace(_product("matmul_swapped", turned), epilogue=False)
-    return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb))
+    return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb, pairs))
 
 
 def part_routine(node: Node, blocks: int) -> Routine | None:
@@ -139,9 +147,9 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     plan = plan_product(product, host(), tiles, apart)
     p = product
     numbers = (
-        p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.stride_a, p.stride_b, plan.vectors,
-        plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a, plan.by_rows,
-        plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
+        p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.pairs, p.stride_a, p.stride_b,
+        plan.vectors, plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a,
+        plan.by_rows, plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
         plan.apart,
     )  # fmt: skip
     called = ",".join(t.symbol for t in plan.needs)

@@ -236,7 +236,7 @@ def _load(fn: Function, type_: str, pointer: str, element: str, lanes: int, mask
 
 def masked_load(fn: Function, pointer: str, element: str, lanes: int, mask: str) -> str:
     """The vector's selected lanes; zeros in the others, which are not read."""
-    type_, size = f"<{lanes} x {element}>", ELEMENT_BYTES[element]
+    type_, size = f"<{lanes} x {element}>", _bytes(element)
     name = f"{type_} @llvm.masked.load.v{lanes}{suffix(element)}.p0"
     return fn.call(
         f"{name}(ptr, i32 immarg, <{lanes} x i1>, {type_})",
@@ -248,10 +248,14 @@ def masked_store(
     fn: Function, value: str, pointer: str, element: str, lanes: int, mask: str
 ) -> None:
     """Store the vector's selected lanes only."""
-    type_, size = f"<{lanes} x {element}>", ELEMENT_BYTES[element]
+    type_, size = f"<{lanes} x {element}>", _bytes(element)
     name = f"void @llvm.masked.store.v{lanes}{suffix(element)}.p0"
     fn.module.declare(f"{name}({type_}, ptr, i32 immarg, <{lanes} x i1>)")
     fn.emit(f"call {name}({type_} {value}, ptr {pointer}, i32 {size}, <{lanes} x i1> {mask})")
+
+
+def _bytes(element: str) -> int:
+    return 2 if element == "i16" else ELEMENT_BYTES[element]
 
 
 def suffix(element: str) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
+from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
@@ -45,6 +46,7 @@ class Product:
     Attributes:
         transpose_a, transpose_b: 0 or 1; A is stored as [k, m], B as [n, k].
         stride_a, stride_b: elements from one matrix of the batch to the next.
+        pairs: 1 where elements of A and B are pairs of bfloat16 (`pairs.py`): k counts pairs.
     """
 
     element: str
@@ -56,6 +58,7 @@ class Product:
     transpose_b: int = 0
     stride_a: Dim = 0
     stride_b: Dim = 0
+    pairs: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,19 +120,20 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     pack_a = _packs_a(product, panels, size)
     by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    depth = _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack = _pack(product)
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, CHUNK_BYTES // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack != NO_PACK else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
-    most = BLOCK_BYTES // (MOST_K * tall * size)
+    most = max(1, BLOCK_BYTES // ((MOST_PAIRS if product.pairs else MOST_K) * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, RUN_BYTES // (chunk * vectors * width * tall * size))
     flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size) if apart and depth == k else 0
+    along = f"pair{along}" if product.pairs else along
     return Plan(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
         int(by_rows), flops // TASK_FLOPS + 1, chunk,
@@ -155,7 +159,7 @@ def _takes_dots(p: Product, target: Target) -> bool:
 
     The sums across lanes cost as much as some steps of k, a copy as much as some rows of A.
     """
-    if p.transpose_a or not p.transpose_b or not isinstance(p.m, int):
+    if p.pairs or p.transpose_a or not p.transpose_b or not isinstance(p.m, int):
         return False
     if target.vector_bits < 256 or lanes(target, p.element) < DOTS_ACROSS:
         return False
@@ -213,6 +217,8 @@ def _lines(size: Dim) -> Dim:
 def _pack(product: Product) -> int:
     if product.transpose_b:
         return TRANSPOSE
+    if product.pairs:
+        return COPY
     wide = not isinstance(product.n, int) or product.n >= PACK_COLUMNS
     tall = isinstance(product.m, int) and product.m >= PACK_ROWS
     return COPY if wide and tall else NO_PACK
@@ -220,6 +226,8 @@ def _pack(product: Product) -> int:
 
 def _packs_a(product: Product, panels: Dim, size: int) -> bool:
     """Where many panels use A's tiles, and those are far apart or collide in the cache."""
+    if product.pairs and product.transpose_a:
+        return True
     if not isinstance(panels, int) or panels < PACK_A_PANELS:
         return False
     if product.transpose_a:

@@ -12,12 +12,13 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.packing import add_packing
+from treadle.runtime.cpu.matmul.pairs import HALF, add_pair_packing, multiplies_pairs
 from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
-    "batch", "m", "n", "k", "ta", "tb", "stride_a", "stride_b", "vectors", "tall", "tiles",
+    "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "vectors", "tall", "tiles",
     "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
     "tile_space", "apart",
 )  # fmt: skip
@@ -29,6 +30,8 @@ def add_matmul(module: Module, element: str) -> None:
     ``@matmul_swapped_float`` takes b before a.
     """
     add_packing(module, element)
+    if element == "i32" and multiplies_pairs(module.target):
+        add_pair_packing(module)
     _define_block(module, element)
     for name, operands in (("matmul", ("a", "b", "c")), ("matmul_swapped", ("b", "a", "c"))):
         define_shared_routine(
@@ -78,7 +81,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         a = fn.offset(str(w["a"]), fn.mul(number, w["stride_a"]), element)
         b = fn.offset(str(w["b"]), fn.mul(number, w["stride_b"]), element)
         row0 = fn.mul(number, w["m"])
-        c = fn.offset(str(w["c"]), fn.mul(row0, w["n"]), element)
+        c = fn.offset(str(w["c"]), fn.mul(fn.mul(row0, w["n"]), _thin(fn, w, element)), "i8")
         bounds = (
             fn.select(by_rows, low, 0), fn.select(by_rows, high, w["tiles"]),
             fn.select(by_rows, 0, low), fn.select(by_rows, w["panels"], high),
@@ -90,9 +93,20 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         )
 
 
+def _has_pairs(fn: Function, w: Words, element: str) -> str | bool:
+    """Whether elements of A and B are pairs of bfloat16, of two steps of k."""
+    return element == "i32" and fn.compare("ne", w["pairs"], 0)
+
+
+def _thin(fn: Function, w: Words, element: str) -> Word:
+    """Bytes of an element of C, and of a row of k of A and B where it is not half of a pair."""
+    size = ELEMENT_BYTES[element]
+    return fn.select(_has_pairs(fn, w, element), HALF, size)
+
+
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
-    "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
+    "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
     "pack_a", "chunk", "block", "run", "space", "tile_space", "apart",
 )  # fmt: skip
 
@@ -106,7 +120,7 @@ def _block_numbers(fn: Function, w: Words, element: str) -> str:
         **w,
         "lda": fn.mul(fn.select(transposed_a, w["m"], w["k"]), size),
         "ldb": fn.mul(fn.select(transposed_b, w["k"], w["n"]), size),
-        "ldc": fn.mul(w["n"], size),
+        "ldc": fn.mul(w["n"], _thin(fn, w, element)),
     }
     record = fn.alloca(f"[{len(_BLOCK)} x i64], align 8")
     for i, name in enumerate(_BLOCK):
@@ -127,11 +141,14 @@ def _define_block(module: Module, element: str) -> None:
     w["b_step"] = fn.select(dots, size, w["ldb"])  # bytes to B's next k, where B is not copied
     w["b_column"] = fn.select(dots, w["ldb"], size)  # ... to the next column
     transposed = fn.compare("ne", w["ta"], 0)
-    w["a_row"] = fn.select(transposed, size, w["lda"])  # bytes to the next row of op(A)
+    w["thin"] = _thin(fn, w, element)
+    w["a_row"] = fn.select(transposed, w["thin"], w["lda"])  # bytes to the next row of op(A)
     w["a_step"] = fn.select(transposed, w["lda"], size)  # ... to the next k
     w["packs_a"] = fn.select(fn.compare("ne", w["pack_a"], 0), 1, 0)
     w["in_columns"] = fn.select(transposed, 1, w["packs_a"])  # how tiles find A
     along = fn.select(dots, ALONG.index("dots"), w["in_columns"])
+    pairs = fn.add(ALONG.index("pairrows"), w["in_columns"])
+    along = fn.select(_has_pairs(fn, w, element), pairs, along)
     w["codes"] = tile_codes(fn, "%table", element, along)
     w["epilogue"] = "%epilogue"
     with_epilogue = fn.value("icmp ne ptr %epilogue, null")
@@ -148,10 +165,10 @@ def _define_block(module: Module, element: str) -> None:
         w["last"] = fn.select(fn.compare("eq", fn.add(block, 1), blocks), 1, 0)
         with fn.loop("%tile0", "%tile1", w["block"]) as tile:
             tiles = tile, fn.min(fn.add(tile, w["block"]), "%tile1")
-            _pack_tiles(fn, w, even, tiles, size)
+            _pack_tiles(fn, w, even, tiles, element)
             with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
                 last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
-                _pack_panels(fn, w, panel, last, size)
+                _pack_panels(fn, w, panel, last, element)
                 _panels(fn, w, even, tiles, (panel, last), element)
     fn.emit("ret void")
     fn.define(
@@ -199,7 +216,7 @@ def _panel(
     column = fn.mul(panel, w["columns"])
     n = fn.min(w["columns"], fn.sub(w["n"], column))
     b = _panel_of_b(fn, w, panel, first, size)
-    c0 = fn.offset(str(w["c"]), fn.mul(column, size), "i8")
+    c0 = fn.offset(str(w["c"]), fn.mul(column, w["thin"]), "i8")
     with fn.loop(*tiles) as tile:
         row, height = even.place(tile)
         a = _tile_of_a(fn, w, fn.sub(tile, base), (row, height), size)
@@ -217,7 +234,7 @@ def _place_in_a(fn: Function, w: Words, row: Word) -> str:
 
 
 def _pack_tiles(
-    fn: Function, w: Words, even: EvenTiles, tiles: tuple[Word, Word], size: int
+    fn: Function, w: Words, even: EvenTiles, tiles: tuple[Word, Word], element: str
 ) -> None:
     """Copy A's rows of a block of tiles, tile after tile."""
     packs = fn.compare("ne", w["packs_a"], 0)
@@ -226,11 +243,19 @@ def _pack_tiles(
         row, height = even.place(tile)
         a = _place_in_a(fn, w, row)
         target = fn.offset("%space", fn.mul(fn.sub(tile, tiles[0]), w["tile_space"]), "i8")
-        packer = fn.value(f"select i1 {turned}, ptr @pack_columns, ptr @pack_rows")
+        columns = _packer(fn, w, element, "pack_columns", "pair_columns")
+        packer = fn.value(f"select i1 {turned}, ptr {columns}, ptr @pack_rows")
         fn.emit(
             f"call void {packer}(ptr {a}, i64 {w['lda']}, ptr {target}, i64 {height}, "
             f"i64 {w['count']})"
         )
+
+
+def _packer(fn: Function, w: Words, element: str, usual: str, of_pairs: str) -> str:
+    if element != "i32" or not multiplies_pairs(fn.module.target):
+        return f"@{usual}"
+    pairs = _has_pairs(fn, w, element)
+    return fn.value(f"select i1 {pairs}, ptr @{of_pairs}, ptr @{usual}")
 
 
 def _tile_of_a(
@@ -257,16 +282,18 @@ def _panel_of_b(fn: Function, w: Words, panel: Word, first: Word, size: int) -> 
     return where, fn.select(plain, w["ldb"], w["row_bytes"])
 
 
-def _pack_panels(fn: Function, w: Words, first: Word, last: Word, size: int) -> None:
+def _pack_panels(fn: Function, w: Words, first: Word, last: Word, element: str) -> None:
     """Copy the panels of a block of k that are used together."""
+    size = ELEMENT_BYTES[element]
     copies = fn.compare("eq", w["pack"], COPY)
     with fn.when(copies):
         column = fn.mul(first, w["columns"])
         end = fn.min(fn.mul(last, w["columns"]), w["n"])
-        offset = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, size))
+        offset = fn.add(fn.mul(w["k0"], w["ldb"]), fn.mul(column, w["thin"]))
         source = fn.offset("%b", offset, "i8")
+        packer = _packer(fn, w, element, "copy_panels", "pair_panels")
         fn.emit(
-            f"call void @copy_panels(ptr {source}, i64 {w['ldb']}, ptr {w['packed']}, "
+            f"call void {packer}(ptr {source}, i64 {w['ldb']}, ptr {w['packed']}, "
             f"i64 {w['row_bytes']}, i64 {w['count']}, i64 {fn.sub(end, column)}, "
             f"i64 {w['panel_bytes']})"
         )

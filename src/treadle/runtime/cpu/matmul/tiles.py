@@ -21,7 +21,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
-ALONG = ("rows", "columns", "dots")
+ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
 _AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
@@ -42,7 +42,8 @@ class Tile:
     Attributes:
         along: "rows" where the elements of a row of A follow one another (A is stored as [m, k]),
             "columns" where those of a column do ([k, m]); "dots" where B is stored transposed
-            and `vectors` counts columns of C (`dots.py`).
+            and `vectors` counts columns of C (`dots.py`); "pairrows" and "paircolumns" where an
+            element is two bfloat16, of steps of k that follow one another (`pairs.py`).
     """
 
     element: str
@@ -93,8 +94,12 @@ def tile_text(tile: Tile, target: Target) -> str:
         from treadle.runtime.cpu.matmul.dots import Dots
 
         Dots(fn, tile, width).emit()
+    elif tile.along.startswith("pair"):
+        from treadle.runtime.cpu.matmul.pairs import Pairs
+
+        Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     elif target.avx512:  # masks are free there
-        _Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         _full_or_part(fn, tile, width, target)
     fn.emit("ret void")
@@ -107,20 +112,20 @@ def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
     whole = fn.compare("eq", "%n", tile.vectors * width)
     fn.emit(f"br i1 {whole}, label %whole, label %part")
     fn.label("whole")
-    _Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
+    Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
     fn.branch("end")
     fn.label("part")
     if target.vector_bits >= 256:
-        _Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         with fn.loop(0, "%n") as column:
             b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))
-            _Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
+            Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
     fn.branch("end")
     fn.label("end")
 
 
-class _Body:
+class Body:
     """The code of a tile for one width of vectors."""
 
     def __init__(self, fn: Function, tile: Tile, width: int, vectors: int, masked: bool) -> None:
@@ -128,13 +133,17 @@ class _Body:
         self.masked = masked and width > 1
         self.element, self.size = tile.element, ELEMENT_BYTES[tile.element]
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
+        self.sum_kind, self.c_element = self.kind, self.element
         self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
         self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
-        fn = self.fn
         masks = self._masks(columns)
-        sums = self._sum_over_k(b, masks)
+        self._finish(c, self._sum_over_k(b, masks), masks)
+
+    def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
+        """Store the sums, or add them to what is there."""
+        fn = self.fn
         adds = fn.compare("ne", "%add", 0)
         before, plus, store = (f"{name}{self.id}" for name in ("before", "plus", "store"))
         fn.branch(before)
@@ -163,7 +172,7 @@ class _Body:
         for i in range(self.tile.height):
             row = fn.value(f"getelementptr i8, ptr {c}, i64 {fn.mul('%ldc', i)}")
             for j in range(self.vectors):
-                found[i, j] = fn.offset(row, j * self.width, self.element)
+                found[i, j] = fn.offset(row, j * self.width, self.c_element)
         return found
 
     # -- the loop over k ---------------------------------------------------------------------
@@ -181,7 +190,7 @@ class _Body:
         fn.label(segment)
         fn.emit(f"%s{k} = phi i64 [0, %{start}], [%nexts{k}, %{leave}]")
         for i, j in keys:
-            sums = f"phi {self.kind} [{self.zero}, %{start}], [%sum{k}_{i}_{j}, %{leave}]"
+            sums = f"phi {self.sum_kind} [{self.zero}, %{start}], [%sum{k}_{i}_{j}, %{leave}]"
             fn.emit(f"%all{k}_{i}_{j} = {sums}")
         fn.emit(f"%mores{k} = icmp ult i64 %s{k}, %segments")
         fn.emit(f"br i1 %mores{k}, label %{enter}, label %{done}")
@@ -194,7 +203,7 @@ class _Body:
         for g, pointer in enumerate(first_a):
             fn.emit(f"%a{k}_{g} = phi ptr [{pointer}, %{enter}], [%nexta{k}_{g}, %{body}]")
         for i, j in keys:
-            sums = f"phi {self.kind} [%all{k}_{i}_{j}, %{enter}], [%new{k}_{i}_{j}, %{body}]"
+            sums = f"phi {self.sum_kind} [%all{k}_{i}_{j}, %{enter}], [%new{k}_{i}_{j}, %{body}]"
             fn.emit(f"%sum{k}_{i}_{j} = {sums}")
         fn.emit(f"%more{k} = icmp ult i64 %i{k}, %k")
         fn.emit(f"br i1 %more{k}, label %{body}, label %{leave}")
@@ -209,7 +218,7 @@ class _Body:
 
     def _strides(self) -> None:
         """Multiples of the stride of A's rows that addresses cannot hold."""
-        rows = self.tile.along == "rows"
+        rows = self.tile.along.endswith("rows")
         self.triple = self.fn.mul("%lda", 3) if rows else 0
         groups = range(_GROUP, self.tile.height, _GROUP) if rows else ()
         self.groups = [self.fn.mul("%lda", r) for r in groups]
@@ -227,20 +236,23 @@ class _Body:
         row = f"%b{k}"
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
         vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
-        # B may be a matrix in memory, unless A is packed. Wide tiles are low: many use a panel of B,
-        # which then is in the cache, and have few steps in which to hide the requests.
+        # B may be a matrix in memory, unless A is packed. Wide tiles are low: many use a panel of
+        # B, which then is in the cache, and have little time in which to hide the requests.
         if self.tile.along == "rows" and self.vectors <= 2:
             self._prefetch(row)
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i))
             for j, vector in enumerate(vectors):
-                total = multiply_add(fn, self.element, self.width, x, vector, f"%sum{k}_{i}_{j}")
+                total = self._multiply_add(x, vector, f"%sum{k}_{i}_{j}")
                 fn.emit(f"%new{k}_{i}_{j} = {total}")
-        step = "%lda" if self.tile.along == "columns" else self.size
+        step = "%lda" if self.tile.along.endswith("columns") else self.size
         for g in range(pointers):
             fn.emit(f"%nexta{k}_{g} = getelementptr i8, ptr %a{k}_{g}, i64 {step}")
         fn.emit(f"%nextb{k} = getelementptr i8, ptr %b{k}, i64 %ldb")
         fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, 1")
+
+    def _multiply_add(self, x: str, y: str, total: str) -> str:
+        return multiply_add(self.fn, self.element, self.width, x, y, total)
 
     def _prefetch(self, row: str) -> None:
         """Ask for the cache lines of a later row of B: rows may be pages apart, which no hardware
@@ -255,7 +267,7 @@ class _Body:
     def _a_pointer(self, row: int) -> str:
         """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
         fn, k = self.fn, self.id
-        if self.tile.along == "columns":
+        if self.tile.along.endswith("columns"):
             return fn.offset(f"%a{k}_0", row, self.element)
         group, place = divmod(row, _GROUP)
         base = f"%a{k}_{group}"
