@@ -6,13 +6,14 @@ float32 and bool is i1; `load` and `store` convert from and to memory.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.kernel.ir import Apply, Expr
 from treadle.runtime.cpu import (
     casts,
     integers,
@@ -48,8 +49,9 @@ def stored_type(dtype: DType) -> str:
 class Elements:
     """Emits operations on `count` numbers at a time, or on scalars when count is 0."""
 
-    def __init__(self, function: Function, count: int) -> None:
-        self.function, self.count = function, count
+    def __init__(self, function: Function, count: int, outlined: bool = False) -> None:
+        """`outlined`: functions of many instructions are called, not written out each time."""
+        self.function, self.count, self.outlined = function, count, outlined
         self.lanes32, self.lanes64 = Lanes(function, count, 32), Lanes(function, count, 64)
         self.portable = not function.module.target.has_half
 
@@ -148,7 +150,22 @@ class Elements:
         return self.value(f"{op} {kind} {args[0]}, {args[1]}")
 
     def _float(self, fn: str, args: Sequence[str], dtype: DType) -> str:
+        if self.outlined and fn in LONG_FUNCTIONS:
+            return self._call(fn, args, dtype)
         return _FLOAT[fn](self.lanes(dtype), *args)
+
+    def _call(self, fn: str, args: Sequence[str], dtype: DType) -> str:
+        """Call a function of the module that computes ``fn``."""
+        lanes = self.lanes(dtype)
+        name, kind = f"{fn}.{lanes.suffix}", lanes.floats
+        if name not in self.function.module.functions:
+            body = Function(self.function.module)
+            inner = Lanes(body, lanes.count, lanes.bits)
+            result = _FLOAT[fn](inner, *(f"%x{i}" for i in range(len(args))))
+            body.emit(f"ret {kind} {result}")
+            parameters = ", ".join(f"{kind} %x{i}" for i in range(len(args)))
+            body.define(name, f"{kind} @{{}}({parameters})", "internal")
+        return self.value(f"call {kind} @{name}({', '.join(f'{kind} {a}' for a in args)})")
 
 
 def _minimum(v: Lanes, x: str, y: str) -> str:
@@ -199,6 +216,7 @@ _FLOAT: dict[str, Callable[..., str]] = {
     "isinf": lambda v, x: v.compare("oeq", v.abs(x), vector_math.INF),
     "isfinite": lambda v, x: v.compare("olt", v.abs(x), vector_math.INF),
 }  # fmt: skip
+_SHORT = frozenset(_FLOAT)
 for _name in (
     "sqrt", "rsqrt", "sigmoid", "softplus", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "tanh",
@@ -221,6 +239,16 @@ for _name in (
     _FLOAT[_name] = vector_math.in_float64(getattr(_module, _name))
 _FLOAT["exp_nonpositive"] = lambda v, x: vector_math.exp(v, x, nonpositive=True)
 _FLOAT |= {"sin": trigonometry.sin, "cos": trigonometry.cos, "pow": power.power}
+# Those of tens to hundreds of instructions, and how many of them code may hold written out.
+LONG_FUNCTIONS = frozenset(_FLOAT) - _SHORT - {"sqrt", "rsqrt"}
+MOST_INLINE = 8
+
+
+def is_long(exprs: Iterable[Expr]) -> bool:
+    """Whether expressions hold so many long functions that they are better called: the time to
+    generate code grows with the text, and what the calls cost disappears in the rest."""
+    found = sum(isinstance(e, Apply) and e.fn in LONG_FUNCTIONS for e in exprs)
+    return found > MOST_INLINE
 
 
 def emit_scalar(

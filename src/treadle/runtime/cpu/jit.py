@@ -79,6 +79,7 @@ class Jit:
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
         self._forever: dict[str, Code] = {}
+        self._prepared: dict[str, Code] = {}  # until it is asked for
         self._background = Background(lambda: threads() - 1)
 
     def prepare(self, text: Text, name: str | None = None) -> None:
@@ -90,7 +91,7 @@ class Jit:
 
     def _try_load(self, key: str, text: Text) -> None:
         with contextlib.suppress(Exception):  # `load` finds out and tells
-            self._get(key, text, forever=False)
+            self._prepared[key] = self._get(key, text, forever=False)
 
     def load(self, text: Text, forever: bool = True, name: str | None = None) -> Code:
         """The loaded code of a module: compiled once however many threads ask for it.
@@ -106,7 +107,9 @@ class Jit:
         """
         key = self._key(text, name)
         self._background.take(key)
-        return self._get(key, text, forever)
+        code = self._get(key, text, forever)
+        self._prepared.pop(key, None)
+        return code
 
     def load_known(self, key: str) -> Code | None:
         """The code of a key (`Code.key`) where it is in memory or on disk."""
@@ -169,6 +172,7 @@ class Jit:
         """Let go of all code that no program uses. What is on disk stays."""
         with self._lock:
             self._recent.clear()
+            self._prepared.clear()
 
     @property
     def loaded(self) -> int:

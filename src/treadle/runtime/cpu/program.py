@@ -8,9 +8,10 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
+from treadle.kernel.ir import postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
-from treadle.runtime.cpu.elements import Elements, stored_type
+from treadle.runtime.cpu.elements import Elements, is_long, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_entry import (
     DONE,
@@ -26,10 +27,20 @@ from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.schedule.printer import all_steps
-from treadle.runtime.schedule.steps import Block, Loop, Operand, Place, Step
+from treadle.runtime.schedule.steps import (
+    Block,
+    Evaluate,
+    Launch,
+    Loop,
+    Operand,
+    Place,
+    SegmentedLaunch,
+    Step,
+)
 from treadle.runtime.symbols import plain_symbol
 
 SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
+MOST_OPERANDS = 1000  # of the launches of a program whose code stores each one
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
 
@@ -44,7 +55,8 @@ class Emitter:
         self.module = Module(target)
         self.workers = workers
         self.fn = Function(self.module)
-        self.elements = Elements(self.fn, 0)
+        scalars = (s.expr for s in all_steps(block) if isinstance(s, Evaluate))
+        self.elements = Elements(self.fn, 0, is_long(e for s in scalars for e in postorder([s])))
         self.contraction = Contraction(target.has_fma and is_on("contraction"))
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
@@ -63,6 +75,9 @@ class Emitter:
         self.workspace = ""
         self.size: Word = 0
         self.frame_words: dict[tuple[str, int], str] = {}
+        self.frame_positions: dict[tuple[str, int], int] = {}
+        self.is_large = _is_large(block)
+        self.most_table_words = 0
         self.callbacks: list[Step] = []
         self.is_first = ""  # in code that several threads run: whether this is the first one
         self.scratch_words = 0
@@ -102,6 +117,9 @@ class Emitter:
             memory = fn.value(f"load ptr, ptr {buffer}")
             fn.emit(f"call void {self.fixed_word('free')}(ptr {memory})")
         fn.emit(f"ret i64 {fn.value(f'load i64, ptr {self.status}')}")
+        if self.most_table_words:
+            words = f"[{self.most_table_words} x i64]"
+            fn.entry.append(f"  %table.words = alloca {words}, align 8")
         fn.define("run", "i64 @{}(ptr %state, ptr %frame)")
         if any(isinstance(s, Loop) for s in all_steps(self.block)):
             add_poll(self.module)
@@ -133,17 +151,22 @@ class Emitter:
     # ---- prologue and epilogue
     def _read_frame(self) -> None:
         signature, fn = self.signature, self.fn
-        position = 0
-        for kind, numbers in (
-            ("argument", signature.arguments), ("cell", signature.cells),
-            ("output", signature.outputs),
-        ):  # fmt: skip
+        kinds = {
+            "argument": signature.arguments, "cell": signature.cells, "output": signature.outputs,
+        }  # fmt: skip
+        for kind, numbers in kinds.items():
             for number in numbers:
-                self.frame_words[kind, number] = fn.load_word("%frame", position, "ptr")
-                position += 1
-        for source in signature.symbols:
+                position = self.frame_positions[kind, number] = len(self.frame_positions)
+                if not self.is_large:
+                    self.frame_words[kind, number] = fn.load_word("%frame", position, "ptr")
+        for position, source in enumerate(signature.symbols, len(self.frame_positions)):
             self.symbols[source.name] = fn.load_word("%frame", position)
-            position += 1
+
+    def frame_word(self, kind: str, number: int) -> str:
+        """The address of an argument, cell or output; large programs load it where it is used."""
+        if self.is_large:
+            return self.fn.load_word("%frame", self.frame_positions[kind, number], "ptr")
+        return self.frame_words[kind, number]
 
     def define_symbols(self, dims: Sequence[Dim], values: Sequence[str]) -> None:
         """Dims that are symbols without a value yet get one."""
@@ -237,8 +260,9 @@ class Emitter:
     # ---- where things are
     def cell(self, number: int) -> str:
         """The address of a variable's cell."""
-        passed = self.frame_words.get(("cell", number))
-        return passed if passed is not None else self.state_word("cell", number)
+        if ("cell", number) in self.frame_positions:
+            return self.frame_word("cell", number)
+        return self.state_word("cell", number)
 
     def pointer(self, place: Place) -> str:
         """The address of a place."""
@@ -246,7 +270,7 @@ class Emitter:
         if known is not None:
             return known
         if place.kind in ("argument", "output"):
-            return self.frame_words[place.kind, place.number]
+            return self.frame_word(place.kind, place.number)
         if place.kind == "constant":
             return self.state_word("constant", place.number)
         if place.kind == "variable":
@@ -313,6 +337,11 @@ class Emitter:
         self.store_scalar(self.registers[operand.value], operand.value.spec.dtype, slot)
         return slot
 
+    def table_words(self, count: int) -> str:
+        """Memory for the operands of one launch at a time."""
+        self.most_table_words = max(self.most_table_words, count)
+        return "%table.words"
+
     # ---- rank-0 values in memory
     def load_scalar(self, pointer: str, dtype: DType) -> str:
         loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}")
@@ -321,3 +350,19 @@ class Emitter:
     def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
         stored = self.elements.to_memory(register, dtype)
         self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}")
+
+
+def _is_large(block: Block) -> bool:
+    """Whether a program has so many operands that they are better data than code. A program with
+    loops is not: what they do is repeated, and data is slower."""
+    steps = list(all_steps(block))
+    if any(isinstance(s, Loop) for s in steps):
+        return False
+    count = sum(len(launch.operands) for s in steps for launch in _launches(s))
+    return count > MOST_OPERANDS
+
+
+def _launches(step: Step) -> list[Launch]:
+    if isinstance(step, SegmentedLaunch):
+        return step.segments
+    return [step] if isinstance(step, Launch) else []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from treadle.runtime.abi import Layout
-from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.symbols import SymbolSource
 
@@ -13,6 +13,7 @@ from treadle.runtime.symbols import SymbolSource
 # exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
 DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
 NO_MEMORY, INTERRUPTED, NO_ARRAY = -4, -5, -6
+MOST_WRITTEN_OUT = 64  # objects that `entry` takes one by one, without a loop
 
 
 @dataclass
@@ -49,25 +50,35 @@ def add_entry(module: Module, signature: Signature, layout: Layout) -> None:
     count = len(signature.arguments) + len(signature.outputs)
     frame = fn.alloca(f"[{max(signature.words, 1)} x i64], align 16")
     state = _field(fn, "%self", layout.data)
-    arrays = [fn.load_word("%objects", i, "ptr") for i in range(count)]
+    several: list[tuple[Word, Word]] = [(i, i + 1) for i in range(count)]
+    if count > MOST_WRITTEN_OUT:
+        several = [(0, len(signature.arguments)), (len(signature.arguments), count)]
     kind = fn.load_word(state, fixed("ndarray"), "ptr")
-    for array in arrays[: len(signature.arguments)]:
-        other = fn.value(f"icmp ne ptr {_field(fn, array, layout.type)}, {kind}")
-        k = fn.unique()
-        fn.emit(f"br i1 {other}, label %other{k}, label %array{k}, !prof !1")
-        fn.label(f"other{k}")
-        fn.emit(f"ret ptr {_status(fn, state, str(NO_ARRAY))}")
-        fn.label(f"array{k}")
-    for i, array in enumerate(arrays):
-        fn.emit(f"store ptr {_field(fn, array, layout.data)}, ptr {fn.offset(frame, i, 'i64')}")
+    for start, stop in several:
+        with fn.loop(start, stop) as i:
+            array = fn.load_word("%objects", i, "ptr")
+            if isinstance(start, int) and start < len(signature.arguments):
+                _check_kind(fn, array, kind, state, layout)
+            fn.emit(f"store ptr {_field(fn, array, layout.data)}, ptr {fn.offset(frame, i, 'i64')}")
     order = {number: i for i, number in enumerate(signature.arguments)}
     for i, source in enumerate(signature.symbols):
-        dims = _field(fn, arrays[order[source.argument]], layout.dims)
+        array = fn.load_word("%objects", order[source.argument], "ptr")
+        dims = _field(fn, array, layout.dims)
         size = fn.load_word(dims, source.axis)
         fn.emit(f"store i64 {size}, ptr {fn.offset(frame, count + i, 'i64')}")
     status = fn.value(f"call i64 @run(ptr {state}, ptr {frame})")
     _answer(fn, state, status)
     fn.define("entry", "ptr @{}(ptr %self, ptr %objects, i64 %count)")
+
+
+def _check_kind(fn: Function, array: str, kind: str, state: str, layout: Layout) -> None:
+    """Leave where an object is no ndarray."""
+    other = fn.value(f"icmp ne ptr {_field(fn, array, layout.type)}, {kind}")
+    k = fn.unique()
+    fn.emit(f"br i1 {other}, label %other{k}, label %array{k}, !prof !1")
+    fn.label(f"other{k}")
+    fn.emit(f"ret ptr {_status(fn, state, str(NO_ARRAY))}")
+    fn.label(f"array{k}")
 
 
 def _field(fn: Function, pointer: str, offset: int) -> str:

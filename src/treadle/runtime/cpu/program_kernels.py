@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
@@ -9,6 +11,7 @@ from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
 
@@ -19,9 +22,12 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         emit_reference(emitter, step)
         return
     fn, emitted = emitter.fn, code.emitted
-    words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
-    for i, pointer in enumerate(operand_addresses(emitter, step)):
-        fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'ptr')}")
+    if emitter.is_large and is_plain(step):
+        words = operand_words(emitter, [*step.operands, 0])
+    else:
+        words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
+        for i, pointer in enumerate(operand_addresses(emitter, step)):
+            fn.emit(f"store ptr {pointer}, ptr {fn.offset(words, i, 'ptr')}")
     if step.shared is not None:
         place = fn.offset(words, len(step.operands), "ptr")
         fn.emit(f"store ptr {emitter.pointer(step.shared)}, ptr {place}")
@@ -49,23 +55,32 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
     code = kernel_code(step.kernel)
     assert code is not None
     fn, emitted = emitter.fn, code.emitted
-    width = 1 + len(step.kernel.buffers)
-    table = fn.alloca(f"[{1 + width * len(step.segments)} x i64], align 8")
-    fn.emit(f"store i64 {len(step.segments)}, ptr {table}")
+    words: list[Word | Operand] = [len(step.segments)]
     total: Word = 0
-    for number, segment in enumerate(step.segments):
+    for segment in step.segments:
         assert segment.extent is not None
         length = emitter.dim(segment.extent)
         total = fn.add(total, length)
-        base = 1 + width * number
-        fn.emit(f"store i64 {length}, ptr {fn.offset(table, base, 'i64')}")
-        for i, pointer in enumerate(operand_addresses(emitter, segment)):
-            fn.emit(f"store ptr {pointer}, ptr {fn.offset(table, base + 1 + i, 'i64')}")
+        words += [length, *segment.operands]
+    table = operand_words(emitter, words) if emitter.is_large else _stored(emitter, words)
     function = emitter.state_word("kernel", (code, emitted.symbol))
     fn.emit(
         f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {table}, ptr null, "
         f"i64 {total}, i64 {emitted.grain}, ptr null, i64 0)"
     )
+
+
+def _stored(emitter: Emitter, words: Sequence[Word | Operand]) -> str:
+    """A table of numbers and operands' addresses."""
+    fn = emitter.fn
+    table = fn.alloca(f"[{len(words)} x i64], align 8")
+    for i, word in enumerate(words):
+        place = fn.offset(table, i, "i64")
+        if isinstance(word, Operand):
+            fn.emit(f"store ptr {emitter.operand_pointer(word)}, ptr {place}")
+        else:
+            fn.emit(f"store i64 {word}, ptr {place}")
+    return table
 
 
 def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple[Word, Word]:

@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, dim_symbols
-from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.kernel.ir import Const, Kernel
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
+from treadle.runtime.fusion.kernels import BuiltKernel
+from treadle.runtime.fusion.lifting import Lifting
 from treadle.runtime.schedule.backend import Backend, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
@@ -46,6 +51,8 @@ class Builder:
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
         self.known: set[str] = set()
+        self.lift = Lifting()
+        self.numbers: dict[Const, Operand] = {}  # constants that are operands
 
     def build(self) -> Block:
         """The schedule of the graph.
@@ -124,6 +131,20 @@ class Builder:
         place = Place("constant", len(self.constants), spec.dtype, spec.dims)
         self.constants.append(array)
         return place
+
+    def lifted(self, built: BuiltKernel) -> tuple[Kernel, list[Const]]:
+        """A kernel, and the constants that are operands of it."""
+        return (built.kernel, []) if built.extent is None else self.lift(built.kernel)
+
+    def constant_operand(self, constant: Const) -> Operand:
+        """A number as an operand."""
+        if constant not in self.numbers:
+            spec = TensorSpec([], constant.dtype)
+            place = self.constant_place(
+                np.asarray(constant.value).astype(spec.dtype.np_dtype), spec
+            )
+            self.numbers[constant] = Operand(Value(spec, self.graph, -1), place)
+        return self.numbers[constant]
 
     def require_known(self, values: Sequence[Value], what: str) -> None:
         """Unsupported where a size is found out only while the program runs."""

@@ -228,8 +228,10 @@ class RegionBuilder(ControlFlow):
                 self.emit(Guard(node, (a, b)))
 
     def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> Launch:
-        needs = self.program.backend.kernel_needs(built.kernel)
-        step = Launch(built.kernel, operands, outputs, built.extent, native=needs is not None)
+        kernel, constants = self.program.lifted(built)
+        operands = [*operands, *map(self.program.constant_operand, constants)]
+        needs = self.program.backend.kernel_needs(kernel)
+        step = Launch(kernel, operands, outputs, built.extent, native=needs is not None)
         if needs is not None:
             size = {"n": built.extent} if built.extent is not None else {}
             scratch, shared = (substitute(d, size) for d in needs)

@@ -8,24 +8,55 @@ from __future__ import annotations
 
 from treadle.kernel.ir import Kernel
 from treadle.runtime.fusion.rewrite import canonical
-from treadle.runtime.schedule.steps import Launch, SegmentedLaunch, Step
+from treadle.runtime.schedule.steps import Launch, Place, SegmentedLaunch, Step
 
 
 def merge_segments(steps: list[Step]) -> list[Step]:
     """`steps` with runs of independent launches of one kernel merged."""
     result: list[Step] = []
-    run: list[Launch] = []
+    run = _Run()
     for step in steps:
-        if isinstance(step, Launch) and _fits(step):
-            if run and not _joins(run, step):
-                result += _merged(run)
-                run = []
-            run.append(step)
+        launch = step if isinstance(step, Launch) and _fits(step) else None
+        if launch is None or not run.takes(launch):
+            result += run.merged()
+            run = _Run()
+        if launch is not None:
+            run.add(launch)
         else:
-            result += _merged(run)
-            run = []
             result.append(step)
-    return result + _merged(run)
+    return result + run.merged()
+
+
+class _Run:
+    """Independent launches of one kernel."""
+
+    def __init__(self) -> None:
+        self.launches: list[Launch] = []
+        self.kernel: Kernel | None = None
+        self.written: set[Place] = set()
+        self.touched: set[Place] = set()
+
+    def takes(self, step: Launch) -> bool:
+        """Whether `step` has the kernel of the run and touches nothing that the run writes."""
+        if self.written & {*step.reads, *step.writes} or self.touched & set(step.writes):
+            return False
+        return self.kernel is None or self.kernel is canonical(step.kernel)
+
+    def add(self, step: Launch) -> None:
+        self.kernel = self.kernel or canonical(step.kernel)
+        self.launches.append(step)
+        self.written.update(step.writes)
+        self.touched.update(step.reads, step.writes)
+
+    def merged(self) -> list[Step]:
+        """The run as one launch; one that stands alone as it is."""
+        if len(self.launches) < 2:
+            return list(self.launches)
+        first = self.launches[0].kernel
+        kernel = Kernel(first.axes, first.buffers, first.stores, segmented=True)
+        reads = [p for s in self.launches for p in s.reads]
+        writes = [p for s in self.launches for p in s.writes]
+        return [SegmentedLaunch(kernel, list(self.launches), reads=reads, writes=writes)]
 
 
 def _fits(step: Launch) -> bool:
@@ -33,22 +64,3 @@ def _fits(step: Launch) -> bool:
     if step.extent is None or not step.native or step.scratch or step.shared:
         return False
     return all(step.operands[i].place is not None for i in step.outputs)
-
-
-def _joins(run: list[Launch], step: Launch) -> bool:
-    """Whether `step` has the kernel of the run and touches nothing that the run writes."""
-    if canonical(run[0].kernel) is not canonical(step.kernel):
-        return False
-    written = {p for s in run for p in s.writes}
-    touched = {p for s in run for p in (*s.reads, *s.writes)}
-    return not written & {*step.reads, *step.writes} and not touched & set(step.writes)
-
-
-def _merged(run: list[Launch]) -> list[Step]:
-    if len(run) < 2:
-        return list(run)
-    first = run[0].kernel
-    kernel = Kernel(first.axes, first.buffers, first.stores, segmented=True)
-    reads = [p for s in run for p in s.reads]
-    writes = [p for s in run for p in s.writes]
-    return [SegmentedLaunch(kernel, list(run), reads=reads, writes=writes)]

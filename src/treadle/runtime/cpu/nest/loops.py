@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Axis, Buffer, Kernel, Store
-from treadle.runtime.cpu.elements import Elements
+from treadle.kernel.ir import Axis, Buffer, Kernel, Store, postorder
+from treadle.runtime.cpu.elements import Elements, is_long
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.level import Level
@@ -29,6 +29,7 @@ class Loops:
         self.kernel = kernel
         self.shape: Shape = choose_shape(kernel, target)
         self.module = Module(target)
+        self.outlined = is_long(postorder([s.value for s in kernel.stores]))
         self.scratch: Dim = 0
         self.past_caches: frozenset[Store] = frozenset()  # whose vectors go past the caches
         self.side_by_side = 1  # rows whose code is emitted together
@@ -40,8 +41,8 @@ class Loops:
     def _open(self) -> None:
         """Start a function: registers, memory and the values of symbols belong to it."""
         self.fn = Function(self.module)
-        self.vector = Elements(self.fn, self.shape.lanes)
-        self.scalar = Elements(self.fn, 0)
+        self.vector = Elements(self.fn, self.shape.lanes, self.outlined)
+        self.scalar = Elements(self.fn, 0, self.outlined)
         self.memory = Memory(self.fn, self.vector, self.scalar)
         self.pointers: dict[Buffer, str] = {}
         self.dims: dict[str, str] = {}
