@@ -12,6 +12,7 @@ _PROGRAM = {
     "epilogues": "library routines run the elementwise kernels that follow them",
     "takeovers": "an update of a part overwrites its operand where nothing needs the old value",
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
+    "lifting": "constants are operands, where kernels beyond the first differ in nothing else",
     "inheritance": "a kernel's result takes the memory of an operand that it reads last",
     "sharing": "temporaries that are never in use together share memory",
     "slots": "what a loop puts into a list is computed there",

@@ -10,6 +10,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
+from treadle.core.switches import is_on
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Const, Kernel
 from treadle.runtime.fusion.expressions import Names
@@ -134,7 +135,9 @@ class Builder:
 
     def lifted(self, built: BuiltKernel) -> tuple[Kernel, list[Const]]:
         """A kernel, and the constants that are operands of it."""
-        return (built.kernel, []) if built.extent is None else self.lift(built.kernel)
+        if built.extent is None or not is_on("lifting"):
+            return built.kernel, []
+        return self.lift(built.kernel)
 
     def constant_operand(self, constant: Const) -> Operand:
         """A number as an operand."""
