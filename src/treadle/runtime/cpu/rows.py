@@ -53,7 +53,9 @@ def split_rows(loop: Loop, workers: int) -> Rows | None:
     rows = extents.pop() if len(extents) == 1 else None
     if not isinstance(rows, int) or rows < 2 or workers < 2:
         return None
-    analysis = _Analysis(loop, Rows(rows, _blocks(rows, workers)))
+    products = any(isinstance(s, LibraryCall) for s in loop.body.steps)
+    blocks = _blocks(rows, workers) if products else min(rows, workers)
+    analysis = _Analysis(loop, Rows(rows, blocks))
     return analysis.plan if analysis.agrees() else None
 
 
@@ -65,12 +67,16 @@ def _blocks(rows: int, workers: int) -> int:
         return -(-blocks // workers) * height * (1 + 0.5 / height)
 
     least = -(-rows // most_rows(host(), 2))
-    return min(range(least, rows + 1), key=lambda blocks: (cost(blocks), blocks))
+    most = min(rows, least + 2 * workers)
+    return min(range(least, most + 1), key=lambda blocks: (cost(blocks), blocks))
 
 
 def memory(place: Place) -> Any:
-    """What tells apart the memory of places: the halves of a pair take turns."""
-    return ("pair", place.number) if place.kind.startswith("pair") else place
+    """What tells apart the memory of places: the halves of a pair take turns, and every read of a
+    variable has a place of its own."""
+    if place.kind.startswith("pair"):
+        return "pair", place.number
+    return ("variable", place.number) if place.kind == "variable" else place
 
 
 @dataclass
