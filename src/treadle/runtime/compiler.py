@@ -93,7 +93,7 @@ def _compile(graph: Graph, key: str | None) -> Executable:
     cpu = Cpu()
     if is_on("narrow_products"):
         narrow_products(work, cpu)
-    builder = Builder(work, cpu, is_on("fusion"), is_on("epilogues"))
+    builder = Builder(work, cpu)
     block = builder.build()
     plan = plan_memory(block)
     planned = time.perf_counter()

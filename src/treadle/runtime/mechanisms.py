@@ -10,6 +10,7 @@ _PROGRAM = {
     "fusion": "elementwise nodes, views and row reductions share a kernel",
     "siblings": "reductions over the same rows share a kernel",
     "epilogues": "library routines run the elementwise kernels that follow them",
+    "strided": "matrix products read transposes and slices of arrays where their elements are",
     "takeovers": "an update of a part overwrites its operand where nothing needs the old value",
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
     "lifting": "constants are operands, where kernels beyond the first differ in nothing else",

@@ -22,6 +22,7 @@ from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.threads import pool_text
+from treadle.runtime.fusion.strided import View
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.memory.report import MemoryUse, memory_use
 from treadle.runtime.native import NativeExecutable, Program
@@ -182,14 +183,21 @@ class Cpu:
         jit().prepare(lambda: memory_text(host()), "memory")
         self.workers = planned_workers()
 
-    def routine_bytes(self, node: Node, apart: bool = False) -> Dim | None:
+    def routine_bytes(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Dim | None:
         from treadle.runtime.cpu.library import prepare_routine, routine_for
 
-        routine = routine_for(node, apart)
+        routine = routine_for(node, apart, views)
         if routine is None:
             return None
         prepare_routine(routine.symbol)
         return routine.workspace(self.workers)
+
+    def takes_views(self, node: Node, views: Sequence[View]) -> bool:
+        from treadle.runtime.cpu.library import routine_for
+
+        return routine_for(node, views=views) is not None
 
     def takes_epilogue(self, node: Node) -> bool:
         from treadle.runtime.cpu.library import routine_for

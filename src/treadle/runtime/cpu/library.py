@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -36,8 +36,10 @@ from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
+from treadle.runtime.cpu.matmul.strided import strided_product
 from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
 from treadle.runtime.cpu.target import Target, host
+from treadle.runtime.fusion.strided import View
 
 _ELEMENTS = {
     dtypes.float32: "float", dtypes.float64: "double",
@@ -70,20 +72,24 @@ class Routine:
         return self.shared_bytes + self.worker_bytes * workers
 
 
-def routine_for(node: Node, apart: bool = False) -> Routine | None:
+def routine_for(node: Node, apart: bool = False, views: Sequence[View] = ()) -> Routine | None:
     """The routine that computes `node`, or None where the library has none.
 
     Args:
         apart: its result is for the epilogue only, and kept in blocks in the workspace.
+        views: of which memory the operands are views; none where each has memory of its own.
     """
     lower = node.op.lower
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     dtype = node.outputs[0].spec.dtype
     element = _ELEMENTS.get(dtype)
     if dtype is dtypes.bfloat16 and plan is _matmul and multiplies_pairs(host()):
-        return None if apart else _matmul(node, "i32", pairs=1)
+        return None if apart or views else _matmul(node, "i32", pairs=1)
     if plan is None or element is None:
         return None
+    if views:
+        found = strided_product(node, element, views) if plan is _matmul else None
+        return None if found is None else _product("matmul", found, None, apart)
     if not apart:
         return plan(node, element)
     return _matmul(node, element, apart) if plan is _matmul else None
@@ -148,6 +154,7 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     p = product
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.pairs, p.stride_a, p.stride_b,
+        *p.rows, p.batch if p.inner is None else p.inner, p.outer_a, p.outer_b,
         plan.vectors, plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a,
         plan.by_rows, plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
         plan.apart,

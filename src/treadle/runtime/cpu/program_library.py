@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.compiled_kernels import kernel_code
+from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.epilogue import RECORD
 from treadle.runtime.cpu.library import Routine, routine_for
 from treadle.runtime.cpu.program import Emitter
@@ -14,7 +15,7 @@ from treadle.runtime.schedule.steps import Launch, LibraryCall
 def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     """``routine(table, operands, numbers, workspace)``."""
     fn = emitter.fn
-    routine = routine_for(step.node, step.apart)
+    routine = routine_for(step.node, step.apart, step.views)
     assert routine is not None, "the schedule has library calls only where there is a routine"
     operands = routine_operands(emitter, step)
     numbers = routine_numbers(emitter, routine)
@@ -28,6 +29,9 @@ def routine_operands(emitter: Emitter, step: LibraryCall) -> str:
     """The addresses of a routine's arrays, and of the record of its epilogue."""
     fn = emitter.fn
     pointers = [emitter.operand_pointer(o) for o in (*step.inputs, *step.outputs)]
+    for i, view in enumerate(step.views):
+        kind = stored_type(view.base.spec.dtype)
+        pointers[i] = fn.offset(pointers[i], emitter.dim(view.offset), kind)
     made = step.node.outputs[0]
     pointers.append("null" if step.epilogue is None else _epilogue(emitter, step.epilogue, made))
     operands = fn.alloca(f"[{len(pointers)} x ptr], align 8")

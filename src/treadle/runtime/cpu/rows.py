@@ -134,7 +134,7 @@ class _Analysis:
 
     def _product(self, step: LibraryCall) -> bool:
         routine = part_routine(step.node, self.plan.blocks)
-        if routine is None or step.scratch is not None or self._mixes(step.inputs[1]):
+        if routine is None or step.views or step.scratch is not None or self._mixes(step.inputs[1]):
             return False
         prepare_routine(routine.symbol)
         k, n = step.node.inputs[0].spec.dims[1], step.node.outputs[0].spec.dims[1]

@@ -22,6 +22,7 @@ from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, shares_work, weight
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
+from treadle.runtime.fusion.strided import View, view_of
 from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers, storage
 from treadle.runtime.schedule.state import earlier_uses
 
@@ -54,6 +55,7 @@ class Fusion:
         loads: for every unit the values that it reads from memory or registers.
         scalars: the expression of every rank-0 value, and what its buffers stand for.
         needed: the values that something outside their unit reads, and the results.
+        views: for library nodes that read other arrays than their operands how these lie there.
         takeovers: which values may take over the memory of an operand.
     """
 
@@ -64,6 +66,12 @@ class Fusion:
     scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
     needed: set[Value] = field(default_factory=set)
     takeovers: Takeovers = field(default_factory=Takeovers)
+    views: dict[Node, tuple[View, ...]] = field(default_factory=dict)
+
+    def operands(self, node: Node) -> list[Value]:
+        """What the routine for a library node reads."""
+        views = self.views.get(node)
+        return node.inputs if views is None else [v.base for v in views]
 
 
 def fuse(
@@ -71,6 +79,7 @@ def fuse(
     owned: Mapping[Value, Value] | None = None,
     takes_epilogue: Callable[[Node], bool] = lambda node: False,
     keeps_apart: Callable[[Node], bool] = lambda node: False,
+    takes_views: Callable[[Node, Sequence[View]], bool] = lambda node, views: False,
 ) -> Fusion:  # fmt: skip
     """Fuse the nodes of a region (inner regions are not entered).
 
@@ -79,11 +88,15 @@ def fuse(
         owned: see `find_takeovers`.
         takes_epilogue: whether the routine for a library node runs a group on its result.
         keeps_apart: whether it can do so without the result being in memory as a whole.
+        takes_views: whether it reads operands that are such views.
     """
     fuser = _Fuser(region, names, enabled, owned or {})
     fuser.form_groups()
     if enabled:
-        fuser.attach_epilogues(takes_epilogue, keeps_apart)
+        if is_on("strided"):
+            fuser.find_views(takes_views)
+        if is_on("epilogues"):
+            fuser.attach_epilogues(takes_epilogue, keeps_apart)
     return fuser.finish()
 
 
@@ -103,6 +116,7 @@ class _Fuser:
                 self.consumers.setdefault(value, []).append(node)
         self.results = set(region.results)
         self.unit_of: dict[Node, Unit] = {}
+        self.views: dict[Node, tuple[View, ...]] = {}
         self.weights: dict[Value, int | None] = {}
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
         self.readers: dict[Value, deque[Node]] = {}  # the last array nodes that read a value
@@ -113,6 +127,25 @@ class _Fuser:
                 self._place(node)
             else:
                 self.unit_of[node] = Unit(self.roles[node], [node], None, self.position[node])
+
+    def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
+        """Let library nodes read transposes, slices and the like where their elements are."""
+        for node in self.region.nodes:
+            if self.roles[node] is Role.LIBRARY:
+                taken = (views for views in self._views_of(node) if takes_views(node, views))
+                views = next(taken, None)
+                if views is not None:
+                    self.views[node] = views
+
+    def _views_of(self, node: Node) -> Iterator[tuple[View, ...]]:
+        """How operands may be read: all as views, or one of them."""
+        views = [view_of(v, self._is_view) for v in node.inputs]
+        moved = [i for i, v in enumerate(node.inputs) if not views[i].is_plain(v)]
+        whole = [view_of(v, lambda _: False) for v in node.inputs]
+        if moved:
+            yield tuple(views)
+        for i in moved if len(moved) > 1 else ():
+            yield (*whole[:i], views[i], *whole[i + 1 :])
 
     def attach_epilogues(
         self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
@@ -162,7 +195,8 @@ class _Fuser:
         assert group is not None
         stored = [v for v in group.values if self._escapes(v, inside)]
         read = {storage(v) for v in group.build.buffers.values()}
-        read -= {storage(v) for v in routine.inputs}  # what it reads must stay while it runs
+        bases = [v.base for v in self.views.get(routine, ())] or routine.inputs
+        read -= {storage(v) for v in bases}  # what it reads must stay while it runs
         needed = self._escapes(routine.outputs[0], inside)
         return not needed and all(self._replaces(v, read) for v in stored)
 
@@ -398,7 +432,7 @@ class _Fuser:
 
     def finish(self) -> Fusion:
         """Keep what results and effects need, consumers first."""
-        fusion = Fusion(self.region, takeovers=self.takeovers)
+        fusion = Fusion(self.region, takeovers=self.takeovers, views=self.views)
         needed: set[Value] = {*self.results, *self._tellers()}
         order = self._consumers_first()
         for unit in order:
@@ -415,12 +449,12 @@ class _Fuser:
                 if unit.role is Role.LIBRARY:
                     made = unit.nodes[0].outputs[0]
                     others = [v for v in loads if v is not made]
-                    loads = list(dict.fromkeys((*unit.nodes[0].inputs, *others)))
+                    loads = list(dict.fromkeys((*fusion.operands(unit.nodes[0]), *others)))
             elif unit.role is Role.SCALAR:
                 found = [fusion.scalars[v][1].values() for v in unit.nodes[0].outputs]
                 loads = list(dict.fromkeys(v for values in found for v in values))
             else:
-                loads = list(dict.fromkeys(unit.nodes[0].inputs))
+                loads = list(dict.fromkeys(fusion.operands(unit.nodes[0])))
             fusion.loads[unit] = loads
             needed.update(loads)
             fusion.units.append(unit)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
+from treadle.runtime.fusion.strided import View
 from treadle.runtime.schedule.steps import Loop, Rows
 
 
@@ -30,11 +32,17 @@ class Backend(Protocol):
 
     workers: int
 
-    def routine_bytes(self, node: Node, apart: bool = False) -> Dim | None:
+    def routine_bytes(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Dim | None:
         """Workspace of the library routine for a node; None where there is none.
 
         apart: of the one that keeps its result in the workspace, for the epilogue only.
+        views: of which memory the operands are views; none where each has memory of its own.
         """
+
+    def takes_views(self, node: Node, views: Sequence[View]) -> bool:
+        """Whether the routine for a node reads such views."""
 
     def takes_epilogue(self, node: Node) -> bool:
         """Whether the routine for a node runs a blocked kernel on its result."""

@@ -32,11 +32,9 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(
-        self, graph: Graph, backend: Backend, fusing: bool = True, epilogues: bool = True
-    ) -> None:
+    def __init__(self, graph: Graph, backend: Backend) -> None:
         self.graph, self.backend = graph, backend
-        self.fusing, self.epilogues = fusing, epilogues
+        self.fusing = is_on("fusion")
         dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists
@@ -222,8 +220,11 @@ class Builder:
         lists: Sequence[Value] = (),
     ) -> tuple[Fusion, Order]:
         """Fusion and order of a region; see `order_units`."""
-        takes = self.backend.takes_epilogue if self.epilogues else lambda node: False
-        fusion = fuse(region, self.names, self.fusing, carried, takes, self.keeps_apart)
+        backend = self.backend
+        fusion = fuse(
+            region, self.names, self.fusing, carried, backend.takes_epilogue, self.keeps_apart,
+            backend.takes_views,
+        )  # fmt: skip
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))
         return fusion, order

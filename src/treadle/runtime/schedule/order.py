@@ -219,8 +219,10 @@ class _Orderer:
             return False
         if new.spec is not old.spec or new in self.order.in_place or new in self.order.assigned:
             return False
-        if writer.role is Role.LIBRARY and any(storage(v) is old for v in writer.nodes[0].inputs):
-            return False  # the routine reads it all the time
+        if writer.role is Role.LIBRARY:
+            operands = self.fusion.operands(writer.nodes[0])
+            if any(storage(v) is old for v in operands):
+                return False  # the routine reads it all the time
         group = writer.group
         roots: list[Expr] = [group.values[v] for v in self.fusion.stores[writer]]
         return all(

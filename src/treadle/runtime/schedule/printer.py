@@ -125,7 +125,11 @@ def _line(step: Step) -> str:
         case Evaluate():
             return f"%{step.value.name} = {step.expr}"
         case LibraryCall() | Loops():
-            call = f"{_listed(step.outputs)} = {step.node.op.name}({_listed(step.inputs)})"
+            given = [operand_text(o) for o in step.inputs]
+            if isinstance(step, LibraryCall):
+                for i, view in enumerate(step.views):
+                    given[i] += "" if view.is_plain(step.node.inputs[i]) else " strided"
+            call = f"{_listed(step.outputs)} = {step.node.op.name}({', '.join(given)})"
             last = step.epilogue if isinstance(step, LibraryCall) else None
             if isinstance(step, LibraryCall) and step.apart:
                 call = f"{step.node.op.name}({_listed(step.inputs)}) in blocks of {step.scratch}"

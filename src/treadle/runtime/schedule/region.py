@@ -244,13 +244,15 @@ class RegionBuilder(ControlFlow):
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
-        size = self.program.backend.routine_bytes(node)
+        views = self.fusion.views.get(node, ())
+        size = self.program.backend.routine_bytes(node, views=views)
         if size is None:
             self.call(unit, "the library has no such routine")
             return
         self._check_sizes(unit)
         targets = self._targets(self.fusion.stores.get(unit, ()))
-        inputs = [self.program.operand(v) for v in node.inputs]
+        bases = [v.base for v in views] or node.inputs
+        inputs = [self.program.operand(v) for v in bases]
         over = self._overwritten(unit, targets)
         apart = None if over else self._bytes_apart(unit, targets)
         scratch = self.program.scratch(apart or size) if apart or size != 0 else None
@@ -262,7 +264,7 @@ class RegionBuilder(ControlFlow):
             self.program.places[value] = places_of(outputs)[0]
         written = [*places_of(outputs), *([] if scratch is None else [scratch])]
         step = LibraryCall(
-            node, inputs, outputs, scratch, apart=apart is not None,
+            node, inputs, outputs, scratch, apart=apart is not None, views=views,
             reads=places_of(inputs), writes=written,
         )  # fmt: skip
         self.emit(step)
@@ -277,7 +279,8 @@ class RegionBuilder(ControlFlow):
         made = node.outputs[0]
         if not targets or made in self.fusion.needed:
             return None
-        size = self.program.backend.routine_bytes(node, apart=True)
+        views = self.fusion.views.get(node, ())
+        size = self.program.backend.routine_bytes(node, True, views)
         if size is None:
             return None
         # The kernel is the same wherever the result is.

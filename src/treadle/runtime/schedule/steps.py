@@ -9,6 +9,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Expr, Kernel
+from treadle.runtime.fusion.strided import View
 
 
 @dataclass(eq=False)
@@ -92,6 +93,7 @@ class LibraryCall(Step):
     epilogue: the blocked kernel that the routine runs on every block of its result.
     apart: only the epilogue reads the result, whose blocks are in the workspace; the output's
         place is the workspace, too.
+    views: how the node's operands lie in the memory of `inputs`; none where they are the same.
     """
 
     node: Node
@@ -100,6 +102,7 @@ class LibraryCall(Step):
     scratch: Place | None = None
     epilogue: Launch | None = None
     apart: bool = False
+    views: tuple[View, ...] = ()
 
 
 @dataclass(eq=False)

@@ -47,6 +47,9 @@ class Product:
         transpose_a, transpose_b: 0 or 1; A is stored as [k, m], B as [n, k].
         stride_a, stride_b: elements from one matrix of the batch to the next.
         pairs: 1 where elements of A and B are pairs of bfloat16 (`pairs.py`): k counts pairs.
+        lda, ldb: elements from one stored row to the next; None: the rows follow one another.
+        inner: matrices after which the steps `outer_a` and `outer_b` lead on; None: there is one
+            step for all of them.
     """
 
     element: str
@@ -59,6 +62,17 @@ class Product:
     stride_a: Dim = 0
     stride_b: Dim = 0
     pairs: int = 0
+    lda: Dim | None = None
+    ldb: Dim | None = None
+    inner: Dim | None = None
+    outer_a: Dim = 0
+    outer_b: Dim = 0
+
+    @property
+    def rows(self) -> tuple[Dim, Dim]:
+        """Elements from one stored row to the next, of A and of B."""
+        a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
+        return a if self.lda is None else self.lda, b if self.ldb is None else self.ldb
 
 
 @dataclass(frozen=True)
@@ -232,8 +246,8 @@ def _packs_a(product: Product, panels: Dim, size: int) -> bool:
         return False
     if product.transpose_a:
         return True
-    k = product.k
-    return isinstance(k, int) and k * size % SAME_SET == 0 and _pack(product) != NO_PACK
+    row = product.rows[0]
+    return isinstance(row, int) and row * size % SAME_SET == 0 and _pack(product) != NO_PACK
 
 
 def _by_rows(product: Product, tiles: Dim, panels: Dim, pack_a: bool) -> bool:

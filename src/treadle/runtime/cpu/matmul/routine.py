@@ -18,7 +18,8 @@ from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (
-    "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "vectors", "tall", "tiles",
+    "batch", "m", "n", "k", "ta", "tb", "pairs", "stride_a", "stride_b", "lda", "ldb", "inner",
+    "outer_a", "outer_b", "vectors", "tall", "tiles",
     "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
     "tile_space", "apart",
 )  # fmt: skip
@@ -78,8 +79,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         before = fn.mul(number, w["units"])
         low = fn.max(fn.sub(first, before), 0)
         high = fn.min(fn.sub(last, before), w["units"])
-        a = fn.offset(str(w["a"]), fn.mul(number, w["stride_a"]), element)
-        b = fn.offset(str(w["b"]), fn.mul(number, w["stride_b"]), element)
+        a, b = (_operand(fn, w, name, number, element) for name in ("a", "b"))
         row0 = fn.mul(number, w["m"])
         c = fn.offset(str(w["c"]), fn.mul(fn.mul(row0, w["n"]), _thin(fn, w, element)), "i8")
         bounds = (
@@ -104,6 +104,14 @@ def _thin(fn: Function, w: Words, element: str) -> Word:
     return fn.select(_has_pairs(fn, w, element), HALF, size)
 
 
+def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> str:
+    """Where the matrix of an operand is that belongs to a number of the batch."""
+    outer = fn.divide(number, w["inner"])
+    inside = fn.mul(fn.sub(number, fn.mul(outer, w["inner"])), w[f"stride_{name}"])
+    place = fn.add(fn.mul(outer, w[f"outer_{name}"]), inside)
+    return fn.offset(str(w[name]), place, element)
+
+
 # What `@matmul_block` needs to know of the product.
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
@@ -114,12 +122,10 @@ _BLOCK = (
 def _block_numbers(fn: Function, w: Words, element: str) -> str:
     """The record of `_BLOCK` on the stack; strides in bytes."""
     size = ELEMENT_BYTES[element]
-    transposed_a = fn.compare("ne", w["ta"], 0)
-    transposed_b = fn.compare("ne", w["tb"], 0)
     known: Words = {
         **w,
-        "lda": fn.mul(fn.select(transposed_a, w["m"], w["k"]), size),
-        "ldb": fn.mul(fn.select(transposed_b, w["k"], w["n"]), size),
+        "lda": fn.mul(w["lda"], size),
+        "ldb": fn.mul(w["ldb"], size),
         "ldc": fn.mul(w["n"], _thin(fn, w, element)),
     }
     record = fn.alloca(f"[{len(_BLOCK)} x i64], align 8")

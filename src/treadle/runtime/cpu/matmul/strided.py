@@ -1,0 +1,66 @@
+"""Products of strided operands: leading dims, steps between matrices, and which way they lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Node
+from treadle.runtime.cpu.matmul.plan import Product
+from treadle.runtime.fusion.strided import View
+
+Level = tuple[Dim, Dim, Dim]  # how many matrices, and the steps of A and B
+
+
+def strided_product(node: Node, element: str, views: Sequence[View]) -> Product | None:
+    """The product of a matmul whose operands are views; None where the routine cannot read them:
+    neither their rows nor their columns are contiguous, or the batch has too many strides."""
+    (a, ta), (b, tb) = (
+        (v.spec.dims, int(node.attrs[flag]))
+        for v, flag in zip(node.inputs, ("transpose_a", "transpose_b"), strict=True)
+    )
+    out = node.outputs[0].spec.dims
+    k = a[-2] if ta else a[-1]
+    left, right = _matrix(a, views[0].strides, ta), _matrix(b, views[1].strides, tb)
+    if left is None or right is None or k != (b[-1] if tb else b[-2]):
+        return None
+    m, n = out[-2:]
+    levels: list[Level] = _levels(out[:-2], (a, views[0].strides), (b, views[1].strides))
+    if levels and left[0] == 0 and levels[-1][2] == 0 and levels[-1][1] == m * left[1]:
+        m = m * levels.pop()[0]  # the batch is more rows of A
+    if len(levels) > 2:
+        return None
+    outer, inner = ([(1, 0, 0)] * 2 + levels)[-2:]
+    return Product(
+        element, outer[0] * inner[0], m, n, k, left[0], right[0], inner[1], inner[2],
+        lda=left[1], ldb=right[1], inner=inner[0], outer_a=outer[1], outer_b=outer[2],
+    )  # fmt: skip
+
+
+def _matrix(dims: Sequence[Dim], strides: Sequence[Dim], turned: int) -> tuple[int, Dim] | None:
+    """Whether the matrix is stored transposed, and the elements from one stored row to the next;
+    `turned`: whether its transpose is the operand."""
+    (rows, columns), (row, column) = dims[-2:], strides[-2:]
+    if column == 1 or columns == 1:
+        return turned, row
+    return (1 - turned, column) if row == 1 or rows == 1 else None
+
+
+def _levels(batch: Sequence[Dim], *operands: tuple[Sequence[Dim], Sequence[Dim]]) -> list[Level]:
+    """The batch dims, joined where one step serves both."""
+    levels: list[Level] = []
+    for place in range(-len(batch), 0):
+        extent = batch[place]
+        if extent == 1:
+            continue
+        x, y = (_step(place - 2, *operand) for operand in operands)
+        if levels and levels[-1][1:] == (x * extent, y * extent):
+            levels[-1] = (levels[-1][0] * extent, x, y)
+        else:
+            levels.append((extent, x, y))
+    return levels
+
+
+def _step(place: int, dims: Sequence[Dim], strides: Sequence[Dim]) -> Dim:
+    """The step along a batch dim; 0 for one that the operand repeats."""
+    return 0 if -place > len(dims) or dims[place] == 1 else strides[place]
