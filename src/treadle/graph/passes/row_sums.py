@@ -10,6 +10,8 @@ changes, so sums may round differently.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from treadle.core.spec import is_static
@@ -29,14 +31,16 @@ class _Splitter(Rewriter):
     def visit(self, node: Node) -> Replacement:
         if node.op.name != "while":
             return None
-        found = [(i, t) for i in range(len(node.outputs)) if (t := _total(node, i)) is not None]
+        sums = [i for i in range(len(node.outputs)) if _may_add_up(node, i)]
+        counts = [uses(r) for r in node.regions] if sums else []
+        found = [(i, t) for i in sums if (t := _total(node, i, *counts)) is not None]
         if not found:
             return None
-        sums = [self.carry(node, total) for _, total in found]
+        carried = [self.carry(node, total) for _, total in found]
         self.place(node)
         self.erase()  # it has just been put in its place
         results: list[Value] = list(node.outputs)
-        for (number, _), rows in zip(found, sums, strict=True):
+        for (number, _), rows in zip(found, carried, strict=True):
             total = self.emit(REDUCE_SUM, [node.outputs[rows]], {"axis": (0,), "keepdims": False})
             results[number] = self.emit(ADD, [node.inputs[number], total], {})
             body = node.regions[1]
@@ -60,15 +64,26 @@ class _Splitter(Rewriter):
         return len(loop.outputs) - 1
 
 
-def _total(loop: Node, number: int) -> Node | None:
-    """The total of an array with rows that variable `number` adds up, read by nobody else."""
+def _may_add_up(loop: Node, number: int) -> bool:
+    """Whether variable `number` is a float to which something is added."""
+    body = loop.regions[1]
+    spec, add = body.params[number].spec, body.results[number].node
+    return spec.dtype.is_floating and not spec.rank and add is not None and add.op is ADD
+
+
+def _total(
+    loop: Node, number: int, asked: Mapping[Value, int], counts: Mapping[Value, int]
+) -> Node | None:
+    """The total of an array with rows that variable `number` adds up, read by nobody else.
+
+    Args:
+        asked, counts: how often values are read in the condition and in the body.
+    """
     condition, body = loop.regions
     param, add = body.params[number], body.results[number].node
-    if param.spec.rank or not param.spec.dtype.is_floating or add is None or add.op is not ADD:
+    assert add is not None
+    if asked.get(condition.params[number]):
         return None
-    if uses(condition).get(condition.params[number]):
-        return None
-    counts = uses(body)
     others = [v for v in add.inputs if v is not param]
     if len(others) != 1 or any(counts[v] != 1 for v in (param, add.outputs[0], others[0])):
         return None

@@ -7,6 +7,8 @@ Lists that get one element in every iteration are made large enough at once.
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from treadle.graph.ir import Graph, Node, Value, uses
@@ -20,9 +22,10 @@ def apply_trip_counts(graph: Graph) -> bool:
 
 
 class _Trips(Rewriter):
-    def __init__(self, graph: Graph) -> None:
-        super().__init__(graph)
-        self.uses = uses(graph)
+    @cached_property
+    def uses(self) -> dict[Value, int]:
+        """How often each value was read before the pass."""
+        return uses(self.graph)
 
     def visit(self, node: Node) -> Replacement:
         trips = trip_count(node) if node.op.name == "while" else None

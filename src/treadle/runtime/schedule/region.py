@@ -450,12 +450,12 @@ def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
     """
     if not is_on("slots"):
         return {}
-    counts = uses(region)
     found: dict[Value, Unit] = {}
-    for unit in order.units:
+    puts = ("list_push", "list_set")
+    units = [u for u in order.units if u in order.owned and u.nodes[0].op.name in puts]
+    counts = uses(region) if units else {}
+    for unit in units:
         node = unit.nodes[0]
-        if unit not in order.owned or node.op.name not in ("list_push", "list_set"):
-            continue
         items, value, out = node.inputs[0], node.inputs[-1], node.outputs[0]
         alone = counts[items] == counts[out] == 1 and out in region.results
         if alone and items.producer is region and value.spec.rank and not node.attrs.get("grow"):
