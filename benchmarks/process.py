@@ -78,14 +78,17 @@ class Process:
 
 
 def environment(cache: str, warm: bool) -> dict[str, str]:
-    """The worker's environment: this checkout importable, compile caches under `cache`."""
+    """The worker's environment: this checkout importable, compile caches under `cache`.
+
+    Compiled Python is kept for every library alike: a user's imports find it, too.
+    """
     opted_in = {
         "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax",
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
     paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
     return {
-        **os.environ,
+        **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "TREADLE_CACHE_DIR": f"{cache}/treadle",
         "TORCHINDUCTOR_CACHE_DIR": f"{cache}/torch",

@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from benchmarks.process import Process, WorkerError
+from benchmarks.process import Process, WorkerError, environment
 from benchmarks.runner import Runner, Settings
 from benchmarks.workload import all_workloads, load
 
@@ -57,3 +57,10 @@ def test_a_worker_that_dies_is_reported(tmp_path):
         with pytest.raises(WorkerError, match="the worker ended"):
             process.ask("version")
         assert not process.alive
+
+
+def test_workers_keep_compiled_python(monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    monkeypatch.setenv("SOMETHING_ELSE", "1")
+    found = environment("/cache", warm=False)
+    assert "PYTHONDONTWRITEBYTECODE" not in found and found["SOMETHING_ELSE"] == "1"

@@ -10,7 +10,7 @@ from tests.runtime.cpu.test_convolution import geometries
 from tests.runtime.cpu.test_library import check, node_of
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
-from treadle.runtime.cpu import library
+from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.object_cache import ObjectCache
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
@@ -39,7 +39,8 @@ def depthwise_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int,
 def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = Jit(target, ObjectCache(jit().cache.folder))
     codes = {
-        e: compiler.load(library.library_text("depthwise", e, target)) for e in ("float", "double")
+        e: compiler.load(library_code.library_text("depthwise", e, target))
+        for e in ("float", "double")
     }
     monkeypatch.setattr(library, "_code", lambda family, element: codes[element])
 
@@ -60,6 +61,8 @@ def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> Non
 def test_compiles_for_arm(element: str) -> None:
     from treadle.runtime.cpu.target import llvm_binding
 
-    module = llvm_binding().parse_assembly(library.library_text("depthwise", element, aarch64()))
+    module = llvm_binding().parse_assembly(
+        library_code.library_text("depthwise", element, aarch64())
+    )
     module.verify()
     assert aarch64().machine().emit_object(module)

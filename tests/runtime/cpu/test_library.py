@@ -11,7 +11,7 @@ from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.ops.registry import OPS, infer_outputs
-from treadle.runtime.cpu import library
+from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.library_text import TABLE
 
 PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
@@ -55,14 +55,14 @@ def call(
     dtype = spec.dtype.np_dtype
     out, out_guards = guarded(int(np.prod(shape)) * dtype.itemsize)
     space, space_guards = guarded(known(routine.workspace(limit)))
-    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library._table(limit))
+    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library_code._table(limit))
     parallel = pool_of(workers)
     table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
     pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data, 0]
     operands = (ctypes.c_void_p * len(pointers))(*pointers)
     numbers = (ctypes.c_int64 * len(routine.numbers))(*map(known, routine.numbers))
-    ROUTINE(library.routine_address(routine.symbol))(
+    ROUTINE(library_code.routine_address(routine.symbol))(
         ctypes.addressof(table), ctypes.addressof(operands), ctypes.addressof(numbers),
         space.ctypes.data,
     )  # fmt: skip

@@ -14,7 +14,8 @@ from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.verifier import verify
 from treadle.runtime.cpu.build_program import Cpu
 from treadle.runtime.cpu.jit import Jit, jit
-from treadle.runtime.cpu.library import library_text, routine_for
+from treadle.runtime.cpu.library import routine_for
+from treadle.runtime.cpu.library_code import library_text
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.tiles import Tile, tile_text
 from treadle.runtime.cpu.target import Target, baseline, host

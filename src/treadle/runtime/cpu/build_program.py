@@ -186,7 +186,8 @@ class Cpu:
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
     ) -> Dim | None:
-        from treadle.runtime.cpu.library import prepare_routine, routine_for
+        from treadle.runtime.cpu.library import routine_for
+        from treadle.runtime.cpu.library_code import prepare_routine
 
         routine = routine_for(node, apart, views)
         if routine is None:

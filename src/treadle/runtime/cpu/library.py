@@ -4,24 +4,21 @@
 
     void routine(ptr table, ptr operands, ptr numbers, ptr workspace)
 
-with `routine_address(symbol)`, `table_address(workers)`, the addresses of inputs and outputs and
-of the epilogue's record (`epilogue.py`) or null, the values of `Routine.numbers`, and
-`Routine.workspace(workers)` bytes, aligned to a cache line.
+with `routine_address(symbol)` and `table_address(workers)` of `library_code.py`, the addresses of
+inputs and outputs and of the epilogue's record (`epilogue.py`) or null, the values of
+`Routine.numbers`, and `Routine.workspace(workers)` bytes, aligned to a cache line.
 Routines share their work among the threads of the pool themselves, in a way that depends on the
 dims alone.
 """
 
 from __future__ import annotations
 
-import ctypes
-import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
-from treadle.core.switches import is_on
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
 from treadle.ops.lowering import Library
@@ -32,13 +29,11 @@ from treadle.runtime.cpu.convolution.plan import (
     input_plan,
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.strided import strided_product
-from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
-from treadle.runtime.cpu.target import Target, host
+from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 
 _ELEMENTS = {
@@ -220,96 +215,3 @@ _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
     "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_plan),
     "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_plan),
 }
-
-
-# -- native code -------------------------------------------------------------------------------
-
-
-def routine_address(symbol: str) -> int:
-    """The address of a routine; the library, and the tiles it names, are compiled on first need."""
-    name, element, tiles = _parts(symbol)
-    for tile in tiles:
-        _load_tile(Tile.named(tile))
-    return int(_code(_family(name), element).address(name))
-
-
-@functools.cache
-def prepare_routine(symbol: str) -> None:
-    """Begin to compile what `routine_address` will need."""
-    from treadle.runtime.cpu.jit import jit
-
-    name, element, tiles = _parts(symbol)
-    family = _family(name)
-    jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
-    for tile in tiles:
-        jit().prepare(functools.partial(tile_text, Tile.named(tile), host()), tile)
-
-
-def _parts(symbol: str) -> tuple[str, str, list[str]]:
-    """The routine's name, its element type, and the tiles that it calls."""
-    name, _, tiles = symbol.partition("@")
-    return name, name.rpartition("_")[2], [t for t in tiles.split(",") if t]
-
-
-def _family(routine: str) -> str:
-    """The module that a routine is in."""
-    first = routine.partition("_")[0]
-    return {"conv2d": "convolution", "depthwise": "depthwise"}.get(first, "matmul")
-
-
-@functools.cache
-def _load_tile(tile: Tile) -> None:
-    """Compile a tile and enter it into the table through which the routine calls it."""
-    from treadle.runtime.cpu.jit import jit
-
-    code = jit().load(lambda: tile_text(tile, host()), name=tile.symbol)
-    _tiles(tile.element)[tile.place] = code.address(tile.symbol)
-
-
-@functools.cache
-def _tiles(element: str) -> Any:
-    return (ctypes.c_int64 * TABLE_WORDS)()
-
-
-@functools.cache
-def _code(family: str, element: str) -> Any:
-    """The loaded module of a family of routines for one element type."""
-    from treadle.runtime.cpu.jit import jit
-
-    return jit().load(lambda: library_text(family, element, host()), name=f"{family} {element}")
-
-
-def library_text(family: str, element: str, target: Target) -> str:
-    """The LLVM text of a family of routines: matmul, convolution or depthwise."""
-    from treadle.runtime.cpu.convolution.routines import add_convolutions
-    from treadle.runtime.cpu.depthwise.routines import add_depthwise
-    from treadle.runtime.cpu.llvm_text import Module
-    from treadle.runtime.cpu.matmul.routine import add_matmul
-
-    module = Module(target)
-    families = {"matmul": add_matmul, "convolution": add_convolutions, "depthwise": add_depthwise}
-    families[family](module, element)
-    return module.text()
-
-
-@functools.cache
-def _table(workers: int, pooled: bool = True) -> Any:
-    from treadle.runtime.cpu.library_text import TABLE
-    from treadle.runtime.cpu.threads import pool
-
-    table = (ctypes.c_int64 * len(TABLE))()
-    addresses = pool().addresses
-    known = {
-        "parallel": addresses.parallel if pooled else addresses.parallel_alone,
-        "limit": workers,
-        **{f"{e}_tiles": ctypes.addressof(_tiles(e)) for e in ELEMENT_BYTES},
-    }
-    for name, address in known.items():
-        table[TABLE.index(name)] = address
-    return table
-
-
-def table_address(workers: int) -> int:
-    """The table that every routine gets as its first argument, which has workspace for so many
-    threads."""
-    return ctypes.addressof(_table(workers, is_on("threads")))

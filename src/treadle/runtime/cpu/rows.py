@@ -16,7 +16,8 @@ from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
-from treadle.runtime.cpu.library import part_routine, prepare_routine
+from treadle.runtime.cpu.library import part_routine
+from treadle.runtime.cpu.library_code import prepare_routine
 from treadle.runtime.cpu.matmul.tiles import most_rows
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host

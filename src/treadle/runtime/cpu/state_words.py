@@ -43,7 +43,7 @@ class StateWords:
         if kind == "kernel":
             return self.kernel(key)
         if kind == "routine":
-            from treadle.runtime.cpu.library import routine_address
+            from treadle.runtime.cpu.library_code import routine_address
 
             return routine_address(key)
         assert kind == "cell"
@@ -68,6 +68,6 @@ class StateWords:
         return c_function(name)
 
     def _library(self) -> int:
-        from treadle.runtime.cpu.library import table_address
+        from treadle.runtime.cpu.library_code import table_address
 
         return table_address(self.workers) if self.has_library else 0
