@@ -42,7 +42,7 @@ def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> Non
         e: compiler.load(library_code.library_text("depthwise", e, target))
         for e in ("float", "double")
     }
-    monkeypatch.setattr(library, "_code", lambda family, element: codes[element])
+    monkeypatch.setattr(library_code, "_code", lambda family, element: codes[element])
 
     @settings(max_examples=20, deadline=None)
     @given(geometries(), st.integers(2, 70), st.sampled_from(["float32", "float64"]))
