@@ -187,6 +187,33 @@ def test_reductions_of_every_dtype(dtype, axes):
     check(kernel, {x: array}, rtol={2: 2e-2, 4: 2e-5, 8: 1e-12}.get(array.itemsize, 0))
 
 
+@pytest.mark.parametrize("columns", [40, 256, 300, 513])
+@pytest.mark.parametrize("rows", [5, 70, B], ids=str)
+def test_sums_of_many_columns(rows, columns):
+    """However many columns are summed up at once, each has the same bits as alone."""
+    i, j = Axis("i", rows), Axis("j", columns)
+    x, mean, power = (
+        Buffer("x", F32, (rows, columns)), Buffer("mean", F32, (columns,)),
+        Buffer("power", F32, (columns,)),
+    )  # fmt: skip
+    v = load(x, i, j)
+    count = cast(Extent(rows), F32)
+    stores = (
+        store(mean, j, value=apply("div", Reduce("sum", (i,), v), count)),
+        store(power, j, value=Reduce("sum", (i,), apply("mul", v, v))),
+    )
+    array = numbers((70 if rows is B else rows, columns))
+    for chosen in (stores[:1], stores):
+        kernel = Kernel((i, j), (x, *(s.buffer for s in chosen)), chosen)
+        symbols = {"B": len(array)}
+        check(kernel, {x: array}, symbols, targets=JITS)
+        found = run(kernel, {x: array}, symbols)[mean]
+        wanted = np.zeros(columns, np.float32)
+        for row in array:
+            wanted = wanted + row
+        assert found.tobytes() == (wanted / np.float32(len(array))).tobytes()
+
+
 @pytest.mark.parametrize("op", ["any", "all"])
 def test_logical_reductions(op):
     i, j = Axis("i", 5), Axis("j", 40)

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from treadle.core.shapes import Dim, compound, product
-from treadle.kernel.ir import Axis, Kernel, Reduce, Store, postorder
+from treadle.kernel.ir import Axis, Expr, Kernel, Reduce, Store, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.braid import braid
@@ -21,6 +21,7 @@ from treadle.runtime.cpu.target import Target
 
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
 FEW_ELEMENTS = 4096
+ACCUMULATORS = 16  # vectors that may be summed up in registers at once
 MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
@@ -203,7 +204,21 @@ class KernelEmitter(Tiles):
         self._splat_ahead(level, roots)
         with self._next_row_ahead(level, roots):
             body = self._columns(stores) if self.shape.columns else self._storing(stores)
-            self._vector_loop(level, axis, start, stop, [], body)
+            self._vector_loop(level, axis, start, stop, [], body, broad=self._breadth(roots))
+
+    def _breadth(self, roots: list[Expr]) -> int:
+        """How many vectors to take at once down columns that are only summed up: as many as there
+        are registers for, so that as much of each row is read as possible."""
+        reduces = [e for e in postorder(roots) if isinstance(e, Reduce)]
+        if not reduces or self.shape.columns:
+            return 1
+        down = all(self.shape.vector not in e.over for e in reduces)
+        cheap = not any(map(is_costly, postorder([e.value for e in reduces])))
+        long = all(math.prod(extent_estimate(a.extent) for a in e.over) > 32 for e in reduces)
+        if not (down and cheap and long):
+            return 1
+        fitting = [n for n in (16, 8) if n * len(reduces) <= ACCUMULATORS]
+        return fitting[0] if fitting else 1
 
     def _columns(self, stores: list[Store]) -> Body:
         """The body of the loop over blocks of columns: passes down them and what follows."""

@@ -101,11 +101,12 @@ class Loops:
 
     def _vector_loop(
         self, level: Level, axis: Axis, start: Word, stop: Word, sets: Sets,
-        body: Body, states: States | None = None,
+        body: Body, states: States | None = None, broad: int = 1,
     ) -> States:  # fmt: skip
         """The loop along the vector axis: `copies` vectors at a time, single ones, a masked rest.
 
         sets: for every copy, its accumulators; states: their registers, changed by `body`.
+        broad: vectors to take at a time first, where there are so many.
         """
         fn, lanes = self.fn, self.shape.lanes
         states = states or []
@@ -123,16 +124,18 @@ class Loops:
             return one
 
         flat = flatten(states)
-        wide, single = copies * lanes, lanes
+        single = lanes
         if self.past_caches and not (isinstance(start, int) and start % lanes == 0):
             first = fn.min(self._next_multiple(start), stop)
             flat = self._carried(start, first, single, kinds, flat, run(1, first))
             start = first
-        after_wide = self._end(start, stop, wide) if copies > 1 else start
-        if copies > 1:
-            flat = self._carried(start, after_wide, wide, kinds, flat, run(copies, None))
-        after_single = self._end(after_wide, stop, single)
-        flat = self._carried(after_wide, after_single, single, kinds, flat, run(1, None))
+        for count in (broad, copies) if broad > copies else (copies,):
+            if count > 1:
+                after = self._end(start, stop, count * lanes)
+                flat = self._carried(start, after, count * lanes, kinds, flat, run(count, None))
+                start = after
+        after_single = self._end(start, stop, single)
+        flat = self._carried(start, after_single, single, kinds, flat, run(1, None))
         if not (isinstance(stop, int) and after_single == stop):
             flat = self._carried(after_single, stop, single, kinds, flat, run(1, stop))
         return unflatten(flat, sets)
