@@ -11,6 +11,8 @@ from tests.runtime.cpu.test_library import check, node_of
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
 from treadle.runtime.cpu import library, library_code
+from treadle.runtime.cpu.depthwise import routines
+from treadle.runtime.cpu.depthwise.kernels import fills_lines
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.object_cache import ObjectCache
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
@@ -55,6 +57,30 @@ def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> Non
             check(node, shapes)
 
     run()
+
+
+@pytest.mark.parametrize("channels", [32, 48, 40, 3])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_large_results_are_stored_past_the_caches(
+    dtype: str, channels: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(routines, "PAST_BYTES", -1)  # every result counts as large
+    code = {
+        e: jit().load(library_code.library_text("depthwise", e, host()))
+        for e in ("float", "double")
+    }
+    monkeypatch.setattr(library_code, "_code", lambda family, element: code[element])
+    case = ((2, 13, 11, channels), (3, 3, 0), (1, 1), "SAME", (1, 1))
+    for node, shapes in depthwise_nodes(case, dtype)[:2]:
+        check(node, shapes)
+
+
+def test_results_past_the_caches_need_lines_of_their_own() -> None:
+    text = library_code.library_text("depthwise", "float", baseline(3))
+    assert "!nontemporal" not in text
+    assert ("!nontemporal" in library_code.library_text("depthwise", "float", host())) is (
+        fills_lines(host())
+    )
 
 
 @pytest.mark.parametrize("element", ["float", "double"])

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load, masked_store
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes
+from treadle.runtime.cpu.target import Target
 
 PIXELS = (8, 4, 1)  # outputs that are summed up together
 TAPS = (9, 3, 1)  # filter gradients that are
@@ -14,10 +15,11 @@ _SUFFIX = {"float": "f32", "double": "f64"}
 
 
 def add_kernels(module: Module, element: str) -> None:
-    """``@weigh`` (x, x_step, f, y, y_step, taps, count, pixels, channels)
+    """``@weigh`` (x, x_step, f, y, y_step, taps, count, past, pixels, channels)
 
     ``y[p] = sum over taps t of x[p + t] f[t]`` for every channel; ``@correlate`` (x, x_step, dy,
     dy_step, part, taps, count, pixels, channels): ``part[t] += sum over p of x[p + t] dy[p]``.
+    Where `past` is 1 stores go past the caches, for a y whose pixels begin at cache lines.
     Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
     """
     for pixels in PIXELS:
@@ -28,7 +30,7 @@ def add_kernels(module: Module, element: str) -> None:
     _define_runs(module, "correlate", TAPS, _next_taps, "i64 %count")
 
 
-_WEIGH = "ptr %x, i64 %x_step, ptr %f, ptr %y, i64 %y_step, ptr %taps, i64 %count"
+_WEIGH = "ptr %x, i64 %x_step, ptr %f, ptr %y, i64 %y_step, ptr %taps, i64 %count, i64 %past"
 _CORRELATE = "ptr %x, i64 %x_step, ptr %y, i64 %y_step, ptr %f, ptr %taps, i64 %pixels"
 
 
@@ -53,7 +55,8 @@ def _define_runs(
 def _next_pixels(fn: Function, p: Word) -> str:
     x = fn.offset("%x", fn.mul(p, "%x_step"), "i8")
     y = fn.offset("%y", fn.mul(p, "%y_step"), "i8")
-    return f"ptr {x}, i64 %x_step, ptr %f, ptr {y}, i64 %y_step, ptr %taps, i64 %count"
+    rest = "ptr %taps, i64 %count, i64 %past"
+    return f"ptr {x}, i64 %x_step, ptr %f, ptr {y}, i64 %y_step, {rest}"
 
 
 def _next_taps(fn: Function, t: Word) -> str:
@@ -76,14 +79,13 @@ class Lanes:
             return masked_load(self.fn, place, self.element, self.width, self.mask)
         return self.fn.value(f"load {self.kind}, ptr {place}, align {ELEMENT_BYTES[self.element]}")
 
-    def store(self, value: str, pointer: str) -> None:
+    def store(self, value: str, pointer: str, past: bool = False) -> None:
         place = self.fn.offset(pointer, self.channel, self.element)
         if self.mask:
             masked_store(self.fn, value, place, self.element, self.width, self.mask)
         else:
-            self.fn.emit(
-                f"store {self.kind} {value}, ptr {place}, align {ELEMENT_BYTES[self.element]}"
-            )
+            how = "64, !nontemporal !0" if past else str(ELEMENT_BYTES[self.element])
+            self.fn.emit(f"store {self.kind} {value}, ptr {place}, align {how}")
 
     def fma(self, a: str, b: str, c: str) -> str:
         kind = self.kind
@@ -149,12 +151,33 @@ def _define_weigh(module: Module, element: str, pixels: int) -> None:
 
         zero = "zeroinitializer" if vector.width > 1 else "0.0"
         sums = _sums(fn, vector, [zero] * pixels, "%count", step)
-        for p, total in enumerate(sums):
-            vector.store(total, fn.offset("%y", fn.mul("%y_step", p), "i8"))
+        places = [fn.offset("%y", fn.mul("%y_step", p), "i8") for p in range(pixels)]
+        if fills_lines(module.target) and vector.width > 1 and not vector.mask:
+            _store_past(fn, vector, sums, places)
+            return
+        for total, place in zip(sums, places, strict=True):
+            vector.store(total, place)
 
     _each_vector(fn, element, body)
     fn.emit("ret void")
     fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
+
+
+def fills_lines(target: Target) -> bool:
+    """Whether a vector fills a cache line, and stores past the caches exist."""
+    return target.is_x86 and target.vector_bits == 512
+
+
+def _store_past(fn: Function, vector: Lanes, sums: list[str], places: list[str]) -> None:
+    """Store whole vectors, past the caches where that is wanted."""
+    k = fn.unique()
+    fn.emit(f"br i1 {fn.compare('ne', '%past', 0)}, label %past{k}, label %through{k}")
+    for name, past in (("past", True), ("through", False)):
+        fn.label(f"{name}{k}")
+        for total, place in zip(sums, places, strict=True):
+            vector.store(total, place, past)
+        fn.branch(f"stored{k}")
+    fn.label(f"stored{k}")
 
 
 def _define_correlate(module: Module, element: str, taps: int) -> None:

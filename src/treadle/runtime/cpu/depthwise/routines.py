@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.runtime.cpu.convolution.taps import Table
-from treadle.runtime.cpu.depthwise.kernels import add_kernels
+from treadle.runtime.cpu.depthwise.kernels import add_kernels, fills_lines
 from treadle.runtime.cpu.depthwise.plan import NUMBERS
 from treadle.runtime.cpu.depthwise.windows import covering_taps, pixel_bytes, runs, window_taps
 from treadle.runtime.cpu.library_text import (
@@ -16,6 +16,9 @@ from treadle.runtime.cpu.library_text import (
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
+PAST_BYTES = 8 << 20  # results of more bytes are stored past the caches
+LINE = 64
+
 
 def add_depthwise(module: Module, element: str) -> None:
     """Add ``@depthwise_conv2d_float`` and its ``_backprop_input_`` and ``_backprop_filter_``."""
@@ -23,12 +26,12 @@ def add_depthwise(module: Module, element: str) -> None:
     add_kernels(module, element)
     define_shared_routine(
         module, f"depthwise_conv2d_{element}", ("x", "f", "y"), NUMBERS,
-        lambda fn, w: {"tasks": fn.mul(w["n"], w["oh"]), **pixel_bytes(fn, w, element)},
+        lambda fn, w: _weighing(fn, w, element, "y", w["oh"]),
         _outputs,
     )  # fmt: skip
     define_shared_routine(
         module, f"depthwise_conv2d_backprop_input_{element}", ("f", "dy", "dx"), NUMBERS,
-        lambda fn, w: {"tasks": fn.mul(w["n"], w["h"]), **pixel_bytes(fn, w, element)},
+        lambda fn, w: _weighing(fn, w, element, "dx", w["h"]),
         _input_gradients,
     )  # fmt: skip
     define_routine(
@@ -39,6 +42,26 @@ def add_depthwise(module: Module, element: str) -> None:
             lambda fn, w, task: _sum_parts(fn, w, element),
         ],
     )  # fmt: skip
+
+
+def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> Words:
+    """The words of a routine that computes `rows` rows of pixels for each image."""
+    words = pixel_bytes(fn, w, element)
+    image = words["y_image" if result == "y" else "x_image"]
+    large = fn.compare("sgt", fn.mul(w["n"], image), PAST_BYTES)
+    place = fn.value(f"ptrtoint ptr {w[result]} to i64")
+    begins = fn.value(f"or i64 {place}, {words['pixel']}")
+    aligned = fn.compare("eq", fn.value(f"and i64 {begins}, {LINE - 1}"), 0)
+    past = fn.value(f"and i1 {large}, {aligned}")
+    return {"tasks": fn.mul(w["n"], rows), "past": fn.select(past, 1, 0), **words}
+
+
+def _fence(fn: Function, w: Words) -> None:
+    """Other threads see what was stored past the caches after this."""
+    if fills_lines(fn.module.target):
+        fn.module.declare("void @llvm.x86.sse.sfence()")
+        with fn.when(fn.compare("ne", w["past"], 0)):
+            fn.emit("call void @llvm.x86.sse.sfence()")
 
 
 def _table(fn: Function, w: Words) -> Table:
@@ -70,6 +93,7 @@ def _outputs(fn: Function, w: Words, first: Word, last: Word) -> None:
             _weigh(fn, w, (x, fn.mul(w["sw"], w["pixel"])), (target, w["pixel"]), table, pixels)
 
         runs(fn, w["ow"], low, high, run)
+    _fence(fn, w)
 
 
 def _weigh(
@@ -78,7 +102,8 @@ def _weigh(
 ) -> None:  # fmt: skip
     fn.emit(
         f"call void @weigh(ptr {source[0]}, i64 {source[1]}, ptr {w['f']}, ptr {target[0]}, "
-        f"i64 {target[1]}, ptr {table.pointer}, i64 {table.length()}, i64 {pixels}, i64 {w['c']})"
+        f"i64 {target[1]}, ptr {table.pointer}, i64 {table.length()}, i64 {w['past']}, "
+        f"i64 {pixels}, i64 {w['c']})"
     )
 
 
@@ -107,6 +132,7 @@ def _input_gradients(fn: Function, w: Words, first: Word, last: Word) -> None:
             _weigh(fn, w, (dy, w["pixel"]), (target, step), table, pixels)
 
         runs(fn, count, low, high, run)
+    _fence(fn, w)
 
 
 # -- the filters' gradient -------------------------------------------------------------------------
