@@ -225,3 +225,27 @@ def test_powers_become_products_close_to_pow(exponent: float, dtype: str) -> Non
 def test_other_powers_stay(exponent: str) -> None:
     lines = f"%k: f32[] = const() {{value=f32[]({exponent})}}\n%r: f32[] = pow(%x, %k)"
     check_unchanged(reduce_powers, body("f32[]", lines))
+
+
+@pytest.mark.parametrize(
+    ("rows", "flag", "kept"),
+    [("2, 1, 4", False, False), ("1, 1, 4", True, False), ("3, 4", False, False),
+     ("1, 4", True, False), ("2, 3, 1", False, True)],
+)  # fmt: skip
+def test_repeated_rows_are_multiplied_once(rows: str, flag: bool, kept: bool) -> None:
+    weights = "5, 4" if flag else "4, 5"
+    graph = graph_of(
+        f"""(%x: f32[{rows}], %w: f32[{weights}]) {{
+          %0: f32[2, 3, 4] = broadcast_to(%x) {{shape=(2, 3, 4)}}
+          %r: f32[2, 3, 5] = matmul(%0, %w) {{transpose_a=False, transpose_b={flag}}}
+          return %r
+        }}"""
+    )
+    simplify_algebra(graph)
+    (result,) = graph.results
+    assert result.node is not None and result.spec.dims == (2, 3, 5)
+    assert result.node.op.name == ("matmul" if kept else "broadcast_to")
+    if not kept:
+        few = result.node.inputs[0]
+        assert few.node is not None and few.node.op.name == "matmul"
+        assert few.node.inputs == graph.params

@@ -87,6 +87,22 @@ def _matrix_transpose_of(value: Value) -> Value | None:
     return node.inputs[0] if rank >= 2 and perm == wanted else None
 
 
+def _multiply_before_broadcast(rewriter: Rewriter, node: Node) -> Value | None:
+    """matmul(broadcast(x), w) is broadcast(matmul(x, w)) where rows are repeated: each row of the
+    result is computed once. The sums are the same."""
+    rows, weights = node.inputs
+    source = rows.node
+    if source is None or source.op.name != "broadcast_to" or node.attrs["transpose_a"]:
+        return None
+    x = source.inputs[0]
+    out = node.outputs[0].spec.dims
+    fits = x.spec.rank >= 2 and x.spec.dims[-1] == rows.spec.dims[-1] and weights.spec.rank == 2
+    if not fits or product(x.spec.dims) == product(rows.spec.dims):
+        return None
+    few = rewriter.emit(node.op, [x, weights], node.attrs)
+    return rewriter.emit(source.op, [few], {"shape": out})
+
+
 def _single_part(rewriter: Rewriter, node: Node) -> Value | None:
     """concat(x) is x."""
     return node.inputs[0] if len(node.inputs) == 1 else None
@@ -116,7 +132,7 @@ MOVEMENT_RULES: dict[str, Any] = {
     "reshape": (_merge_reshapes,),
     "transpose": (_merge_transposes,),
     "broadcast_to": (_drop_broadcast,),
-    "matmul": (_fold_transposes,),
+    "matmul": (_fold_transposes, _multiply_before_broadcast),
     "concat": (_single_part,),
     "strided_slice": (_whole_slice,),
     **{
