@@ -114,6 +114,12 @@ def transpose(order: tuple[int, ...]) -> dict[str, Callable[..., Any]]:
     }
 
 
+RUNNING = {
+    "with_numpy": lambda np, x: x.cumsum(1),
+    "with_tf": lambda tf, x: tf.cumsum(x, 1),
+    "with_jax": lambda jax, x: x.cumsum(1),
+    "with_torch": lambda torch, x: x.cumsum(1),
+}
 CONCAT = {
     "with_numpy": lambda np, x, y: np.concatenate([x, y], 1),
     "with_tf": lambda tf, x, y: tf.concat([x, y], 1),
@@ -146,6 +152,7 @@ WORKLOADS = [
     OnArrays("argmax of columns 1024x1024", shapes=[SQUARE], **positions(0)),
     OnArrays("logsumexp of rows 1024x1024", shapes=[SQUARE], **LOGSUMEXP),
     OnArrays("variance of rows 1024x1024", shapes=[SQUARE], **VARIANCE),
+    OnArrays("running sums of rows 1024x1024", shapes=[SQUARE], **RUNNING),
     OnArrays("transpose 2048x2048", shapes=[(2048, 2048)], **transpose((1, 0))),
     OnArrays("channels first 50x28x28x32", shapes=[IMAGES], **transpose((0, 3, 1, 2))),
     OnArrays("concatenation 2 of 1024x1024", shapes=[SQUARE, SQUARE], **CONCAT),

@@ -37,6 +37,16 @@ def test_scans_of_dtypes(op, dtype):
     np.testing.assert_array_equal(found, op(td.constant(x), 1).numpy())
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("shape", [(1, 9), (7, 3), (8, 5), (20, 33), (1, 1)], ids=str)
+def test_scans_of_several_lines_at_once(shape, axis):
+    x = np.random.default_rng(0).standard_normal(shape).astype(np.float32)
+    wanted = np.cumsum(x, axis)
+    for spec in (td.TensorSpec(shape), td.TensorSpec([None, None])):
+        (found,) = native(trace(lambda x: td.cumsum(x, axis), spec)).run([x])
+        assert found.tobytes() == wanted.tobytes()
+
+
 def test_scans_of_nothing():
     checked(lambda x: td.cumsum(x, 1), np.zeros((2, 0, 3), np.float32))
 

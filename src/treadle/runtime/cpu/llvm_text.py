@@ -7,7 +7,7 @@ too and folds them, so that shapes known at compile time cost nothing.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TypeAlias
 
@@ -215,6 +215,43 @@ class Function:
         self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
         self.branch(f"head{k}")
         self.label(f"exit{k}")
+
+    def carried(
+        self, start: Word, stop: Word, step: int, kinds: Sequence[str], state: list[str],
+        body: Callable[[Word, list[str]], list[str]], most: int = 1,
+    ) -> list[str]:  # fmt: skip
+        """``for i in range(start, stop, step): state = body(i, state)`` with state in registers.
+
+        Loops of up to `most` known trips are written out.
+        """
+        if isinstance(start, int) and isinstance(stop, int):
+            trips = max(0, -(-(stop - start) // step))
+            if trips <= most:
+                for i in range(trips):
+                    state = body(start + i * step, state)
+                return state
+        k = self.unique()
+        self.branch(f"pre{k}")
+        self.label(f"pre{k}")
+        self.branch(f"head{k}")
+        self.label(f"head{k}")
+        self.emit(f"%i{k} = phi i64 [{start}, %pre{k}], [%next{k}, %latch{k}]")
+        hole = len(self.lines)
+        names = [f"%s{k}_{n}" for n in range(len(state))]
+        self.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
+        self.emit(f"br i1 %more{k}, label %body{k}, label %exit{k}")
+        self.label(f"body{k}")
+        after = body(f"%i{k}", names)
+        self.branch(f"latch{k}")
+        self.label(f"latch{k}")
+        self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
+        self.branch(f"head{k}")
+        self.label(f"exit{k}")
+        self.lines[hole:hole] = [
+            f"  {name} = phi {kind} [{before}, %pre{k}], [{value}, %latch{k}]"
+            for name, kind, before, value in zip(names, kinds, state, after, strict=True)
+        ]
+        return names
 
     @contextmanager
     def when(self, condition: str | bool) -> Iterator[bool]:

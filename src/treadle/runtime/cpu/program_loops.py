@@ -10,6 +10,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
 from treadle.runtime.cpu.elements import compute_type, stored_type
 from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
@@ -138,6 +139,9 @@ def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
 # -- running sums --------------------------------------------------------------------------------
 
 
+LINES_TOGETHER = 8  # sums that wait for their own additions only
+
+
 def _scan(function: str, start: int) -> Callable[[Emitter, Loops], None]:
     """Along an axis one element after the other, as NumPy does; 16-bit floats in float32."""
 
@@ -150,22 +154,31 @@ def _scan(function: str, start: int) -> Callable[[Emitter, Loops], None]:
             emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
         )
         source, target = _array(emitter, step.inputs[0]), _array(emitter, step.outputs[0])
-        total = fn.alloca(f"{compute_type(wide)}, align 8")
         first = emitter.elements.constant(start, wide)
-        with fn.loop(0, outer) as i, fn.loop(0, inner) as k:
-            fn.emit(f"store {compute_type(wide)} {first}, ptr {total}")
-            base = fn.add(fn.mul(fn.mul(i, count), inner), k)
-            with fn.loop(0, count) as j:
+
+        def line(number: Word) -> None:
+            i = fn.divide(number, inner)
+            base = fn.add(fn.mul(fn.mul(i, count), inner), fn.remainder(number, inner))
+
+            def one(j: Word, totals: list[str]) -> list[str]:
                 place = fn.sub(fn.sub(count, 1), j) if attrs["reverse"] else j
                 offset = fn.add(base, fn.mul(place, inner))
                 address = fn.offset(source, offset, stored_type(dtype))
                 element = emitter.load_scalar(address, dtype)
-                before = fn.value(f"load {compute_type(wide)}, ptr {total}")
-                after = emitter.elements.apply(function, [before, element], [wide] * 2, wide)
-                fn.emit(f"store {compute_type(wide)} {after}, ptr {total}")
-                chosen = before if attrs["exclusive"] else after
+                after = emitter.elements.apply(function, [totals[0], element], [wide] * 2, wide)
                 where = fn.offset(target, offset, stored_type(dtype))
-                emitter.store_scalar(chosen, dtype, where)
+                emitter.store_scalar(totals[0] if attrs["exclusive"] else after, dtype, where)
+                return [after]
+
+            fn.carried(0, count, 1, [compute_type(wide)], [first], one)
+
+        lines = fn.mul(outer, inner)
+        together = fn.mul(fn.divide(lines, LINES_TOGETHER), LINES_TOGETHER)
+        with fn.loop(0, together, LINES_TOGETHER) as i:
+            places = [fn.add(i, k) for k in range(LINES_TOGETHER)]
+            braid(fn, [lambda p=p: line(p) for p in places])  # type: ignore[misc]
+        with fn.loop(together, lines) as i:
+            line(i)
 
     return emit
 

@@ -64,35 +64,7 @@ class Loops:
 
         Loops of up to `most` known trips are written out.
         """
-        fn = self.fn
-        if isinstance(start, int) and isinstance(stop, int):
-            trips = max(0, -(-(stop - start) // step))
-            if trips <= most:
-                for i in range(trips):
-                    state = body(start + i * step, state)
-                return state
-        k = fn.unique()
-        fn.branch(f"pre{k}")
-        fn.label(f"pre{k}")
-        fn.branch(f"head{k}")
-        fn.label(f"head{k}")
-        fn.emit(f"%i{k} = phi i64 [{start}, %pre{k}], [%next{k}, %latch{k}]")
-        hole = len(fn.lines)
-        names = [f"%s{k}_{n}" for n in range(len(state))]
-        fn.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
-        fn.emit(f"br i1 %more{k}, label %body{k}, label %exit{k}")
-        fn.label(f"body{k}")
-        after = body(f"%i{k}", names)
-        fn.branch(f"latch{k}")
-        fn.label(f"latch{k}")
-        fn.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
-        fn.branch(f"head{k}")
-        fn.label(f"exit{k}")
-        fn.lines[hole:hole] = [
-            f"  {name} = phi {kind} [{before}, %pre{k}], [{value}, %latch{k}]"
-            for name, kind, before, value in zip(names, kinds, state, after, strict=True)
-        ]
-        return names
+        return self.fn.carried(start, stop, step, kinds, state, body, most)
 
     def _range(self, axis: Axis, reducing: bool) -> tuple[Word, Word]:
         if axis is self.shape.parallel and not reducing and not self.shape.total:
