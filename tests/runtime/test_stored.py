@@ -24,6 +24,7 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setattr(stored, "default_cache", lambda: cache)
     from treadle.runtime.cpu.jit import jit
 
+    td.clear_caches()  # code in memory is in another folder
     cache = object_cache.ObjectCache(tmp_path / "cache")
     monkeypatch.setattr(jit(), "cache", cache)
     return tmp_path / "cache"
@@ -119,6 +120,25 @@ def test_symbolic_sizes():
     for rows in (1, 2, 7):
         x = np.ones((rows, 4), np.float32)
         np.testing.assert_array_equal(values(made, x)[0], values(found, x)[0])
+
+
+def test_sizes_that_must_be_equal():
+    graph = graph_of(lambda x, y: x + y, td.TensorSpec([None, 4]), td.TensorSpec([None, 4]))
+    made, found = twice(graph)
+    assert found.guards == made.guards and len(made.guards) == 1
+
+
+def test_shared_programs_are_found_without_compiling(monkeypatch):
+    def calls():
+        f = td.function(lambda x: td.tanh(x) * 3.25)
+        return [f(td.constant(X[:n])).numpy() for n in (3, 2, 1)]
+
+    first = calls()
+    asked = []
+    monkeypatch.setattr(stored, "_compiled", asked.append)
+    for a, b in zip(first, calls(), strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert not asked
 
 
 def test_what_runs_python_is_compiled_each_time():

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.shapes import Dim
 from treadle.graph.ir import Graph
+from treadle.runtime.symbols import broadcast_guards
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.report import MemoryUse
@@ -45,6 +47,11 @@ class Executable:
     @property
     def graph(self) -> Graph:
         return self._graph
+
+    @property
+    def guards(self) -> list[tuple[Dim, Dim]]:
+        """Dims that the graph takes to be equal."""
+        return list(broadcast_guards(self.graph))
 
     @property
     def stages(self) -> dict[str, str]:

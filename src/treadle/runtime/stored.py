@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import processors
+from treadle.core.shapes import Dim
 from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import layout
@@ -53,6 +54,7 @@ class Record:
         code: the key of the program's own object.
         table: what the words of the state table are; a kernel is (key of its object, symbol).
         constants: the literal arrays; an int stands for a captured tensor.
+        guards: dims that the graph takes to be equal.
         callbacks: whether it may call back into Python, when a check fails.
     """
 
@@ -67,6 +69,7 @@ class Record:
     written: list[int]
     releases_gil: bool
     counters: dict[str, int]
+    guards: list[tuple[Dim, Dim]]
 
 
 def is_on() -> bool:
@@ -168,7 +171,12 @@ class StoredExecutable(NativeExecutable):
             code=record.code,
             keep=[codes, callbacks, constants],
         )  # fmt: skip
+        self._guards = record.guards
         super().__init__(graph, program)
+
+    @property
+    def guards(self) -> list[tuple[Dim, Dim]]:
+        return self._guards
 
     @property
     def graph(self) -> Graph:

@@ -41,12 +41,16 @@ class SharedExecutable(Executable):
     mode = "native"
 
     def __init__(self, program: _SharedProgram, sizes: dict[str, Dim], number: int) -> None:
-        super().__init__(program.executable.graph)
+        super().__init__(program.pattern.graph)
         self.program = program
         self.sizes = sizes
         self.note = program.note(number)
         self.counters = program.executable.counters
         self.run = program.executable.run  # type: ignore[method-assign]
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.executable.graph
 
     @property
     def stages(self) -> dict[str, str]:
@@ -68,7 +72,7 @@ class _SharedProgram:
         self.pattern = pattern
         self.executable = executable
         self.number = number
-        self.guards = list(broadcast_guards(executable.graph))
+        self.guards = executable.guards
 
     def note(self, number: int) -> str:
         symbols = ", ".join(map(str, self.pattern.symbols)) or "no dims differ"

@@ -121,7 +121,7 @@ def record_of(executable: NativeExecutable, builder: Builder, block: Block) -> R
     return Record(
         program.signature, program.code, bool(program.entry), table, constants,
         program.callbacks is not None, _has_library(block), builder.backend.workers,
-        program.written, program.releases_gil, program.counters,
+        program.written, program.releases_gil, program.counters, executable.guards,
     )  # fmt: skip
 
 
