@@ -38,6 +38,14 @@ def trip_count(node: Node) -> int | None:
     return _bound(node, tests[0]) if len(tests) == 1 else None
 
 
+def invariants(node: Node) -> dict[Value, Value]:
+    """The parameters of the body that are the same in every iteration, with what they stand for."""
+    body = node.regions[1]
+    fixed = (i >= len(body.results) or body.results[i] is p for i, p in enumerate(body.params))
+    pairs = zip(body.params, node.inputs, fixed, strict=True)
+    return {param: value for param, value, same in pairs if same}
+
+
 def counter(node: Node, number: int) -> Counter | None:
     """Loop variable `number` as a counter, if it is one."""
     start, step = _constant(node.inputs[number]), step_of(node, number)

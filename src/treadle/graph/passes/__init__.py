@@ -20,6 +20,7 @@ from treadle.graph.passes.batching import batch_products
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
+from treadle.graph.passes.counted_lists import resolve_counted_lists
 from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
@@ -55,6 +56,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
     Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),
+    Pass("counted_lists", resolve_counted_lists, "after trips: positions are known"),
     Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
     Pass("accumulations", gather_accumulations, "after trips: a loop may run back over a counted"),
     Pass("row_sums", keep_rows_apart, "with the other sums of loops"),

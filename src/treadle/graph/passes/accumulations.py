@@ -21,7 +21,7 @@ from treadle.core.shapes import product
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
-from treadle.graph.trip_count import counts_through, trip_count
+from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.arithmetic import ADD
 from treadle.ops.linalg import MATMUL
 from treadle.ops.lists import LIST_NEW, LIST_SET, LIST_STACK
@@ -72,11 +72,7 @@ class _Loop:
         self.carried = len(self.body.results)
         self.uses = uses(self.body)
         self.asked = uses(self.condition)
-        self.outer = {
-            p: v
-            for p, v in zip(self.body.params, node.inputs, strict=True)
-            if p.index >= self.carried
-        }
+        self.outer = invariants(node)
         self.collected: dict[tuple[Value, int], int] = {}  # -> the number of the output
         self.bytes = 0
 

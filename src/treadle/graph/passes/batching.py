@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
-from treadle.graph.trip_count import counts_through, trip_count
+from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.shaping import TRANSPOSE
 
 LEAST_TRIPS = 4
@@ -35,8 +35,7 @@ class _Batcher(Rewriter):
         return None
 
     def pull(self, loop: Node, body: Region, trips: int) -> None:
-        carried = len(body.results)
-        outer = dict(zip(body.params[carried:], loop.inputs[carried:], strict=True))
+        outer = invariants(loop)
         replaced: dict[Value, Value] = {}
         nodes: list[Node] = []
         for node in body.nodes:

@@ -9,8 +9,11 @@ in every iteration is copied before the loop. Every element keeps its sum's orde
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
+from treadle.graph.trip_count import invariants
 from treadle.ops.shaping import TRANSPOSE
 
 
@@ -24,7 +27,8 @@ class _Layout(Rewriter):
         if node.op.name == "while":
             body = node.regions[1]
             known: dict[Value, Value] = {}
-            for product in [n for n in body.nodes if _has_turned_factor(n, body)]:
+            fixed = invariants(node)
+            for product in [n for n in body.nodes if _has_turned_factor(n, fixed)]:
                 self.turn(node, body, product, known)
         return None
 
@@ -39,8 +43,5 @@ class _Layout(Rewriter):
         product.attrs = {**product.attrs, "transpose_b": False}
 
 
-def _has_turned_factor(node: Node, body: Region) -> bool:
-    if node.op.name != "matmul" or not node.attrs["transpose_b"]:
-        return False
-    factor = node.inputs[1]
-    return factor.producer is body and factor.index >= len(body.results)
+def _has_turned_factor(node: Node, fixed: Mapping[Value, Value]) -> bool:
+    return node.op.name == "matmul" and node.attrs["transpose_b"] and node.inputs[1] in fixed

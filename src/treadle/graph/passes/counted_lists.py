@@ -1,0 +1,139 @@
+"""Lists whose lengths and positions are known: TensorArrays of counted loops.
+
+    %l = list_unstack(%x); for i < T: list_get(%l, %i)   ->   for i < T: index(%x, %i)
+    list_stack(%l) of a list of 5 elements               ->   an array whose first dim is 5
+    for i < T: list_get(%g, %i); %g = list_set(%g, %i, 0), and nobody reads %g any more
+                                                         ->   for i < T: list_get(%g, %i)
+
+Slices of arrays and known dims are what other passes look for. The last form is the gradient of a
+list that a loop writes: what it clears is never looked at again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any
+
+from treadle.core.spec import is_static
+from treadle.graph.ir import Graph, Node, Region, Value, uses
+from treadle.graph.rewrite import Replacement, Rewriter, constant_of, pass_in
+from treadle.graph.trip_count import counted_range, invariants, position, trip_count
+from treadle.ops.gather import INDEX
+from treadle.ops.lists import LIST_STACK
+
+
+def resolve_counted_lists(graph: Graph) -> bool:
+    """Use what is known of the lengths and positions of lists."""
+    return _Resolver(graph).run()
+
+
+class _Resolver(Rewriter):
+    @cached_property
+    def uses(self) -> dict[Value, int]:
+        """How often each value was read before the pass."""
+        return uses(self.graph)
+
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name == "while" and trip_count(node) is not None:
+            self.read_arrays(node, node.regions[1])
+            for number in range(len(node.outputs)):
+                self.drop_clearing(node, number)
+        if node.op is LIST_STACK and node.attrs.get("count") is None:
+            count = list_length(node.inputs[0])
+            if count is not None:
+                return [self.emit(LIST_STACK, node.inputs, {**node.attrs, "count": count})]
+        return None
+
+    def read_arrays(self, loop: Node, body: Region) -> None:
+        """Read slices of the array that a list was made of."""
+        replaced: dict[Value, Value] = {}
+        arrays: dict[Value, Value] = {}
+        fixed = invariants(loop)
+        for place, node in enumerate(body.nodes):
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
+            array = _array_read(loop, fixed, node)
+            if array is None:
+                continue
+            if array not in arrays:
+                arrays[array] = pass_in(loop, body, array)
+            inputs, specs = [arrays[array], node.inputs[1]], [node.outputs[0].spec]
+            index = Node(INDEX, inputs, {"axis": 0}, specs, (), node.origin)
+            index.region = body
+            body.nodes[place] = index
+            replaced[node.outputs[0]] = index.outputs[0]
+            self.changed = True
+        body.results = [replaced.get(v, v) for v in body.results]
+
+    def drop_clearing(self, loop: Node, number: int) -> None:
+        """Leave out writes to a list that are never read."""
+        body = loop.regions[1]
+        param, write = body.params[number], body.results[number].node
+        if write is None or write.op.name != "list_set" or write.attrs.get("grow"):
+            return
+        if write.inputs[0] is not param or self.uses.get(loop.outputs[number]):
+            return
+        counts = uses(body)
+        if counts[write.outputs[0]] != 1 or uses(loop.regions[0]).get(
+            loop.regions[0].params[number]
+        ):
+            return
+        reads = [n for n in body.nodes if param in n.inputs and n is not write]
+        where = position(loop, write.inputs[1])
+        same = all(n.op.name == "list_get" and n.inputs[1] is write.inputs[1] for n in reads)
+        if same and where is not None and where[1] and counts[param] == len(reads) + 1:
+            body.results[number] = param
+            self.changed = True
+
+
+def _array_read(loop: Node, fixed: Mapping[Value, Value], node: Node) -> Value | None:
+    """The array of which a ``list_get`` reads a slice."""
+    if node.op.name != "list_get":
+        return None
+    items, place = node.inputs
+    made = fixed[items].node if items in fixed else None
+    if made is None or made.op.name != "list_unstack":
+        return None
+    array, found = made.inputs[0], counted_range(loop, place)
+    if not is_static(array.spec) or found is None:
+        return None
+    size: Any = array.spec.dims[0]
+    inside = found[0] >= 0 and found[1] < size
+    return array if inside and node.outputs[0].spec.dims == array.spec.dims[1:] else None
+
+
+def list_length(items: Value) -> int | None:
+    """How many elements a list has, where that is known."""
+    node = items.node
+    if node is None:
+        return None
+    if node.op.name == "list_new":
+        size = constant_of(node.inputs[0]) if node.inputs else None
+        return (int(size) if size is not None else None) if node.inputs else 0
+    if node.op.name == "list_unstack":
+        size_of_array = node.inputs[0].spec.dims[0]
+        return size_of_array if isinstance(size_of_array, int) else None
+    if node.op.name in ("list_set", "list_push"):
+        root, more = _steps(items, None)
+        before = list_length(root) if root is not items else None
+        return None if before is None else before + more
+    if node.op.name == "while":
+        body = node.regions[1]
+        root, more = _steps(body.results[items.index], body.params[items.index])
+        trips = 0 if not more else trip_count(node)
+        before = list_length(node.inputs[items.index])
+        if root is body.params[items.index] and trips is not None and before is not None:
+            return before + more * trips
+    return None
+
+
+def _steps(items: Value, stop: Value | None) -> tuple[Value, int]:
+    """What a list was before the pushes and writes that lead to it, and the number of pushes."""
+    pushes = 0
+    while items is not stop:
+        node = items.node
+        if node is None or node.op.name not in ("list_set", "list_push") or node.attrs.get("grow"):
+            break
+        pushes += node.op.name == "list_push"
+        items = node.inputs[0]
+    return items, pushes
