@@ -126,6 +126,18 @@ def test_an_array_that_is_overwritten_later() -> None:
     assert "strided" in both(graph, normal(12, 5), rtol=1e-3, atol=1e-3).stages["schedule"]
 
 
+def test_an_array_whose_part_is_overwritten_before() -> None:
+    def fn(x: Any, w: Any) -> Any:
+        y = x * 2.0
+        turned = td.transpose(y)
+        y = td.tensor_scatter_nd_update(y, [[1]], [td.ones(7)])
+        return turned @ w, y
+
+    x, w = normal(5, 7), normal(5, 3)
+    graph = trace_like(fn, x, w)
+    both(graph, x, w)
+
+
 def test_gradients_of_attention() -> None:
     def fn(x: Any, w: Any) -> Any:
         with td.GradientTape() as tape:

@@ -10,68 +10,26 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from treadle.core.shapes import Dim, product
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
-from treadle.kernel.ir import Buffer, Expr, Index, Load, Reduce, postorder
-from treadle.runtime.fusion.epilogues import is_epilogue
+from treadle.kernel.ir import Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable, shares_work, weight
+from treadle.runtime.fusion.library_nodes import LibraryNodes
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
-from treadle.runtime.fusion.strided import View, view_of
-from treadle.runtime.fusion.takeovers import Takeovers, find_takeovers, storage
+from treadle.runtime.fusion.strided import View
+from treadle.runtime.fusion.takeovers import find_takeovers
+from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.schedule.state import earlier_uses
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
 MAX_SIBLINGS = 4  # readers of a value that a further one may be merged with
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
-
-
-@dataclass(eq=False)
-class Unit:
-    """What is scheduled as one: a group of array nodes, or a single other node.
-
-    A library node may have a group as its epilogue; it is the first of the nodes then.
-    """
-
-    role: Role
-    nodes: list[Node]
-    group: Group | None = None
-    position: int = 0  # of the last node, in program order
-
-
-@dataclass
-class Fusion:
-    """The result for one region.
-
-    Attributes:
-        units: in program order of their last nodes; only those that are needed.
-        stores: for every array unit the values that it writes to memory.
-        loads: for every unit the values that it reads from memory or registers.
-        scalars: the expression of every rank-0 value, and what its buffers stand for.
-        needed: the values that something outside their unit reads, and the results.
-        views: for library nodes that read other arrays than their operands how these lie there.
-        takeovers: which values may take over the memory of an operand.
-    """
-
-    region: Region
-    units: list[Unit] = field(default_factory=list)
-    stores: dict[Unit, list[Value]] = field(default_factory=dict)
-    loads: dict[Unit, list[Value]] = field(default_factory=dict)
-    scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
-    needed: set[Value] = field(default_factory=set)
-    takeovers: Takeovers = field(default_factory=Takeovers)
-    views: dict[Node, tuple[View, ...]] = field(default_factory=dict)
-
-    def operands(self, node: Node) -> list[Value]:
-        """What the routine for a library node reads."""
-        views = self.views.get(node)
-        return node.inputs if views is None else [v.base for v in views]
 
 
 def fuse(
@@ -100,7 +58,7 @@ def fuse(
     return fuser.finish()
 
 
-class _Fuser:
+class _Fuser(LibraryNodes):
     def __init__(
         self, region: Region, names: Names, enabled: bool, owned: Mapping[Value, Value]
     ) -> None:
@@ -127,90 +85,6 @@ class _Fuser:
                 self._place(node)
             else:
                 self.unit_of[node] = Unit(self.roles[node], [node], None, self.position[node])
-
-    def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
-        """Let library nodes read transposes, slices and the like where their elements are."""
-        for node in self.region.nodes:
-            if self.roles[node] is Role.LIBRARY:
-                taken = (views for views in self._views_of(node) if takes_views(node, views))
-                views = next(taken, None)
-                if views is not None:
-                    self.views[node] = views
-
-    def _views_of(self, node: Node) -> Iterator[tuple[View, ...]]:
-        """How operands may be read: all as views, or one of them."""
-        views = [view_of(v, self._is_view) for v in node.inputs]
-        moved = [i for i, v in enumerate(node.inputs) if not views[i].is_plain(v)]
-        whole = [view_of(v, lambda _: False) for v in node.inputs]
-        if moved:
-            yield tuple(views)
-        for i in moved if len(moved) > 1 else ():
-            yield (*whole[:i], views[i], *whole[i + 1 :])
-
-    def attach_epilogues(
-        self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
-    ) -> None:
-        """Give library nodes the groups that follow them, the last nodes first: of several
-        products that a group adds up it belongs to the one that it needs to wait for."""
-        for node in reversed(self.region.nodes):
-            if self.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
-                continue
-            groups = self._readers(node.outputs[0])
-            if groups and takes_epilogue(node):
-                for unit in groups:
-                    if self._attach(node, unit, keeps_apart):
-                        break
-
-    def _readers(self, value: Value) -> list[Unit]:
-        """The groups that load a value, in program order."""
-        found: dict[Unit, None] = {}
-        for node in self.consumers.get(value, ()):
-            unit = self.unit_of[node]
-            if squeezed(node) is not None:
-                found.update(dict.fromkeys(self._readers(node.outputs[0])))
-            elif unit.role is Role.ARRAY:
-                found.setdefault(unit)
-        return sorted(found, key=lambda u: u.position)
-
-    def _attach(self, node: Node, unit: Unit, keeps_apart: Callable[[Node], bool]) -> bool:
-        """Make a group the epilogue of a library node where that is possible."""
-        group = unit.group
-        assert group is not None
-        if not is_epilogue(group, node.outputs[0]):
-            return False
-        if self._only_replaces(unit, node) and not keeps_apart(node):
-            return False
-        if not self._acyclic(node, [self.unit_of[node], unit]):
-            return False
-        joined = Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position)
-        for member in joined.nodes:
-            self.unit_of[member] = joined
-        return True
-
-    def _only_replaces(self, unit: Unit, routine: Node) -> bool:
-        """Whether all that a group stores overwrites what it reads (an optimizer's step, a sum
-        that a loop carries): the result would be written to memory of its own all the same, and
-        the arrays read in shorter runs than by a kernel that walks through them."""
-        group, inside = unit.group, set(unit.nodes)
-        assert group is not None
-        stored = [v for v in group.values if self._escapes(v, inside)]
-        read = {storage(v) for v in group.build.buffers.values()}
-        bases = [v.base for v in self.views.get(routine, ())] or routine.inputs
-        read -= {storage(v) for v in bases}  # what it reads must stay while it runs
-        needed = self._escapes(routine.outputs[0], inside)
-        return not needed and all(self._replaces(v, read) for v in stored)
-
-    def _replaces(self, value: Value, read: set[Value]) -> bool:
-        """Whether a value takes the place of a variable or loop variable that was read."""
-        handles = {
-            node.inputs[0]
-            for node in self.consumers.get(value, ())
-            if node.op.name == "assign_variable"
-        }
-        olds = [v.node for v in read if v.node is not None and v.node.op.name == "read_variable"]
-        return any(node.inputs[0] in handles for node in olds) or any(
-            new is value and old in read for old, new in self.owned.items()
-        )
 
     # -- forming groups ----------------------------------------------------------------------
 
@@ -553,3 +427,6 @@ def _loaded(group: Group, stores: Sequence[Value]) -> list[Value]:
         if isinstance(expr, Load):
             found.setdefault(group.build.buffers[expr.buffer])
     return list(found)
+
+
+__all__ = ["Fusion", "Unit", "fuse"]

@@ -1,0 +1,125 @@
+"""Library nodes in fusion: the views that they read, and the groups that become their epilogues."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from treadle.graph.ir import Node, Region, Value
+from treadle.runtime.fusion.epilogues import is_epilogue
+from treadle.runtime.fusion.roles import Role, squeezed
+from treadle.runtime.fusion.strided import View, view_of
+from treadle.runtime.fusion.takeovers import Takeovers, storage
+from treadle.runtime.fusion.units import Unit
+
+
+class LibraryNodes(ABC):
+    """The part of the fuser that deals with library nodes, when the groups have been formed."""
+
+    region: Region
+    owned: Mapping[Value, Value]
+    roles: dict[Node, Role]
+    takeovers: Takeovers
+    consumers: dict[Value, list[Node]]
+    unit_of: dict[Node, Unit]
+    views: dict[Node, tuple[View, ...]]
+
+    @abstractmethod
+    def _is_view(self, value: Value) -> bool:
+        """Whether a value only moves elements of others."""
+
+    @abstractmethod
+    def _escapes(self, value: Value, inside: set[Node]) -> bool:
+        """Whether a value is needed by other nodes than those."""
+
+    @abstractmethod
+    def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
+        """Whether no path leaves the units and comes back."""
+
+    def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
+        """Let library nodes read transposes, slices and the like where their elements are."""
+        for node in self.region.nodes:
+            if self.roles[node] is Role.LIBRARY:
+                taken = (views for views in self._views_of(node) if takes_views(node, views))
+                views = next(taken, None)
+                if views is not None:
+                    self.views[node] = views
+
+    def _views_of(self, node: Node) -> Iterator[tuple[View, ...]]:
+        """How operands may be read: all as views, or one of them."""
+        views = [view_of(v, self._may_read_through) for v in node.inputs]
+        moved = [i for i, v in enumerate(node.inputs) if not views[i].is_plain(v)]
+        whole = [view_of(v, lambda _: False) for v in node.inputs]
+        if moved:
+            yield tuple(views)
+        for i in moved if len(moved) > 1 else ():
+            yield (*whole[:i], views[i], *whole[i + 1 :])
+
+    def _may_read_through(self, value: Value) -> bool:
+        """Whether a value is a view of what nothing overwrites before the view is read."""
+        return self._is_view(value) and value.node not in self.takeovers.stored
+
+    def attach_epilogues(
+        self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
+    ) -> None:
+        """Give library nodes the groups that follow them, the last nodes first: of several
+        products that a group adds up it belongs to the one that it needs to wait for."""
+        for node in reversed(self.region.nodes):
+            if self.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
+                continue
+            groups = self._readers(node.outputs[0])
+            if groups and takes_epilogue(node):
+                for unit in groups:
+                    if self._attach(node, unit, keeps_apart):
+                        break
+
+    def _readers(self, value: Value) -> list[Unit]:
+        """The groups that load a value, in program order."""
+        found: dict[Unit, None] = {}
+        for node in self.consumers.get(value, ()):
+            unit = self.unit_of[node]
+            if squeezed(node) is not None:
+                found.update(dict.fromkeys(self._readers(node.outputs[0])))
+            elif unit.role is Role.ARRAY:
+                found.setdefault(unit)
+        return sorted(found, key=lambda u: u.position)
+
+    def _attach(self, node: Node, unit: Unit, keeps_apart: Callable[[Node], bool]) -> bool:
+        """Make a group the epilogue of a library node where that is possible."""
+        group = unit.group
+        assert group is not None
+        if not is_epilogue(group, node.outputs[0]):
+            return False
+        if self._only_replaces(unit, node) and not keeps_apart(node):
+            return False
+        if not self._acyclic(node, [self.unit_of[node], unit]):
+            return False
+        joined = Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position)
+        for member in joined.nodes:
+            self.unit_of[member] = joined
+        return True
+
+    def _only_replaces(self, unit: Unit, routine: Node) -> bool:
+        """Whether all that a group stores overwrites what it reads (an optimizer's step, a sum
+        that a loop carries): the result would be written to memory of its own all the same, and
+        the arrays read in shorter runs than by a kernel that walks through them."""
+        group, inside = unit.group, set(unit.nodes)
+        assert group is not None
+        stored = [v for v in group.values if self._escapes(v, inside)]
+        read = {storage(v) for v in group.build.buffers.values()}
+        bases = [v.base for v in self.views.get(routine, ())] or routine.inputs
+        read -= {storage(v) for v in bases}  # what it reads must stay while it runs
+        needed = self._escapes(routine.outputs[0], inside)
+        return not needed and all(self._replaces(v, read) for v in stored)
+
+    def _replaces(self, value: Value, read: set[Value]) -> bool:
+        """Whether a value takes the place of a variable or loop variable that was read."""
+        handles = {
+            node.inputs[0]
+            for node in self.consumers.get(value, ())
+            if node.op.name == "assign_variable"
+        }
+        olds = [v.node for v in read if v.node is not None and v.node.op.name == "read_variable"]
+        return any(node.inputs[0] in handles for node in olds) or any(
+            new is value and old in read for old, new in self.owned.items()
+        )

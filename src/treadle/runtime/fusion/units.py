@@ -1,0 +1,54 @@
+"""What fusion makes of a region: units of nodes, and what these load and store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from treadle.graph.ir import Node, Region, Value
+from treadle.kernel.ir import Buffer, Expr
+from treadle.runtime.fusion.group import Group
+from treadle.runtime.fusion.roles import Role
+from treadle.runtime.fusion.strided import View
+from treadle.runtime.fusion.takeovers import Takeovers
+
+
+@dataclass(eq=False)
+class Unit:
+    """What is scheduled as one: a group of array nodes, or a single other node.
+
+    A library node may have a group as its epilogue; it is the first of the nodes then.
+    """
+
+    role: Role
+    nodes: list[Node]
+    group: Group | None = None
+    position: int = 0  # of the last node, in program order
+
+
+@dataclass
+class Fusion:
+    """The result for one region.
+
+    Attributes:
+        units: in program order of their last nodes; only those that are needed.
+        stores: for every array unit the values that it writes to memory.
+        loads: for every unit the values that it reads from memory or registers.
+        scalars: the expression of every rank-0 value, and what its buffers stand for.
+        needed: the values that something outside their unit reads, and the results.
+        views: for library nodes that read other arrays than their operands how these lie there.
+        takeovers: which values may take over the memory of an operand.
+    """
+
+    region: Region
+    units: list[Unit] = field(default_factory=list)
+    stores: dict[Unit, list[Value]] = field(default_factory=dict)
+    loads: dict[Unit, list[Value]] = field(default_factory=dict)
+    scalars: dict[Value, tuple[Expr, dict[Buffer, Value]]] = field(default_factory=dict)
+    needed: set[Value] = field(default_factory=set)
+    takeovers: Takeovers = field(default_factory=Takeovers)
+    views: dict[Node, tuple[View, ...]] = field(default_factory=dict)
+
+    def operands(self, node: Node) -> list[Value]:
+        """What the routine for a library node reads."""
+        views = self.views.get(node)
+        return node.inputs if views is None else [v.base for v in views]
