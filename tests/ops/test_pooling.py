@@ -137,6 +137,37 @@ def test_ties_go_to_the_first():
     )
 
 
+# What TensorFlow 2.21 gives for images full of the lowest number, with output gradients 1, 2, 3...
+LOWEST = {
+    ((2, 2), (2, 2)): [[1, 0, 2, 0, 3], [0, 0, 0, 0, 0], [4, 0, 5, 0, 6], [0, 0, 0, 0, 0]],
+    ((3, 2), (2, 1)): [[1, 2, 3, 4, 5], [0, 0, 0, 0, 0], [6, 7, 8, 9, 10], [0, 0, 0, 0, 0]],
+    ((3, 3), (1, 1)): [[16, 11, 13, 15, 0], [23, 13, 14, 15, 0], [33, 18, 19, 20, 0], [0] * 5],
+}
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("value", [np.finfo(np.float32).min, -np.inf, np.nan])
+@pytest.mark.parametrize("case", LOWEST, ids=str)
+def test_no_gradient_is_lost_in_the_padding(case, value, masked, compiled):
+    def gradient(x, every):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.nn.max_pool2d(x, *case, "SAME")
+        weights = td.reshape(td.range(1, td.size(y) + 1, dtype=td.float32), y.shape)
+        dx = tape.gradient(y, x, output_gradients=weights)
+        return td.where((x < 0) | every, dx, 0.0) if masked else dx
+
+    run = td.function(gradient) if compiled else gradient
+    dx = run(td.fill([1, 4, 5, 1], td.constant(value, td.float32)), td.constant(True))
+    np.testing.assert_array_equal(dx.numpy()[0, :, :, 0], LOWEST[case])
+    if compiled and masked:
+        program = run.get_concrete_function(
+            td.TensorSpec([1, 4, 5, 1], td.float32), td.TensorSpec([], td.bool)
+        ).executable
+        assert "max_pool_masked_index" in program.stages["graph"]
+
+
 def test_integers_and_nan():
     x = np.array([-5, -3, -7, -9], np.int32).reshape(1, 2, 2, 1)
     assert td.nn.max_pool2d(x, 3, 1, "SAME").numpy().max() == -3

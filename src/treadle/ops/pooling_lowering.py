@@ -99,15 +99,46 @@ def lower_max(call: LowerCall, index: Sequence[Index]) -> Expr:
 def lower_index(call: LowerCall, index: Sequence[Index]) -> Expr:
     fill = lowest(call.specs[0].dtype)
     if _is_large(call):
-        return _reduced(call, index, "argmax", fill)
-    return _first_highest(_elements(call, index, fill), call.out.dtype)[0]
+        winner = _reduced(call, index, "argmax", fill)
+    else:
+        winner = _first_highest(_elements(call, index, fill), call.out.dtype)[0]
+    rows, columns = _window_of(call)
+    first = _first_places(index, rows, columns)
+    return winner if first is None else _not_padding(winner, first, columns)
 
 
 def lower_masked_index(call: LowerCall, index: Sequence[Index]) -> Expr:
     values = _elements(call, index, lowest(call.specs[0].dtype))
-    winner, live = _first_highest(values, call.out.dtype, _elements(call, index, False, 1))
+    mask = _elements(call, index, False, 1)
+    rows, columns = _window_of(call)
+    first = _first_places(index, rows, columns)
+    if first is not None:
+        mask[0] = _element(call.inputs[1], index, *first, rows, columns, False)
+    winner, live = _first_highest(values, call.out.dtype, mask)
     assert live is not None
+    if first is not None:
+        winner = _not_padding(winner, first, columns)
     return apply("select", live, winner, const(call.out.dtype.max, call.out.dtype))
+
+
+def _first_places(index: Sequence[Index], rows: Span, columns: Span) -> tuple[Expr, Expr] | None:
+    """Row and column in the window of its first element in the image; None where that is 0, 0."""
+    if rows.before == 0 and columns.before == 0:
+        return None
+    zero = const(0, dtypes.int64)
+    places = []
+    for start, s in zip(index[1:3], (rows, columns), strict=True):
+        beyond = apply("sub", dim_expr(s.before), index_expr(scale_index(start, s.stride)))
+        last = const(s.window - 1, dtypes.int64)
+        places.append(apply("min", apply("max", beyond, zero), last))
+    return places[0], places[1]
+
+
+def _not_padding(winner: Expr, first: tuple[Expr, Expr], columns: Span) -> Expr:
+    """Where no element is greater than padding the first one in the image wins."""
+    row = apply("mul", first[0], const(columns.window, dtypes.int64))
+    number = cast(apply("add", row, first[1]), winner.dtype)
+    return apply("select", apply("eq", winner, const(0, winner.dtype)), number, winner)
 
 
 def _first_highest(

@@ -58,7 +58,18 @@ def eager_index(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) ->
     for number, values in enumerate(taps, start=1):
         winner[values > highest] = number
         np.maximum(highest, values, out=highest)
-    return winner
+    return np.where(winner == 0, _first_numbers(rows, columns).astype(winner.dtype), winner)
+
+
+def _first_numbers(rows: Span, columns: Span) -> NDArray:
+    """The number of every window's first element in the image, [1, out_h, out_w, 1]: it wins where
+    none is greater than padding."""
+    i, j = (
+        np.clip(static(s.before) - np.arange(static(s.count)) * s.stride, 0, s.window - 1)
+        for s in (rows, columns)
+    )
+    numbers: NDArray = i[:, None] * columns.window + j
+    return numbers[None, :, :, None]
 
 
 def eager_masked_index(
