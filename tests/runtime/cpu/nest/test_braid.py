@@ -82,3 +82,15 @@ def test_only_rows_of_known_moderate_size_stand_side_by_side():
 
     assert row_buffers(1000) >= MOST_ROWS
     assert row_buffers(100_000) == 1
+
+
+def test_only_the_innermost_loop_over_rows_takes_several():
+    i, j, k = Axis("i", 6), Axis("j", 40), Axis("k", 30)
+    x, y = Buffer("x", F32, (6, 40, 30)), Buffer("y", F32, (6,))
+    out = Buffer("out", F32, (40, 6, 30))
+    v = apply("exp", load(x, i, j, k))
+    value = apply("mul", apply("div", v, Reduce("sum", (k,), v)), load(y, i))
+    kernel = Kernel((i, j, k), (x, y, out), (store(out, j, i, k, value=value),))
+    buffers = emit_kernel(kernel, JITS["host"].target).scratch // (4 * 32 + 320)
+    assert MOST_ROWS <= buffers < 2 * MOST_ROWS
+    check(kernel, {x: numbers((6, 40, 30)), y: numbers(6, seed=1)})

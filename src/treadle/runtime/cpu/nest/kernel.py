@@ -164,29 +164,32 @@ class KernelEmitter(Tiles):
                 begin = start if first == 0 else self.fn.max(start, first)
                 end = stop if last == axis.extent else self.fn.min(stop, self.dim(last))
                 self._store_vectors(level, axis, begin, end, part)
-            return
-        if axis is self.shape.tile:
+        elif axis is self.shape.tile:
             self._tile_loops(level, axis, stores)
-            return
+        else:
+            self._row_loop(level, axis, start, stop, stores)
+
+    def _row_loop(
+        self, level: Level, axis: Axis, start: Word, stop: Word, stores: list[Store]
+    ) -> None:
+        """A plain loop, several rows at a time where these are side by side."""
 
         def row(i: Word, state: list[str]) -> list[str]:
             self._stores(stores, level.inside(axis, i))
             return state
 
-        together = self._rows_together(axis, stores)
-        if together > 1:
-            self.side_by_side = together
+        def rows(i: Word, state: list[str]) -> list[str]:
+            places = [self.fn.add(i, k) for k in range(together)]
+            braid(self.fn, [lambda p=p: row(p, []) and None for p in places])  # type: ignore[misc]
+            return state
 
-            def rows(i: Word, state: list[str]) -> list[str]:
-                places = [self.fn.add(i, k) for k in range(together)]
-                braid(self.fn, [lambda p=p: row(p, []) and None for p in places])  # type: ignore[misc]
-                return state
-
-            # Few elements are not worth the code; sums have the same order either way.
-            if math.prod(extent_estimate(a.extent) for a in self.kernel.axes) >= FEW_ELEMENTS:
-                whole = self._end(start, stop, together)
-                self._carried(start, whole, together, [], [], rows)
-                start = whole
+        together = self.side_by_side = self._rows_together(level, axis, stores)
+        # Few elements are not worth the code; sums have the same order either way.
+        many = math.prod(extent_estimate(a.extent) for a in self.kernel.axes) >= FEW_ELEMENTS
+        if together > 1 and many:
+            whole = self._end(start, stop, together)
+            self._carried(start, whole, together, [], [], rows)
+            start = whole
         self._carried(start, stop, 1, [], [], row)
         self.side_by_side = 1
 
@@ -229,16 +232,17 @@ class KernelEmitter(Tiles):
 
         return block
 
-    def _rows_together(self, axis: Axis, stores: list[Store]) -> int:
+    def _rows_together(self, level: Level, axis: Axis, stores: list[Store]) -> int:
         """How many rows to compute side by side: some where rows along the vector axis are
         reduced, are of a known size, and are all that the loop over `axis` contains."""
         vector = self.shape.vector
         exprs = postorder([s.value for s in stores])
         reduces = [e for e in exprs if isinstance(e, Reduce)]
         rows = [e for e in reduces if e.over == (vector,) and axis in e.axes]
-        if not rows or len(rows) < len(reduces) or vector is None:
+        inside = frozenset().union(*(s.axes for s in stores)) - level.axes.keys() - {axis}
+        if not rows or len(rows) < len(reduces) or not inside <= {vector}:
             return 1
-        if not isinstance(vector.extent, int):
+        if vector is None or not isinstance(vector.extent, int):
             return 1
         vectors = vector.extent // self.shape.lanes
         costly = any(is_costly(e) and vector in e.axes for e in exprs)
