@@ -1,0 +1,248 @@
+"""Ctrl-C ends compiled loops within milliseconds and leaves everything usable; the GIL is free."""
+
+import resource
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.runtime.harness import inputs
+from treadle.runtime.cpu.threads import pool
+
+pytestmark = pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="there are no timers with signals"
+)
+
+FOREVER = td.constant(np.int64(1) << 60)
+V = td.Variable(np.zeros(4, np.float32))
+
+
+def scalars(x, n):
+    a, i = x[0, 0], td.constant(0, td.int64)
+    while i < n:
+        a = a * 0.5 + 1.0
+        i += 1
+    return a
+
+
+def vectors(x, n):
+    i = td.constant(0, td.int64)
+    while i < n:
+        x = td.tanh(x) + 0.1
+        i += 1
+    return x
+
+
+def products(x, n):
+    h, i = x, td.constant(0, td.int64)
+    while i < n:
+        h = td.tanh(td.matmul(h, x) * 0.01)
+        i += 1
+    return h
+
+
+def nested(x, n):
+    total, i = td.constant(0.0), td.constant(0, td.int64)
+    while i < 3:
+        j = td.constant(0, td.int64)
+        while j < n:
+            total = total * 0.5 + x[0, 0]
+            j += 1
+        i += 1
+    return total
+
+
+def lists(x, n):
+    found, i = [], td.constant(0, td.int64)
+    while i < n:
+        if i < 50:
+            found.append(x * td.cast(i, td.float32))
+        i += 1
+    return found[-1] + td.cast(i, td.float32)
+
+
+def variables(x, n):
+    i = td.constant(0, td.int64)
+    while i < n:
+        V.assign_add(td.ones([4]))
+        i += 1
+    return td.cast(i, td.float32) + x[0, 0]
+
+
+def gradients(x, n):
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y, i = x, td.constant(0, td.int64)
+        while i < n:
+            y = td.sin(y) * x if i < 100 else y
+            i += 1
+        loss = td.reduce_sum(y)
+    return tape.gradient(loss, x)
+
+
+LOOPS = [scalars, vectors, products, nested, lists, variables, gradients]
+(X,) = inputs((60, 60))
+
+
+class Alarm(KeyboardInterrupt):
+    """What the signal raises; notes when."""
+
+    at = 0.0
+
+
+def ring(number, frame):
+    raise Alarm
+
+
+@pytest.fixture
+def alarm():
+    """Starts a timer whose signal raises `Alarm`."""
+    before = signal.signal(signal.SIGALRM, ring)
+    yield lambda seconds: signal.setitimer(signal.ITIMER_REAL, seconds)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def answer(call, alarm, after=0.03):
+    """Seconds from the signal to the exception."""
+    start = time.perf_counter()
+    alarm(after)
+    with pytest.raises(Alarm):
+        call()
+    return time.perf_counter() - start - after
+
+
+@pytest.mark.parametrize("python", LOOPS, ids=lambda f: f.__name__)
+def test_every_kind_of_loop(python, alarm):
+    f = td.function(python)
+    few = td.constant(np.int64(5))
+    for _ in range(4):
+        wanted = f(X, few).numpy()
+    assert f.concrete_functions[0].executable.mode == "native"
+    delays = [answer(lambda: f(X, FOREVER), alarm) for _ in range(5)]
+    assert min(delays) < 0.025, delays  # the machine may be busy with other things
+    np.testing.assert_array_equal(f(X, few).numpy(), wanted)
+
+
+def test_a_variable_has_whole_updates(alarm):
+    f = td.function(variables)
+    V.assign(np.zeros(4, np.float32))
+    f(X, td.constant(np.int64(5)))
+    answer(lambda: f(X, FOREVER), alarm)
+    values = V.numpy()
+    assert values[0] > 5 and (values == values[0]).all()
+
+
+def test_nothing_is_lost(alarm):
+    """Workspaces, lists and the pool are as before, however often a loop is ended."""
+    loops = [td.function(python) for python in (products, lists, gradients)]
+    for f in loops:
+        f(X, td.constant(np.int64(5)))
+
+    def interrupted():
+        for f in loops:
+            answer(lambda f=f: f(X, FOREVER), alarm, 0.002)
+
+    for _ in range(3):
+        interrupted()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for _ in range(10):
+        interrupted()
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 2_000  # KiB
+    busy = np.ctypeslib.as_array((np.ctypeslib.ctypes.c_int64 * 1).from_address(pool()._base))
+    assert busy[0] == 0
+
+
+def test_with_a_busy_python_thread_beside_it(alarm):
+    f = td.function(vectors)
+    f(X, td.constant(np.int64(5)))
+    stop = threading.Event()
+
+    def spin():
+        while not stop.is_set():
+            sum(range(200))
+
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        delays = [answer(lambda: f(X, FOREVER), alarm, 0.1) for _ in range(3)]
+    finally:
+        stop.set()
+        thread.join()
+    assert min(delays) < 0.5, delays
+
+
+def test_an_exception_of_the_handler_reaches_the_caller_of_a_nested_program(alarm):
+    inner = td.function(vectors)
+    outer = td.function(
+        lambda x: td.numpy_function(
+            lambda a: inner(a, FOREVER).numpy(), [x], td.TensorSpec([60, 60])
+        ),
+        autograph=False,
+    )
+    inner(X, td.constant(np.int64(2)))
+    alarm(0.1)
+    with pytest.raises((Alarm, td.errors.UnknownError)) as caught:
+        outer(X)
+    assert isinstance(caught.value, Alarm) or isinstance(caught.value.__cause__, Alarm)
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    assert np.isfinite(inner(X, td.constant(np.int64(5))).numpy()).all()
+
+
+def progress_during(call) -> float:
+    """How fast another Python thread counts while the call runs, against alone."""
+    counts, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counts[0] += 1
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        start, before = time.perf_counter(), counts[0]
+        time.sleep(0.1)
+        alone = (counts[0] - before) / (time.perf_counter() - start)
+        start, before = time.perf_counter(), counts[0]
+        call()
+        beside = (counts[0] - before) / (time.perf_counter() - start)
+    finally:
+        stop.set()
+        thread.join()
+    return beside / alone
+
+
+def test_other_threads_run_meanwhile():
+    before = pool().threads
+    pool().set_threads(1)
+    try:
+        loop = td.function(vectors)
+        few = td.constant(np.int64(3000))
+        loop(X, few)
+        big = td.function(lambda x: td.reduce_sum(td.matmul(x, td.matmul(x, x))))
+        x = td.ones([1200, 1200])
+        big(x)
+        assert progress_during(lambda: loop(X, few)) > 0.1
+        assert progress_during(lambda: [big(x) for _ in range(5)]) > 0.1
+    finally:
+        pool().set_threads(before)
+
+
+def test_two_threads_in_one_loop_program_end_on_their_own():
+    f = td.function(vectors)
+    results = {}
+
+    def work(n):
+        results[n] = f(X, td.constant(np.int64(n))).numpy()
+
+    work(7)
+    threads = [threading.Thread(target=work, args=(n,)) for n in (2000, 5, 900, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for n in (2000, 5, 900, 1):
+        np.testing.assert_array_equal(results[n], f(X, td.constant(np.int64(n))).numpy())
