@@ -129,6 +129,20 @@ define internal ptr @word(i64 %number) alwaysinline #0 {
   ret ptr %p
 }
 
+; whether the lists are this caller's now; who does not get them at once goes without
+define internal i1 @enter() alwaysinline #0 {
+  %lock = call ptr @word(i64 $lock$)
+  %before = atomicrmw xchg ptr %lock, i64 1 acquire
+  %got = icmp eq i64 %before, 0
+  ret i1 %got
+}
+
+define internal void @leave() alwaysinline #0 {
+  %lock = call ptr @word(i64 $lock$)
+  store atomic i64 0, ptr %lock release, align 8
+  ret void
+}
+
 define internal ptr @fresh(i64 %size, i64 %power) #0 {
 entry:
   %p.p = call ptr @word(i64 $aligned_alloc$)
@@ -173,9 +187,7 @@ plain:
   %p0 = call ptr @fresh(i64 %size, i64 0)
   ret ptr %p0
 try:
-  %lock = call ptr @word(i64 $lock$)
-  %before = atomicrmw xchg ptr %lock, i64 1 acquire
-  %got = icmp eq i64 %before, 0
+  %got = call i1 @enter()
   br i1 %got, label %look, label %new
 look:
   %place = add i64 %exact, $lists$
@@ -184,7 +196,7 @@ look:
   %empty = icmp eq ptr %base, null
   br i1 %empty, label %leave, label %take
 leave:
-  store atomic i64 0, ptr %lock release, align 8
+  call void @leave()
   br label %new
 take:
   %next.p = getelementptr i64, ptr %base, i64 1
@@ -195,7 +207,7 @@ take:
   %bytes0 = shl i64 1, %exact
   %less = sub i64 %kept, %bytes0
   store i64 %less, ptr %kept.p
-  store atomic i64 0, ptr %lock release, align 8
+  call void @leave()
   %p1 = getelementptr i8, ptr %base, i64 $header$
   ret ptr %p1
 new:
@@ -221,9 +233,7 @@ free:
   call void %libc(ptr %base)
   ret void
 try:
-  %lock = call ptr @word(i64 $lock$)
-  %before = atomicrmw xchg ptr %lock, i64 1 acquire
-  %got = icmp eq i64 %before, 0
+  %got = call i1 @enter()
   br i1 %got, label %weigh, label %free
 weigh:
   %kept.p = call ptr @word(i64 $kept$)
@@ -235,7 +245,7 @@ weigh:
   %over = icmp ugt i64 %more, %budget
   br i1 %over, label %leave, label %keep
 leave:
-  store atomic i64 0, ptr %lock release, align 8
+  call void @leave()
   br label %free
 keep:
   store i64 %more, ptr %kept.p
@@ -245,15 +255,13 @@ keep:
   %next.p = getelementptr i64, ptr %base, i64 1
   store ptr %first, ptr %next.p
   store ptr %base, ptr %list
-  store atomic i64 0, ptr %lock release, align 8
+  call void @leave()
   ret void
 }
 
 define void @trim() #0 {
 entry:
-  %lock = call ptr @word(i64 $lock$)
-  %before = atomicrmw xchg ptr %lock, i64 1 acquire
-  %got = icmp eq i64 %before, 0
+  %got = call i1 @enter()
   br i1 %got, label %sizes, label %done
 done:
   ret void
@@ -284,7 +292,7 @@ sized:
 end:
   %kept.p = call ptr @word(i64 $kept$)
   store i64 0, ptr %kept.p
-  store atomic i64 0, ptr %lock release, align 8
+  call void @leave()
   ret void
 }
 

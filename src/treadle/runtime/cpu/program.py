@@ -21,7 +21,7 @@ from treadle.runtime.cpu.program_entry import (
     Signature,
     add_entry,
 )
-from treadle.runtime.cpu.program_memory import EXTEND, GROWN, LATE, WORKSPACE
+from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
@@ -289,6 +289,7 @@ class Emitter:
     def _allocate(self, place: Place) -> str:
         """Memory for an array whose size has just become known; freed when the call ends, or the
         iteration of the loop around it."""
+        self.module.define("alloc", ALLOC)
         self.module.define("late", LATE)
         size = self.dim(place.bytes)
         pointer = self.fn.value(f"call ptr @late_alloc(ptr %state, ptr {self.late}, i64 {size})")
@@ -303,11 +304,13 @@ class Emitter:
 
     def reserve(self, buffer: str, size: Word) -> str:
         """The memory of a growing buffer, at least `size` bytes."""
+        self.module.define("alloc", ALLOC)
         self.module.define("grown", GROWN)
         return self.fn.value(f"call ptr @grown_reserve(ptr %state, ptr {buffer}, i64 {size})")
 
     def extend(self, place: Place, used: Word, size: Word) -> str:
         """Make the buffer of a place `size` bytes large; the first `used` ones are kept."""
+        self.module.define("alloc", ALLOC)
         self.module.define("grown", GROWN)
         self.module.define("extend", EXTEND)
         self.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")

@@ -13,6 +13,7 @@ from treadle.core.shapes import product
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
+from treadle.runtime.cpu.program_memory import ALLOC
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
@@ -35,6 +36,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 def _define(emitter: Emitter) -> None:
     emitter.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    emitter.module.define("alloc", ALLOC)
     emitter.module.define("lists", _TEXT)
 
 
@@ -278,24 +280,7 @@ _OPS: dict[str, Callable[[Emitter, ListStep], None]] = {
     "list_stack": _stack,
 }
 
-_TEXT = f"""define internal ptr @alloc(ptr %state, i64 %size) noinline #0 {{
-entry:
-  %padded = add i64 %size, 127
-  %total = and i64 %padded, -64
-  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
-  %alloc = load ptr, ptr %allocp
-  %p = call ptr %alloc(i64 64, i64 %total)
-  %none = icmp eq ptr %p, null
-  br i1 %none, label %out, label %good
-out:
-  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
-  %abort = load ptr, ptr %abortp
-  call void %abort()
-  unreachable
-good:
-  ret ptr %p
-}}
-
+_TEXT = f"""
 define internal ptr @list_new(ptr %state, ptr %chain, i64 %capacity, i64 %size) noinline #0 {{
 entry:
   %some = call i64 @llvm.smax.i64(i64 %capacity, i64 1)

@@ -59,9 +59,10 @@ done:
 }}
 """
 
-LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
+# Memory for a program that has begun; there is no way back out of its loops.
+ALLOC = f"""define internal ptr @alloc(ptr %state, i64 %size) noinline #0 {{
 entry:
-  %padded = add i64 %size, {3 * ALIGNMENT - 1}
+  %padded = add i64 %size, {2 * ALIGNMENT - 1}
   %total = and i64 %padded, {-ALIGNMENT}
   %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
   %alloc = load ptr, ptr %allocp
@@ -74,6 +75,14 @@ out:
   call void %abort()
   unreachable
 good:
+  ret ptr %p
+}}
+"""
+
+LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
+entry:
+  %more = add i64 %size, {ALIGNMENT}
+  %p = call ptr @alloc(ptr %state, i64 %more)
   %before = load ptr, ptr %chain
   store ptr %before, ptr %p
   store ptr %p, ptr %chain
@@ -119,21 +128,9 @@ grow:
   call void %free(ptr %p)
   %half = lshr i64 %size, 1
   %more = add i64 %size, %half
-  %padded = add i64 %more, {2 * ALIGNMENT - 1}
-  %total = and i64 %padded, {-ALIGNMENT}
-  %allocp = getelementptr ptr, ptr %state, i64 {fixed("aligned_alloc")}
-  %alloc = load ptr, ptr %allocp
-  %new = call ptr %alloc(i64 {ALIGNMENT}, i64 %total)
-  %none = icmp eq ptr %new, null
-  br i1 %none, label %out, label %have
-out:
-  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
-  %abort = load ptr, ptr %abortp
-  call void %abort()
-  unreachable
-have:
+  %new = call ptr @alloc(ptr %state, i64 %more)
   store ptr %new, ptr %buffer
-  store i64 %total, ptr %roomp
+  store i64 %more, ptr %roomp
   ret ptr %new
 }}
 """

@@ -139,6 +139,31 @@ def pool_text(target: Target) -> str:
     return declare + _TEXT.replace("PAUSE", target.pause) + target.attributes
 
 
+# Where a slot has its fields; its state (0 idle, 1 posted, 2 running, 3 done) comes first.
+_FIELDS = {
+    "taskp": 8, "recordp": 16, "partp": 24, "partsp": 32, "asleep": 64, "quit": 68, "mutex": 128,
+    "cond": 192,
+}  # fmt: skip
+_RECORD = {
+    "kernel": "ptr", "buffers": "ptr", "dims": "ptr", "units": "i64", "grain": "i64",
+    "scratch": "ptr", "stride": "i64",
+}  # fmt: skip
+
+
+def _slot(*names: str) -> str:
+    """Pointers to fields of %slot."""
+    lines = [f"  %{name} = getelementptr i8, ptr %slot, i64 {_FIELDS[name]}" for name in names]
+    return "\n".join(lines)
+
+
+def _record(use: str) -> str:
+    """A statement for each word of a launch's %record: `use` with name and type filled in."""
+    lines = []
+    for i, (name, type_) in enumerate(_RECORD.items()):
+        lines += [f"%{name}.p = getelementptr i64, ptr %record, i64 {i}", use.format(name, type_)]
+    return "\n".join(f"  {line}" for line in lines)
+
+
 _TEXT = f"""
 @pool = internal global ptr null
 
@@ -150,8 +175,6 @@ declare i32 @pthread_cond_wait(ptr, ptr)
 declare i32 @pthread_cond_signal(ptr)
 declare i32 @sched_yield()
 
-; A slot: +0 i32 state (0 idle, 1 posted, 2 running, 3 done), +8 task, +16 record, +24 part,
-; +32 parts, +64 i32 asleep, +68 i32 quit, +128 mutex, +192 condition.
 
 define void @set_pool(ptr %p) #0 {{
   store atomic ptr %p, ptr @pool release, align 8
@@ -159,16 +182,14 @@ define void @set_pool(ptr %p) #0 {{
 }}
 
 define void @init_slot(ptr %slot) #0 {{
-  %mutex = getelementptr i8, ptr %slot, i64 128
-  %cond = getelementptr i8, ptr %slot, i64 192
+{_slot("mutex", "cond")}
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %cond, ptr null)
   ret void
 }}
 
 define internal void @wake(ptr %slot) #0 {{
-  %mutex = getelementptr i8, ptr %slot, i64 128
-  %cond = getelementptr i8, ptr %slot, i64 192
+{_slot("mutex", "cond")}
   %a = call i32 @pthread_mutex_lock(ptr %mutex)
   %b = call i32 @pthread_cond_signal(ptr %cond)
   %c = call i32 @pthread_mutex_unlock(ptr %mutex)
@@ -176,7 +197,7 @@ define internal void @wake(ptr %slot) #0 {{
 }}
 
 define void @quit_slot(ptr %slot) #0 {{
-  %quit = getelementptr i8, ptr %slot, i64 68
+{_slot("quit")}
   store atomic i32 1, ptr %quit seq_cst, align 4
   call void @wake(ptr %slot)
   ret void
@@ -184,14 +205,7 @@ define void @quit_slot(ptr %slot) #0 {{
 
 define void @work(ptr %slot, i64 %spins) #0 {{
 entry:
-  %taskp = getelementptr i8, ptr %slot, i64 8
-  %recordp = getelementptr i8, ptr %slot, i64 16
-  %partp = getelementptr i8, ptr %slot, i64 24
-  %partsp = getelementptr i8, ptr %slot, i64 32
-  %asleep = getelementptr i8, ptr %slot, i64 64
-  %quit = getelementptr i8, ptr %slot, i64 68
-  %mutex = getelementptr i8, ptr %slot, i64 128
-  %cond = getelementptr i8, ptr %slot, i64 192
+{_slot("taskp", "recordp", "partp", "partsp", "asleep", "quit", "mutex", "cond")}
   br label %restart
 restart:
   br label %spin
@@ -250,11 +264,7 @@ define internal ptr @slot_of(ptr %pool, i64 %k) #0 {{
 
 define internal void @post(ptr %slot, ptr %task, ptr %record, i64 %part, i64 %parts) #0 {{
 entry:
-  %taskp = getelementptr i8, ptr %slot, i64 8
-  %recordp = getelementptr i8, ptr %slot, i64 16
-  %partp = getelementptr i8, ptr %slot, i64 24
-  %partsp = getelementptr i8, ptr %slot, i64 32
-  %asleep = getelementptr i8, ptr %slot, i64 64
+{_slot("taskp", "recordp", "partp", "partsp", "asleep")}
   store ptr %task, ptr %taskp
   store ptr %record, ptr %recordp
   store i64 %part, ptr %partp
@@ -337,22 +347,9 @@ done:
   ret void
 }}
 
-; record: kernel, buffers, dims, units, grain, scratch, stride
 define internal void @launch_part(ptr %record, i64 %part, i64 %parts) #0 {{
 entry:
-  %bp = getelementptr i64, ptr %record, i64 1
-  %dp = getelementptr i64, ptr %record, i64 2
-  %up = getelementptr i64, ptr %record, i64 3
-  %gp = getelementptr i64, ptr %record, i64 4
-  %sp = getelementptr i64, ptr %record, i64 5
-  %tp = getelementptr i64, ptr %record, i64 6
-  %kernel = load ptr, ptr %record
-  %buffers = load ptr, ptr %bp
-  %dims = load ptr, ptr %dp
-  %units = load i64, ptr %up
-  %grain = load i64, ptr %gp
-  %scratch = load ptr, ptr %sp
-  %stride = load i64, ptr %tp
+{_record("%{0} = load {1}, ptr %{0}.p")}
   %fit = sdiv i64 %units, %grain
   %fewer = icmp slt i64 %fit, %parts
   %useful = select i1 %fewer, i64 %fit, i64 %parts
@@ -397,7 +394,7 @@ define void @launch(
     ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride
 ) #0 {{
 entry:
-  %record = alloca [7 x i64], align 16
+  %record = alloca [{len(_RECORD)} x i64], align 16
   %twice = shl i64 %grain, 1
   %small = icmp slt i64 %units, %twice
   br i1 %small, label %one, label %many
@@ -405,19 +402,7 @@ one:
   call void %kernel(ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch)
   ret void
 many:
-  %bp = getelementptr i64, ptr %record, i64 1
-  %dp = getelementptr i64, ptr %record, i64 2
-  %up = getelementptr i64, ptr %record, i64 3
-  %gp = getelementptr i64, ptr %record, i64 4
-  %sp = getelementptr i64, ptr %record, i64 5
-  %tp = getelementptr i64, ptr %record, i64 6
-  store ptr %kernel, ptr %record
-  store ptr %buffers, ptr %bp
-  store ptr %dims, ptr %dp
-  store i64 %units, ptr %up
-  store i64 %grain, ptr %gp
-  store ptr %scratch, ptr %sp
-  store i64 %stride, ptr %tp
+{_record("store {1} %{0}, ptr %{0}.p")}
   call void @parallel(ptr @launch_part, ptr %record)
   ret void
 }}
