@@ -191,19 +191,18 @@ def test_threads_do_not_matter() -> None:
     assert all(r.tobytes() == results[0].tobytes() for r in results)
 
 
-def test_a_loop_that_reads_a_row_of_a_stack() -> None:
+@pytest.mark.parametrize("rows, epilogues", [(12, 0), (230, 1)])
+def test_a_loop_that_reads_a_row_of_a_stack(rows: int, epilogues: int) -> None:
     def fn(x: Any, w: Any, u: Any, b: Any) -> Any:
         xw = x @ w
 
         def body(t: Any, h: Any) -> Any:
             return t + 1, td.tanh(xw[t] + h @ u + b)
 
-        return td.while_loop(lambda t, h: t < 9, body, (0, td.zeros((12, 40))))[1]
+        return td.while_loop(lambda t, h: t < 9, body, (0, td.zeros((rows, 40))))[1]
 
-    executable = check(
-        fn, normal(9, 12, 8), normal(8, 40), normal(40, 40) / 6, normal(40), kernels=1
-    )
-    assert "workspace" in executable.stages["schedule"]
+    arrays = normal(9, rows, 8), normal(8, 40), normal(40, 40) / 6, normal(40)
+    check(fn, *arrays, epilogues=epilogues, kernels=2 - epilogues)
 
 
 def test_variables_are_read_before_they_are_overwritten() -> None:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from treadle.graph.ir import Node, Region, Value
+from treadle.core.shapes import product
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.runtime.fusion.epilogues import is_epilogue
 from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.strided import View, view_of
 from treadle.runtime.fusion.takeovers import Takeovers, storage
 from treadle.runtime.fusion.units import Unit
+
+SMALL_STEP = 32 << 10  # bytes
 
 
 class LibraryNodes(ABC):
@@ -67,11 +70,20 @@ class LibraryNodes(ABC):
         for node in reversed(self.region.nodes):
             if self.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
                 continue
+            if self._is_small_step(node.outputs[0]):
+                continue
             groups = self._readers(node.outputs[0])
             if groups and takes_epilogue(node):
                 for unit in groups:
                     if self._attach(node, unit, keeps_apart):
                         break
+
+    def _is_small_step(self, result: Value) -> bool:
+        """Whether a result inside a loop or branch stays in the first cache anyway. A loop whose
+        threads have rows of their own meets nobody between kernels, which are faster apart."""
+        size = product(result.spec.dims)
+        inner = not isinstance(self.region, Graph)
+        return inner and isinstance(size, int) and size * result.spec.dtype.size <= SMALL_STEP
 
     def _readers(self, value: Value) -> list[Unit]:
         """The groups that load a value, in program order."""
