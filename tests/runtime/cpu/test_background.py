@@ -5,6 +5,7 @@ import sys
 import threading
 
 from treadle.runtime.cpu.background import Background
+from treadle.runtime.cpu.jit import jit
 
 
 def blocked(background):
@@ -53,6 +54,7 @@ def test_without_threads_nothing_is_kept():
 
 
 def test_threads_end_and_the_switch_interval_comes_back():
+    jit()._background.drain()  # what tests before this one left to do
     before = sys.getswitchinterval()
     background = Background(lambda: 3)
     for n in range(20):
@@ -60,6 +62,19 @@ def test_threads_end_and_the_switch_interval_comes_back():
     background.drain()
     assert sys.getswitchinterval() == before
     assert not [t for t in threading.enumerate() if t.name == "treadle-compiler"]
+
+
+def test_jobs_wait_for_their_taker_where_no_thread_can_start(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    background, ran = Background(lambda: 1), []
+    background.submit("a", lambda: ran.append("a"))
+    job = background.take("a")
+    assert job is not None
+    job()
+    assert ran == ["a"]
 
 
 def test_draining_waits_for_what_runs_and_drops_the_rest():

@@ -35,7 +35,8 @@ class Background:
     def _forget(self) -> None:
         self._lock = locks.lock()
         self._jobs: dict[str, Job] = {}
-        self._running: set[threading.Thread] = set()
+        self._working = 0  # threads that will look for another job
+        self._alive: list[threading.Thread] = []
 
     def submit(self, key: str, job: Job) -> None:
         """Let a thread do the job, unless one of that key waits already."""
@@ -44,11 +45,15 @@ class Background:
             return
         with self._lock:
             self._jobs.setdefault(key, job)
-            if len(self._running) >= most:
+            if self._working >= most:
                 return
             thread = threading.Thread(target=self._work, name="treadle-compiler")
-            self._running.add(thread)
-        thread.start()
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is ending, or there are too many
+                return
+            self._working += 1
+            self._alive = [t for t in self._alive if t.is_alive()] + [thread]
 
     def take(self, key: str | None = None) -> Job | None:
         """The job of a key (None: the next one), which the caller then does; None: no such job."""
@@ -61,9 +66,9 @@ class Background:
         """Drop the jobs that have not begun and wait for the others."""
         with self._lock:
             self._jobs.clear()
-            running = list(self._running)
-        for thread in running:
-            if thread is not threading.current_thread() and thread.ident is not None:
+            alive = list(self._alive)
+        for thread in alive:
+            if thread is not threading.current_thread():
                 thread.join()
 
     def _work(self) -> None:
@@ -71,7 +76,7 @@ class Background:
             while True:
                 with self._lock:
                     if not self._jobs:
-                        self._running.discard(threading.current_thread())
+                        self._working -= 1
                         return
                     job = self._jobs.pop(next(iter(self._jobs)))
                 job()

@@ -28,20 +28,36 @@ def llvm_binding() -> Any:
     with _initialised:
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-    _let_calls_end_before_forks(llvm.ffi)
+    _calls.lock = getattr(llvm.ffi.lib, "_lock", None)
     return llvm
 
 
-def _let_calls_end_before_forks(ffi: Any) -> None:
-    """A fork waits until no other thread is inside LLVM, whose locks would stay taken."""
-    within = getattr(ffi.lib, "_lock", None)
-    if within is None or not hasattr(os, "register_at_fork"):
-        return
+class _Calls:
+    """A fork waits until no other thread is inside LLVM, whose locks would stay taken.
 
-    def leave() -> None:
-        within.__exit__(None, None, None)
+    Hooks before a fork run in reverse order. These are registered on import, so that those of
+    whoever compiles in the background come first: they wait for threads that call LLVM.
+    """
 
-    os.register_at_fork(before=within.__enter__, after_in_parent=leave, after_in_child=leave)
+    def __init__(self) -> None:
+        self.lock: Any = None  # llvmlite's, once it is loaded
+        self._held: list[Any] = []
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(
+                before=self._enter, after_in_parent=self._leave, after_in_child=self._leave
+            )
+
+    def _enter(self) -> None:
+        if self.lock is not None:
+            self.lock.__enter__()
+            self._held.append(self.lock)
+
+    def _leave(self) -> None:
+        while self._held:
+            self._held.pop().__exit__(None, None, None)
+
+
+_calls = _Calls()
 
 
 @dataclass(frozen=True)
