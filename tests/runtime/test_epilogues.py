@@ -289,3 +289,19 @@ def test_the_schedule_and_the_kernels_show_it() -> None:
     assert "\n  with blocked kernel" in stages["schedule"]
     assert "blocked kernel(" in stages["kernels"]
     assert "t0" not in stages["schedule"]
+
+
+def test_no_epilogue_for_what_leads_back_through_a_group_around_it() -> None:
+    """The group of `scaled` has members before and after the product, whose own epilogue would
+    need the former (through a view) and give the latter."""
+
+    def program(x: Any, a: Any, b: Any) -> Any:
+        scaled = x / td.reduce_max(x)
+        column = td.reshape(scaled, (5, 1))
+        product = a @ b
+        wide = product * column
+        sums = td.reduce_sum(product * td.cos(a), 1)
+        return wide, td.where(scaled > 0.25, scaled * sums, scaled)
+
+    arrays = np.abs(normal(5)) + 0.1, normal(5, 6), normal(6, 6)
+    check(program, *arrays, epilogues=0, kernels=3)

@@ -35,6 +35,10 @@ STRAIGHT = {
         [(90, 70)] * 2,
     ),
     "column sums": (lambda x: (td.reduce_sum(x, 0), td.reduce_sum(x, 0) / 3.0), [(31, 17)]),
+    "sum of all after sums of rows": (
+        lambda x: td.reduce_sum(x, 1) * td.reduce_sum(x) + td.reduce_max(x),
+        [(4, 6)],
+    ),
     "column mean removed": (lambda x: x - td.reduce_mean(x, 0), [(31, 17)]),
     "square matrix": (lambda x: x / td.reduce_sum(x * x, 0), [(9, 9)]),
     "rows of a square matrix": (lambda x: x + td.reduce_max(x, 1, keepdims=True), [(9, 9)]),

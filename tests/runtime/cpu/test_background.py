@@ -55,6 +55,9 @@ def test_without_threads_nothing_is_kept():
 
 def test_threads_end_and_the_switch_interval_comes_back():
     jit()._background.drain()  # what tests before this one left to do
+    for thread in threading.enumerate():
+        if thread.name == "treadle-compiler":
+            thread.join()  # of their own backgrounds
     before = sys.getswitchinterval()
     background = Background(lambda: 3)
     for n in range(20):

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import numpy as np
+
 from treadle.core.shapes import Dim, product
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
@@ -74,6 +76,8 @@ class _Fuser(LibraryNodes):
                 self.consumers.setdefault(value, []).append(node)
         self.results = set(region.results)
         self.unit_of: dict[Node, Unit] = {}
+        # For each position the first node of all units that have nodes before and after it.
+        self.lowest = np.arange(len(region.nodes))
         self.views: dict[Node, tuple[View, ...]] = {}
         self.weights: dict[Value, int | None] = {}
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
@@ -176,10 +180,15 @@ class _Fuser(LibraryNodes):
         group = self._new_group(placements[members[-1]], members, placements)
         if group is None or not self._may_stand_alone(group):
             return False
-        unit = Unit(Role.ARRAY, members, group, self.position[members[-1]])
-        for member in members:
-            self.unit_of[member] = unit
+        self._join(Unit(Role.ARRAY, members, group, self.position[members[-1]]))
         return True
+
+    def _join(self, unit: Unit) -> None:
+        for member in unit.nodes:
+            self.unit_of[member] = unit
+        first = min(self.position[n] for n in unit.nodes)
+        spanned = self.lowest[first : unit.position + 1]
+        np.minimum(spanned, first, out=spanned)
 
     def _placement(self, node: Node, units: Sequence[Unit]) -> Placement | None:
         """Where the node runs in the groups' common space."""
@@ -216,10 +225,10 @@ class _Fuser(LibraryNodes):
     def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
         """Whether no path leaves `units` and comes back through other units to them or `node`."""
         inside = set(units)
-        # Nothing above the first member can come from inside, unless readers were moved.
-        first = (
-            0 if self.takeovers.reordered else min(self.position[n] for u in units for n in u.nodes)
-        )
+        # What comes before the first member, and before all units that others of their nodes
+        # lead past it, cannot depend on members, unless readers were moved.
+        first = min(self.position[n] for u in units for n in u.nodes)
+        first = 0 if self.takeovers.reordered else int(self.lowest[first])
         stack = [v for n in (node, *(n for u in units for n in u.nodes)) for v in n.inputs]
         seen: set[Unit] = set()
         while stack:

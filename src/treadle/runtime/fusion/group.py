@@ -110,15 +110,19 @@ class Group:
     def _check_reductions(self) -> None:
         """Rows (trailing axes reduced) may be followed by members over the whole row; other
         reductions stand alone with what they reduce."""
-        if not self.reduced or self.rowwise:
+        if not self.reduced:
             return
+        rowwise, row = self.rowwise, {a for a in self.reduced if a.extent != 1}
         for node in self.nodes:
-            if self._runs_along_reduced(node) and self._follows_reduction(node):
+            along = self._along_reduced(node)
+            whole_row = rowwise and row <= along
+            if along and not whole_row and self._follows_reduction(node):
                 raise NotFusable("the reduction must be finished before its result is spread")
 
-    def _runs_along_reduced(self, node: Node) -> bool:
-        along = {self.axes[p] for p in self.placements[node].out if p is not None}
-        return bool(along & self.reduced)
+    def _along_reduced(self, node: Node) -> frozenset[Axis]:
+        """The axes of the group's reductions that a node runs along."""
+        placed = (self.axes[p] for p in self.placements[node].out if p is not None)
+        return self.reduced & frozenset(placed)
 
     def _follows_reduction(self, node: Node) -> bool:
         return any(_contains_reduction(self.values[v]) for v in node.outputs)
@@ -147,7 +151,7 @@ class Group:
         count = len(self.reduced)
         if not count or frozenset(self.axes[:count]) != self.reduced:
             return False
-        if not any(kind_of(n) == "reduce" and self._runs_along_reduced(n) for n in self.nodes):
+        if not any(kind_of(n) == "reduce" and self._along_reduced(n) for n in self.nodes):
             return False
         length, columns = static_size(self.space[:count]), static_size(self.space[count:])
         return length is not None and length <= SMALL_ROW and (columns or 0) >= MANY_COLUMNS

@@ -39,6 +39,10 @@ class LibraryNodes(ABC):
     def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
         """Whether no path leaves the units and comes back."""
 
+    @abstractmethod
+    def _join(self, unit: Unit) -> None:
+        """Make a unit that of all its nodes."""
+
     def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
         """Let library nodes read transposes, slices and the like where their elements are."""
         for node in self.region.nodes:
@@ -106,9 +110,7 @@ class LibraryNodes(ABC):
             return False
         if not self._acyclic(node, [self.unit_of[node], unit]):
             return False
-        joined = Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position)
-        for member in joined.nodes:
-            self.unit_of[member] = joined
+        self._join(Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position))
         return True
 
     def _only_replaces(self, unit: Unit, routine: Node) -> bool:
