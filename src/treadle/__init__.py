@@ -252,7 +252,7 @@ from treadle.tracing.retraces import (
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autodiff, autograph, data, inspect, keras, test
+    from treadle import autodiff, autograph, data, inspect, keras, passes, test
     from treadle.bench import benchmark
 
 # Imported when first used, to keep `import treadle` quick.
@@ -262,6 +262,7 @@ _LAZY = {
     "data": "treadle.data",
     "inspect": "treadle.inspect",
     "keras": "treadle.keras",
+    "passes": "treadle.passes",
     "test": "treadle.test",
 }
 
@@ -400,6 +401,7 @@ __all__ = [
     "ones",
     "ones_like",
     "pad",
+    "passes",
     "pow",
     "print",
     "py_function",

@@ -413,3 +413,11 @@ def errors_carry_text_and_class(tf):
     except tf.errors.InvalidArgumentError as error:
         return isinstance(error, tf.errors.OpError), bool(error.message), error.error_code
     return None
+
+
+@program
+def max_pool_of_nan(tf):
+    nan = float("nan")
+    windows = [[nan, 1.0, 2.0, 3.0], [1.0, nan, 2.0, 3.0], [3.0, 2.0, 1.0, nan], [nan] * 4]
+    images = tf.reshape(tf.constant(windows), (4, 2, 2, 1))
+    return [tf.nn.max_pool2d(image, 2, 2, "VALID") for image in tf.split(images, 4)]
