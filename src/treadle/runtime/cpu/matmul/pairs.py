@@ -26,7 +26,7 @@ class Pairs(Body):
 
     def __init__(self, fn: Function, tile: Tile, width: int, vectors: int, masked: bool) -> None:
         super().__init__(fn, tile, width, vectors, masked)
-        self.sum_kind, self.c_element = f"<{width} x float>", "i16"
+        self.sum_kind, self.c_element, self.c_size = f"<{width} x float>", "i16", HALF
 
     def _multiply_add(self, x: str, y: str, total: str) -> str:
         fn, wide = self.fn, f"<{2 * self.width} x bfloat>"

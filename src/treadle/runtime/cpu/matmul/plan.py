@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import gcd
 
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
@@ -35,6 +36,9 @@ PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
 PACK_COLUMNS = 256  # columns from which B's rows are far apart
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
 SAME_SET = 4096  # rows of A so many bytes apart share a set of the first-level cache
+WAYS = 8  # lines that a set of it holds
+PERIOD = 64 << 10  # the same of the second-level cache: bytes apart
+MOST_ALIKE = 32  # lines of a transposed A of one such set that are worth reading where they are
 
 NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
 
@@ -131,10 +135,10 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     vectors = _vectors(product, target, tiles)
     tall = most_rows(target, vectors)
     panels = _ceil(n, vectors * width)
-    pack_a = _packs_a(product, panels, size)
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
+    pack_a = _packs_a(product, (panels, tall, depth), size)
     by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack = _pack(product)
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, CHUNK_BYTES // panel_bytes) if isinstance(panel_bytes, int) else 1
@@ -238,16 +242,25 @@ def _pack(product: Product) -> int:
     return COPY if wide and tall else NO_PACK
 
 
-def _packs_a(product: Product, panels: Dim, size: int) -> bool:
-    """Where many panels use A's tiles, and those are far apart or collide in the cache."""
+def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
+    """Where many panels use A's tiles, and what a tile reads at once collides in the caches: the
+    rows of a tall one, or all steps of k where A is stored transposed.
+
+    Args:
+        blocks: panels, rows of the tallest tile, steps of a block of k.
+    """
+    panels, tall, depth = blocks
     if product.pairs and product.transpose_a:
         return True
     if not isinstance(panels, int) or panels < PACK_A_PANELS:
         return False
-    if product.transpose_a:
-        return True
     row = product.rows[0]
-    return isinstance(row, int) and row * size % SAME_SET == 0 and _pack(product) != NO_PACK
+    if not isinstance(row, int):
+        return bool(product.transpose_a)
+    if not product.transpose_a:
+        return tall > WAYS and row * size % SAME_SET == 0 and _pack(product) != NO_PACK
+    sets = PERIOD // gcd(row * size, PERIOD)
+    return not isinstance(depth, int) or depth > sets * MOST_ALIKE
 
 
 def _by_rows(product: Product, tiles: Dim, panels: Dim, pack_a: bool) -> bool:

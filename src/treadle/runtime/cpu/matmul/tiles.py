@@ -23,6 +23,7 @@ from treadle.runtime.cpu.target import Target
 MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
 ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
 _AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
+_PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
 SIGNATURE = (
@@ -133,13 +134,21 @@ class Body:
         self.masked = masked and width > 1
         self.element, self.size = tile.element, ELEMENT_BYTES[tile.element]
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
-        self.sum_kind, self.c_element = self.kind, self.element
+        self.sum_kind, self.c_element, self.c_size = self.kind, self.element, self.size
         self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
         self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
         masks = self._masks(columns)
+        self._fetch(c)
         self._finish(c, self._sum_over_k(b, masks), masks)
+
+    def _fetch(self, c: str) -> None:
+        """Ask for the lines of C: they have the whole sum to arrive."""
+        self.fn.module.declare(_PREFETCH)
+        for (_, j), place in self._places(c).items():
+            if j * self.width * self.c_size % _LINE == 0:
+                self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
         """Store the sums, or add them to what is there."""
@@ -259,7 +268,7 @@ class Body:
         prefetcher follows. The last line is there where B is not aligned."""
         fn, size = self.fn, self.vectors * self.width * self.size
         ahead = fn.offset(row, fn.mul("%ldb", _AHEAD), "i8")
-        fn.module.declare("void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
+        fn.module.declare(_PREFETCH)
         for at in (*range(0, size, _LINE), size - 1):
             place = fn.offset(ahead, at, "i8")
             fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")

@@ -1,0 +1,164 @@
+"""`python -m benchmarks.peak`: products and convolutions as shares of the processor's FMA peak.
+
+The peak is measured, not looked up: independent fused multiply-adds in registers, on as many
+threads as a product uses, in the same rounds as the products. Each figure is the median of the
+rounds' best calls.
+"""
+
+import argparse
+import ctypes
+import datetime
+import json
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from benchmarks.measure import ForeignLoad
+from benchmarks.report import machine
+from treadle.runtime.cpu.jit import jit
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, suffix
+from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.matmul.tiles import lanes
+from treadle.runtime.cpu.target import Target, host
+from treadle.runtime.cpu.threads import pool
+
+STEPS = 20_000  # of the loop that shows the peak: about 100 microseconds
+SUMS = 12  # independent sums: twice the latency of a multiply-add, by two units and more
+ELEMENTS = {"float32": "float", "float64": "double"}
+SIZES = (256, 512, 1024, 2048)
+
+Job = Callable[[], Any]
+
+
+def peak_text(target: Target, element: str) -> str:
+    """``@fma_peak(record, part, parts)``: STEPS times SUMS multiply-adds of vectors."""
+    module, width = Module(target), lanes(target, element)
+    fn, kind = Function(module), f"<{width} x {element}>"
+    # Not known before the code runs; the sums stay finite for numbers below 1.
+    start = fn.value(f"load {kind}, ptr %record, align {ELEMENT_BYTES[element]}")
+    fma = f"{kind} @llvm.fma.v{width}{suffix(element)}({kind}, {kind}, {kind})"
+
+    def step(_: Any, sums: list[str]) -> list[str]:
+        return [fn.call(fma, f"{kind} {s}, {kind} {start}, {kind} {start}") for s in sums]
+
+    sums = fn.carried(0, STEPS, 1, [kind] * SUMS, [start] * SUMS, step)
+    total = sums[0]
+    for s in sums[1:]:
+        total = fn.value(f"fadd {kind} {total}, {s}")
+    # One cache line a thread behind the operand keeps the sums from being left out.
+    place = fn.offset("%record", fn.mul(fn.add("%part", 1), 64), "i8")
+    fn.emit(f"store {kind} {total}, ptr {place}, align {ELEMENT_BYTES[element]}")
+    fn.emit("ret void")
+    fn.define("fma_peak", "void @{}(ptr %record, i64 %part, i64 %parts)")
+    return module.text()
+
+
+class Peak:
+    """The loop of multiply-adds on all threads of the pool."""
+
+    def __init__(self, dtype: str) -> None:
+        element = ELEMENTS[dtype]
+        text = peak_text(host(), element)
+        self._code = jit().load(lambda: text)
+        self._parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(
+            pool().addresses.parallel
+        )
+        self._record = np.zeros(64 * (pool().threads + 1), np.uint8)
+        self.flops = 2.0 * lanes(host(), element) * SUMS * STEPS * pool().threads
+
+    def __call__(self) -> None:
+        self._parallel(self._code.address("fma_peak"), self._record.ctypes.data)
+
+
+def product(m: int, n: int, k: int, dtype: str, transpose: str = "") -> tuple[Job, float]:
+    random = np.random.default_rng(0)
+    a, b = ((k, m) if transpose == "a" else (m, k)), ((n, k) if transpose == "b" else (k, n))
+    x, y = (td.constant(random.standard_normal(s), dtype=dtype) for s in (a, b))
+    f = td.function(
+        lambda x, y: td.matmul(x, y, transpose_a=transpose == "a", transpose_b=transpose == "b")
+    )
+    return lambda: f(x, y), 2.0 * m * n * k
+
+
+def jobs(sizes: tuple[int, ...]) -> dict[str, dict[str, tuple[Job, float]]]:
+    """{dtype: {title: (job, floating-point operations)}}."""
+    from benchmarks.workloads.linalg import SHAPES, title
+
+    squares = {
+        dtype: {f"matmul {n}x{n}x{n}": product(n, n, n, dtype) for n in sizes} for dtype in ELEMENTS
+    }
+    others = {
+        title(*shape): product(*shape[:3], "float32", shape[3])
+        for shape in SHAPES
+        if min(shape[:3]) >= 50
+    }
+    return {**squares, "float32": {**squares["float32"], **others}}
+
+
+def best_call(job: Job, seconds: float) -> float:
+    """Seconds a call of the fastest of the calls that fit into `seconds`."""
+    best, end = float("inf"), time.perf_counter() + seconds
+    while (start := time.perf_counter()) < end or best == float("inf"):
+        job()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def measure(rounds: int, seconds: float, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """Rounds over the peak and all jobs; the median round."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    work, foreign = jobs(sizes), []
+    for group in work.values():
+        for job, _ in group.values():
+            job()
+    for _ in range(rounds):
+        watch = ForeignLoad()
+        for dtype, group in work.items():
+            peak = Peak(dtype)
+            for title, (job, flops) in group.items():
+                before = best_call(peak, seconds / 4)
+                taken = best_call(job, seconds)
+                ceiling = peak.flops / min(before, best_call(peak, seconds / 4))
+                found.setdefault(f"{title} {dtype}", []).append((flops / taken, ceiling))
+        foreign.append(watch.share())
+    return {"foreign_cpu": max(foreign), "rows": {k: _row(pairs) for k, pairs in found.items()}}
+
+
+def _row(pairs: list[tuple[float, float]]) -> dict[str, float]:
+    speed, ceiling = (statistics.median(column) for column in zip(*pairs, strict=True))
+    share = statistics.median(s / c for s, c in pairs)
+    return {"gflops": speed / 1e9, "peak_gflops": ceiling / 1e9, "share": share}
+
+
+def table(rows: dict[str, dict[str, float]]) -> str:
+    lines = ["| product | GFLOP/s | peak | share |", "|---|---|---|---|"]
+    for title, row in rows.items():
+        speed, peak = row["gflops"], row["peak_gflops"]
+        lines.append(f"| {title} | {speed:,.0f} | {peak:,.0f} | {100 * row['share']:.1f} % |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.peak", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.1, help="time a round and product")
+    parser.add_argument("--sizes", default=",".join(map(str, SIZES)), help="of square matrices")
+    parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
+    options = parser.parse_args()
+    sizes = tuple(int(n) for n in options.sizes.split(","))
+    found = measure(options.rounds, options.seconds, sizes)
+    print(table(found["rows"]))
+    if options.out:
+        settings = {"rounds": options.rounds, "seconds": options.seconds}
+        date = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        report = {"date": date, "machine": machine(), "settings": settings, **found}
+        options.out.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
