@@ -15,7 +15,13 @@ from treadle.ops.registry import OPS
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
 
-ROUNDING = ("powers", "accumulations", "row_sums")  # the passes that may change the last bits
+ROUNDING = (
+    "powers",
+    "repeats",
+    "product_sums",
+    "accumulations",
+    "row_sums",
+)  # the passes that may change the last bits
 
 
 def results(random: RandomGraph, graph: Graph) -> list[bytes]:

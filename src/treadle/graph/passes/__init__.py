@@ -29,7 +29,9 @@ from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
+from treadle.graph.passes.product_sums import add_rows_first
 from treadle.graph.passes.products import prepare_products
+from treadle.graph.passes.repeats import add_repeats_first
 from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.verifier import verify
@@ -51,6 +53,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
     Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
+    Pass("repeats", add_repeats_first, "what it adds up is merged with other sums"),
+    Pass("product_sums", add_rows_first, "likewise; after repeats, which leaves fewer readers"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("pooling", mask_winners, "equal images are one value; leaves what it replaced"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
