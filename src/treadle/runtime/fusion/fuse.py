@@ -19,7 +19,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
-from treadle.runtime.fusion.group import Group, NotFusable, shares_work, weight
+from treadle.runtime.fusion.group import Group, NotFusable, shares_reads, shares_work, weight
 from treadle.runtime.fusion.library_nodes import LibraryNodes
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
 from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
@@ -57,6 +57,8 @@ def fuse(
             fuser.find_views(takes_views)
         if is_on("epilogues"):
             fuser.attach_epilogues(takes_epilogue, keeps_apart)
+        if is_on("siblings"):
+            fuser.share_reads()
     return fuser.finish()
 
 
@@ -150,6 +152,23 @@ class _Fuser(LibraryNodes):
             shares = other.group is not None and shares_work(unit.group, other.group)
             if shares and self._merge([other, unit], {}):
                 return
+
+    def share_reads(self) -> None:
+        """Merge units that read the same large array: one pass over it gives the results of both.
+        Comes last, so that every group could follow what computes its operands."""
+        readers: dict[Value, deque[Node]] = {}
+        for node in self.region.nodes:
+            unit = self.unit_of[node]
+            if unit.role is not Role.ARRAY or unit.group is None or node is not unit.nodes[-1]:
+                continue
+            read = [v for v in unit.group.build.buffers.values() if v.spec.rank]
+            others = dict.fromkeys(self.unit_of[n] for v in read for n in readers.get(v, ()))
+            for other in sorted(others, key=lambda u: -u.position):
+                shares = other.group is not None and shares_reads(unit.group, other.group)
+                if shares and self._merge([other, unit], {}):
+                    break
+            for value in read:
+                readers.setdefault(value, deque(maxlen=MAX_SIBLINGS)).append(node)
 
     def _readers_of_the_same(self, unit: Unit) -> list[Unit]:
         """Other units that read an array which the unit reads, the latest first."""

@@ -16,6 +16,9 @@ MAX_WEIGHT = 500  # expressions much larger spill registers and take long to com
 MAX_BUFFERS = 40
 SMALL_ROW = 4096  # a whole-array reduction up to this size may be followed by its consumers
 MANY_COLUMNS = 256  # with fewer of them threads divide the rows instead
+MAX_SHARED_WEIGHT = 100  # more operations an element take longer than reading it again
+MAX_SHARED_BUFFERS = 10  # arrays that such a pass reads
+LARGE = 1 << 16  # bytes: smaller arrays are still in the first cache for their next reader
 _COSTLY = 10
 
 
@@ -176,6 +179,22 @@ def shares_work(a: Group, b: Group) -> bool:
     if a.reduced and a.reduced == b.reduced:
         return bool(loads)
     return any(_reads_windows(loads, e.buffer) for e in loads)
+
+
+def shares_reads(a: Group, b: Group) -> bool:
+    """Whether both read a large array element by element, and memory takes most of their time."""
+    if a.space != b.space or any(g.reduced and not g.rowwise for g in (a, b)):
+        return False
+    whole = frozenset(x for x in a.axes if x.extent != 1)
+    shared = [e for e in a.seen & b.seen if isinstance(e, Load) and whole <= e.axes]
+    light = a.weight + b.weight <= MAX_SHARED_WEIGHT
+    few = len(a.build.buffers.keys() | b.build.buffers.keys()) <= MAX_SHARED_BUFFERS
+    return light and few and any(_is_large(e.buffer) for e in shared)
+
+
+def _is_large(buffer: Buffer) -> bool:
+    size = static_size(buffer.shape)
+    return size is None or size * buffer.dtype.size >= LARGE
 
 
 def _reads_windows(loads: Sequence[Load], buffer: Buffer) -> bool:
