@@ -449,3 +449,43 @@ def test_random_loops_equal_python(count, limit, a, b, branch):
     for got, want in zip(traced(gradients(graph))(x, w), expected, strict=True):
         want = np.zeros(2) if want is None else want
         np.testing.assert_allclose(got if got is not None else np.zeros(2), want, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["cond", "while"])
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_tape_inside_a_body_knows_outer_tensors_that_inner_regions_capture(kind, order):
+    """Regions stand for captured tensors by parameters: the tape watches the tensors."""
+    eager = td.constant([2.0, 0.5], td.float64)
+
+    def target(x):
+        if kind == "cond":
+            return td.cond(x[0] > 0.0, lambda: x * x * x * eager, lambda: x * eager)
+        return td.while_loop(lambda j, y: j < 2, lambda j, y: (j + 1, y * x * eager), (0, x))[1]
+
+    def program(x):
+        def body(i, total):
+            with td.GradientTape() as outer:
+                outer.watch(x)
+                with td.GradientTape() as tape:
+                    tape.watch([x, eager])
+                    y = target(x)
+                first = tape.gradient(y, [x, eager])
+            if order == 2:
+                first = [outer.gradient(first[0], x), first[1]]
+            return i + 1, total + first[0] * 3.0 + first[1]
+
+        return td.while_loop(lambda i, t: i < 2, body, (0, td.zeros_like(x)))[1]
+
+    np.testing.assert_allclose(traced(program)(td.constant(X)), program(td.constant(X)), rtol=1e-9)
+
+
+def test_a_tape_in_a_function_knows_eager_tensors_that_a_branch_captures():
+    weights = td.constant([2.0, 3.0])
+
+    def program(x):
+        with td.GradientTape() as tape:
+            tape.watch(weights)
+            y = td.cond(x > 0.0, lambda: weights * x, lambda: weights)
+        return tape.gradient(y, weights)
+
+    np.testing.assert_array_equal(traced(program)(td.constant(5.0)), [5.0, 5.0])

@@ -103,7 +103,8 @@ class GradientTape:
                 if id(x) in watched:
                     break
             else:
-                return
+                if context.recorder is None or not any(key(x) in watched for x in inputs):
+                    return
         if op.gradient is None:
             return
         self._entries.append(Entry(op, inputs, attrs, outputs))

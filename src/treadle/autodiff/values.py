@@ -23,7 +23,8 @@ from treadle.ops.registry import run
 
 
 def subject(x: Any) -> Any:
-    """The thing whose gradient is meant: a variable for its handle, else `x` itself."""
+    """The thing whose gradient is meant: a variable for its handle, what was captured for the
+    parameter of a region that stands for it, else `x` itself."""
     if isinstance(x, SymbolicTensor) and x.source is not None:
         return x.source
     return x

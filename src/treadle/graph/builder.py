@@ -10,7 +10,7 @@ from treadle.core import errors
 from treadle.core.context import recording
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
-from treadle.core.spec import ResourceSpec, Spec
+from treadle.core.spec import Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.registry import Op, infer_outputs, run
@@ -93,8 +93,8 @@ class GraphBuilder:
 
     def _captured_parameter(self, outer: Any, spec: Spec) -> SymbolicTensor:
         inner = self._symbolic(self.region.add_param(spec, _label(outer)), user_origin())
-        if isinstance(spec, ResourceSpec):
-            inner.source = getattr(outer, "source", outer)
+        known_as = getattr(outer, "source", outer)
+        inner.source = outer if known_as is None else known_as
         self.captured[id(outer)] = (outer, inner)
         return inner
 
