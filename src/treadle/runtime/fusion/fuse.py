@@ -13,25 +13,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from treadle.core.shapes import Dim, product
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Index, Load, Reduce, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
-from treadle.runtime.fusion.group import Group, NotFusable, shares_reads, shares_work, weight
+from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.library_nodes import LibraryNodes
+from treadle.runtime.fusion.recomputation import MAX_MOVED, Recomputation
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
-from treadle.runtime.fusion.space import Placement, index_at, place_in, placement_of
+from treadle.runtime.fusion.siblings import Siblings
+from treadle.runtime.fusion.space import Placement, place_in, placement_of
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.schedule.state import earlier_uses
 
-MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
-MAX_SIBLINGS = 4  # readers of a value that a further one may be merged with
-MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
 
 
 def fuse(
@@ -62,7 +60,7 @@ def fuse(
     return fuser.finish()
 
 
-class _Fuser(LibraryNodes):
+class _Fuser(LibraryNodes, Siblings):
     def __init__(
         self, region: Region, names: Names, enabled: bool, owned: Mapping[Value, Value]
     ) -> None:
@@ -77,13 +75,14 @@ class _Fuser(LibraryNodes):
             for value in node.inputs:
                 self.consumers.setdefault(value, []).append(node)
         self.results = set(region.results)
+        self.recomputation = Recomputation(
+            self.roles, self.consumers, self.results, self.takeovers, names, enabled
+        )
         self.unit_of: dict[Node, Unit] = {}
         # For each position the first node of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
         self.views: dict[Node, tuple[View, ...]] = {}
-        self.weights: dict[Value, int | None] = {}
-        self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
-        self.readers: dict[Value, deque[Node]] = {}  # the last array nodes that read a value
+        self.readers: dict[Value, deque[Node]] = {}
 
     def form_groups(self) -> None:
         for node in self.region.nodes:
@@ -102,9 +101,8 @@ class _Fuser(LibraryNodes):
         if not any(self._try_join(node, units) for units in self._candidates(node)):
             self._start(node)
         if kind_of(node) == "reduce" and is_on("siblings"):
-            self._join_siblings(self.unit_of[node])
-        for value in node.inputs:
-            self.readers.setdefault(value, deque(maxlen=MAX_SIBLINGS)).append(node)
+            self.join_siblings(self.unit_of[node])
+        self.note_reads(node)
 
     def _start(self, node: Node) -> Unit:
         placement = placement_of(node)
@@ -117,7 +115,7 @@ class _Fuser(LibraryNodes):
     def _new_group(
         self, placement: Placement, nodes: Sequence[Node], placements: dict[Node, Placement]
     ) -> Group | None:
-        group = Group(placement.space, self._recomputed, self.names)
+        group = Group(placement.space, self.recomputation.allows, self.names)
         try:
             for node in nodes:
                 group.add(node, placements[node])
@@ -144,40 +142,6 @@ class _Fuser(LibraryNodes):
             yield units
         for unit in units:
             yield [unit]
-
-    def _join_siblings(self, unit: Unit) -> None:
-        """Merge a unit with one that computes the same: one loop gives the results of both."""
-        assert unit.group is not None
-        for other in self._readers_of_the_same(unit):
-            shares = other.group is not None and shares_work(unit.group, other.group)
-            if shares and self._merge([other, unit], {}):
-                return
-
-    def share_reads(self) -> None:
-        """Merge units that read the same large array: one pass over it gives the results of both.
-        Comes last, so that every group could follow what computes its operands."""
-        readers: dict[Value, deque[Node]] = {}
-        for node in self.region.nodes:
-            unit = self.unit_of[node]
-            if unit.role is not Role.ARRAY or unit.group is None or node is not unit.nodes[-1]:
-                continue
-            read = [v for v in unit.group.build.buffers.values() if v.spec.rank]
-            others = dict.fromkeys(self.unit_of[n] for v in read for n in readers.get(v, ()))
-            for other in sorted(others, key=lambda u: -u.position):
-                shares = other.group is not None and shares_reads(unit.group, other.group)
-                if shares and self._merge([other, unit], {}):
-                    break
-            for value in read:
-                readers.setdefault(value, deque(maxlen=MAX_SIBLINGS)).append(node)
-
-    def _readers_of_the_same(self, unit: Unit) -> list[Unit]:
-        """Other units that read an array which the unit reads, the latest first."""
-        found: dict[Unit, None] = {}
-        for value in dict.fromkeys(v for n in unit.nodes for v in n.inputs if v.spec.rank):
-            for reader in self.readers.get(value, ()):
-                if self.unit_of[reader] is not unit:
-                    found.setdefault(self.unit_of[reader])
-        return sorted(found, key=lambda u: -u.position)
 
     def _through_squeezes(self, value: Value) -> Value:
         while value.node is not None and squeezed(value.node) is not None:
@@ -266,69 +230,6 @@ class _Fuser(LibraryNodes):
                         return False
                     stack.append(v)
         return True
-
-    # -- values that are computed again ------------------------------------------------------
-
-    def _recomputed(self, value: Value) -> bool:
-        """Whether a value from outside a group is evaluated in it rather than loaded."""
-        node = value.node
-        role = self.roles.get(node) if node is not None else None
-        if node is None or role not in (Role.VIEW, Role.ARRAY) or value in self.results:
-            return False
-        if node in self.takeovers.stored:
-            return False
-        if role is Role.VIEW:
-            return self._weight(value) is not None
-        if not self.enabled or kind_of(node) != "elementwise" or self._is_required(value):
-            return False
-        total = self._weight(value)
-        if total is None:
-            return False
-        cheap = total <= MAX_RECOMPUTED and self.sources[value] <= 1
-        return cheap or self._moves_once(value, total)
-
-    def _is_required(self, value: Value) -> bool:
-        """Whether something outside kernels reads the value from memory."""
-        return any(
-            self.roles[n] not in (Role.ARRAY, Role.VIEW) and squeezed(n) is None
-            for n in self.consumers.get(value, ())
-        )
-
-    def _moves_once(self, value: Value, total: int) -> bool:
-        """Used only by one view of the same size, which is used once itself."""
-        users = self.consumers.get(value, ())
-        if total > MAX_MOVED or len(users) != 1 or self.roles[users[0]] is not Role.VIEW:
-            return False
-        view = users[0].outputs[0]
-        same = product(view.spec.dims) == product(value.spec.dims)
-        return same and len(self.consumers.get(view, ())) == 1 and len(users[0].inputs) == 1
-
-    def _weight(self, value: Value) -> int | None:
-        """The operations that evaluating `value` repeats; None where it must be in memory."""
-        if value not in self.weights:
-            self.weights[value] = None  # ends recursion on itself
-            self.weights[value] = self._measure(value)
-        return self.weights[value]
-
-    def _measure(self, value: Value) -> int | None:
-        node = value.node
-        assert node is not None
-        build = Expressions(
-            lambda v, _: v is value or (v.node is not node and self._recomputed(v)),
-            lambda _: (),
-            self.names,
-        )
-        placement = placement_of(node)
-        try:
-            expr = build.element(value, index_at(placement.space, placement.out))
-        except NotFusable:
-            return None
-        order = postorder([expr])
-        total = sum(weight(e) for e in order)
-        size = product(value.spec.dims)
-        loaded = {e.buffer for e in order if isinstance(e, Load)}
-        self.sources[value] = sum(not _is_less(product(b.shape), size) for b in loaded)
-        return total if total <= 2 * MAX_MOVED else None
 
     # -- what is needed ----------------------------------------------------------------------
 
@@ -440,11 +341,6 @@ class _Fuser(LibraryNodes):
                 if below is not None and below is not unit:
                     found.setdefault(below)
         return list(found)
-
-
-def _is_less(a: Dim, b: Dim) -> bool:
-    """Whether a array of `a` elements is read again at little cost beside one of `b`."""
-    return a == 1 or (isinstance(a, int) and isinstance(b, int) and a < b)
 
 
 def _loaded(group: Group, stores: Sequence[Value]) -> list[Value]:
