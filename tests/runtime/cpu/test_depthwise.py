@@ -20,10 +20,15 @@ from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 TARGETS = [host(), baseline(3), baseline(1)]
 
 
-def depthwise_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int, ...]]]]:
-    """The three ops on one geometry, with a filter for each channel."""
+MULTIPLIERS = [1, 2, 3, 6, 7, 16, 20]
+
+
+def depthwise_nodes(
+    case: tuple, dtype: str, multiplier: int = 1
+) -> list[tuple[Node, list[tuple[int, ...]]]]:
+    """The three ops on one geometry, with so many filters for each channel."""
     image, (kh, kw, _), strides, padding, dilations, *_ = case
-    filters = (kh, kw, 1, image[3])
+    filters = (kh, kw, 1, image[3] * multiplier)
     attrs = {"strides": strides, "padding": padding, "dilations": dilations}
     x, f = TensorSpec(image, dtype), TensorSpec(filters, dtype)
     forward = node_of("conv2d", [x, f], attrs)
@@ -37,58 +42,61 @@ def depthwise_nodes(case: tuple, dtype: str) -> list[tuple[Node, list[tuple[int,
     ]
 
 
+@pytest.mark.parametrize("multiplier", MULTIPLIERS)
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
-def test_random_geometry(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_random_geometry(target: Target, multiplier: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = Jit(target, ObjectCache(jit().cache.folder))
     codes = {
-        e: compiler.load(library_code.library_text("depthwise", e, target))
+        e: compiler.load(library_code.library_text(f"depthwise{multiplier}", e, target))
         for e in ("float", "double")
     }
     monkeypatch.setattr(library_code, "_code", lambda family, element: codes[element])
 
-    @settings(max_examples=20, deadline=None)
+    @settings(max_examples=20 if multiplier == 1 else 8, deadline=None)
     @given(geometries(), st.integers(2, 70), st.sampled_from(["float32", "float64"]))
     def run(case: Any, channels: int, dtype: str) -> None:
         image = (*case[0][:3], channels)
-        for node, shapes in depthwise_nodes((image, *case[1:]), dtype):
+        for node, shapes in depthwise_nodes((image, *case[1:]), dtype, multiplier):
             routine = library.routine_for(node)
             assert routine is not None
-            assert routine.symbol.startswith("depthwise")
+            assert routine.symbol.startswith(f"depthwise{multiplier}_")
             check(node, shapes)
 
     run()
 
 
 @pytest.mark.parametrize("channels", [32, 48, 40, 3])
+@pytest.mark.parametrize("multiplier", [1, 3, 17, 32])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_large_results_are_stored_past_the_caches(
-    dtype: str, channels: int, monkeypatch: pytest.MonkeyPatch
+    dtype: str, multiplier: int, channels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routines, "PAST_BYTES", -1)  # every result counts as large
     code = {
-        e: jit().load(library_code.library_text("depthwise", e, host()))
+        e: jit().load(library_code.library_text(f"depthwise{multiplier}", e, host()))
         for e in ("float", "double")
     }
     monkeypatch.setattr(library_code, "_code", lambda family, element: code[element])
     case = ((2, 13, 11, channels), (3, 3, 0), (1, 1), "SAME", (1, 1))
-    for node, shapes in depthwise_nodes(case, dtype)[:2]:
+    for node, shapes in depthwise_nodes(case, dtype, multiplier)[:2]:
         check(node, shapes)
 
 
 def test_results_past_the_caches_need_lines_of_their_own() -> None:
-    text = library_code.library_text("depthwise", "float", baseline(3))
+    text = library_code.library_text("depthwise1", "float", baseline(3))
     assert "!nontemporal" not in text
-    assert ("!nontemporal" in library_code.library_text("depthwise", "float", host())) is (
+    assert ("!nontemporal" in library_code.library_text("depthwise1", "float", host())) is (
         fills_lines(host())
     )
 
 
 @pytest.mark.parametrize("element", ["float", "double"])
-def test_compiles_for_arm(element: str) -> None:
+@pytest.mark.parametrize("multiplier", [1, 3, 8])
+def test_compiles_for_arm(multiplier: int, element: str) -> None:
     from treadle.runtime.cpu.target import llvm_binding
 
     module = llvm_binding().parse_assembly(
-        library_code.library_text("depthwise", element, aarch64())
+        library_code.library_text(f"depthwise{multiplier}", element, aarch64())
     )
     module.verify()
     assert aarch64().machine().emit_object(module)

@@ -191,8 +191,9 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
 
 
 def _depthwise(name: str, g: Geometry) -> Routine:
-    numbers, worker, shared = depthwise_numbers(g, name == "conv2d_backprop_filter")
-    return Routine(f"depthwise_{name}_{g.element}", numbers, worker, shared, epilogue=False)
+    numbers, worker, shared = depthwise_numbers(g, name)
+    symbol = f"depthwise{g.outputs}_{name}_{g.element}"
+    return Routine(symbol, numbers, worker, shared, epilogue=False)
 
 
 def _pointwise(name: str, g: Geometry) -> Routine:

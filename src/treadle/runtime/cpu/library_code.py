@@ -44,7 +44,9 @@ def _parts(symbol: str) -> tuple[str, str, list[str]]:
 def _family(routine: str) -> str:
     """The module that a routine is in."""
     first = routine.partition("_")[0]
-    return {"conv2d": "convolution", "depthwise": "depthwise"}.get(first, "matmul")
+    if first.startswith("depthwise"):
+        return first  # with the multiplier
+    return "convolution" if first == "conv2d" else "matmul"
 
 
 @functools.cache
@@ -66,15 +68,17 @@ def _code(family: str, element: str) -> Any:
 
 
 def library_text(family: str, element: str, target: Target) -> str:
-    """The LLVM text of a family of routines: matmul, convolution or depthwise."""
+    """The LLVM text of a family of routines: matmul, convolution, or depthwise and a multiplier."""
     from treadle.runtime.cpu.convolution.routines import add_convolutions
     from treadle.runtime.cpu.depthwise.routines import add_depthwise
     from treadle.runtime.cpu.llvm_text import Module
     from treadle.runtime.cpu.matmul.routine import add_matmul
 
     module = Module(target)
-    families = {"matmul": add_matmul, "convolution": add_convolutions, "depthwise": add_depthwise}
-    families[family](module, element)
+    if family.startswith("depthwise"):
+        add_depthwise(module, element, int(family.removeprefix("depthwise")))
+    else:
+        {"matmul": add_matmul, "convolution": add_convolutions}[family](module, element)
     return module.text()
 
 

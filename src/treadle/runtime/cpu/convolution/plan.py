@@ -89,8 +89,8 @@ class Geometry:
 
     @property
     def is_depthwise(self) -> bool:
-        """Whether each channel has one filter and gives one output."""
-        return self.groups > 1 and self.filters[2] == 1 and self.filters[3] == self.x[3]
+        """Whether each channel has filters of its own."""
+        return self.groups > 1 and self.filters[2] == 1
 
     @property
     def is_pointwise(self) -> bool:

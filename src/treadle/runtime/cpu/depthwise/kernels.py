@@ -4,29 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load, masked_store
+from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vectors
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.tiles import lanes
 from treadle.runtime.cpu.target import Target
 
-PIXELS = (8, 4, 1)  # outputs that are summed up together
+PIXELS = (8, 4, 2, 1)  # outputs that are summed up together
 TAPS = (9, 3, 1)  # filter gradients that are
-_SUFFIX = {"float": "f32", "double": "f64"}
 
 
-def add_kernels(module: Module, element: str) -> None:
+def add_kernels(module: Module, element: str, multiplier: int) -> None:
     """``@weigh`` (x, x_step, f, y, y_step, taps, count, past, pixels, channels)
 
-    ``y[p] = sum over taps t of x[p + t] f[t]`` for every channel; ``@correlate`` (x, x_step, dy,
-    dy_step, part, taps, count, pixels, channels): ``part[t] += sum over p of x[p + t] dy[p]``.
+    ``y[p] = sum over taps t of x[p + t] f[t]`` for every channel; ``@spread``: the same for all
+    outputs of every channel, where it has several.
+    ``@correlate`` (x, x_step, dy, dy_step, part, taps, count, pixels, channels):
+    ``part[t] += sum over p of x[p + t] dy[p]`` for every output of every channel.
     Where `past` is 1 stores go past the caches, for a y whose pixels begin at cache lines.
     Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
     """
-    for pixels in PIXELS:
-        _define_weigh(module, element, pixels)
+    weighing = {"weigh": 1, "spread": multiplier} if multiplier > 1 else {"weigh": 1}
+    for name, outputs in weighing.items():
+        for pixels in PIXELS:
+            _define_weigh(module, element, pixels, name, outputs)
+        _define_runs(module, name, PIXELS, _next_pixels, "i64 %pixels")
     for taps in TAPS:
-        _define_correlate(module, element, taps)
-    _define_runs(module, "weigh", PIXELS, _next_pixels, "i64 %pixels")
+        _define_correlate(module, element, taps, multiplier)
     _define_runs(module, "correlate", TAPS, _next_taps, "i64 %count")
 
 
@@ -48,7 +50,7 @@ def _define_runs(
             fn.emit(f"call void @{name}_{size}({following(fn, i)}, i64 %channels)")
         done = end
     fn.emit("ret void")
-    arguments = _WEIGH if name == "weigh" else _CORRELATE
+    arguments = _CORRELATE if name == "correlate" else _WEIGH
     fn.define(name, f"void @{{}}({arguments}, {last}, i64 %channels)", "internal")
 
 
@@ -62,51 +64,6 @@ def _next_pixels(fn: Function, p: Word) -> str:
 def _next_taps(fn: Function, t: Word) -> str:
     taps = fn.offset("%taps", fn.mul(t, 2), "i64")
     return f"ptr %x, i64 %x_step, ptr %y, i64 %y_step, ptr %f, ptr {taps}, i64 %pixels"
-
-
-class Lanes:
-    """Loads and stores of one vector of channels, the last of which may be partial."""
-
-    def __init__(self, fn: Function, element: str, width: int, channel: Word, mask: str) -> None:
-        self.fn, self.element, self.width, self.channel = fn, element, width, channel
-        self.mask = mask
-        self.kind = f"<{width} x {element}>" if width > 1 else element
-        self.suffix = (f"v{width}" if width > 1 else "") + _SUFFIX[element]
-
-    def load(self, pointer: str) -> str:
-        place = self.fn.offset(pointer, self.channel, self.element)
-        if self.mask:
-            return masked_load(self.fn, place, self.element, self.width, self.mask)
-        return self.fn.value(f"load {self.kind}, ptr {place}, align {ELEMENT_BYTES[self.element]}")
-
-    def store(self, value: str, pointer: str, past: bool = False) -> None:
-        place = self.fn.offset(pointer, self.channel, self.element)
-        if self.mask:
-            masked_store(self.fn, value, place, self.element, self.width, self.mask)
-        else:
-            how = "64, !nontemporal !0" if past else str(ELEMENT_BYTES[self.element])
-            self.fn.emit(f"store {self.kind} {value}, ptr {place}, align {how}")
-
-    def fma(self, a: str, b: str, c: str) -> str:
-        kind = self.kind
-        name = f"{kind} @llvm.fma.{self.suffix}({kind}, {kind}, {kind})"
-        return self.fn.call(name, f"{kind} {a}, {kind} {b}, {kind} {c}")
-
-
-def _each_vector(fn: Function, element: str, body: Callable[[Lanes], None]) -> None:
-    """Whole vectors of channels, then the rest: masked where that is cheap, else one by one."""
-    width = lanes(fn.module.target, element)
-    whole = fn.mul(fn.divide("%channels", width), width)
-    with fn.loop(0, whole, width) as channel:
-        body(Lanes(fn, element, width, channel, ""))
-    if fn.module.target.vector_bits < 256:
-        with fn.loop(whole, "%channels") as channel:
-            body(Lanes(fn, element, 1, channel, ""))
-        return
-    rest = fn.sub("%channels", whole)
-    some = fn.compare("sgt", rest, 0)
-    with fn.when(some):
-        body(Lanes(fn, element, width, whole, first_lanes(fn, rest, width)))
 
 
 def _sums(
@@ -137,7 +94,7 @@ def _sums(
     return sums
 
 
-def _define_weigh(module: Module, element: str, pixels: int) -> None:
+def _define_weigh(module: Module, element: str, pixels: int, name: str, multiplier: int) -> None:
     fn = Function(module)
     steps = [fn.mul("%x_step", p) for p in range(pixels)]
 
@@ -146,21 +103,22 @@ def _define_weigh(module: Module, element: str, pixels: int) -> None:
             place = fn.mul(t, 2)
             x = fn.offset("%x", fn.load_word("%taps", place), "i8")
             f = vector.load(fn.offset("%f", fn.load_word("%taps", fn.add(place, 1)), "i8"))
-            xs = [vector.load(fn.offset(x, s, "i8")) for s in steps]
+            xs = [vector.load_inputs(fn.offset(x, s, "i8")) for s in steps]
             return [vector.fma(a, f, s) for a, s in zip(xs, sums, strict=True)]
 
         zero = "zeroinitializer" if vector.width > 1 else "0.0"
         sums = _sums(fn, vector, [zero] * pixels, "%count", step)
         places = [fn.offset("%y", fn.mul("%y_step", p), "i8") for p in range(pixels)]
-        if fills_lines(module.target) and vector.width > 1 and not vector.mask:
+        whole = vector.width > 1 and not vector.mask and fills_vectors(vector.width, multiplier)
+        if fills_lines(module.target) and whole:
             _store_past(fn, vector, sums, places)
             return
         for total, place in zip(sums, places, strict=True):
             vector.store(total, place)
 
-    _each_vector(fn, element, body)
+    each_vector(fn, element, body, multiplier)
     fn.emit("ret void")
-    fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
+    fn.define(f"{name}_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
 
 
 def fills_lines(target: Target) -> bool:
@@ -180,7 +138,7 @@ def _store_past(fn: Function, vector: Lanes, sums: list[str], places: list[str])
     fn.label(f"stored{k}")
 
 
-def _define_correlate(module: Module, element: str, taps: int) -> None:
+def _define_correlate(module: Module, element: str, taps: int, multiplier: int) -> None:
     fn = Function(module)
     offsets = [fn.load_word("%taps", i) for i in range(2 * taps)]
     sources = [fn.offset("%x", offset, "i8") for offset in offsets[::2]]
@@ -190,13 +148,13 @@ def _define_correlate(module: Module, element: str, taps: int) -> None:
         def step(p: str, sums: list[str]) -> list[str]:
             x_place, y_place = fn.mul(p, "%x_step"), fn.mul(p, "%y_step")
             dy = vector.load(fn.offset("%y", y_place, "i8"))
-            xs = [vector.load(fn.offset(source, x_place, "i8")) for source in sources]
+            xs = [vector.load_inputs(fn.offset(source, x_place, "i8")) for source in sources]
             return [vector.fma(x, dy, s) for x, s in zip(xs, sums, strict=True)]
 
         starts = [vector.load(target) for target in targets]
         for total, target in zip(_sums(fn, vector, starts, "%pixels", step), targets, strict=True):
             vector.store(total, target)
 
-    _each_vector(fn, element, body)
+    each_vector(fn, element, body, multiplier)
     fn.emit("ret void")
     fn.define(f"correlate_{taps}", f"void @{{}}({_CORRELATE}, i64 %channels)", "internal")

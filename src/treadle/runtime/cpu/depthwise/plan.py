@@ -7,20 +7,25 @@ from treadle.runtime.cpu.convolution.plan import GEOMETRY, LINE, MOST_PARTS, TAP
 
 TASK_FLOPS = 1 << 18  # not less for each thread
 
-# `taps`: bytes of a thread's table of taps; `shared`: bytes in front of the tables; `parts`:
-# threads that the work is worth, or partial filter gradients.
-NUMBERS = (*GEOMETRY, "taps", "shared", "parts")
+SUM_PIXELS = 8  # of which the outputs' shares of an input gradient are kept
+
+# `taps`: bytes of a thread's table of taps; `space`: of its workspace, where sums follow the table;
+# `shared`: bytes in front of it; `parts`: threads that the work is worth, or partial filter
+# gradients.
+NUMBERS = (*GEOMETRY, "taps", "space", "shared", "parts")
 
 
-def depthwise_numbers(g: Geometry, of_filter: bool) -> tuple[tuple[Dim, ...], int, int]:
+def depthwise_numbers(g: Geometry, op: str) -> tuple[tuple[Dim, ...], int, int]:
     """The routine's numbers, and the bytes of workspace of each thread and of all together."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
-    if not of_filter:
+    if op != "conv2d_backprop_filter":
         flops = 2 * product(g.y) * g.rows.window * g.columns.window
-        return (*g.numbers, taps, 0, flops // TASK_FLOPS + 1), taps, 0
+        sums = op == "conv2d_backprop_input" and g.outputs > 1
+        space = taps + (_lines(SUM_PIXELS * g.filters[3] * g.size) if sums else 0)
+        return (*g.numbers, taps, space, 0, flops // TASK_FLOPS + 1), space, 0
     window = g.rows.window * g.columns.window * g.filters[3]
     shared = _lines(window * g.size) * MOST_PARTS
-    return (*g.numbers, taps, shared, MOST_PARTS), taps, shared
+    return (*g.numbers, taps, taps, shared, MOST_PARTS), taps, shared
 
 
 def _lines(size: int) -> int:

@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.depthwise.gather import add_gather
 from treadle.runtime.cpu.depthwise.kernels import add_kernels, fills_lines
-from treadle.runtime.cpu.depthwise.plan import NUMBERS
-from treadle.runtime.cpu.depthwise.windows import covering_taps, pixel_bytes, runs, window_taps
+from treadle.runtime.cpu.depthwise.plan import NUMBERS, SUM_PIXELS
+from treadle.runtime.cpu.depthwise.windows import (
+    Run,
+    covering_taps,
+    define_window_taps,
+    each_run,
+    pixel_bytes,
+    runs,
+)
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     Words,
@@ -20,22 +31,27 @@ PAST_BYTES = 8 << 20  # results of more bytes are stored past the caches
 LINE = 64
 
 
-def add_depthwise(module: Module, element: str) -> None:
-    """Add ``@depthwise_conv2d_float`` and its ``_backprop_input_`` and ``_backprop_filter_``."""
+def add_depthwise(module: Module, element: str, multiplier: int = 1) -> None:
+    """Add ``@depthwise1_conv2d_float`` and its ``_backprop_input_`` and ``_backprop_filter_``; the
+    number is the multiplier, the outputs of each channel."""
     add_vector_loops(module, element)
-    add_kernels(module, element)
+    add_kernels(module, element, multiplier)
+    define_window_taps(module)
+    if multiplier > 1:
+        add_gather(module, element, multiplier)
+    name = f"depthwise{multiplier}_conv2d"
     define_shared_routine(
-        module, f"depthwise_conv2d_{element}", ("x", "f", "y"), NUMBERS,
+        module, f"{name}_{element}", ("x", "f", "y"), NUMBERS,
         lambda fn, w: _weighing(fn, w, element, "y", w["oh"]),
-        _outputs,
+        lambda fn, w, first, last: _outputs(fn, w, first, last, multiplier),
     )  # fmt: skip
     define_shared_routine(
-        module, f"depthwise_conv2d_backprop_input_{element}", ("f", "dy", "dx"), NUMBERS,
+        module, f"{name}_backprop_input_{element}", ("f", "dy", "dx"), NUMBERS,
         lambda fn, w: _weighing(fn, w, element, "dx", w["h"]),
-        _input_gradients,
+        lambda fn, w, first, last: _input_gradients(fn, w, first, last, multiplier),
     )  # fmt: skip
     define_routine(
-        module, f"depthwise_conv2d_backprop_filter_{element}", ("x", "dy", "df"), NUMBERS,
+        module, f"{name}_backprop_filter_{element}", ("x", "dy", "df"), NUMBERS,
         lambda fn, w: _filter_words(fn, w, element),
         [
             lambda fn, w, task: _part(fn, w, task, element),
@@ -47,10 +63,10 @@ def add_depthwise(module: Module, element: str) -> None:
 def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> Words:
     """The words of a routine that computes `rows` rows of pixels for each image."""
     words = pixel_bytes(fn, w, element)
-    image = words["y_image" if result == "y" else "x_image"]
-    large = fn.compare("sgt", fn.mul(w["n"], image), PAST_BYTES)
+    side = "y" if result == "y" else "x"
+    large = fn.compare("sgt", fn.mul(w["n"], words[f"{side}_image"]), PAST_BYTES)
     place = fn.value(f"ptrtoint ptr {w[result]} to i64")
-    begins = fn.value(f"or i64 {place}, {words['pixel']}")
+    begins = fn.value(f"or i64 {place}, {words[f'{side}_pixel']}")
     aligned = fn.compare("eq", fn.value(f"and i64 {begins}, {LINE - 1}"), 0)
     past = fn.value(f"and i1 {large}, {aligned}")
     return {"tasks": fn.mul(w["n"], rows), "past": fn.select(past, 1, 0), **words}
@@ -65,60 +81,70 @@ def _fence(fn: Function, w: Words) -> None:
 
 
 def _table(fn: Function, w: Words) -> Table:
-    mine = fn.add(w["shared"], fn.mul(w["worker"], w["taps"]))
+    mine = fn.add(w["shared"], fn.mul(w["worker"], w["space"]))
     return Table(fn, fn.offset(str(w["workspace"]), mine, "i8"))
 
 
-def _complete(fn: Function, w: Words) -> tuple[Word, Word]:
-    """Output columns whose whole window row lies in the image: from, to."""
-    reach = fn.mul(fn.sub(w["kw"], 1), w["dw"])
-    last = fn.sub(fn.sub(fn.add(w["w"], w["left"]), reach), 1)  # where the last window starts
-    return ceil_divide(fn, w["left"], w["sw"]), fn.divide(fn.max(fn.add(last, w["sw"]), 0), w["sw"])
+@contextmanager
+def _images(
+    fn: Function, first: Word, last: Word, rows: Word
+) -> Iterator[tuple[Word, tuple[Word, Word]]]:
+    """A loop over the images that output rows [first, last) of all belong to, with their rows."""
+    with fn.loop(fn.divide(first, rows), ceil_divide(fn, last, rows)) as image:
+        before = fn.mul(image, rows)
+        yield image, (fn.max(fn.sub(first, before), 0), fn.min(fn.sub(last, before), rows))
 
 
-def _outputs(fn: Function, w: Words, first: Word, last: Word) -> None:
+def _outputs(fn: Function, w: Words, first: Word, last: Word, multiplier: int) -> None:
     """Output rows [first, last) of all images."""
-    table = _table(fn, w)
-    low, high = _complete(fn, w)
-    with fn.loop(first, last) as number:
-        image = fn.divide(number, w["oh"])
-        row = fn.sub(number, fn.mul(image, w["oh"]))
+    kernel = "weigh" if multiplier == 1 else "spread"
+    table = _table(fn, w).pointer
+    with _images(fn, first, last, w["oh"]) as (image, rows):
         x = fn.offset(str(w["x"]), fn.mul(image, w["x_image"]), "i8")
-        line = fn.mul(fn.mul(number, w["ow"]), w["pixel"])
-        y = fn.offset(str(w["y"]), line, "i8")
+        y = fn.offset(str(w["y"]), fn.mul(image, w["y_image"]), "i8")
 
-        def run(column: Word, pixels: Word) -> None:
-            window_taps(fn, w, table, row, column)
-            target = fn.offset(y, fn.mul(column, w["pixel"]), "i8")
-            _weigh(fn, w, (x, fn.mul(w["sw"], w["pixel"])), (target, w["pixel"]), table, pixels)
+        def run(r: Run) -> None:
+            source = fn.offset(x, r.shift, "i8"), r.steps[0]
+            target = _output(fn, w, y, r), r.steps[1]
+            _weigh(fn, w, kernel, source, target, (table, r.taps), r.pixels)
 
-        runs(fn, w["ow"], low, high, run)
+        each_run(fn, w, table, rows, run)
     _fence(fn, w)
 
 
+def _output(fn: Function, w: Words, image: str, r: Run) -> str:
+    """Where the first output of a run is."""
+    place = fn.add(fn.mul(r.row, w["ow"]), r.column)
+    return fn.offset(image, fn.mul(place, w["y_pixel"]), "i8")
+
+
 def _weigh(
-    fn: Function, w: Words, source: tuple[Word, Word], target: tuple[Word, Word], table: Table,
-    pixels: Word,
+    fn: Function, w: Words, kernel: str, source: tuple[Word, Word], target: tuple[Word, Word],
+    taps: tuple[str, Word], pixels: Word, past: Word | None = None,
 ) -> None:  # fmt: skip
+    """Call `spread` for the outputs of all channels, or `weigh` for as many channels as outputs."""
+    channels = w["c"] if kernel == "spread" else w["o"]
+    past = w["past"] if past is None else past
     fn.emit(
-        f"call void @weigh(ptr {source[0]}, i64 {source[1]}, ptr {w['f']}, ptr {target[0]}, "
-        f"i64 {target[1]}, ptr {table.pointer}, i64 {table.length()}, i64 {w['past']}, "
-        f"i64 {pixels}, i64 {w['c']})"
+        f"call void @{kernel}(ptr {source[0]}, i64 {source[1]}, ptr {w['f']}, ptr {target[0]}, "
+        f"i64 {target[1]}, ptr {taps[0]}, i64 {taps[1]}, i64 {past}, "
+        f"i64 {pixels}, i64 {channels})"
     )
 
 
-def _input_gradients(fn: Function, w: Words, first: Word, last: Word) -> None:
+def _input_gradients(fn: Function, w: Words, first: Word, last: Word, multiplier: int) -> None:
     """Image rows [first, last): columns alike modulo the stride see the same taps."""
     table = _table(fn, w)
     f_reach = fn.mul(fn.sub(w["kw"], 1), w["dw"])
     # x + left - j dw lies in [0, (ow - 1) sw] for all taps j: x in [least, most].
     least = fn.sub(f_reach, w["left"])
     most = fn.sub(fn.mul(fn.sub(w["ow"], 1), w["sw"]), w["left"])
+    weigh = _weigh_gradients if multiplier == 1 else _gather_gradients
     with fn.loop(first, last) as number, fn.loop(0, fn.min(w["sw"], w["w"])) as phase:
         image = fn.divide(number, w["h"])
         row = fn.sub(number, fn.mul(image, w["h"]))
         dy = fn.offset(str(w["dy"]), fn.mul(image, w["y_image"]), "i8")
-        line = fn.mul(fn.mul(number, w["w"]), w["pixel"])
+        line = fn.mul(fn.mul(number, w["w"]), w["x_pixel"])
         dx = fn.offset(str(w["dx"]), line, "i8")
         low = ceil_divide(fn, fn.max(fn.sub(least, phase), 0), w["sw"])
         high = fn.divide(fn.max(fn.add(fn.sub(most, phase), w["sw"]), 0), w["sw"])
@@ -127,19 +153,42 @@ def _input_gradients(fn: Function, w: Words, first: Word, last: Word) -> None:
         def run(q: Word, pixels: Word) -> None:
             column = fn.add(phase, fn.mul(q, w["sw"]))
             covering_taps(fn, w, table, row, column)
-            target = fn.offset(dx, fn.mul(column, w["pixel"]), "i8")
-            step = fn.mul(w["sw"], w["pixel"])
-            _weigh(fn, w, (dy, w["pixel"]), (target, step), table, pixels)
+            target = fn.offset(dx, fn.mul(column, w["x_pixel"]), "i8")
+            weigh(fn, w, dy, target, table, pixels)
 
         runs(fn, count, low, high, run)
     _fence(fn, w)
+
+
+def _weigh_gradients(
+    fn: Function, w: Words, dy: str, dx: str, table: Table, pixels: Word
+) -> None:  # fmt: skip
+    step = fn.mul(w["sw"], w["x_pixel"])
+    taps = table.pointer, table.length()
+    _weigh(fn, w, "weigh", (dy, w["y_pixel"]), (dx, step), taps, pixels)
+
+
+def _gather_gradients(
+    fn: Function, w: Words, dy: str, dx: str, table: Table, pixels: Word
+) -> None:  # fmt: skip
+    """What each output adds to some pixels, behind the table, then the sums for the channels."""
+    step, outputs = fn.mul(w["sw"], w["x_pixel"]), w["y_pixel"]
+    shares, taps = fn.offset(table.pointer, w["taps"], "i8"), (table.pointer, table.length())
+    with fn.loop(0, pixels, SUM_PIXELS) as done:
+        count = fn.min(fn.sub(pixels, done), SUM_PIXELS)
+        source = fn.offset(dy, fn.mul(done, outputs), "i8")
+        _weigh(fn, w, "weigh", (source, outputs), (shares, outputs), taps, count, past=0)
+        with fn.loop(0, count) as p:
+            share = fn.offset(shares, fn.mul(p, outputs), "i8")
+            target = fn.offset(dx, fn.mul(fn.add(done, p), step), "i8")
+            fn.emit(f"call void @gather_sums(ptr {share}, ptr {target}, i64 {w['c']})")
 
 
 # -- the filters' gradient -------------------------------------------------------------------------
 
 
 def _filter_words(fn: Function, w: Words, element: str) -> Words:
-    elements = fn.mul(fn.mul(w["kh"], w["kw"]), w["c"])
+    elements = fn.mul(fn.mul(w["kh"], w["kw"]), w["o"])
     size = fn.mul(elements, ELEMENT_BYTES[element])
     return {
         "elements": elements,
@@ -152,31 +201,25 @@ def _filter_words(fn: Function, w: Words, element: str) -> Words:
 
 def _part(fn: Function, w: Words, task: Word, element: str) -> None:
     """Partial gradient `task`: the sum over its output rows, in order."""
-    table = _table(fn, w)
-    low, high = _complete(fn, w)
+    table = _table(fn, w).pointer
     part = fn.offset(str(w["workspace"]), fn.mul(task, w["part_bytes"]), "i8")
     fn.emit(f"call void @zero_{element}(ptr {part}, i64 {w['elements']})")
     rows = fn.mul(w["n"], w["oh"])
     first = fn.divide(fn.mul(rows, task), w["parts"])
     last = fn.divide(fn.mul(rows, fn.add(task, 1)), w["parts"])
-    with fn.loop(first, last) as number:
-        image = fn.divide(number, w["oh"])
-        row = fn.sub(number, fn.mul(image, w["oh"]))
+    with _images(fn, first, last, w["oh"]) as (image, inside):
         x = fn.offset(str(w["x"]), fn.mul(image, w["x_image"]), "i8")
-        line = fn.mul(fn.mul(number, w["ow"]), w["pixel"])
-        dy = fn.offset(str(w["dy"]), line, "i8")
+        dy = fn.offset(str(w["dy"]), fn.mul(image, w["y_image"]), "i8")
 
-        def run(column: Word, pixels: Word) -> None:
-            window_taps(fn, w, table, row, column)
-            source = fn.offset(dy, fn.mul(column, w["pixel"]), "i8")
-            step = fn.mul(w["sw"], w["pixel"])
+        def run(r: Run) -> None:
+            source = fn.offset(x, r.shift, "i8")
             fn.emit(
-                f"call void @correlate(ptr {x}, i64 {step}, ptr {source}, i64 {w['pixel']}, "
-                f"ptr {part}, ptr {table.pointer}, i64 {pixels}, i64 {table.length()}, "
+                f"call void @correlate(ptr {source}, i64 {r.steps[0]}, ptr {_output(fn, w, dy, r)},"
+                f" i64 {r.steps[1]}, ptr {part}, ptr {table}, i64 {r.pixels}, i64 {r.taps}, "
                 f"i64 {w['c']})"
             )
 
-        runs(fn, w["ow"], low, high, run)
+        each_run(fn, w, table, inside, run)
 
 
 def _sum_parts(fn: Function, w: Words, element: str) -> None:
