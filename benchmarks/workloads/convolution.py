@@ -80,13 +80,14 @@ class Convolution(Workload):
 
 
 class Depthwise(Convolution):
-    """Every channel with a filter of its own."""
+    """Every channel with filters of its own."""
 
     def data(self):
         random = np.random.default_rng(0)
-        images, side, channels, _, size = self.shape
+        images, side, channels, outputs, size = self.shape
         x = random.standard_normal((images, side, side, channels)).astype(np.float32)
-        w = random.standard_normal((size, size, channels, 1)).astype(np.float32)
+        filters = (size, size, channels, outputs // channels)
+        w = random.standard_normal(filters).astype(np.float32)
         return x, w / np.float32(size)
 
     def tf2(self, tf, function):
@@ -123,25 +124,27 @@ class Depthwise(Convolution):
         x, w = map(torch.from_numpy, self.data())
         layout = {"memory_format": torch.channels_last}
         x = x.permute(0, 3, 1, 2).contiguous(**layout)
-        w = w.permute(2, 3, 0, 1).contiguous()
+        _, _, groups, _, size = self.shape
+        w = w.permute(2, 3, 0, 1).reshape(-1, 1, size, size).contiguous()
         (before, after), functional = self.padding(), torch.nn.functional
 
         def convolution(x, w):
             if before == after:
-                return functional.conv2d(
-                    x, w, stride=self.stride, padding=before, groups=w.shape[0]
-                )
+                return functional.conv2d(x, w, stride=self.stride, padding=before, groups=groups)
             padded = functional.pad(x, (before, after, before, after))
-            return functional.conv2d(padded, w, stride=self.stride, groups=w.shape[0])
+            return functional.conv2d(padded, w, stride=self.stride, groups=groups)
 
         if self.wanted == "forward":
             return lambda: convolution(x, w).permute(0, 2, 3, 1)
-        target, back = (x, (0, 2, 3, 1)) if self.wanted == "input gradient" else (w, (2, 3, 0, 1))
+        target = x if self.wanted == "input gradient" else w
         target.requires_grad_()
 
         def gradient():
             loss = (convolution(x, w) ** 2).sum()
-            return torch.autograd.grad(loss, target)[0].permute(*back)
+            found = torch.autograd.grad(loss, target)[0]
+            if target is x:
+                return found.permute(0, 2, 3, 1)
+            return found.reshape(groups, -1, size, size).permute(2, 3, 0, 1)
 
         return gradient
 
@@ -198,7 +201,8 @@ SHAPES = [
     ((32, 28, 64, 128, 3), 2),
     ((32, 28, 128, 128, 1), 1),
 ]
-DEPTHWISE = [((32, 28, 128, 128, 3), 1), ((32, 28, 128, 128, 3), 2)]
+# The number of filters is that of the channels times the multiplier.
+DEPTHWISE = [((32, 28, 128, 128, 3), 1), ((32, 28, 128, 128, 3), 2), ((32, 28, 64, 128, 3), 1)]
 WANTED = ["forward", "input gradient", "filter gradient"]
 
 
@@ -209,9 +213,10 @@ def title(shape, stride, wanted):
 
 
 def depthwise_title(shape, stride, wanted):
-    images, side, channels, _, size = shape
+    images, side, channels, filters, size = shape
     strided = f" stride {stride}" if stride > 1 else ""
-    return f"depthwise {size}x{size} {images}x{side}x{side}x{channels}{strided}, {wanted}"
+    outputs = f" to {filters}" if filters > channels else ""
+    return f"depthwise {size}x{size} {images}x{side}x{side}x{channels}{outputs}{strided}, {wanted}"
 
 
 WORKLOADS = [

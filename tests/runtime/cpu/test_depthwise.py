@@ -1,5 +1,6 @@
 """Depthwise convolution and its gradients against the ops' NumPy implementations."""
 
+import functools
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from treadle.graph.ir import Node
 from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.depthwise import routines
 from treadle.runtime.cpu.depthwise.kernels import fills_lines
-from treadle.runtime.cpu.jit import Jit, jit
+from treadle.runtime.cpu.jit import Code, Jit, jit
 from treadle.runtime.cpu.object_cache import ObjectCache
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 
@@ -46,11 +47,12 @@ def depthwise_nodes(
 @pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
 def test_random_geometry(target: Target, multiplier: int, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = Jit(target, ObjectCache(jit().cache.folder))
-    codes = {
-        e: compiler.load(library_code.library_text(f"depthwise{multiplier}", e, target))
-        for e in ("float", "double")
-    }
-    monkeypatch.setattr(library_code, "_code", lambda family, element: codes[element])
+
+    @functools.cache
+    def code(family: str, element: str) -> Code:
+        return compiler.load(library_code.library_text(family, element, target))
+
+    monkeypatch.setattr(library_code, "_code", code)
 
     @settings(max_examples=20 if multiplier == 1 else 8, deadline=None)
     @given(geometries(), st.integers(2, 70), st.sampled_from(["float32", "float64"]))
@@ -72,20 +74,21 @@ def test_large_results_are_stored_past_the_caches(
     dtype: str, multiplier: int, channels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(routines, "PAST_BYTES", -1)  # every result counts as large
-    code = {
-        e: jit().load(library_code.library_text(f"depthwise{multiplier}", e, host()))
-        for e in ("float", "double")
-    }
-    monkeypatch.setattr(library_code, "_code", lambda family, element: code[element])
+
+    @functools.cache
+    def code(family: str, element: str) -> Code:
+        return jit().load(library_code.library_text(family, element, host()))
+
+    monkeypatch.setattr(library_code, "_code", code)
     case = ((2, 13, 11, channels), (3, 3, 0), (1, 1), "SAME", (1, 1))
     for node, shapes in depthwise_nodes(case, dtype, multiplier)[:2]:
         check(node, shapes)
 
 
 def test_results_past_the_caches_need_lines_of_their_own() -> None:
-    text = library_code.library_text("depthwise1", "float", baseline(3))
+    text = library_code.library_text("depthwise1_conv2d", "float", baseline(3))
     assert "!nontemporal" not in text
-    assert ("!nontemporal" in library_code.library_text("depthwise1", "float", host())) is (
+    assert ("!nontemporal" in library_code.library_text("depthwise1_conv2d", "float", host())) is (
         fills_lines(host())
     )
 
@@ -95,8 +98,8 @@ def test_results_past_the_caches_need_lines_of_their_own() -> None:
 def test_compiles_for_arm(multiplier: int, element: str) -> None:
     from treadle.runtime.cpu.target import llvm_binding
 
-    module = llvm_binding().parse_assembly(
-        library_code.library_text(f"depthwise{multiplier}", element, aarch64())
-    )
-    module.verify()
-    assert aarch64().machine().emit_object(module)
+    for op in ("conv2d", "conv2d_backprop_input", "conv2d_backprop_filter"):
+        text = library_code.library_text(f"depthwise{multiplier}_{op}", element, aarch64())
+        module = llvm_binding().parse_assembly(text)
+        module.verify()
+        assert aarch64().machine().emit_object(module)

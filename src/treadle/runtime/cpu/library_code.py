@@ -45,7 +45,7 @@ def _family(routine: str) -> str:
     """The module that a routine is in."""
     first = routine.partition("_")[0]
     if first.startswith("depthwise"):
-        return first  # with the multiplier
+        return routine.rpartition("_")[0]  # each is a module of its own
     return "convolution" if first == "conv2d" else "matmul"
 
 
@@ -68,7 +68,7 @@ def _code(family: str, element: str) -> Any:
 
 
 def library_text(family: str, element: str, target: Target) -> str:
-    """The LLVM text of a family of routines: matmul, convolution, or depthwise and a multiplier."""
+    """The LLVM text of a family of routines: matmul, convolution, or a depthwise convolution."""
     from treadle.runtime.cpu.convolution.routines import add_convolutions
     from treadle.runtime.cpu.depthwise.routines import add_depthwise
     from treadle.runtime.cpu.llvm_text import Module
@@ -76,7 +76,7 @@ def library_text(family: str, element: str, target: Target) -> str:
 
     module = Module(target)
     if family.startswith("depthwise"):
-        add_depthwise(module, element, int(family.removeprefix("depthwise")))
+        add_depthwise(module, element, family)
     else:
         {"matmul": add_matmul, "convolution": add_convolutions}[family](module, element)
     return module.text()

@@ -3,30 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vectors
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.target import Target
 
 PIXELS = (8, 4, 2, 1)  # outputs that are summed up together
+LEAST_SUMS = 4  # at a time: each waits for its own last addition
 TAPS = (9, 3, 1)  # filter gradients that are
 
 
-def add_kernels(module: Module, element: str, multiplier: int) -> None:
+def add_weighing(module: Module, element: str, multiplier: int) -> None:
     """``@weigh`` (x, x_step, f, y, y_step, taps, count, past, pixels, channels)
 
-    ``y[p] = sum over taps t of x[p + t] f[t]`` for every channel; ``@spread``: the same for all
-    outputs of every channel, where it has several.
-    ``@correlate`` (x, x_step, dy, dy_step, part, taps, count, pixels, channels):
-    ``part[t] += sum over p of x[p + t] dy[p]`` for every output of every channel.
+    ``y[p] = sum over taps t of x[p + t] f[t]`` for every output of every channel.
     Where `past` is 1 stores go past the caches, for a y whose pixels begin at cache lines.
     Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
     """
-    weighing = {"weigh": 1, "spread": multiplier} if multiplier > 1 else {"weigh": 1}
-    for name, outputs in weighing.items():
-        for pixels in PIXELS:
-            _define_weigh(module, element, pixels, name, outputs)
-        _define_runs(module, name, PIXELS, _next_pixels, "i64 %pixels")
+    for pixels in PIXELS:
+        _define_weigh(module, element, pixels, multiplier)
+    _define_runs(module, "weigh", PIXELS, _next_pixels, "i64 %pixels")
+
+
+def add_correlation(module: Module, element: str, multiplier: int) -> None:
+    """``@correlate`` (x, x_step, dy, dy_step, part, taps, count, pixels, channels):
+    ``part[t] += sum over p of x[p + t] dy[p]`` for every output of every channel."""
     for taps in TAPS:
         _define_correlate(module, element, taps, multiplier)
     _define_runs(module, "correlate", TAPS, _next_taps, "i64 %count")
@@ -50,7 +52,7 @@ def _define_runs(
             fn.emit(f"call void @{name}_{size}({following(fn, i)}, i64 %channels)")
         done = end
     fn.emit("ret void")
-    arguments = _CORRELATE if name == "correlate" else _WEIGH
+    arguments = _WEIGH if name == "weigh" else _CORRELATE
     fn.define(name, f"void @{{}}({arguments}, {last}, i64 %channels)", "internal")
 
 
@@ -94,31 +96,39 @@ def _sums(
     return sums
 
 
-def _define_weigh(module: Module, element: str, pixels: int, name: str, multiplier: int) -> None:
+def _define_weigh(module: Module, element: str, pixels: int, multiplier: int) -> None:
     fn = Function(module)
     steps = [fn.mul("%x_step", p) for p in range(pixels)]
 
-    def body(vector: Lanes) -> None:
+    def body(vectors: list[Lanes]) -> None:
         def step(t: str, sums: list[str]) -> list[str]:
             place = fn.mul(t, 2)
             x = fn.offset("%x", fn.load_word("%taps", place), "i8")
-            f = vector.load(fn.offset("%f", fn.load_word("%taps", fn.add(place, 1)), "i8"))
-            xs = [vector.load_inputs(fn.offset(x, s, "i8")) for s in steps]
-            return [vector.fma(a, f, s) for a, s in zip(xs, sums, strict=True)]
+            f = fn.offset("%f", fn.load_word("%taps", fn.add(place, 1)), "i8")
+            weights = [vector.load(f) for vector in vectors]
+            sources = [fn.offset(x, s, "i8") for s in steps]
+            return [
+                vector.fma(vector.load_inputs(source), weight, total)
+                for (source, (vector, weight)), total in zip(
+                    product(sources, zip(vectors, weights, strict=True)), sums, strict=True
+                )
+            ]
 
-        zero = "zeroinitializer" if vector.width > 1 else "0.0"
-        sums = _sums(fn, vector, [zero] * pixels, "%count", step)
+        first = vectors[0]
+        zero = "zeroinitializer" if first.width > 1 else "0.0"
+        sums = _sums(fn, first, [zero] * (pixels * len(vectors)), "%count", step)
         places = [fn.offset("%y", fn.mul("%y_step", p), "i8") for p in range(pixels)]
-        whole = vector.width > 1 and not vector.mask and fills_vectors(vector.width, multiplier)
+        stores = list(zip(sums, product(places, vectors), strict=True))
+        whole = first.width > 1 and not first.mask and fills_vectors(first.width, multiplier)
         if fills_lines(module.target) and whole:
-            _store_past(fn, vector, sums, places)
+            _store_past(fn, stores)
             return
-        for total, place in zip(sums, places, strict=True):
+        for total, (place, vector) in stores:
             vector.store(total, place)
 
-    each_vector(fn, element, body, multiplier)
+    each_vector(fn, element, body, multiplier, max(1, LEAST_SUMS // pixels))
     fn.emit("ret void")
-    fn.define(f"{name}_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
+    fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
 
 
 def fills_lines(target: Target) -> bool:
@@ -126,13 +136,13 @@ def fills_lines(target: Target) -> bool:
     return target.is_x86 and target.vector_bits == 512
 
 
-def _store_past(fn: Function, vector: Lanes, sums: list[str], places: list[str]) -> None:
+def _store_past(fn: Function, stores: list[tuple[str, tuple[str, Lanes]]]) -> None:
     """Store whole vectors, past the caches where that is wanted."""
     k = fn.unique()
     fn.emit(f"br i1 {fn.compare('ne', '%past', 0)}, label %past{k}, label %through{k}")
     for name, past in (("past", True), ("through", False)):
         fn.label(f"{name}{k}")
-        for total, place in zip(sums, places, strict=True):
+        for total, (place, vector) in stores:
             vector.store(total, place, past)
         fn.branch(f"stored{k}")
     fn.label(f"stored{k}")
@@ -144,7 +154,9 @@ def _define_correlate(module: Module, element: str, taps: int, multiplier: int) 
     sources = [fn.offset("%x", offset, "i8") for offset in offsets[::2]]
     targets = [fn.offset("%f", offset, "i8") for offset in offsets[1::2]]
 
-    def body(vector: Lanes) -> None:
+    def body(vectors: list[Lanes]) -> None:
+        (vector,) = vectors
+
         def step(p: str, sums: list[str]) -> list[str]:
             x_place, y_place = fn.mul(p, "%x_step"), fn.mul(p, "%y_step")
             dy = vector.load(fn.offset("%y", y_place, "i8"))

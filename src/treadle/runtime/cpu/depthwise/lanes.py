@@ -106,15 +106,21 @@ class Lanes:
         return self.fn.call(name, f"{kind} {a}, {kind} {b}, {kind} {c}")
 
 
-Body = Callable[[Lanes], None]
+Body = Callable[[list[Lanes]], None]
 
 
-def each_vector(fn: Function, element: str, body: Body, multiplier: int = 1) -> None:
+def each_vector(
+    fn: Function, element: str, body: Body, multiplier: int = 1, together: int = 1
+) -> None:
     """Whole vectors of the outputs of ``%channels`` channels, then the rest: masked where that is
-    cheap, else one by one."""
+    cheap, else one by one.
+
+    Args:
+        together: how many vectors the body is given at a time where each channel has one output.
+    """
     width = lanes(fn.module.target, element)
     if multiplier == 1:
-        _each_output(fn, element, width, body)
+        _each_output(fn, element, width, body, together)
     elif multiplier < width and multiplier // gcd(multiplier, width) <= MOST_PATTERNS:
         _each_pattern(fn, element, width, body, multiplier)
     else:
@@ -131,17 +137,21 @@ def _masks_cost(fn: Function) -> bool:
     return fn.module.target.vector_bits < 256
 
 
-def _each_output(fn: Function, element: str, width: int, body: Body) -> None:
-    whole = fn.mul(fn.divide("%channels", width), width)
-    with fn.loop(0, whole, width) as channel:
-        body(Lanes(fn, element, width, channel))
+def _each_output(fn: Function, element: str, width: int, body: Body, together: int) -> None:
+    done: Word = 0
+    for count in sorted({together, 1}, reverse=True):
+        whole = fn.mul(fn.divide("%channels", width * count), width * count)
+        with fn.loop(done, whole, width * count) as channel:
+            places = [fn.add(channel, i * width) for i in range(count)]
+            body([Lanes(fn, element, width, place) for place in places])
+        done = whole
     if _masks_cost(fn):
         with fn.loop(whole, "%channels") as channel:
-            body(Lanes(fn, element, 1, channel))
+            body([Lanes(fn, element, 1, channel)])
         return
     rest = fn.sub("%channels", whole)
     with fn.when(fn.compare("sgt", rest, 0)):
-        body(Lanes(fn, element, width, whole, first_lanes(fn, rest, width)))
+        body([Lanes(fn, element, width, whole, first_lanes(fn, rest, width))])
 
 
 def _each_pattern(fn: Function, element: str, width: int, body: Body, multiplier: int) -> None:
@@ -155,7 +165,7 @@ def _each_pattern(fn: Function, element: str, width: int, body: Body, multiplier
         for v, (first, picks) in enumerate(patterns):
             output = fn.add(fn.mul(channel, multiplier), v * width)
             inputs = Channels(fn.add(channel, first), picks)
-            body(Lanes(fn, element, width, output, "", inputs))
+            body([Lanes(fn, element, width, output, "", inputs)])
     if _masks_cost(fn):
         _one_by_one(fn, element, body, multiplier, whole)
         return
@@ -165,7 +175,7 @@ def _each_pattern(fn: Function, element: str, width: int, body: Body, multiplier
         with fn.when(fn.compare("sgt", left, 0)):
             output = fn.add(fn.mul(whole, multiplier), v * width)
             inputs = Channels(fn.add(whole, first), picks, fn.sub(rest, first))
-            body(Lanes(fn, element, width, output, first_lanes(fn, left, width), inputs))
+            body([Lanes(fn, element, width, output, first_lanes(fn, left, width), inputs)])
 
 
 def _pattern(start: int, width: int, multiplier: int) -> tuple[int, tuple[int, ...]]:
@@ -177,7 +187,7 @@ def _pattern(start: int, width: int, multiplier: int) -> tuple[int, tuple[int, .
 def _one_by_one(fn: Function, element: str, body: Body, multiplier: int, first: Word) -> None:
     with fn.loop(first, "%channels") as channel, fn.loop(0, multiplier) as place:
         output = fn.add(fn.mul(channel, multiplier), place)
-        body(Lanes(fn, element, 1, output, "", Channels(channel, (0,))))
+        body([Lanes(fn, element, 1, output, "", Channels(channel, (0,)))])
 
 
 def _each_input(fn: Function, element: str, width: int, body: Body, multiplier: int) -> None:
@@ -186,10 +196,10 @@ def _each_input(fn: Function, element: str, width: int, body: Body, multiplier: 
     with fn.loop(0, "%channels") as channel:
         start, inputs = fn.mul(channel, multiplier), Channels(channel, (0,) * width)
         with fn.loop(0, whole, width) as place:
-            body(Lanes(fn, element, width, fn.add(start, place), "", inputs))
+            body([Lanes(fn, element, width, fn.add(start, place), "", inputs)])
         if _masks_cost(fn):
             with fn.loop(whole, multiplier) as place:
-                body(Lanes(fn, element, 1, fn.add(start, place), "", Channels(channel, (0,))))
+                body([Lanes(fn, element, 1, fn.add(start, place), "", Channels(channel, (0,)))])
         elif whole < multiplier:
             mask = ", ".join(f"i1 {int(whole + i < multiplier)}" for i in range(width))
-            body(Lanes(fn, element, width, fn.add(start, whole), f"<{mask}>", inputs))
+            body([Lanes(fn, element, width, fn.add(start, whole), f"<{mask}>", inputs)])

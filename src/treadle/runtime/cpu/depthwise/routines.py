@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.depthwise.gather import add_gather
-from treadle.runtime.cpu.depthwise.kernels import add_kernels, fills_lines
+from treadle.runtime.cpu.depthwise.kernels import add_correlation, add_weighing, fills_lines
 from treadle.runtime.cpu.depthwise.plan import NUMBERS, SUM_PIXELS
 from treadle.runtime.cpu.depthwise.windows import (
     Run,
@@ -31,27 +31,49 @@ PAST_BYTES = 8 << 20  # results of more bytes are stored past the caches
 LINE = 64
 
 
-def add_depthwise(module: Module, element: str, multiplier: int = 1) -> None:
-    """Add ``@depthwise1_conv2d_float`` and its ``_backprop_input_`` and ``_backprop_filter_``; the
-    number is the multiplier, the outputs of each channel."""
+def add_depthwise(module: Module, element: str, routine: str) -> None:
+    """Add ``@depthwise1_conv2d_float`` or its ``_backprop_input_`` or ``_backprop_filter_``; the
+    number is the multiplier, the outputs of each channel.
+
+    Args:
+        routine: the name without the element type.
+    """
+    first, _, op = routine.partition("_")
+    multiplier = int(first.removeprefix("depthwise"))
     add_vector_loops(module, element)
-    add_kernels(module, element, multiplier)
     define_window_taps(module)
+    add = {
+        "conv2d": _add_forward,
+        "conv2d_backprop_input": _add_input_gradient,
+        "conv2d_backprop_filter": _add_filter_gradient,
+    }
+    add[op](module, f"{routine}_{element}", element, multiplier)
+
+
+def _add_forward(module: Module, name: str, element: str, multiplier: int) -> None:
+    add_weighing(module, element, multiplier)
+    define_shared_routine(
+        module, name, ("x", "f", "y"), NUMBERS,
+        lambda fn, w: _weighing(fn, w, element, "y", w["oh"]),
+        _outputs,
+    )  # fmt: skip
+
+
+def _add_input_gradient(module: Module, name: str, element: str, multiplier: int) -> None:
+    add_weighing(module, element, 1)
     if multiplier > 1:
         add_gather(module, element, multiplier)
-    name = f"depthwise{multiplier}_conv2d"
     define_shared_routine(
-        module, f"{name}_{element}", ("x", "f", "y"), NUMBERS,
-        lambda fn, w: _weighing(fn, w, element, "y", w["oh"]),
-        lambda fn, w, first, last: _outputs(fn, w, first, last, multiplier),
-    )  # fmt: skip
-    define_shared_routine(
-        module, f"{name}_backprop_input_{element}", ("f", "dy", "dx"), NUMBERS,
+        module, name, ("f", "dy", "dx"), NUMBERS,
         lambda fn, w: _weighing(fn, w, element, "dx", w["h"]),
         lambda fn, w, first, last: _input_gradients(fn, w, first, last, multiplier),
     )  # fmt: skip
+
+
+def _add_filter_gradient(module: Module, name: str, element: str, multiplier: int) -> None:
+    add_correlation(module, element, multiplier)
     define_routine(
-        module, f"{name}_backprop_filter_{element}", ("x", "dy", "df"), NUMBERS,
+        module, name, ("x", "dy", "df"), NUMBERS,
         lambda fn, w: _filter_words(fn, w, element),
         [
             lambda fn, w, task: _part(fn, w, task, element),
@@ -95,9 +117,8 @@ def _images(
         yield image, (fn.max(fn.sub(first, before), 0), fn.min(fn.sub(last, before), rows))
 
 
-def _outputs(fn: Function, w: Words, first: Word, last: Word, multiplier: int) -> None:
+def _outputs(fn: Function, w: Words, first: Word, last: Word) -> None:
     """Output rows [first, last) of all images."""
-    kernel = "weigh" if multiplier == 1 else "spread"
     table = _table(fn, w).pointer
     with _images(fn, first, last, w["oh"]) as (image, rows):
         x = fn.offset(str(w["x"]), fn.mul(image, w["x_image"]), "i8")
@@ -106,7 +127,7 @@ def _outputs(fn: Function, w: Words, first: Word, last: Word, multiplier: int) -
         def run(r: Run) -> None:
             source = fn.offset(x, r.shift, "i8"), r.steps[0]
             target = _output(fn, w, y, r), r.steps[1]
-            _weigh(fn, w, kernel, source, target, (table, r.taps), r.pixels)
+            _weigh(fn, w, w["c"], source, target, (table, r.taps), r.pixels)
 
         each_run(fn, w, table, rows, run)
     _fence(fn, w)
@@ -119,14 +140,12 @@ def _output(fn: Function, w: Words, image: str, r: Run) -> str:
 
 
 def _weigh(
-    fn: Function, w: Words, kernel: str, source: tuple[Word, Word], target: tuple[Word, Word],
+    fn: Function, w: Words, channels: Word, source: tuple[Word, Word], target: tuple[Word, Word],
     taps: tuple[str, Word], pixels: Word, past: Word | None = None,
 ) -> None:  # fmt: skip
-    """Call `spread` for the outputs of all channels, or `weigh` for as many channels as outputs."""
-    channels = w["c"] if kernel == "spread" else w["o"]
     past = w["past"] if past is None else past
     fn.emit(
-        f"call void @{kernel}(ptr {source[0]}, i64 {source[1]}, ptr {w['f']}, ptr {target[0]}, "
+        f"call void @weigh(ptr {source[0]}, i64 {source[1]}, ptr {w['f']}, ptr {target[0]}, "
         f"i64 {target[1]}, ptr {taps[0]}, i64 {taps[1]}, i64 {past}, "
         f"i64 {pixels}, i64 {channels})"
     )
@@ -165,7 +184,7 @@ def _weigh_gradients(
 ) -> None:  # fmt: skip
     step = fn.mul(w["sw"], w["x_pixel"])
     taps = table.pointer, table.length()
-    _weigh(fn, w, "weigh", (dy, w["y_pixel"]), (dx, step), taps, pixels)
+    _weigh(fn, w, w["o"], (dy, w["y_pixel"]), (dx, step), taps, pixels)
 
 
 def _gather_gradients(
@@ -177,7 +196,7 @@ def _gather_gradients(
     with fn.loop(0, pixels, SUM_PIXELS) as done:
         count = fn.min(fn.sub(pixels, done), SUM_PIXELS)
         source = fn.offset(dy, fn.mul(done, outputs), "i8")
-        _weigh(fn, w, "weigh", (source, outputs), (shares, outputs), taps, count, past=0)
+        _weigh(fn, w, w["o"], (source, outputs), (shares, outputs), taps, count, past=0)
         with fn.loop(0, count) as p:
             share = fn.offset(shares, fn.mul(p, outputs), "i8")
             target = fn.offset(dx, fn.mul(fn.add(done, p), step), "i8")
