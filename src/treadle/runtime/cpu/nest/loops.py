@@ -115,9 +115,11 @@ class Loops:
     def _next_multiple(self, start: Word) -> Word:
         """`start` rounded up to a multiple of the lanes."""
         lanes = self.shape.lanes
-        if isinstance(start, int):
-            return -(-start // lanes) * lanes
-        return self.fn.value(f"and i64 {self.fn.add(start, lanes - 1)}, {-lanes}")
+        return self._multiple(self.fn.add(start, lanes - 1), lanes)
+
+    def _multiple(self, n: Word, step: int) -> Word:
+        """`n` rounded down to a multiple of `step`, a power of 2."""
+        return n // step * step if isinstance(n, int) else self.fn.value(f"and i64 {n}, {-step}")
 
     def _end(self, start: Word, stop: Word, step: int) -> Word:
         """start + the largest multiple of `step` (a power of 2) within the range."""
