@@ -9,7 +9,16 @@ from tests.runtime.cpu.native_kernels import JITS, check, run
 from tests.runtime.cpu.test_nest import F32, F64, numbers
 from treadle.core.shapes import SymbolicDim
 from treadle.kernel.ir import (
-    Axis, Buffer, Iota, Kernel, Reduce, apply, cast, const, load, store,
+    Axis,
+    Buffer,
+    Iota,
+    Kernel,
+    Reduce,
+    apply,
+    cast,
+    const,
+    load,
+    store,
 )  # fmt: skip
 from treadle.runtime.cpu.nest import emit_kernel
 from treadle.runtime.cpu.nest import kernel as nest
