@@ -4,13 +4,27 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.core import arrays
 from treadle.core.arrays import ALIGNMENT, LARGE, is_well_placed, own_copy
 
 
 @pytest.fixture(autouse=True, scope="module")
 def running():
-    """From the first program on large arrays are placed."""
+    """From the first program on large arrays come from the memory that programs keep."""
     td.function(lambda x: x + 1.0)(1.0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8])
+def test_large_copies_begin_at_cache_lines_before_the_first_program(dtype, monkeypatch):
+    monkeypatch.setattr(arrays, "allocate", arrays._placed)
+    for size in (LARGE, LARGE + 4):
+        array = np.arange(size).reshape(4, -1).astype(dtype)
+        copy = own_copy(array[::-1])
+        assert address(copy) % ALIGNMENT == 0
+        assert copy.flags.c_contiguous
+        assert copy.flags.writeable
+        assert copy.dtype == dtype
+        np.testing.assert_array_equal(copy, array[::-1])
 
 
 def address(array):

@@ -257,11 +257,14 @@ def _piecewise(
     t = v.fma(a, 1 / h, MAGIC[32])
     index = v.bits_of(t)
     d = v.fma(v.sub(t, MAGIC[32]), -h, a)
-    c = [_lookup(v, f"{name}{k}", table, index) for k, table in enumerate(tables)]
-    result = c[-1]
-    for coefficient in reversed(c[1:-1]):
-        result = v.fma(result, d, coefficient)
-    start = v.add(c[0], d) if slope else c[0]
+
+    def coefficient(k: int) -> str:
+        return _lookup(v, f"{name}{k}", tables[k], index)
+
+    result = coefficient(len(tables) - 1)
+    for k in reversed(range(1, len(tables) - 1)):
+        result = v.fma(result, d, coefficient(k))
+    start = v.add(coefficient(0), d) if slope else coefficient(0)
     return v.copysign(v.fma(result, d, start), x)
 
 

@@ -14,7 +14,7 @@ from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
 from treadle.runtime.cpu.nest.pieces import Piece, pieces
-from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
+from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, flat_stride, is_costly
 from treadle.runtime.cpu.nest.stages import BLOCK, stages
 from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
@@ -152,11 +152,22 @@ class KernelEmitter(Tiles):
         rows = [
             [s.value for s in group] for axis, group in groups.items() if axis is self.shape.vector
         ]
+        self.coming = self._new_rows(groups.get(self.shape.vector, []))  # type: ignore[arg-type]
         self._settle(level, [s.value for s in stores], rows)
         if here:
             self._storing(here)(level, [])
         for axis, group in groups.items():
             self._store_loop(level, axis, group)
+
+    def _new_rows(self, stores: list[Store]) -> list[Store]:
+        """Those of the stores along the vector axis that fill memory which nothing has read."""
+        vector = self.shape.vector
+        known = {*self.kernel.inputs, *(s.buffer for s in self.past_caches)}
+        return [
+            s
+            for s in stores
+            if vector and s.buffer not in known and flat_stride(s.buffer, s.index, vector) == 1
+        ]
 
     def _store_loop(self, level: Level, axis: Axis, stores: list[Store]) -> None:
         start, stop = self._range(axis, reducing=False)

@@ -58,11 +58,11 @@ class Memory:
         raw = self.scalar.to_memory(register, dtype)
         self.fn.emit(f"store {stored} {raw}, ptr {self.fn.offset(pointer, at, stored)}")
 
-    def prefetch(self, pointer: str, at: Word, dtype: DType) -> None:
-        """Ask for the cache line of an element, which need not exist."""
+    def prefetch(self, pointer: str, at: Word, dtype: DType, write: bool = False) -> None:
+        """Ask for the cache line of an element, which need not exist; `write`: to change it."""
         place = self.fn.offset(pointer, at, stored_type(dtype))
         self.fn.module.declare("void @llvm.prefetch.p0(ptr, i32, i32, i32)")
-        self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
+        self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 {int(write)}, i32 3, i32 1)")
 
     # ---- vectors
     def load(self, address: Address, dtype: DType, mask: str | None) -> str:

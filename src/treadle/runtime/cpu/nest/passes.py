@@ -6,11 +6,11 @@ several passes along the vector axis need are kept in a row buffer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from treadle.core.shapes import product
-from treadle.kernel.ir import Apply, Axis, Const, Expr, Iota, Load, Reduce, postorder
+from treadle.kernel.ir import Apply, Axis, Const, Expr, Iota, Load, Reduce, Store, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.level import Level, Register
@@ -18,11 +18,15 @@ from treadle.runtime.cpu.nest.loops import Sets, States, flatten, unflatten
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
 from treadle.runtime.cpu.nest.values import Values
 
+LINE = 64  # bytes of a cache line
 _MOST_UNROLLED = 32  # trips of small reduction loops that are written out
 
 
 class Passes(Values):
     """Settles a level: everything that can be computed there is, once."""
+
+    coming: Sequence[Store] = ()  # stores of whole rows that follow the level's passes
+    fetched: Sequence[Store] = ()  # those whose cache lines the current pass asks for
 
     def _settle(self, level: Level, roots: list[Expr], rows: list[list[Expr]]) -> None:
         """Compute what can be computed here: scalars, and reductions in passes.
@@ -37,9 +41,13 @@ class Passes(Values):
                 if group[0].over == (self.shape.vector,)
             ]
             self._plan_kept(level, [*along, *rows])
+        last = next((g for g in reversed(passes) if g[0].over == (self.shape.vector,)), None)
+        coming, self.coming = self.coming, ()
         for group in passes:
             self._hoist(level, [r.value for r in group])
+            self.fetched = coming if group is last else ()
             self._reduce(group, level)
+        self.fetched = ()
         self._hoist(level, roots)
 
     def _passes(self, level: Level, roots: list[Expr]) -> list[list[Reduce]]:
@@ -144,6 +152,18 @@ class Passes(Values):
         yield
         self.ahead = set()
 
+    def _fetch_results(self, stores: Sequence[Store], level: Level) -> None:
+        """Ask for the cache lines that the loop over the stores of a row will overwrite."""
+        if level.mask is not None:
+            return
+        for s in stores:
+            base, stride = self._place(s.buffer, s.index, level)
+            size = s.buffer.dtype.size * self.shape.lanes
+            for copy in range(level.copies):
+                if copy * size % LINE == 0:
+                    at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
+                    self.memory.prefetch(self.pointers[s.buffer], at, s.buffer.dtype, write=True)
+
     def _reduce(self, group: list[Reduce], level: Level) -> None:
         """Run reductions over the same axes together and note their results at the level."""
         states, sets = self._reduce_states(group, level)
@@ -188,9 +208,11 @@ class Passes(Values):
             start, stop = part[1:]
         if axis is self.shape.vector:
             self._splat_ahead(level, roots)
+            fetched = self.fetched
 
             def vectors(inner: Level, now: States) -> States:
                 self._settle(inner, roots, [])
+                self._fetch_results(fetched, inner)
                 return self._accumulate(group, inner, sets[: len(now)], now)
 
             with self._next_row_ahead(level, roots):
