@@ -24,7 +24,16 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
     return stored_program(graph, options) or _compile_graph(graph, options)
 
 
+def expect_compilation() -> None:
+    """Tell that a function is about to be traced, whose program will be needed."""
+    from treadle.runtime import early
+
+    early.expect_compilation()
+
+
 def _compile_graph(graph: Graph, options: Options | None) -> Executable:
+    if options is None or not (options.interpret or options.check_numerics):
+        _begin_compilation(graph)
     from treadle.runtime.compiler import compile_graph
 
     return compile_graph(graph, options)
@@ -42,9 +51,16 @@ def compile_native(graph: Graph) -> Executable:
 
 
 def _compile_native(graph: Graph) -> Executable:
+    _begin_compilation(graph)
     from treadle.runtime.compiler import compile_native
 
     return compile_native(graph)
+
+
+def _begin_compilation(graph: Graph) -> None:
+    from treadle.runtime import early
+
+    early.begin_compilation(graph)
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable
+from treadle.runtime import expect_compilation
 from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
 from treadle.runtime.dispatch.self_check import works
 from treadle.tracing import settings
@@ -216,6 +217,7 @@ class Function:
         if self._reduce_retracing:
             arguments = self._generalized(arguments)
         self._tracing.add(running)
+        expect_compilation()
         try:
             first = not self._traced_once
             traced = trace(self._target(), arguments, self._name, first, these_variables)

@@ -15,13 +15,11 @@ from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
 from treadle.runtime.cpu.jit import Code, jit
-from treadle.runtime.cpu.kept_memory import memory_text
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
-from treadle.runtime.cpu.threads import pool_text
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.memory.report import MemoryUse, memory_use
@@ -179,8 +177,6 @@ class Cpu:
     """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
     def __init__(self) -> None:
-        jit().prepare(lambda: pool_text(host()), "pool")
-        jit().prepare(lambda: memory_text(host()), "memory")
         self.workers = planned_workers()
 
     def routine_bytes(

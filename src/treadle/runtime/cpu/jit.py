@@ -67,10 +67,16 @@ class Code:
         return found
 
 
+def _threads() -> int:
+    return threads() - 1
+
+
 class Jit:
     """Compiles and loads modules for one target."""
 
-    def __init__(self, target: Target, cache: ObjectCache) -> None:
+    def __init__(
+        self, target: Target, cache: ObjectCache, background: Background | None = None
+    ) -> None:
         self.target = target
         self.cache = cache
         self.counters = Counters()
@@ -80,7 +86,7 @@ class Jit:
         self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
         self._forever: dict[str, Code] = {}
         self._prepared: dict[str, Code] = {}  # until it is asked for
-        self._background = Background(lambda: threads() - 1)
+        self._background = background or Background(_threads)
 
     def prepare(self, text: Text, name: str | None = None) -> None:
         """Compile a module in the background if it is on no disk yet: `load` will ask for it."""
@@ -230,6 +236,7 @@ def _no_text() -> str:
 
 _lock = locks.lock()
 _jit: Jit | None = None
+background = Background(_threads)  # of the process's compiler
 
 
 @clears
@@ -245,7 +252,7 @@ def jit() -> Jit:
     if _jit is None:
         with _lock:
             if _jit is None:
-                _jit = Jit(host(), default_cache())
+                _jit = Jit(host(), default_cache(), background)
                 if hasattr(os, "register_at_fork"):
                     os.register_at_fork(after_in_child=_jit.after_fork)
     return _jit

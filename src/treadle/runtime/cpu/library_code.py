@@ -25,13 +25,18 @@ def routine_address(symbol: str) -> int:
     return int(_code(_family(name), element).address(name))
 
 
+def prepare_module(symbol: str) -> None:
+    """Begin to compile the module that a routine is in."""
+    name, element, _ = _parts(symbol)
+    family = _family(name)
+    jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
+
+
 @functools.cache
 def prepare_routine(symbol: str) -> None:
     """Begin to compile what `routine_address` will need."""
-    name, element, tiles = _parts(symbol)
-    family = _family(name)
-    jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
-    for tile in tiles:
+    prepare_module(symbol)
+    for tile in _parts(symbol)[2]:
         jit().prepare(functools.partial(tile_text, Tile.named(tile), host()), tile)
 
 

@@ -156,6 +156,12 @@ def host() -> Target:
     return found
 
 
+def is_known() -> bool:
+    """Whether `host` needs no LLVM. Nothing else is on disk for this processor where it does."""
+    key = _host_key()
+    return key is not None and default_cache().has(key)
+
+
 def _ask_llvm() -> Target:
     llvm = llvm_binding()
     found = llvm.get_host_cpu_features()

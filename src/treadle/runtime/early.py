@@ -1,0 +1,67 @@
+"""What compilations need whatever they compile, begun on another thread while Python still works.
+
+Loading LLVM takes as long as tracing a training step, and needs no GIL. Where this processor is
+unknown to the cache on disk there is no code for it either, so LLVM will be asked: that is known
+when the first function is about to be traced.
+"""
+
+from __future__ import annotations
+
+import contextlib
+
+from treadle.graph.ir import Graph
+from treadle.runtime.cpu.jit import background, jit
+from treadle.runtime.cpu.target import host, is_known, llvm_binding
+from treadle.runtime.stored import is_on
+
+_expected = False
+
+
+def expect_compilation() -> None:
+    """A function is about to be traced: begin what its program needs where nothing is on disk."""
+    global _expected
+    if not _expected:
+        _expected = True
+        background.submit("first", _begin)
+
+
+def begin_compilation(graph: Graph) -> None:
+    """A graph is about to be compiled: begin with what it will call, and load LLVM for its kernels
+    where they would have been found with its stored program."""
+    background.submit("shared", _prepare_shared)
+    if is_on():
+        background.submit("llvm", _load)
+    background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
+
+
+def _begin() -> None:
+    with contextlib.suppress(Exception):  # whoever needs it finds out and tells
+        if not is_known():
+            llvm_binding()
+            _prepare_shared()
+
+
+def _load() -> None:
+    with contextlib.suppress(Exception):
+        llvm_binding()
+
+
+def _prepare_shared() -> None:
+    """The modules that every program calls."""
+    from treadle.runtime.cpu.kept_memory import memory_text
+    from treadle.runtime.cpu.threads import pool_text
+
+    with contextlib.suppress(Exception):
+        jit().prepare(lambda: pool_text(host()), "pool")
+        jit().prepare(lambda: memory_text(host()), "memory")
+
+
+def _prepare_library(graph: Graph) -> None:
+    from treadle.runtime.cpu.library import routine_for
+    from treadle.runtime.cpu.library_code import prepare_module
+
+    with contextlib.suppress(Exception):
+        for node in graph.walk():
+            routine = routine_for(node)
+            if routine is not None:
+                prepare_module(routine.symbol)
