@@ -9,9 +9,9 @@ import pytest
 
 import treadle as td
 from treadle import runtime
+from treadle.core import object_cache
 from treadle.passes import disabled
 from treadle.runtime import stored
-from treadle.runtime.cpu import object_cache
 from treadle.runtime.options import Options
 from treadle.runtime.stored import StoredExecutable
 
@@ -68,6 +68,11 @@ PROGRAMS = {
     )[1],
     "branch": lambda x: td.cond(td.reduce_sum(x) > 0.0, lambda: x * 2.0, lambda: -x),
     "scalar": lambda x: td.reduce_sum(x) * 2.0,
+    "size that only the optimized graph knows": lambda x: td.while_loop(
+        lambda i, a: i < 3,
+        lambda i, a: (i + 1, a.write(i, x[i] * 2.0)),
+        [td.constant(0), td.TensorArray(td.float32, size=td.shape(x)[0])],
+    )[1].stack(),
 }
 
 

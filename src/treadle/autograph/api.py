@@ -62,7 +62,7 @@ def to_graph(
     """
     if recursive:
         return converted(entity)
-    from treadle.autograph.conversion import instantiate, template_of
+    from treadle.autograph.templates import instantiate, template_of
 
     function = _required(entity)
     template = template_of(function, recursive=False)
@@ -84,9 +84,9 @@ def to_code(
     Raises:
         ConversionError: as for `converted`.
     """
-    from treadle.autograph.conversion import template_of
+    from treadle.autograph.templates import template_of
 
-    return template_of(_required(entity), recursive).printed.text
+    return template_of(_required(entity), recursive).text
 
 
 def _required(fn: Callable[..., Any]) -> types.FunctionType:

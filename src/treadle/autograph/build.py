@@ -7,8 +7,9 @@ from typing import Any
 
 import gast
 
+from treadle.autograph.templates import AG as AG
+
 Node = Any
-AG = "ag__"
 
 
 def load(name: str) -> Node:

@@ -1,30 +1,15 @@
-"""From a Python function to its converted twin: the whole pipeline, in order.
-
-The twin shares the original's globals, closure cells and defaults, so rebinding a name is seen.
-"""
+"""From a Python function to its converted form: the whole pipeline, in order."""
 
 from __future__ import annotations
 
 import ast
 import functools
-import linecache
 import types
-import weakref
-from dataclasses import dataclass
 from typing import Any
 
 import gast
 
-from treadle.autograph import (
-    build,
-    checks,
-    comments,
-    logs,
-    memory,
-    operators,
-    parsing,
-    resolution,
-)
+from treadle.autograph import build, checks, comments, parsing, resolution
 from treadle.autograph.analysis.activity import local_names, parameters, scope_of
 from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
@@ -40,96 +25,46 @@ from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
+from treadle.autograph.facts import Facts
 from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
-from treadle.autograph.printing import Printed, print_function
-from treadle.core.origin import LINE_MAPS
+from treadle.autograph.printing import print_function
+from treadle.autograph.templates import Template
 
 
-@dataclass
-class Template:
-    """The converted form of one code object.
-
-    Attributes:
-        printed: the generated text and where its lines come from.
-        code: its compiled code; None where nothing had to be converted.
-        filename: the name under which `linecache` knows the text.
-    """
-
-    printed: Printed
-    code: types.CodeType | None
-    filename: str
-
-
-_templates: weakref.WeakKeyDictionary[types.CodeType, dict[Any, Template]]
-_templates = weakref.WeakKeyDictionary()
-
-
-def twin(function: types.FunctionType) -> types.FunctionType:
-    """The converted form of a function; the function itself where nothing is to convert.
+def convert(function: types.FunctionType, recursive: bool, filename: str) -> Template:
+    """The converted form of a function, its code compiled under a file name.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted.
     """
-    known = memory.twin_of(function)
-    if known is None:
-        template = template_of(function)
-        made = None if template.code is None else instantiate(function, template.code)
-        memory.note_twin(function, made)
-    else:
-        made = known[1]
-    return function if made is None else made
-
-
-def template_of(function: types.FunctionType, recursive: bool = True) -> Template:
-    """The generated text and code for a function, made once per code object."""
-    per_code = _templates.setdefault(function.__code__, {})
-    key = (function.__code__.co_filename, id(function.__globals__), recursive)
-    if key not in per_code:
-        per_code[key] = _make_template(function, recursive)
-    return per_code[key]
-
-
-def forget_templates() -> None:
-    """Drop all generated text; code that was made from it goes on working."""
-    _templates.clear()
-
-
-def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     source = parsing.find(function)
     checks.check(source)
     root = gast.ast_to_gast(source.node)
-    root = _convert(root, function, source, recursive)
+    root, asked = _convert(root, function, source, recursive)
     printed = print_function(root, source.lines)
-    code = function.__code__
-    filename = f"<autograph of {code.co_name} at {code.co_filename}:{code.co_firstlineno}>"
-    is_changed = f"{build.AG}." in printed.text
-    logs.tell_conversion(code, printed.text if is_changed else None)
-    if not is_changed:
-        return Template(printed, None, filename)
-    while filename in LINE_MAPS:
-        filename = filename[:-1] + "'>"
     lines = [line + "\n" for line in printed.lines]
-    linecache.cache[filename] = (len(printed.text), None, lines, filename)
+    if f"{build.AG}." not in printed.text:
+        return Template(printed.text, source.filename, lines, [], None, asked)
+    code = function.__code__
     tree = ast.parse(printed.text).body[0]
     names = names_by_line(tree, root)
-    LINE_MAPS[filename] = {
-        number: (source.filename, origin, names.get(number, code.co_name))
+    origins = [
+        (origin, names.get(number, code.co_name))
         for number, origin in enumerate(printed.origins, 1)
-    }
+    ]
     for line, shown in separate_lines(tree, root, printed):
-        name = names.get(shown, code.co_name)
-        LINE_MAPS[filename][len(lines) + 1] = (source.filename, line, name)
+        origins.append((line, names.get(shown, code.co_name)))
         lines.append(lines[shown - 1])
     compiled = _compile(tree, filename, code)
-    memory.forget_with(compiled, filename)
-    return Template(printed, compiled, filename)
+    return Template(printed.text, source.filename, lines, origins, compiled, asked)
 
 
 def _convert(
     root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool
-) -> Any:
-    """The pipeline for a function and those defined inside it."""
+) -> tuple[Any, dict[str, Facts]]:
+    """The pipeline for a function and those defined inside it. Gives the new tree, and what was
+    asked about names."""
     used = {n.id for n in gast.walk(root) if isinstance(n, gast.Name)}
     used |= {n.name for n in gast.walk(root) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
     names = Names(used | {build.AG})
@@ -140,12 +75,12 @@ def _convert(
     resolver = resolution.Resolver(function, root)
     if isinstance(root, gast.Lambda):
         root.body = Expressions(resolver, set(), recursive).visit(root.body)
-        return root
+        return root, resolver.asked
     root.decorator_list = []
     if "__class__" in function.__code__.co_freevars:
         explicit_super(root)
     refuse = functools.partial(checks.refusal, source)
-    return _Function(root, resolver, names, recursive, refuse).convert()
+    return _Function(root, resolver, names, recursive, refuse).convert(), resolver.asked
 
 
 class _Function:
@@ -306,19 +241,3 @@ def _strip(node: ast.FunctionDef) -> None:
 def _strip_defaults(arguments: ast.arguments) -> None:
     arguments.defaults = []
     arguments.kw_defaults = [None] * len(arguments.kw_defaults)
-
-
-def instantiate(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
-    """`function` with the converted `code`: it shares globals, closure cells and defaults."""
-    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    cells[build.AG] = types.CellType(operators)
-    closure = tuple(cells[name] for name in code.co_freevars)
-    made = types.FunctionType(
-        code, function.__globals__, function.__name__, function.__defaults__, closure
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__annotations__ = function.__annotations__
-    made.__doc__ = function.__doc__
-    made.__qualname__ = function.__qualname__
-    made.__module__ = function.__module__
-    return made

@@ -62,11 +62,11 @@ def _forget_file(filename: str) -> None:
 @clears
 def forget() -> None:
     """Forget all conversions; functions are converted again when they are traced again."""
-    from treadle.autograph import conversion
+    from treadle.autograph import templates
 
     for function in list(_with_twins):
         function.__dict__.pop(_TWIN, None)
     _with_twins.clear()
-    conversion.forget_templates()
+    templates.forget_templates()
     for known in _memories:
         known.clear()

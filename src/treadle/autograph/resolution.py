@@ -2,55 +2,60 @@
 
 from __future__ import annotations
 
-import builtins
+import copy
 import types
 from typing import Any
 
 import gast
 
-from treadle.autograph import config
 from treadle.autograph.analysis.activity import local_names
-
-UNKNOWN = object()
+from treadle.autograph.facts import NOTHING, Environment, Facts
 
 
 class Resolver:
-    """Resolves names of a function through its closure, globals and the builtins."""
+    """Tells what names of a function stand for, found through its closure, globals and builtins.
 
-    def __init__(self, function: types.FunctionType | None, node: Any) -> None:
-        self.known: dict[str, Any] = {}
-        if function is not None:
-            self.known.update(vars(builtins))
-            self.known.update(function.__globals__)
-            for name, cell in zip(
-                function.__code__.co_freevars, function.__closure__ or (), strict=True
-            ):
-                self.known[name] = _content(cell)
-        self.hidden = local_names(node) if node is not None else set()
-        self.library = _library_locals(self, node) if node is not None else set()
+    Attributes:
+        asked: the facts told so far, by dotted name: all that a conversion knows of the values.
+    """
+
+    def __init__(self, function: types.FunctionType, node: Any) -> None:
+        self.environment = Environment(function)
+        self.asked: dict[str, Facts] = {}
+        self.outer: set[str] = set()
+        self.hidden = local_names(node)
+        self.library = _library_locals(self, node)
 
     def inner(self, node: Any) -> Resolver:
         """The resolver of a function defined inside."""
-        made = Resolver(None, None)
-        made.known = {k: v for k, v in self.known.items() if k not in self.hidden}
+        made = copy.copy(self)
+        made.outer = self.outer | self.hidden
         made.hidden = local_names(node)
         made.library = (self.library - made.hidden) | _library_locals(made, node)
         return made
 
-    def value(self, node: Any) -> Any:
-        """The object that a dotted name stands for, or UNKNOWN."""
+    def facts(self, node: Any) -> Facts:
+        """The facts of the object that a dotted name stands for."""
+        path = self._path(node)
+        if path is None:
+            return NOTHING
+        found = self.asked.get(path)
+        if found is None:
+            found = self.asked[path] = self.environment.facts(path)
+        return found
+
+    def _path(self, node: Any) -> str | None:
+        """The dotted name; None for other expressions and the function's own variables."""
         if isinstance(node, gast.Name):
-            return UNKNOWN if node.id in self.hidden else self.known.get(node.id, UNKNOWN)
+            return None if node.id in self.hidden or node.id in self.outer else str(node.id)
         if isinstance(node, gast.Attribute):
-            owner = self.value(node.value)
-            if isinstance(owner, types.ModuleType) and config.is_library_module(owner.__name__):
-                return getattr(owner, node.attr, UNKNOWN)
-        return UNKNOWN
+            owner = self._path(node.value)
+            return None if owner is None else f"{owner}.{node.attr}"
+        return None
 
     def builtin(self, node: Any) -> str | None:
         """The name of the builtin function or type that `node` stands for."""
-        found = self.value(node)
-        if isinstance(node, gast.Name) and found is getattr(builtins, node.id, None):
+        if isinstance(node, gast.Name) and self.facts(node).is_builtin:
             return str(node.id)
         return None
 
@@ -58,8 +63,7 @@ class Resolver:
         """Whether calling `node` cannot run the user's own functions unconverted."""
         if isinstance(node, gast.Attribute) and self.is_library_value(node.value):
             return True
-        found = self.value(node)
-        return found is not UNKNOWN and config.is_library_object(found)
+        return self.facts(node).is_library
 
     def is_library_value(self, node: Any) -> bool:
         """Whether `node` certainly is an instance of a library's or a built-in type."""
@@ -75,7 +79,7 @@ class Resolver:
             case gast.Call():
                 if isinstance(node.func, gast.Attribute) and self.is_library_value(node.func.value):
                     return True
-                return config.gives_library_object(self.value(node.func))
+                return self.facts(node.func).gives_library
         return False
 
     def containers(self, function: Any) -> set[str]:
@@ -90,7 +94,7 @@ class Resolver:
             return self._is_container(node.left) or self._is_container(node.right)
         kinds = (gast.List, gast.Dict, gast.Set, gast.ListComp, gast.DictComp, gast.SetComp)
         if isinstance(node, gast.Call):
-            return self.value(node.func) in (list, dict, set, bytearray)
+            return self.facts(node.func).is_container
         return isinstance(node, kinds)
 
     def is_harmless(self, call: Any) -> bool:
@@ -98,21 +102,13 @@ class Resolver:
         name = self.builtin(call.func)
         if name is not None:
             return name in _HARMLESS
-        found = self.value(call.func)
-        return found is not UNKNOWN and config.is_library_object(found)
+        return self.facts(call.func).is_library
 
 
 _HARMLESS = {
     "abs", "bool", "complex", "divmod", "float", "int", "isinstance", "len", "max", "min", "pow",
     "range", "round", "slice", "str", "sum", "tuple", "type",
 }  # fmt: skip
-
-
-def _content(cell: types.CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # not assigned yet
-        return UNKNOWN
 
 
 def _library_locals(resolver: Resolver, node: Any) -> set[str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 
+from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
 from treadle.runtime.cpu.jit import background, jit
 from treadle.runtime.cpu.target import host, is_known, llvm_binding
-from treadle.runtime.stored import is_on
 
 _expected = False
 
@@ -29,7 +29,7 @@ def begin_compilation(graph: Graph) -> None:
     """A graph is about to be compiled: begin with what it will call, and load LLVM for its kernels
     where they would have been found with its stored program."""
     background.submit("shared", _prepare_shared)
-    if is_on():
+    if stores_programs():
         background.submit("llvm", _load)
     background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
 

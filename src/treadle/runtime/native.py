@@ -77,11 +77,14 @@ class NativeExecutable(Executable):
 
     mode = "native"
 
-    def __init__(self, graph: Graph, program: Program) -> None:
+    def __init__(
+        self, graph: Graph, program: Program, output_specs: list[Spec] | None = None
+    ) -> None:
+        """`output_specs`: where `graph` is not the optimized one, which may know more dims."""
         super().__init__(graph)
         self.program = program
         self.counters = program.counters
-        self.output_specs: list[Spec] = [v.spec for v in graph.results]
+        self.output_specs = output_specs or [v.spec for v in graph.results]
         self._keep: list[Any] = []
         self._state = self._fill_state()
         weakref.finalize(self, _free_workspace, self._state).atexit = False

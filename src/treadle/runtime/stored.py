@@ -22,13 +22,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import processors
+from treadle.core.object_cache import default_cache, stores_programs
 from treadle.core.shapes import Dim
+from treadle.core.sources import sources
+from treadle.core.spec import Spec
 from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.jit import Code, jit
-from treadle.runtime.cpu.object_cache import default_cache
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.state_words import StateWords
@@ -37,7 +39,6 @@ from treadle.runtime.cpu.thread_count import threads
 from treadle.runtime.graph_key import graph_key
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.options import Options
-from treadle.runtime.sources import sources
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.report import MemoryUse
@@ -55,6 +56,7 @@ class Record:
         table: what the words of the state table are; a kernel is (key of its object, symbol).
         constants: the literal arrays; an int stands for a captured tensor.
         guards: dims that the graph takes to be equal.
+        output_specs: of the optimized graph's results.
         callbacks: whether it may call back into Python, when a check fails.
     """
 
@@ -70,17 +72,12 @@ class Record:
     releases_gil: bool
     counters: dict[str, int]
     guards: list[tuple[Dim, Dim]]
-
-
-def is_on() -> bool:
-    """Whether programs are stored: ``TREADLE_STORE_PROGRAMS``, and there is a folder for them."""
-    wanted = os.environ.get("TREADLE_STORE_PROGRAMS", "1") not in ("", "0")
-    return wanted and default_cache().is_usable
+    output_specs: list[Spec]
 
 
 def program_key(graph: Graph, options: Options) -> str | None:
     """Names the program of a graph as it would be compiled now; None where none is stored."""
-    if options != Options() or not is_on():
+    if options != Options() or not stores_programs():
         return None
     found = graph_key(graph)
     if found is None or _surroundings() is None:
@@ -172,7 +169,7 @@ class StoredExecutable(NativeExecutable):
             keep=[codes, callbacks, constants],
         )  # fmt: skip
         self._guards = record.guards
-        super().__init__(graph, program)
+        super().__init__(graph, program, record.output_specs)
 
     @property
     def guards(self) -> list[tuple[Dim, Dim]]:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.object_cache import ObjectCache
 from treadle.core.shapes import substitute
 from treadle.kernel.ir import Buffer, Kernel
 from treadle.kernel.reference import evaluate
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.nest import emit_kernel
-from treadle.runtime.cpu.object_cache import ObjectCache
 from treadle.runtime.cpu.target import baseline
 from treadle.runtime.cpu.threads import pool
 

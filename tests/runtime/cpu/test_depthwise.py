@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 
 from tests.runtime.cpu.test_convolution import geometries
 from tests.runtime.cpu.test_library import check, node_of
+from treadle.core.object_cache import ObjectCache
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
 from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.depthwise import routines
 from treadle.runtime.cpu.depthwise.kernels import fills_lines
 from treadle.runtime.cpu.jit import Code, Jit, jit
-from treadle.runtime.cpu.object_cache import ObjectCache
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 
 TARGETS = [host(), baseline(3), baseline(1)]

@@ -10,9 +10,9 @@ from dataclasses import replace
 
 import pytest
 
+from treadle.core.object_cache import MAGIC, ObjectCache, default_folder
 from treadle.runtime.cpu.image import is_supported
 from treadle.runtime.cpu.jit import Jit
-from treadle.runtime.cpu.object_cache import MAGIC, ObjectCache, default_folder
 from treadle.runtime.cpu.target import aarch64, baseline, host
 
 ADD = "define i64 @f(i64 %x) {{\n  %y = add i64 %x, {}\n  ret i64 %y\n}}\n"

@@ -23,7 +23,6 @@ from typing import Any
 
 import gast
 
-from treadle.autograph import experimental
 from treadle.autograph.analysis.activity import LOOPS
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.build import constant, place
@@ -50,7 +49,7 @@ def _sets_options(statement: Any, resolver: Resolver) -> bool:
     return (
         isinstance(statement, gast.Expr)
         and isinstance(statement.value, gast.Call)
-        and resolver.value(statement.value.func) is experimental.set_loop_options
+        and resolver.facts(statement.value.func).sets_options
     )
 
 

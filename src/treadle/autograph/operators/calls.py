@@ -56,8 +56,8 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
         or not (_may_branch(code) or _may_call(code) or _may_update(code))
     ):
         return function
-    from treadle.autograph.conversion import twin
     from treadle.autograph.errors import SourceNotFoundError
+    from treadle.autograph.templates import twin
 
     try:
         return twin(function)

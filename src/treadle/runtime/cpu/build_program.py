@@ -120,6 +120,7 @@ def record_of(executable: NativeExecutable, builder: Builder, block: Block) -> R
         program.signature, program.code, bool(program.entry), table, constants,
         program.callbacks is not None, _has_library(block), builder.backend.workers,
         program.written, program.releases_gil, program.counters, executable.guards,
+        executable.output_specs,
     )  # fmt: skip
 
 

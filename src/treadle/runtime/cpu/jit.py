@@ -14,13 +14,13 @@ from typing import Any, TypeAlias
 
 from treadle.core import locks
 from treadle.core.caches import clears
+from treadle.core.object_cache import ObjectCache, default_cache
+from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.object_cache import ObjectCache, default_cache
 from treadle.runtime.cpu.target import Target, host, llvm_binding
 from treadle.runtime.cpu.thread_count import threads
-from treadle.runtime.sources import sources
 
 Text: TypeAlias = "str | Callable[[], str]"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from treadle.core import locks
-from treadle.runtime.cpu.object_cache import default_cache
+from treadle.core.object_cache import default_cache
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.

@@ -163,6 +163,13 @@ def default_cache() -> ObjectCache:
     return ObjectCache(default_folder())
 
 
+def stores_programs() -> bool:
+    """Whether whole programs and converted functions are kept too: ``TREADLE_STORE_PROGRAMS``, and
+    there is a folder for them."""
+    wanted = os.environ.get("TREADLE_STORE_PROGRAMS", "1") not in ("", "0")
+    return wanted and default_cache().is_usable
+
+
 def default_folder() -> Path | None:
     """``TREADLE_CACHE_DIR`` (empty: none), else ``treadle`` in the user's cache folder."""
     chosen = os.environ.get("TREADLE_CACHE_DIR")

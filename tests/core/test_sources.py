@@ -9,7 +9,7 @@ import treadle
 
 
 def digest(folder):
-    code = "from treadle.runtime.sources import sources\nprint(sources())"
+    code = "from treadle.core.sources import sources\nprint(sources())"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(folder)}, capture_output=True,
         text=True, check=True,

@@ -1,0 +1,87 @@
+"""What a conversion depends on besides the source: what some names of the function stand for."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from treadle.autograph import config, experimental
+
+UNKNOWN: Any = object()
+CONTAINERS: Any = (list, dict, set, bytearray)
+
+
+class Facts(NamedTuple):
+    """What a conversion may ask about the object that a dotted name stands for.
+
+    Attributes:
+        is_known: whether there is such an object.
+        is_library_module: whether its attributes can be asked about.
+        is_builtin: whether it is the builtin of that name.
+        is_library: see `config.is_library_object`.
+        gives_library: see `config.gives_library_object`.
+        is_container: whether it is the type of one of Python's own containers.
+        sets_options: whether it is `set_loop_options`.
+    """
+
+    is_known: bool = False
+    is_library_module: bool = False
+    is_builtin: bool = False
+    is_library: bool = False
+    gives_library: bool = False
+    is_container: bool = False
+    sets_options: bool = False
+
+
+NOTHING = Facts()
+
+
+def facts_of(name: str, value: Any) -> Facts:
+    """The facts of an object, or UNKNOWN, by the last part of its dotted name."""
+    if value is UNKNOWN:
+        return NOTHING
+    return Facts(
+        True,
+        isinstance(value, types.ModuleType) and config.is_library_module(value.__name__),
+        value is getattr(builtins, name, UNKNOWN),
+        config.is_library_object(value),
+        config.gives_library_object(value),
+        any(value is kind for kind in CONTAINERS),
+        value is experimental.set_loop_options,
+    )
+
+
+class Environment:
+    """What the free names of a function stand for: its closure, then globals, then builtins."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        names, cells = function.__code__.co_freevars, function.__closure__ or ()
+        self.closure = dict(zip(names, cells, strict=True))
+        self.globals = function.__globals__
+
+    def value(self, name: str) -> Any:
+        """The object, or UNKNOWN: there is none, or none yet."""
+        if name in self.closure:
+            try:
+                return self.closure[name].cell_contents
+            except ValueError:  # not assigned yet
+                return UNKNOWN
+        return self.globals.get(name, vars(builtins).get(name, UNKNOWN))
+
+    def facts(self, path: str) -> Facts:
+        """The facts of the object that a dotted name stands for."""
+        root, *names = path.split(".")
+        value, found = self.value(root), root
+        for name in names:
+            if not facts_of(found, value).is_library_module:
+                return NOTHING
+            value, found = getattr(value, name, UNKNOWN), name
+        return facts_of(found, value)
+
+
+def hold(function: types.FunctionType, asked: Mapping[str, Iterable[bool]]) -> bool:
+    """Whether a function's names have the facts that a conversion asked for, by dotted name."""
+    environment = Environment(function)
+    return all(environment.facts(path) == tuple(facts) for path, facts in asked.items())
