@@ -179,7 +179,9 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
             return None
         if geometry.is_depthwise:
             return _depthwise(name, geometry)
-        if geometry.is_pointwise:
+        if geometry.is_pointwise and (
+            name != "conv2d_backprop_filter" or geometry.has_large_filters
+        ):
             return _pointwise(name, geometry)
         found = plan(geometry, host())
         tiles = ",".join(t.symbol for t in found.needs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 from treadle.core.shapes import Dim, compound, product
@@ -15,6 +16,7 @@ from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
 FRAME_BYTES = 128 << 10  # a strip of padded image rows that a thread works on
+LARGE_BYTES = 512 << 10  # of the filters of a product of pixels and channels
 PART_BYTES = 32 << 20  # all partial filter gradients together
 MOST_PARTS = 8
 TASK_FLOPS = 1 << 21
@@ -101,6 +103,11 @@ class Geometry:
         )
 
     @property
+    def has_large_filters(self) -> bool:
+        """Whether partial sums of their gradient would not stay in the cache."""
+        return prod(self.filters) * self.size > LARGE_BYTES
+
+    @property
     def size(self) -> int:
         return ELEMENT_BYTES[self.element]
 
@@ -167,7 +174,10 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
     parts = max(1, min(MOST_PARTS, PART_BYTES // max(part, 1)))
-    strip, frame = _strip(g, 2 * FRAME_BYTES)  # longer sums: the parts are read and written less
+    # Longer sums than the others': the parts are read and written less. Every tile reads the
+    # outputs' gradients again.
+    beside = g.y[2] * g.y[3] * g.size
+    strip, frame = _strip(g, 2 * FRAME_BYTES, beside)
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
@@ -224,12 +234,16 @@ def _plan(
     return Plan(numbers, frame + taps, shared, needs)
 
 
-def _strip(g: Geometry, frame_bytes: int) -> tuple[Dim, Dim]:
-    """Output rows of a strip whose frame stays in the cache, and the bytes of that frame."""
+def _strip(g: Geometry, frame_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:
+    """Output rows of a strip whose frame stays in the cache, and the bytes of that frame.
+
+    beside: bytes for each output row that are to stay there too.
+    """
     rows, columns = g.rows, g.columns
     width = g.x[2] + columns.before + columns.after
     row_bytes = at_least_one(width * g.x[3] * g.size)
-    most = at_least_one((frame_bytes // row_bytes - _reach(rows)) // rows.stride + 1)
+    room = at_least_one(frame_bytes - _reach(rows) * row_bytes)
+    most = room // (row_bytes * rows.stride + beside) + 1
     strip = compound("max", compound("min", most, rows.count), 1)
     return strip, _lines(((strip - 1) * rows.stride + _reach(rows)) * row_bytes)
 

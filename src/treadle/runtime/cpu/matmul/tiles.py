@@ -245,9 +245,9 @@ class Body:
         row = f"%b{k}"
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
         vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
-        # B may be a matrix in memory, unless A is packed. Wide tiles are low: many use a panel of
-        # B, which then is in the cache, and have little time in which to hide the requests.
-        if self.tile.along == "rows" and self.vectors <= 2:
+        # B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
+        # the cache, and have little time in which to hide the requests.
+        if self.tile.along in ("rows", "columns") and self.vectors <= 2:
             self._prefetch(row)
         for i in range(self.tile.height):
             x = self._broadcast(self._a_pointer(i))
