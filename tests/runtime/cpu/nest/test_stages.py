@@ -114,7 +114,7 @@ def test_what_is_left_in_one_piece():
     x, y = Buffer("x", F32, (N,)), Buffer("y", F32, (N,))
     one = apply("tanh", load(x, i))
     assert not stages([one], i)
-    assert not stages([apply("erf", apply("mul", one, load(y, i)))], i)  # short enough
+    assert not stages([apply("sqrt", apply("mul", one, load(y, i)))], i)  # short enough
     value, _ = long_chain(load(x, i), load(y, i))
     assert stages([value], i)
     assert not stages([apply("sub", value, Reduce("sum", (i,), value))], i)

@@ -16,8 +16,7 @@ from treadle.runtime.cpu.elements import LONG_FUNCTIONS
 
 BLOCK = 32  # vectors of a block
 MOST_KEPT = 8  # values of a block that wait for later stages: they share the cache with operands
-LONGEST = 130  # cycles of a chain that is left in one piece
-STAGE = 100  # cycles of a chain within a stage
+LONGEST = 100  # cycles of a chain that is left in one piece
 _CHEAP = 12  # cycles: what is computed again rather than kept
 _DIVISIONS = frozenset({"div", "sqrt", "rsqrt", "floordiv", "truncdiv"})
 
@@ -54,7 +53,7 @@ def _latency(e: Expr) -> int:
         return 0
     wide = e.dtype.size == 8
     if e.fn in LONG_FUNCTIONS:
-        return 100 if wide else 55
+        return 70 if wide else 55
     return (20 if wide else 15) if e.fn in _DIVISIONS else 4
 
 
@@ -67,13 +66,13 @@ def _chains(exprs: Sequence[Expr]) -> dict[Expr, int]:
 
 
 def _assigned(exprs: Sequence[Expr]) -> dict[Expr, int]:
-    """The stage in which each value can be computed first, with chains of at most `STAGE`."""
+    """The stage in which each value can be computed first, with chains of at most `LONGEST`."""
     stage: dict[Expr, int] = {}
     within: dict[Expr, int] = {}  # the chain inside the stage
     for e in exprs:
         here = max((stage[x] for x in e.children), default=0)
         before = max((within[x] for x in e.children if stage[x] == here), default=0)
-        if before and before + _latency(e) > STAGE:
+        if before and before + _latency(e) > LONGEST:
             here, before = here + 1, 0
         stage[e], within[e] = here, before + _latency(e)
     return stage
