@@ -63,7 +63,9 @@ class PermissionDeniedError(OpError):
     code = 7
 
 
-class ResourceExhaustedError(OpError):
+class ResourceExhaustedError(OpError, MemoryError):
+    """There is no memory for what was to be computed. Also a MemoryError."""
+
     code = 8
 
 

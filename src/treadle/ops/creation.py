@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -82,7 +83,8 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     if context.recorder is None:
         dims = partial_dims(shape)
-        return from_array(np.full(dims, number, dtype.np_dtype))
+        with contextlib.suppress(MemoryError):  # `fill` explains it
+            return from_array(np.full(dims, number, dtype.np_dtype))
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
 

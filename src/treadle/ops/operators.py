@@ -78,7 +78,7 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
             if same:
                 try:
                     result = quiet.run(ufunc, a, b)
-                except (TypeError, ValueError, OverflowError):
+                except (TypeError, ValueError, OverflowError, MemoryError):
                     return function(self, other)  # raises with the user's line
                 return from_array(result if type(result) is _ndarray else np.asarray(result))
         return function(self, other)

@@ -137,11 +137,11 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
         else:  # may run the user's Python, which must see its own context
             with np.errstate(all="ignore"):
                 result = op.eager(*arrays, **attrs)
+        if type(result) is tuple:
+            return tuple(_wrap(r) for r in result)
+        return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
     except Exception as error:
         raise _eager_failure(op, inputs, attrs, error) from None
-    if type(result) is tuple:
-        return tuple(_wrap(r) for r in result)
-    return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
 
 
 def _wrap(result: Any) -> Tensor:
@@ -152,6 +152,9 @@ def _wrap(result: Any) -> Tensor:
 
 def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:
     """The error to raise when the NumPy code failed: what the shape rule says, if it objects."""
+    if isinstance(error, MemoryError):
+        text = _explain(op, [t.spec for t in inputs], str(error))
+        return errors.ResourceExhaustedError(None, op, text)
     if any(getattr(t, "is_symbolic", False) for t in inputs):
         return error  # a symbolic tensor outside its trace explains itself
     specs = [t.spec for t in inputs]

@@ -19,16 +19,22 @@ from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.iterators import release_iterators
 from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
+from treadle.runtime.exhausted import no_array
+from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.schedule.state import handles_touched, touches_everything
 from treadle.runtime.schedule.steps import (
     Callback,
     Deliver,
+    Exhausted,
     Guard,
     Launch,
     ListStep,
     Operand,
+    node_of,
 )  # fmt: skip
 from treadle.runtime.scope import Scope
+
+_UNKNOWN = "none for Python itself"
 
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
@@ -54,14 +60,16 @@ class Callbacks:
         handles: the numbers of the variables behind the handles.
         graph: has the captured variables; others are arguments of the call.
         written: numbers of the variables that the program writes in place.
+        memory: what a run needs.
     """
 
     def __init__(
         self, steps: Sequence[Any], symbols: Sequence[str], first_symbol: int,
-        handles: Mapping[Value, int], graph: Graph, written: Sequence[int],
+        handles: Mapping[Value, int], graph: Graph, written: Sequence[int], memory: MemoryUse,
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
         self.handles, self.graph, self.written = handles, graph, written
+        self.memory = memory
         self.layouts: dict[int, _Layout] = {}  # by the step's id
         self.local = _Call()
         self.thunk = CALLBACK(self._call)
@@ -74,7 +82,7 @@ class Callbacks:
         """The exception that ended the last call in this thread."""
         failure, self.local.failure = self.local.failure, None
         release_iterators(self.graph)
-        return failure or RuntimeError("the program failed without a reason")
+        return failure or no_array(self.graph, None, _UNKNOWN, self.memory, {})
 
     def enter(self, arguments: Sequence[Any]) -> None:
         """A call begins, of a program with lists, sizes that it finds out, or variables as
@@ -101,6 +109,8 @@ class Callbacks:
             step = self.steps[number]
             if isinstance(step, ListStep):
                 self._outside(step, words)
+            elif isinstance(step, Exhausted):
+                self._exhausted(self._maker(number), words, frame)
             elif isinstance(step, Guard):
                 self._differ(step, words)
             elif isinstance(step, Deliver):
@@ -109,10 +119,31 @@ class Callbacks:
                 self._kernel(step, words)
             else:
                 self._run(step, words, frame)
+        except MemoryError as error:
+            self.local.failure = self._without_memory(number, error, frame)
+            return 1
         except BaseException as error:  # it goes to the caller of the program
             self.local.failure = error
             return 1
         return 0
+
+    def _exhausted(self, made_by: Maker | None, words: int, frame: int) -> None:
+        """The program got no memory for an array."""
+        wanted = ctypes.c_int64.from_address(words).value
+        raise no_array(self.graph, made_by, wanted, self.memory, self._symbols(frame))
+
+    def _without_memory(self, number: int, error: MemoryError, frame: int) -> MemoryError:
+        """NumPy got none."""
+        if isinstance(error, errors.OpError):
+            return error
+        reason, sizes = str(error) or _UNKNOWN, self._symbols(frame)
+        return no_array(self.graph, self._maker(number), reason, self.memory, sizes)
+
+    def _maker(self, number: int) -> Maker | None:
+        """The operation of a step."""
+        step = self.steps[number]
+        node = node_of(step.step if isinstance(step, Exhausted) else step)
+        return None if node is None else Maker(node.op.name, node.origin)
 
     def _run(self, step: Callback, words: int, frame: int) -> None:
         from treadle.runtime import interpreter

@@ -30,11 +30,13 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     if options.interpret or options.check_numerics:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
-        return _compile(optimized, key)
+        return _compile(optimized, graph, key)
     except Unsupported as unsupported:
         return InterpretedExecutable(optimized, str(unsupported))
     except ImportError as error:
         return InterpretedExecutable(optimized, f"no compiler: {error}")
+    except MemoryError:
+        raise
     except Exception as error:
         if _is_strict():
             raise
@@ -53,8 +55,8 @@ def compile_native(graph: Graph) -> Executable:
     optimized = copy_graph(graph)
     optimize(optimized)
     try:
-        return _compile(optimized, key)
-    except Unsupported:
+        return _compile(optimized, graph, key)
+    except (MemoryError, Unsupported):
         raise
     except Exception as error:
         if _is_strict():
@@ -80,8 +82,8 @@ def copy_graph(graph: Graph) -> Graph:
     return copy
 
 
-def _compile(graph: Graph, key: str | None) -> Executable:
-    """Compile an optimized graph, and store the program under its key."""
+def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
+    """Compile an optimized graph, and store the program under the key of the traced one."""
     from treadle.runtime.cpu.build_program import Cpu, build_program, record_of
 
     started = time.perf_counter()
@@ -100,7 +102,7 @@ def _compile(graph: Graph, key: str | None) -> Executable:
     executable = build_program(graph, work, builder, block, plan)
     executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
     executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
-    record = None if key is None else record_of(executable, builder, block)
+    record = None if key is None else record_of(executable, traced, builder, block)
     if key is not None and record is not None:
         store(key, record)
     return executable

@@ -10,7 +10,7 @@ from treadle.graph.ir import Graph
 from treadle.runtime.symbols import broadcast_guards
 
 if TYPE_CHECKING:
-    from treadle.runtime.memory.report import MemoryUse
+    from treadle.runtime.memory.use import MemoryUse
 
 
 class Executable:

@@ -181,6 +181,8 @@ def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Excepti
     """The exception to raise for a node that failed: TF's type, the op, the shapes, the line."""
     message = error.message if isinstance(error, errors.OpError) else str(error)
     kind = type(error) if isinstance(error, errors.OpError) else errors.InvalidArgumentError
+    if isinstance(error, MemoryError):
+        kind = errors.ResourceExhaustedError
     operands = ", ".join(map(_describe, inputs))
     text = f"{node.op.name}({operands}): {message}{at(node.origin)}"
     return failed_at(node.origin, kind(None, node.op, text))

@@ -18,8 +18,10 @@ from treadle.ops.state import Variable
 from treadle.runtime.abi import FASTCALL, MethodDef, layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.kept_arrays import empty
+from treadle.runtime.cpu.kept_memory import frees_idle_memory, kept_memory
 from treadle.runtime.cpu.program_entry import (
     DONE,
+    EXHAUSTED,
     NO_ARRAY,
     NO_MEMORY,
     NOT_WRITABLE,
@@ -27,11 +29,12 @@ from treadle.runtime.cpu.program_entry import (
     WRONG_SHAPE,
     Signature,
 )  # fmt: skip
-from treadle.runtime.cpu.program_state import StateTable, fixed
+from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.executable import Executable
+from treadle.runtime.exhausted import no_results, no_workspace
 
 if TYPE_CHECKING:
-    from treadle.runtime.memory.report import MemoryUse
+    from treadle.runtime.memory.use import MemoryUse
 
 core_arrays.use_allocator(empty)  # what is made from now on may meet programs
 
@@ -88,6 +91,7 @@ class NativeExecutable(Executable):
         self._keep: list[Any] = []
         self._state = self._fill_state()
         weakref.finalize(self, _free_workspace, self._state).atexit = False
+        _programs.add(self)
         self._slots = [i for i, p in enumerate(graph.params) if isinstance(p.spec, ResourceSpec)]
         self.call = self._entry()
         self.run = self._write_run()  # type: ignore[assignment, method-assign]
@@ -145,14 +149,12 @@ class NativeExecutable(Executable):
         outputs = [f"o{i}" for i in signature.outputs]
         scope: dict[str, Any] = {
             "empty": empty, "call": self.call, "failed": self._failed,
+            "no_results": self._no_results,
         }  # fmt: skip
         body = [f"{', '.join(names)}, = arrays"] if names else []
         body += self._size_checks()
         body += [f"{s.name} = a{s.argument}.shape[{s.axis}]" for s in self._used_symbols()]
-        for name, number in zip(outputs, signature.outputs, strict=True):
-            spec = self.output_specs[number]
-            scope[f"d_{name}"] = spec.dtype.np_dtype
-            body.append(f"{name} = empty({_shape_source(spec)}, d_{name})")
+        body += self._new_results(outputs, scope)
         passed = [f"a{i}" for i in (*signature.arguments, *signature.cells)] + outputs
         call = f"status = call({', '.join(passed)})"
         body += self._around(call, scope, names)
@@ -167,6 +169,21 @@ class NativeExecutable(Executable):
         exec(compile(source, f"<treadle run of {self._graph.name}>", "exec"), scope)
         run: Callable[[Sequence[Any]], list[Any]] = scope["run"]
         return run
+
+    def _new_results(self, names: list[str], scope: dict[str, Any]) -> list[str]:
+        """Arrays for the results; NumPy raises ValueError for more bytes than it can count."""
+        if not names:
+            return []
+        lines = ["try:"]
+        for name, number in zip(names, self.program.signature.outputs, strict=True):
+            spec = self.output_specs[number]
+            scope[f"d_{name}"] = spec.dtype.np_dtype
+            lines.append(f"    {name} = empty({_shape_source(spec)}, d_{name})")
+        return [
+            *lines,
+            "except (MemoryError, ValueError):",
+            "    raise no_results(arrays) from None",
+        ]
 
     def _size_checks(self) -> list[str]:
         """Tests of sizes that follow from others: a symbol used twice, or ``2*B``."""
@@ -220,11 +237,20 @@ class NativeExecutable(Executable):
             from treadle.runtime import interpreter
 
             return interpreter.run(self._graph, arrays)
-        if status == RAISED and self.program.callbacks is not None:
+        if status in (RAISED, EXHAUSTED) and self.program.callbacks is not None:
             raise self.program.callbacks.take_failure()
         if status == NO_MEMORY:
-            raise MemoryError(f"{self._graph.name}: no memory for the workspace")
+            raise no_workspace(self._graph, self.program.memory, self._sizes(arrays))
         raise RuntimeError(f"{self._graph.name}: the program returned status {status}")
+
+    def _no_results(self, arrays: Sequence[Any]) -> Exception:
+        specs = {number: self.output_specs[number] for number in self.program.signature.outputs}
+        return no_results(self._graph, specs, self.program.memory, self._sizes(arrays))
+
+    def _sizes(self, arrays: Sequence[Any]) -> dict[str, int]:
+        """What the symbols are in a call."""
+        symbols = self.program.signature.symbols
+        return {s.name: arrays[s.argument].shape[s.axis] for s in symbols}
 
     def _again(self, arrays: Sequence[Any], passed: list[Any]) -> tuple[int | None, dict[int, Any]]:
         """Call once more; gives the status and the delivered results."""
@@ -281,7 +307,14 @@ def _atom_source(atom: Any, names: Mapping[str, str]) -> str:
 
 def _free_workspace(state: Any) -> None:
     """Give the idle workspace back when the program goes."""
-    address, state[0] = int(state[0]), 0
-    if address:
-        free = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(int(state[fixed("free")]))
-        free(address)
+    kept_memory().drop(int(state.ctypes.data))
+
+
+_programs: weakref.WeakSet[NativeExecutable] = weakref.WeakSet()
+
+
+@frees_idle_memory
+def _free_workspaces() -> None:
+    """Free the workspaces of all programs that are not running."""
+    for program in list(_programs):
+        _free_workspace(program._state)

@@ -17,12 +17,14 @@ import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
 from treadle.core import processors
 from treadle.core.object_cache import default_cache, stores_programs
+from treadle.core.origin import Origin
 from treadle.core.shapes import Dim
 from treadle.core.sources import sources
 from treadle.core.spec import Spec
@@ -37,11 +39,9 @@ from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import threads
 from treadle.runtime.graph_key import graph_key
+from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.options import Options
-
-if TYPE_CHECKING:
-    from treadle.runtime.memory.report import MemoryUse
 
 MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record holds
 _NEUTRAL = {"TREADLE_CACHE_DIR", "TREADLE_KEEP_BYTES", "TREADLE_STRICT", "TREADLE_MAX_TRACES"}
@@ -57,6 +57,8 @@ class Record:
         constants: the literal arrays; an int stands for a captured tensor.
         guards: dims that the graph takes to be equal.
         output_specs: of the optimized graph's results.
+        memory: what a run needs.
+        makers: what makes that for which there may be no memory, by the number of the callback.
         callbacks: whether it may call back into Python, when a check fails.
     """
 
@@ -73,6 +75,8 @@ class Record:
     counters: dict[str, int]
     guards: list[tuple[Dim, Dim]]
     output_specs: list[Spec]
+    memory: MemoryUse | None
+    makers: dict[int, Maker | None]
 
 
 def program_key(graph: Graph, options: Options) -> str | None:
@@ -144,7 +148,10 @@ class StoredExecutable(NativeExecutable):
 
     def __init__(self, graph: Graph, record: Record, codes: dict[str, Code]) -> None:
         self._compile = functools.cache(functools.partial(_compiled, graph))
-        callbacks = _StoredCallbacks(graph, record, self._compile) if record.callbacks else None
+        memory = record.memory and record.memory.located(_lines(graph))
+        callbacks = None
+        if record.callbacks:
+            callbacks = _StoredCallbacks(graph, record, memory or MemoryUse(), self._compile)
         constants = [
             graph.captures[c]._array if isinstance(c, int) else c for c in record.constants
         ]
@@ -164,7 +171,7 @@ class StoredExecutable(NativeExecutable):
             needs_frame=False,
             texts={},
             counters=record.counters | {"stored": 1},
-            memory=None,
+            memory=memory,
             code=record.code,
             keep=[codes, callbacks, constants],
         )  # fmt: skip
@@ -184,24 +191,36 @@ class StoredExecutable(NativeExecutable):
     def stages(self) -> dict[str, str]:
         return self._compile().stages
 
-    @property
-    def memory(self) -> MemoryUse | None:
-        return self._compile().memory
+
+def _lines(traced: Graph) -> Callable[[Any], Origin | None]:
+    """Gives the user's line by the number of a node of the traced graph."""
+
+    def line(number: Any) -> Origin | None:
+        node = next(islice(traced.walk(), number, None), None) if isinstance(number, int) else None
+        return None if node is None else node.origin
+
+    return line
 
 
 class _StoredCallbacks(Callbacks):
     """Knows its steps when the first is called."""
 
     def __init__(
-        self, graph: Graph, record: Record, compile: Callable[[], NativeExecutable]
-    ) -> None:
+        self, graph: Graph, record: Record, memory: MemoryUse,
+        compile: Callable[[], NativeExecutable],
+    ) -> None:  # fmt: skip
         names = [s.name for s in record.signature.symbols]
         first = record.signature.words - len(names)
-        super().__init__((), names, first, {}, graph, record.written)
-        self._compile, self._code = compile, record.code
+        super().__init__((), names, first, {}, graph, record.written, memory)
+        self._compile, self._code, self._makers = compile, record.code, record.makers
+        self._lines = _lines(graph)
 
     def _call(self, number: int, words: int, frame: int) -> int:
         try:
+            if number in self._makers:  # this is no time to compile
+                found = self._makers[number]
+                made_by = found and found.located(self._lines)
+                self._exhausted(made_by, words, frame)
             self._complete()
         except BaseException as error:  # it goes to the caller of the program
             self.local.failure = error

@@ -19,7 +19,7 @@ from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
 from treadle.runtime import Unsupported, compile, compile_native
 from treadle.runtime.executable import Executable
-from treadle.runtime.memory.report import MemoryUse
+from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.symbols import broadcast_guards
 from treadle.tracing import settings
 

@@ -22,13 +22,15 @@ from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
-from treadle.runtime.memory.report import MemoryUse, memory_use
+from treadle.runtime.memory.report import maker, memory_use
+from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.steps import (
     Block,
+    Exhausted,
     Guard,
     Launch,
     LibraryCall,
@@ -36,6 +38,7 @@ from treadle.runtime.schedule.steps import (
     Loop,
     Rows,
     SegmentedLaunch,
+    node_of,
 )
 from treadle.runtime.stored import Record, planned_workers
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
@@ -61,14 +64,15 @@ def build_program(
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
-    callbacks = _callbacks(graph, builder, emitter, written)
     by_object = layout() is not None and not signature.cells
     finds_out = bool(builder.late) or bool(signature.cells)
     lists = _uses_lists(work)
     python_lists = lists and not builder.native_lists
     memory = memory_use(
-        work, signature.outputs, builder.constants, builder.temporaries, lists, plan
+        work, signature.outputs, builder.constants, builder.temporaries, lists, block, plan
     )
+    callbacks = _callbacks(graph, builder, emitter, written, memory)
+    calls_python = any(not isinstance(s, Exhausted) for s in emitter.callbacks)
     program = Program(
         signature=signature,
         table=emitter.table,
@@ -80,7 +84,7 @@ def build_program(
         callbacks=callbacks,
         written=written,
         releases_gil=releases is not False,
-        needs_frame=callbacks is not None and (python_lists or finds_out),
+        needs_frame=calls_python and (python_lists or finds_out),
         texts=_texts(block, plan, text, memory),
         memory=memory,
         counters={
@@ -109,8 +113,14 @@ class _Kernels:
         return code.address(symbol)
 
 
-def record_of(executable: NativeExecutable, builder: Builder, block: Block) -> Record | None:
-    """What is stored of a program; None for one that runs Python code or knows this process."""
+def record_of(
+    executable: NativeExecutable, traced: Graph, builder: Builder, block: Block
+) -> Record | None:
+    """What is stored of a program; None for one that runs Python code or knows this process.
+
+    Args:
+        traced: the graph that the program was made from.
+    """
     program = executable.program
     constants = [_stored_constant(c, executable.graph) for c in builder.constants]
     if program.needs_frame or program.counters["callbacks"]:
@@ -121,7 +131,29 @@ def record_of(executable: NativeExecutable, builder: Builder, block: Block) -> R
         program.callbacks is not None, _has_library(block), builder.backend.workers,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
+        *_stored_memory(program, traced),
     )  # fmt: skip
+
+
+def _stored_memory(
+    program: Program, traced: Graph
+) -> tuple[MemoryUse | None, dict[int, Maker | None]]:
+    """What a run needs, and what makes that for which there may be no memory, by the number of the
+    callback. The user's lines are those of nodes of the traced graph, which has them again."""
+    numbers: dict[int, int] = {}
+    for number, node in enumerate(traced.walk()):
+        numbers.setdefault(id(node.origin), number)
+
+    def place(origin: Any) -> int | None:
+        return numbers.get(id(origin))
+
+    makers: dict[int, Maker | None] = {}
+    for number, step in enumerate(program.callbacks.steps if program.callbacks else ()):
+        if isinstance(step, Exhausted):
+            found = maker(node_of(step.step))
+            makers[number] = found and found.located(place)
+    memory = program.memory
+    return memory and memory.located(place), makers
 
 
 def _stored_key(kind: str, key: Any) -> Any:
@@ -148,14 +180,14 @@ def _count_callbacks(block: Block, emitter: Emitter) -> int:
 
 
 def _callbacks(
-    graph: Graph, builder: Builder, emitter: Emitter, written: Sequence[int]
+    graph: Graph, builder: Builder, emitter: Emitter, written: Sequence[int], memory: MemoryUse
 ) -> Callbacks | None:
     if not emitter.callbacks:
         return None
     signature = emitter.signature
     names = [s.name for s in signature.symbols]
     first = signature.words - len(names)
-    return Callbacks(emitter.callbacks, names, first, builder.variables, graph, written)
+    return Callbacks(emitter.callbacks, names, first, builder.variables, graph, written, memory)
 
 
 def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, Callable[[], str]]:

@@ -4,14 +4,17 @@ Blocks from 64 KiB to 1 GiB are rounded up to powers of two and wait in free lis
 size, for the next program that asks; others are the C library's. What waits is bounded. The lists
 are guarded by a lock that nobody waits for: who does not get it at once goes to the C library.
 Large blocks ask Linux for huge pages: matrices are read down their columns, a page for each row.
+Where the C library has no more, what waits goes back to it first, then whatever else lies idle.
 """
 
 from __future__ import annotations
 
+import atexit
 import ctypes
 import functools
 import os
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.caches import returns_memory
@@ -25,7 +28,7 @@ HEADER = 64  # bytes before a block: its size's power of two or 0, the next in t
 BUDGET = 256 << 20, 1 << 30  # bytes that may wait: at least and at most, ``TREADLE_KEEP_BYTES``
 SHARE = 16  # a part of the machine's memory between them
 
-_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise")
+_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise", "reclaim")
 _LISTS = len(_WORDS)
 
 
@@ -63,6 +66,25 @@ def _release() -> None:
         kept_memory().release()
 
 
+_idle: list[Callable[[], None]] = []
+
+
+def frees_idle_memory(fn: Callable[[], None]) -> Callable[[], None]:
+    """Decorator: `fn` frees memory that nobody uses now; called when there is no other. It may be
+    called wherever memory is asked for."""
+    _idle.append(fn)
+    return fn
+
+
+def _reclaim() -> None:
+    for fn in _idle:
+        fn()
+
+
+def _address(function: Any) -> int:
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
 class KeptMemory:
     """Addresses of ``ptr allocate(i64 alignment, i64 size)`` and ``void release(ptr)``.
 
@@ -89,6 +111,10 @@ class KeptMemory:
         self.array_functions = [
             int(code.address(f"array_{name}")) for name in ("malloc", "calloc", "realloc", "free")
         ]
+        self._drop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(code.address("drop"))
+        self._reclaim = ctypes.CFUNCTYPE(None)(_reclaim)
+        self._words[_WORDS.index("reclaim")] = _address(self._reclaim)
+        atexit.register(self._words.__setitem__, _WORDS.index("reclaim"), 0)
         self._trim = ctypes.PYFUNCTYPE(None)(code.address("trim"))
         self.allocate = int(code.address("allocate"))
         self.free = int(code.address("release"))
@@ -97,6 +123,10 @@ class KeptMemory:
     def kept(self) -> int:
         """Bytes that wait to be used again."""
         return int(self._words[_WORDS.index("kept")])
+
+    def drop(self, word: int) -> None:
+        """Free the block whose address is at `word`, unless a program takes it first."""
+        self._drop(word)
 
     def release(self) -> None:
         """Give everything that waits back to the C library."""
@@ -143,7 +173,7 @@ define internal void @leave() alwaysinline #0 {
   ret void
 }
 
-define internal ptr @fresh(i64 %size, i64 %power) #0 {
+define internal ptr @obtain(i64 %size, i64 %power) #0 {
 entry:
   %p.p = call ptr @word(i64 $aligned_alloc$)
   %alloc = load ptr, ptr %p.p
@@ -173,6 +203,35 @@ good:
   ret ptr %p
 }
 
+; a new block of `rounded` bytes, or of `size` where there is no memory for these
+define internal ptr @fresh(i64 %size, i64 %rounded, i64 %power) #0 {
+entry:
+  %p0 = call ptr @obtain(i64 %rounded, i64 %power)
+  %none0 = icmp eq ptr %p0, null
+  br i1 %none0, label %again, label %good
+good:
+  ret ptr %p0
+again:
+  call void @trim()
+  %p1 = call ptr @obtain(i64 %size, i64 0)
+  %none1 = icmp eq ptr %p1, null
+  br i1 %none1, label %ask, label %enough
+enough:
+  ret ptr %p1
+ask:
+  %reclaim.p = call ptr @word(i64 $reclaim$)
+  %reclaim = load ptr, ptr %reclaim.p
+  %silent = icmp eq ptr %reclaim, null
+  br i1 %silent, label %out, label %call
+out:
+  ret ptr null
+call:
+  call void %reclaim()
+  call void @trim()
+  %p2 = call ptr @obtain(i64 %size, i64 0)
+  ret ptr %p2
+}
+
 define ptr @allocate(i64 %alignment, i64 %size) #0 {
 entry:
   %least = call i64 @llvm.umax.i64(i64 %size, i64 2)
@@ -184,7 +243,7 @@ entry:
   %other = or i1 %large, %small
   br i1 %other, label %plain, label %try
 plain:
-  %p0 = call ptr @fresh(i64 %size, i64 0)
+  %p0 = call ptr @fresh(i64 %size, i64 %size, i64 0)
   ret ptr %p0
 try:
   %got = call i1 @enter()
@@ -212,7 +271,7 @@ take:
   ret ptr %p1
 new:
   %bytes = shl i64 1, %exact
-  %p2 = call ptr @fresh(i64 %bytes, i64 %exact)
+  %p2 = call ptr @fresh(i64 %size, i64 %bytes, i64 %exact)
   ret ptr %p2
 }
 
@@ -256,6 +315,13 @@ keep:
   store ptr %first, ptr %next.p
   store ptr %base, ptr %list
   call void @leave()
+  ret void
+}
+
+define void @drop(ptr %word) #0 {
+  %block = atomicrmw xchg ptr %word, i64 0 acquire
+  %p = inttoptr i64 %block to ptr
+  call void @release(ptr %p)
   ret void
 }
 

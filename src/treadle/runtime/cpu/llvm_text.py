@@ -59,7 +59,8 @@ class Module:
                 *self.globals.values(),
                 *self.functions.values(),
                 self.target.attributes,
-                '!0 = !{i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000}\n',
+                '!0 = !{i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000}\n'
+                '!2 = !{!"branch_weights", i32 1000, i32 1}\n',
             ]
         )
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim, dim_symbols
+from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.kernel.ir import postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, is_long, stored_type
-from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.llvm_text import Function, Module, Word, float_text
 from treadle.runtime.cpu.program_entry import (
     DONE,
+    EXHAUSTED,
     NO_MEMORY,
     NOT_WRITABLE,
     WRONG_SHAPE,
     Signature,
     add_entry,
 )
-from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, WORKSPACE
+from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, MOST_BYTES, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.target import Target
@@ -30,6 +31,7 @@ from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import (
     Block,
     Evaluate,
+    Exhausted,
     Launch,
     Loop,
     Operand,
@@ -79,6 +81,8 @@ class Emitter:
         self.is_large = _is_large(block)
         self.most_table_words = 0
         self.callbacks: list[Step] = []
+        self.step: Step | None = None  # what is being emitted
+        self.refusals: dict[Step, int] = {}  # step -> the callback for when it gets no memory
         self.is_first = ""  # in code that several threads run: whether this is the first one
         self.scratch_words = 0
 
@@ -97,6 +101,7 @@ class Emitter:
         fn.emit(f"store ptr null, ptr {self.chain}")
         self.late = fn.alloca("ptr, align 8")
         fn.emit(f"store ptr null, ptr {self.late}")
+        self.wanted = fn.alloca("i64, align 8")
         self._read_frame()
         self._check_shapes()
         self._check_writable()
@@ -136,6 +141,32 @@ class Emitter:
         fn.emit(f"store i64 {status}, ptr {self.status}")
         fn.branch("exit")
         fn.label(f"go{k}")
+
+    def obtained(self, call: str) -> str:
+        """The memory that a function gives; the program ends where that is null."""
+        pointer = self.fn.value(f"call ptr {call}")
+        self.leave_unless(self.fn.value(f"icmp ne ptr {pointer}, null"))
+        return pointer
+
+    def leave_unless(self, obtained: str) -> None:
+        """Leave the program where an i1 says that the current step got no memory. Python is told
+        how much; it need not have the memory to listen."""
+        if self.is_first:  # what several threads run has its memory from before
+            return
+        fn, step = self.fn, self.step
+        assert step is not None
+        if step not in self.refusals:
+            self.refusals[step] = len(self.callbacks)
+            self.callbacks.append(Exhausted(step))
+        k = fn.unique()
+        fn.emit(f"br i1 {obtained}, label %got{k}, label %lacks{k}, !prof !2")
+        fn.label(f"lacks{k}")
+        callback = self.fixed_word("callback")
+        words = f"i64 {self.refusals[step]}, ptr {self.wanted}, ptr %frame"
+        fn.value(f"call i64 {callback}({words})")
+        fn.emit(f"store i64 {EXHAUSTED}, ptr {self.status}")
+        fn.branch("exit")
+        fn.label(f"got{k}")
 
     # ---- the state table
     def state_word(self, kind: str, key: Hashable) -> str:
@@ -205,7 +236,7 @@ class Emitter:
         self.slot_offsets: list[Word] = []
         for dim in plan.slot_sizes:
             self.slot_offsets.append(size)
-            padded = fn.add(self.dim(dim), ALIGNMENT - 1)
+            padded = fn.add(self.byte_count(dim), ALIGNMENT - 1)
             aligned = fn.value(f"and i64 {padded}, {-ALIGNMENT}")
             size = fn.add(size, aligned)
         self.size = size
@@ -291,14 +322,15 @@ class Emitter:
         iteration of the loop around it."""
         self.module.define("alloc", ALLOC)
         self.module.define("late", LATE)
-        size = self.dim(place.bytes)
-        pointer = self.fn.value(f"call ptr @late_alloc(ptr %state, ptr {self.late}, i64 {size})")
+        size = self.byte_count(place.bytes)
+        places = f"ptr %state, ptr {self.late}, ptr {self.wanted}"
+        pointer = self.obtained(f"@late_alloc({places}, i64 {size})")
         self.pointers[place] = pointer
         return pointer
 
     def _reserve(self, place: Place) -> str:
         """The half of a growing pair that is written next, made large enough."""
-        pointer = self.reserve(self.buffers[place], self.dim(place.bytes))
+        pointer = self.reserve(self.buffers[place], self.byte_count(place.bytes))
         self.pointers[place] = pointer
         return pointer
 
@@ -306,18 +338,33 @@ class Emitter:
         """The memory of a growing buffer, at least `size` bytes."""
         self.module.define("alloc", ALLOC)
         self.module.define("grown", GROWN)
-        return self.fn.value(f"call ptr @grown_reserve(ptr %state, ptr {buffer}, i64 {size})")
+        places = f"ptr %state, ptr {self.wanted}, ptr {buffer}"
+        return self.obtained(f"@grown_reserve({places}, i64 {size})")
 
     def extend(self, place: Place, used: Word, size: Word) -> str:
         """Make the buffer of a place `size` bytes large; the first `used` ones are kept."""
         self.module.define("alloc", ALLOC)
-        self.module.define("grown", GROWN)
         self.module.define("extend", EXTEND)
         self.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
         buffer = self.in_place[place.number]
-        return self.fn.value(
-            f"call ptr @grown_extend(ptr %state, ptr {buffer}, i64 {used}, i64 {size})"
-        )
+        places = f"ptr %state, ptr {self.wanted}, ptr {buffer}"
+        return self.obtained(f"@grown_extend({places}, i64 {used}, i64 {size})")
+
+    def byte_count(self, size: Dim) -> Word:
+        """A size, or `MOST_BYTES` where it is more: products of large dims exceed 64 bits."""
+        exact = self.dim(size)
+        if isinstance(exact, int) or not isinstance(size, SymbolicDim):
+            return exact
+        fn, total = self.fn, "0.0"
+        for monomial, coefficient in size.terms:
+            term = float_text(float(coefficient), 64)
+            for atom in monomial:
+                factor = self.dim(SymbolicDim({(atom,): 1}))
+                real = fn.value(f"sitofp i64 {factor} to double")
+                term = fn.value(f"fmul double {term}, {real}")
+            total = fn.value(f"fadd double {total}, {term}")
+        fits = fn.value(f"fcmp ole double {total}, {float_text(float(MOST_BYTES), 64)}")
+        return fn.select(fits, exact, MOST_BYTES)
 
     def new_buffer(self) -> str:
         """A growing buffer, which is freed when the call ends."""

@@ -11,8 +11,10 @@ from treadle.runtime.symbols import SymbolSource
 
 # What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
 # exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
+# NO_MEMORY: there is none for the workspace, nothing has run; EXHAUSTED: there is none for an array
+# whose size was found out.
 DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
-NO_MEMORY, INTERRUPTED, NO_ARRAY = -4, -5, -6
+NO_MEMORY, INTERRUPTED, NO_ARRAY, EXHAUSTED = -4, -5, -6, -7
 MOST_WRITTEN_OUT = 64  # objects that `entry` takes one by one, without a loop
 
 

@@ -13,7 +13,7 @@ from treadle.core.shapes import product
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.cpu.program_memory import ALLOC
+from treadle.runtime.cpu.program_memory import ALLOC, MOST_BYTES
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
@@ -36,6 +36,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 def _define(emitter: Emitter) -> None:
     emitter.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
+    emitter.module.declare("{i64, i1} @llvm.smul.with.overflow.i64(i64, i64)")
     emitter.module.define("alloc", ALLOC)
     emitter.module.define("lists", _TEXT)
 
@@ -55,9 +56,8 @@ def _items(emitter: Emitter, step: ListStep) -> str:
 def copied(emitter: Emitter, items: str, size: Word) -> str:
     """A copy of a list."""
     _define(emitter)
-    return emitter.fn.value(
-        f"call ptr @list_copy(ptr %state, ptr {emitter.chain}, ptr {items}, i64 {size})"
-    )
+    places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
+    return emitter.obtained(f"@list_copy({places}, ptr {items}, i64 {size})")
 
 
 def makes_lists(block: Block) -> bool:
@@ -98,7 +98,24 @@ def _length(emitter: Emitter, items: str) -> str:
 
 def _reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
     """Make the list `count` elements long at least; new ones are zeros."""
-    emitter.fn.emit(f"call void @list_extend(ptr %state, ptr {items}, i64 {count}, i64 {size})")
+    _ready(emitter, "list_extend", items, count, size)
+
+
+def reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
+    """Give the list room for `count` elements at least."""
+    _ready(emitter, "list_reserve", items, count, size)
+
+
+def _ready(emitter: Emitter, function: str, items: str, count: Word, size: Word) -> None:
+    """Leave the program where there is no memory for the elements."""
+    operands = f"ptr %state, ptr {emitter.wanted}, ptr {items}, i64 {count}, i64 {size}"
+    emitter.leave_unless(emitter.fn.value(f"call i1 @{function}({operands})"))
+
+
+def _made(emitter: Emitter, capacity: Word, size: Word) -> str:
+    """A new list."""
+    places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
+    return emitter.obtained(f"@list_new({places}, i64 {capacity}, i64 {size})")
 
 
 def _address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
@@ -140,16 +157,13 @@ def _new(emitter: Emitter, step: ListStep) -> None:
     out = step.outputs[0]
     size = element_bytes(emitter, out)
     expected = step.node.attrs.get("capacity")
-    known = isinstance(expected, int) and 0 < expected <= MOST_EXPECTED
-    items = emitter.fn.value(
-        f"call ptr @list_new(ptr %state, ptr {emitter.chain}, "
-        f"i64 {expected if known else FEWEST}, i64 {size})"
-    )
+    if not (isinstance(expected, int) and 0 < expected <= MOST_EXPECTED):
+        expected = FEWEST
+    items = _made(emitter, expected, size)
     if step.inputs:
         count = emitter.fn.max(_integer(emitter, step.inputs[0]), 0)
         if step.node.attrs.get("unset"):
-            reserve = f"ptr %state, ptr {items}, i64 {count}, i64 {size}"
-            emitter.fn.emit(f"call void @list_reserve({reserve})")
+            reserve(emitter, items, count, size)
             length = emitter.fn.offset(items, LENGTH, "i64")
             emitter.fn.emit(f"store i64 {count}, ptr {length}")
         else:
@@ -173,9 +187,7 @@ def list_slot(emitter: Emitter, step: ListStep) -> str:
 def _new_slot(emitter: Emitter, step: ListStep, items: str) -> str:
     fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
     length = _length(emitter, items)
-    fn.emit(
-        f"call void @list_reserve(ptr %state, ptr {items}, i64 {fn.add(length, 1)}, i64 {size})"
-    )
+    reserve(emitter, items, fn.add(length, 1), size)
     place = _address(emitter, items, length, size)
     fn.emit(f"store i64 {fn.add(length, 1)}, ptr {fn.offset(items, LENGTH, 'i64')}")
     return place
@@ -242,9 +254,7 @@ def _unstack(emitter: Emitter, step: ListStep) -> None:
     assert source.place is not None
     size = element_bytes(emitter, out)
     count = emitter.dim(source.value.spec.dims[0])
-    items = emitter.fn.value(
-        f"call ptr @list_new(ptr %state, ptr {emitter.chain}, i64 {count}, i64 {size})"
-    )
+    items = _made(emitter, count, size)
     emitter.fn.emit(f"store i64 {count}, ptr {emitter.fn.offset(items, LENGTH, 'i64')}")
     data = emitter.fn.load_word(items, DATA, "ptr")
     move(emitter, data, emitter.pointer(source.place), emitter.fn.mul(count, size))
@@ -280,13 +290,38 @@ _OPS: dict[str, Callable[[Emitter, ListStep], None]] = {
     "list_stack": _stack,
 }
 
+# Functions that need memory give null or false where there is none, the size is in `wanted` then;
+# their lists are as before.
 _TEXT = f"""
-define internal ptr @list_new(ptr %state, ptr %chain, i64 %capacity, i64 %size) noinline #0 {{
+define internal ptr @elements(ptr %state, ptr %wanted, i64 %count, i64 %size) #0 {{
+  %product = call {{i64, i1}} @llvm.smul.with.overflow.i64(i64 %count, i64 %size)
+  %exact = extractvalue {{i64, i1}} %product, 0
+  %over = extractvalue {{i64, i1}} %product, 1
+  %bytes = select i1 %over, i64 {MOST_BYTES}, i64 %exact
+  %p = call ptr @alloc(ptr %state, ptr %wanted, i64 %bytes)
+  ret ptr %p
+}}
+
+define internal ptr @list_new(
+    ptr %state, ptr %chain, ptr %wanted, i64 %capacity, i64 %size
+) noinline #0 {{
 entry:
   %some = call i64 @llvm.smax.i64(i64 %capacity, i64 1)
-  %bytes = mul i64 %some, %size
-  %head = call ptr @alloc(ptr %state, i64 32)
-  %data = call ptr @alloc(ptr %state, i64 %bytes)
+  %head = call ptr @alloc(ptr %state, ptr %wanted, i64 32)
+  %headless = icmp eq ptr %head, null
+  br i1 %headless, label %out, label %headed
+out:
+  ret ptr null
+headed:
+  %data = call ptr @elements(ptr %state, ptr %wanted, i64 %some, i64 %size)
+  %none = icmp eq ptr %data, null
+  br i1 %none, label %drop, label %good
+drop:
+  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
+  %free = load ptr, ptr %freep
+  call void %free(ptr %head)
+  ret ptr null
+good:
   %before = load ptr, ptr %chain
   store ptr %before, ptr %head
   %lengthp = getelementptr i64, ptr %head, i64 1
@@ -299,20 +334,24 @@ entry:
   ret ptr %head
 }}
 
-define internal void @list_reserve(ptr %state, ptr %list, i64 %count, i64 %size) #0 {{
+define internal i1 @list_reserve(
+    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
+) #0 {{
 entry:
   %capacityp = getelementptr i64, ptr %list, i64 2
   %capacity = load i64, ptr %capacityp
   %fits = icmp sle i64 %count, %capacity
   br i1 %fits, label %done, label %grow
 done:
-  ret void
+  ret i1 true
 grow:
-  call void @list_grow(ptr %state, ptr %list, i64 %count, i64 %size)
-  ret void
+  %grown = call i1 @list_grow(ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size)
+  ret i1 %grown
 }}
 
-define internal void @list_grow(ptr %state, ptr %list, i64 %count, i64 %size) noinline #0 {{
+define internal i1 @list_grow(
+    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
+) noinline #0 {{
 entry:
   %lengthp = getelementptr i64, ptr %list, i64 1
   %length = load i64, ptr %lengthp
@@ -322,8 +361,12 @@ entry:
   %data = load ptr, ptr %datap
   %twice = shl i64 %capacity, 1
   %room = call i64 @llvm.smax.i64(i64 %twice, i64 %count)
-  %bytes = mul i64 %room, %size
-  %fresh = call ptr @alloc(ptr %state, i64 %bytes)
+  %fresh = call ptr @elements(ptr %state, ptr %wanted, i64 %room, i64 %size)
+  %none = icmp eq ptr %fresh, null
+  br i1 %none, label %out, label %good
+out:
+  ret i1 false
+good:
   %used = mul i64 %length, %size
   call void @llvm.memcpy.p0.p0.i64(ptr %fresh, ptr %data, i64 %used, i1 false)
   %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
@@ -331,19 +374,25 @@ entry:
   call void %free(ptr %data)
   store ptr %fresh, ptr %datap
   store i64 %room, ptr %capacityp
-  ret void
+  ret i1 true
 }}
 
-define internal void @list_extend(ptr %state, ptr %list, i64 %count, i64 %size) noinline #0 {{
+define internal i1 @list_extend(
+    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
+) noinline #0 {{
 entry:
   %lengthp = getelementptr i64, ptr %list, i64 1
   %length = load i64, ptr %lengthp
   %more = icmp sgt i64 %count, %length
   br i1 %more, label %grow, label %done
 done:
-  ret void
+  ret i1 true
 grow:
-  call void @list_reserve(ptr %state, ptr %list, i64 %count, i64 %size)
+  %roomy = call i1 @list_reserve(ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size)
+  br i1 %roomy, label %clear, label %out
+out:
+  ret i1 false
+clear:
   %datap = getelementptr i64, ptr %list, i64 3
   %data = load ptr, ptr %datap
   %used = mul i64 %length, %size
@@ -352,15 +401,22 @@ grow:
   %bytes = mul i64 %new, %size
   call void @llvm.memset.p0.i64(ptr %rest, i8 0, i64 %bytes, i1 false)
   store i64 %count, ptr %lengthp
-  ret void
+  ret i1 true
 }}
 
-define internal ptr @list_copy(ptr %state, ptr %chain, ptr %list, i64 %size) noinline #0 {{
+define internal ptr @list_copy(
+    ptr %state, ptr %chain, ptr %wanted, ptr %list, i64 %size
+) noinline #0 {{
 entry:
   %lengthp = getelementptr i64, ptr %list, i64 1
   %length = load i64, ptr %lengthp
   %room = add i64 %length, 1
-  %new = call ptr @list_new(ptr %state, ptr %chain, i64 %room, i64 %size)
+  %new = call ptr @list_new(ptr %state, ptr %chain, ptr %wanted, i64 %room, i64 %size)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %out, label %good
+out:
+  ret ptr null
+good:
   %newlengthp = getelementptr i64, ptr %new, i64 1
   store i64 %length, ptr %newlengthp
   %datap = getelementptr i64, ptr %list, i64 3

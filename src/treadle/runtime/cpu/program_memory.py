@@ -5,6 +5,8 @@ from __future__ import annotations
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.memory.plan import ALIGNMENT
 
+MOST_BYTES = 1 << 50  # what is asked for where a size exceeds it: nobody has so much
+
 # One idle workspace is kept in the state table. A call takes it by an atomic exchange, or
 # allocates one when another call has it.
 WORKSPACE = f"""define internal ptr @take_workspace(ptr %state, i64 %size) noinline #0 {{
@@ -59,8 +61,8 @@ done:
 }}
 """
 
-# Memory for a program that has begun; there is no way back out of its loops.
-ALLOC = f"""define internal ptr @alloc(ptr %state, i64 %size) noinline #0 {{
+# Memory for a program that has begun; null where there is none, and then the size is in `wanted`.
+ALLOC = f"""define internal ptr @alloc(ptr %state, ptr %wanted, i64 %size) noinline #0 {{
 entry:
   %padded = add i64 %size, {2 * ALIGNMENT - 1}
   %total = and i64 %padded, {-ALIGNMENT}
@@ -70,19 +72,24 @@ entry:
   %none = icmp eq ptr %p, null
   br i1 %none, label %out, label %good
 out:
-  %abortp = getelementptr ptr, ptr %state, i64 {fixed("abort")}
-  %abort = load ptr, ptr %abortp
-  call void %abort()
-  unreachable
+  store i64 %size, ptr %wanted
+  ret ptr null
 good:
   ret ptr %p
 }}
 """
 
-LATE = f"""define internal ptr @late_alloc(ptr %state, ptr %chain, i64 %size) noinline #0 {{
+LATE = f"""define internal ptr @late_alloc(
+    ptr %state, ptr %chain, ptr %wanted, i64 %size
+) noinline #0 {{
 entry:
   %more = add i64 %size, {ALIGNMENT}
-  %p = call ptr @alloc(ptr %state, i64 %more)
+  %p = call ptr @alloc(ptr %state, ptr %wanted, i64 %more)
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %out, label %good
+out:
+  ret ptr null
+good:
   %before = load ptr, ptr %chain
   store ptr %before, ptr %p
   store ptr %p, ptr %chain
@@ -111,7 +118,9 @@ done:
 """
 
 # A growing buffer is the address of two words: its memory, or null, and how many bytes that has.
-GROWN = f"""define internal ptr @grown_reserve(ptr %state, ptr %buffer, i64 %size) noinline #0 {{
+GROWN = f"""define internal ptr @grown_reserve(
+    ptr %state, ptr %wanted, ptr %buffer, i64 %size
+) noinline #0 {{
 entry:
   %roomp = getelementptr i64, ptr %buffer, i64 1
   %room = load i64, ptr %roomp
@@ -126,9 +135,15 @@ grow:
   %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
   %free = load ptr, ptr %freep
   call void %free(ptr %p)
+  store [2 x i64] zeroinitializer, ptr %buffer
   %half = lshr i64 %size, 1
   %more = add i64 %size, %half
-  %new = call ptr @alloc(ptr %state, i64 %more)
+  %new = call ptr @alloc(ptr %state, ptr %wanted, i64 %more)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %out, label %enough
+out:
+  ret ptr null
+enough:
   store ptr %new, ptr %buffer
   store i64 %more, ptr %roomp
   ret ptr %new
@@ -136,7 +151,9 @@ grow:
 """
 
 # Makes a growing buffer larger and keeps the first bytes of it.
-EXTEND = f"""define internal ptr @grown_extend(ptr %state, ptr %buffer, i64 %used, i64 %size) #0 {{
+EXTEND = f"""define internal ptr @grown_extend(
+    ptr %state, ptr %wanted, ptr %buffer, i64 %used, i64 %size
+) #0 {{
 entry:
   %roomp = getelementptr i64, ptr %buffer, i64 1
   %room = load i64, ptr %roomp
@@ -146,12 +163,17 @@ entry:
 done:
   ret ptr %p
 grow:
-  store ptr null, ptr %buffer
-  store i64 0, ptr %roomp
   %twice = shl i64 %room, 1
   %more = call i64 @llvm.smax.i64(i64 %twice, i64 %size)
-  %new = call ptr @grown_reserve(ptr %state, ptr %buffer, i64 %more)
+  %new = call ptr @alloc(ptr %state, ptr %wanted, i64 %more)
+  %none = icmp eq ptr %new, null
+  br i1 %none, label %out, label %move
+out:                                    ; what is there stays until the call ends
+  ret ptr null
+move:
   call void @llvm.memcpy.p0.p0.i64(ptr %new, ptr %p, i64 %used, i1 false)
+  store ptr %new, ptr %buffer
+  store i64 %more, ptr %roomp
   %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
   %free = load ptr, ptr %freep
   call void %free(ptr %p)

@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 
 # Words at fixed positions. The first is the workspace that is free for the next call, or 0.
 FIXED = (
-    "workspace", "aligned_alloc", "free", "abort", "callback", "PyEval_SaveThread",
+    "workspace", "aligned_alloc", "free", "callback", "PyEval_SaveThread",
     "PyEval_RestoreThread", "PyErr_CheckSignals", "clock_gettime", "launch", "library",
     "None", "ndarray", "Py_IncRef", "PyLong_FromLong", "parallel",
 )  # fmt: skip

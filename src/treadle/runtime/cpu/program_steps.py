@@ -45,8 +45,11 @@ from treadle.runtime.schedule.steps import (
 
 def emit_block(emitter: Emitter, block: Block) -> None:
     """All steps of a block."""
+    before = emitter.step
     for step in block.steps:
+        emitter.step = step
         _EMITTERS[type(step)](emitter, step)
+    emitter.step = before
 
 
 def emit_copy(emitter: Emitter, step: Copy) -> None:

@@ -24,7 +24,13 @@ from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
 from treadle.runtime.cpu.program_library import routine_numbers, routine_operands
-from treadle.runtime.cpu.program_lists import LENGTH, element_bytes, emit_list_step, list_slot
+from treadle.runtime.cpu.program_lists import (
+    LENGTH,
+    element_bytes,
+    emit_list_step,
+    list_slot,
+    reserve,
+)
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar
 from treadle.runtime.cpu.rows import units_of_a_row
@@ -137,7 +143,7 @@ def _reserve_lists(emitter: Emitter, step: Loop, starts: list[list[str]]) -> Non
         if isinstance(carried.param.spec, ListSpec):
             count = fn.add(fn.load_word(start[0], LENGTH), step.trips * len(pushed))
             size = element_bytes(emitter, carried.start)
-            fn.emit(f"call void @list_reserve(ptr %state, ptr {start[0]}, i64 {count}, i64 {size})")
+            reserve(emitter, start[0], count, size)
 
 
 def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int]) -> None:
@@ -181,7 +187,7 @@ class _Task:
         inner.slots = {}
         inner.workspace = capture(outer.workspace, "ptr")
         inner.slot_offsets = [capture(o, "i64") for o in outer.slot_offsets]
-        for name in ("status", "record", "chain", "late"):
+        for name in ("status", "record", "chain", "late", "wanted"):
             setattr(inner, name, capture(getattr(outer, name), "ptr"))
         return inner
 

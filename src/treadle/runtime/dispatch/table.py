@@ -23,7 +23,7 @@ OBJECTS = {
 FUNCTIONS = (
     "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New", "PyTuple_New", "PyDict_New",
     "PyDict_SetItem", "PyDict_GetItemWithError", "PyObject_RichCompareBool", "PyObject_Vectorcall",
-    "PyObject_CallNoArgs", "PyErr_Occurred",
+    "PyObject_CallNoArgs", "PyErr_Occurred", "PyErr_Clear",
 )  # fmt: skip
 WORDS = ("modes", "new_array", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS)
 

@@ -9,7 +9,7 @@ for help, is passed on to the Python method with all its arguments.
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED, RAISED
+from treadle.runtime.cpu.program_entry import DONE, EXHAUSTED, INTERRUPTED, RAISED
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.dispatch.call_text.checks import CHECKS
 from treadle.runtime.dispatch.call_text.entry import ENTRY, FIELDS
@@ -76,5 +76,6 @@ def _constants(layout: CallLayout, tail: int) -> dict[str, int]:
         "HELD": HELD,
         "SINGLE": SINGLE, "LIST_RESULT": LIST_RESULT, "TUPLE_RESULT": TUPLE_RESULT,
         "DICT_RESULT": DICT_RESULT, "NOTHING": NOTHING, "DONE": DONE, "RAISED": RAISED,
+        "EXHAUSTED": EXHAUSTED,
         "INTERRUPTED": INTERRUPTED, "EACH": EACH,
     }  # fmt: skip

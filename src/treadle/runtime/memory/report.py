@@ -1,75 +1,25 @@
-"""How much memory a run of a program needs."""
+"""The memory of a program, counted from its graph and its plan."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterable
 from typing import Any
 
-from treadle.core.shapes import Dim, product, substitute
+from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
-from treadle.graph.ir import Graph
+from treadle.graph.ir import Graph, Node
 from treadle.runtime.memory.plan import Plan, rounded
-from treadle.runtime.schedule.steps import Place
+from treadle.runtime.memory.use import Array, Maker, MemoryUse
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Block, Place, Step, node_of
 
+LARGEST = 3  # temporaries of known size that are named, and of other sizes
 _FOUND_OUT = ("late", "grown", "buffer", "joined", "element")  # kinds of places
-
-
-@dataclass(frozen=True)
-class MemoryUse:
-    """Bytes in use during a run; expressions where dims are symbolic.
-
-    Attributes:
-        arguments: the arrays passed in.
-        variables: those that the program reads or writes.
-        constants: captured tensors and literal arrays.
-        outputs: the results.
-        workspace: the planned memory of all temporaries.
-        temporaries: what they would take if they did not share it.
-        grows: whether lists and arrays of sizes found out by the program come on top.
-    """
-
-    arguments: Dim = 0
-    variables: Dim = 0
-    constants: Dim = 0
-    outputs: Dim = 0
-    workspace: Dim = 0
-    temporaries: Dim = 0
-    grows: bool = False
-
-    @property
-    def peak(self) -> Dim:
-        """Everything that exists at once when the program runs."""
-        named = (self.arguments, self.variables, self.constants, self.outputs, self.workspace)
-        return sum(named, start=0)
-
-    def at(self, sizes: Mapping[str, Dim]) -> MemoryUse:
-        """The same with values for symbols."""
-        known: dict[str, Any] = {
-            f.name: substitute(getattr(self, f.name), dict(sizes))
-            for f in fields(self)
-            if f.name != "grows"
-        }
-        return replace(self, **known)
-
-    def __str__(self) -> str:
-        rows = [f"peak: {_text(self.peak)} bytes"]
-        for name in ("arguments", "variables", "constants", "outputs"):
-            rows.append(f"  {name}: {_text(getattr(self, name))}")
-        saved = f", shared by {_text(self.temporaries)} of temporaries" if self.temporaries else ""
-        rows.append(f"  workspace: {_text(self.workspace)}{saved}")
-        if self.grows:
-            rows.append("  and lists and arrays whose sizes are found out while it runs")
-        return "\n".join(rows)
-
-
-def _text(size: Dim) -> str:
-    return f"{size:,}" if isinstance(size, int) else str(size)
 
 
 def memory_use(
     graph: Graph, outputs: Iterable[int], constants: Iterable[Any], places: Iterable[Place],
-    lists: bool, plan: Plan,
+    lists: bool, block: Block, plan: Plan,
 ) -> MemoryUse:  # fmt: skip
     """The memory of a program.
 
@@ -78,6 +28,7 @@ def memory_use(
         constants: the arrays of its literals and captures.
         places: all temporaries, planned ones and others.
         lists: whether the program has lists.
+        block: the schedule.
     """
     specs = [p.spec for p in graph.params[: len(graph.params) - len(graph.captures)]]
     held = [p.spec for p in graph.params if isinstance(p.spec, ResourceSpec)]
@@ -93,7 +44,30 @@ def memory_use(
         grows=lists
         or len(given) < len(graph.results)
         or any(place.kind in _FOUND_OUT for place in places),
+        large=tuple(_large(block, plan)),
     )
+
+
+def _large(block: Block, plan: Plan) -> list[Array]:
+    """The largest temporaries, and some of those whose size is not known yet."""
+    makers: dict[Place, Step] = {}
+    for step in all_steps(block):
+        for place in step.writes:
+            makers.setdefault(place, step)
+    sizes = {p: p.bytes for p in plan.live}
+    known = {p: size for p, size in sizes.items() if isinstance(size, int)}
+    first = sorted(known, key=lambda p: -known[p])[:LARGEST]
+    others = [p for p in sizes if p not in known][:LARGEST]
+    found = []
+    for place in (*first, *others):
+        dims = ", ".join(map(str, place.dims))
+        made_by = maker(node_of(makers[place])) if place in makers else None
+        found.append(Array(place.bytes, f"{place.dtype.short}[{dims}]", made_by))
+    return found
+
+
+def maker(node: Node | None) -> Maker | None:
+    return None if node is None else Maker(node.op.name, node.origin)
 
 
 def _size(size: Dim) -> Dim:

@@ -184,6 +184,13 @@ class Guard(Step):
 
 
 @dataclass(eq=False)
+class Exhausted(Step):
+    """There is no memory for what a step makes."""
+
+    step: Step
+
+
+@dataclass(eq=False)
 class Sizes(Step):
     """Symbols get their values from sizes that are known."""
 
@@ -279,6 +286,31 @@ class Loop(Step):
     carried: list[Carried]
     trips: int | None = None
     rows: Rows | None = None
+
+
+def node_of(step: Step) -> Node | None:
+    """The node that a step computes, or one of them."""
+    node = getattr(step, "node", None)
+    if isinstance(node, Node):
+        return node
+    values: list[Value] = []
+    match step:
+        case Launch():
+            values = [step.operands[i].value for i in step.outputs]
+        case SegmentedLaunch():
+            return node_of(step.segments[0])
+        case Append():
+            values = [step.output.value]
+        case Copy() | Deliver():
+            values = [step.source.value]
+        case Check():
+            return node_of(step.callback)
+        case Branch():
+            values = [o.value for o in step.results]
+        case Loop():
+            pairs = zip(step.carried, step.body.results, strict=True)
+            values = [o.value for c, o in pairs if c.place is not None]
+    return next((v.producer for v in values if isinstance(v.producer, Node)), None)
 
 
 def places_of(operands: Sequence[Operand]) -> list[Place]:

@@ -7,6 +7,7 @@ bad:
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %output.count)
   switch i64 %status, label %portable [
     i64 $RAISED$, label %raise
+    i64 $EXHAUSTED$, label %raise
     i64 $INTERRUPTED$, label %raised
   ]
 raise:
@@ -16,10 +17,12 @@ raise:
   ret ptr %never
 raised:
   ret ptr null
-fail.making:
+fail.making:                              ; there is no memory: the other path tries, and explains
+  %clear = call ptr @field(ptr %table, i64 $table.PyErr_Clear$)
+  call void %clear()
   call void @other_handler(ptr %table, ptr %handler.before)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
-  ret ptr null
+  br label %portable
 fail.late:
   call void @done(ptr %plan, i64 %hold)
   br label %fail.packing
