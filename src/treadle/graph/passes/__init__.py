@@ -34,6 +34,7 @@ from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.repeats import add_repeats_first
 from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.trips import apply_trip_counts
+from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.verifier import verify
 
 
@@ -53,6 +54,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
     Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
+    Pass("unflatten", unflatten_rows, "the reshapes that it moves meet others in algebra"),
     Pass("repeats", add_repeats_first, "what it adds up is merged with other sums"),
     Pass("product_sums", add_rows_first, "likewise; after repeats, which leaves fewer readers"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
