@@ -1,15 +1,16 @@
-"""Settings: eager debugging, threads, devices (``td.config``)."""
+"""Settings: eager debugging, threads, devices, memory (``td.config``)."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from treadle.config import threading
+from treadle.config import experimental, threading
 from treadle.core.context import count_modes
 from treadle.tracing import settings
 
 __all__ = [
     "PhysicalDevice",
+    "experimental",
     "functions_run_eagerly",
     "list_physical_devices",
     "max_traces",

@@ -28,7 +28,7 @@ HEADER = 64  # bytes before a block: its size's power of two or 0, the next in t
 BUDGET = 256 << 20, 1 << 30  # bytes that may wait: at least and at most, ``TREADLE_KEEP_BYTES``
 SHARE = 16  # a part of the machine's memory between them
 
-_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise", "reclaim")
+_WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise", "reclaim", "used", "peak")
 _LISTS = len(_WORDS)
 
 
@@ -123,6 +123,19 @@ class KeptMemory:
     def kept(self) -> int:
         """Bytes that wait to be used again."""
         return int(self._words[_WORDS.index("kept")])
+
+    @property
+    def used(self) -> int:
+        """Bytes in use."""
+        return int(self._words[_WORDS.index("used")])
+
+    @property
+    def peak(self) -> int:
+        """The most bytes that were in use at once, since the last `reset_peak`."""
+        return int(self._words[_WORDS.index("peak")])
+
+    def reset_peak(self) -> None:
+        self._words[_WORDS.index("peak")] = self.used
 
     def drop(self, word: int) -> None:
         """Free the block whose address is at `word`, unless a program takes it first."""
@@ -232,7 +245,7 @@ call:
   ret ptr %p2
 }
 
-define ptr @allocate(i64 %alignment, i64 %size) #0 {
+define internal ptr @find(i64 %size) #0 {
 entry:
   %least = call i64 @llvm.umax.i64(i64 %size, i64 2)
   %below = sub i64 %least, 1
@@ -275,7 +288,7 @@ new:
   ret ptr %p2
 }
 
-define void @release(ptr %p) #0 {
+define internal void @give(ptr %p) #0 {
 entry:
   %null = icmp eq ptr %p, null
   br i1 %null, label %done, label %some
@@ -316,6 +329,50 @@ keep:
   store ptr %base, ptr %list
   call void @leave()
   ret void
+}
+
+; the block's size is counted, whatever it was rounded to
+define ptr @allocate(i64 %alignment, i64 %size) #0 {
+entry:
+  %p = call ptr @find(i64 %size)
+  %none = icmp eq ptr %p, null
+  br i1 %none, label %out, label %count
+out:
+  ret ptr null
+count:
+  %used.p = call ptr @word(i64 $used$)
+  %peak.p = call ptr @word(i64 $peak$)
+  %bytes = call i64 @bytes(ptr %p)
+  %before = atomicrmw add ptr %used.p, i64 %bytes monotonic
+  %now = add i64 %before, %bytes
+  %peak = load atomic i64, ptr %peak.p monotonic, align 8
+  %more = icmp sgt i64 %now, %peak
+  br i1 %more, label %raise, label %done
+raise:
+  %ignored = atomicrmw max ptr %peak.p, i64 %now monotonic
+  br label %done
+done:
+  ret ptr %p
+}
+
+define void @release(ptr %p) #0 {
+entry:
+  %null = icmp eq ptr %p, null
+  br i1 %null, label %done, label %some
+done:
+  ret void
+some:
+  %used.p = call ptr @word(i64 $used$)
+  %bytes = call i64 @bytes(ptr %p)
+  %before = atomicrmw sub ptr %used.p, i64 %bytes monotonic
+  call void @give(ptr %p)
+  ret void
+}
+
+define internal i64 @bytes(ptr %p) alwaysinline #0 {
+  %size.p = getelementptr i8, ptr %p, i64 -48
+  %bytes = load i64, ptr %size.p
+  ret i64 %bytes
 }
 
 define void @drop(ptr %word) #0 {

@@ -1,0 +1,48 @@
+"""How much memory programs use (``td.config.experimental``)."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.kept_memory import kept_memory
+
+__all__ = ["get_memory_info", "reset_memory_stats"]
+
+_DEVICES = ("CPU:0", "/physical_device:CPU:0", "/device:CPU:0")
+
+
+def get_memory_info(device: str) -> dict[str, int]:
+    """Bytes of memory that treadle manages on a device, "CPU:0".
+
+    Unlike TensorFlow's it knows the processor, too. It counts what compiled programs have: their
+    workspaces, lists and arrays of sizes found out, and results, variables and constants from
+    256 KiB on; smaller arrays and those of eager operations are NumPy's. What a call needs is known
+    before it runs: stage "memory" of `td.inspect`.
+
+    Returns:
+        "current": bytes in use, blocks up to 1 GiB rounded up to powers of two; "peak": the most in use at once since the start or
+        `reset_memory_stats`; "kept": bytes that wait to be used again, which
+        TREADLE_KEEP_BYTES bounds and `td.clear_caches` frees.
+
+    Raises:
+        ValueError: the device is another one.
+    """
+    _check(device)
+    if not kept_memory.cache_info().currsize:  # nothing was compiled yet
+        return {"current": 0, "peak": 0, "kept": 0}
+    memory = kept_memory()
+    return {"current": memory.used, "peak": memory.peak, "kept": memory.kept}
+
+
+def reset_memory_stats(device: str) -> None:
+    """Let the peak of `get_memory_info` begin at what is in use now.
+
+    Raises:
+        ValueError: the device is not "CPU:0".
+    """
+    _check(device)
+    if kept_memory.cache_info().currsize:
+        kept_memory().reset_peak()
+
+
+def _check(device: str) -> None:
+    if device not in _DEVICES:
+        raise ValueError(f"there is no device {device!r}: the only one is 'CPU:0'")
