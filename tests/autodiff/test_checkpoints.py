@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.harness import both, trace_like
+from treadle.runtime import interpreter
 
 
 def recurrent(x, w, steps, checkpoint):
@@ -227,3 +229,27 @@ def test_memory_grows_with_the_root_of_the_iterations():
     assert roots < 5 * 400**0.5  # checkpoints and a segment, both of sqrt(2 n), lists half full
     _, more = peak(1600, True)
     assert more < 2.6 * max(roots, 20)
+
+
+def test_checkpointed_loops_with_lists_in_loops_inside():
+    """The lists have no element shape of their own: copies of the loop leave it open, too."""
+
+    def gradient(x, checkpoint):
+        def inner(j, y, array):
+            return j + 1, y * 0.5, array.write(j, x)
+
+        def body(i, y):
+            array = td.TensorArray(td.float32, 3)
+            _, y, array = td.while_loop(lambda j, *_: j < 3, inner, (0, y, array))
+            return i + 1, y + td.reduce_max(array.stack())
+
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.while_loop(lambda i, y: i < 4, body, (0, x), checkpoint=checkpoint)[1]
+        return tape.gradient(y, x)
+
+    x = np.array([0.5, -1.0, 2.0], np.float32)
+    wanted = gradient(td.constant(x), False)
+    graph = trace_like(lambda x: gradient(x, True), x)
+    np.testing.assert_allclose(interpreter.run(graph, [x])[0], wanted, rtol=1e-5)
+    both(graph, x)

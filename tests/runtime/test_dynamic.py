@@ -282,3 +282,16 @@ def test_the_gradient_of_a_loop_over_any_batch_is_native():
         x, w = inputs((size, 3), (3, 3))
         executable = both(graph, x, w)
         assert "python" not in executable.stages["schedule"]
+
+
+def test_sizes_divided_below_zero():
+    """Sizes that are computed may be negative on the way: division rounds down, as in Python."""
+
+    def program(x):
+        n = td.shape(x)[0]
+        numbers = [(n - 9) // 4, (n - 9) % 4, (3 - n) // (n - 8), (3 - n) % (n - 8), -n // 2]
+        return td.stack([*numbers, *(n // k for k in (1, 3))]), td.roll(x, -1, 0), td.roll(x, 9, 0)
+
+    graph = trace(program, TensorSpec((None, 2)))
+    for size in (1, 2, 5, 7, 9, 11, 40):
+        both(graph, *inputs((size, 2)))

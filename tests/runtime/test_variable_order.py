@@ -93,3 +93,35 @@ def test_a_value_is_what_was_read(case, passes):
 def test_graphs_that_had_no_order_or_a_wrong_one(seed):
     random = RandomGraph(seed, size=14)
     both(random.graph, *random.start, rtol=1e-4, atol=1e-4)
+
+
+def spread(v, w, x):
+    new = td.tanh(x)
+    v.assign(new)
+    w.assign(new)
+
+
+def spread_and_changed(v, w, x):
+    new = td.tanh(x)
+    v.assign(new)
+    w.assign(new)
+    v.assign_add(x)
+    w.assign_sub(new * 3.0)
+
+
+def changed_in_between(v, w, x):
+    new = td.tanh(x)
+    v.assign(new)
+    v.assign_add(x)
+    w.assign(new)
+    v.assign(new)
+
+
+@pytest.mark.parametrize("off", [[], ["forwarding"], ["fusion"], ["all"]], ids="-".join)
+@pytest.mark.parametrize("program", [spread, spread_and_changed, changed_in_between])
+def test_one_value_assigned_to_several_variables(program, off):
+    """A kernel writes its result into one of them; the others get copies, while it is there."""
+    v, w = (td.Variable(np.full(5, float(k), np.float32)) for k in range(2))
+    with disabled(*off):
+        graph = trace(lambda x: [program(v, w, x), td.reduce_sum(x)][1:], TensorSpec((5,)))
+        both(graph, np.linspace(-1, 1, 5, dtype=np.float32))

@@ -161,13 +161,31 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
     return dim.symbols() if isinstance(dim, SymbolicDim) else frozenset()
 
 
+def is_non_negative(dim: Dim) -> bool:
+    """Whether a dim cannot be negative, whatever sizes its symbols stand for; False if unknown."""
+    if isinstance(dim, int):
+        return dim >= 0
+    return all(c >= 0 and all(_is_non_negative_atom(a) for a in m) for m, c in dim.terms)
+
+
+def _is_non_negative_atom(atom: Any) -> bool:
+    if isinstance(atom, str):
+        return True
+    operation, left, right = atom
+    if operation == "max":
+        return is_non_negative(left) or is_non_negative(right)
+    if operation == "mod":
+        return is_non_negative(right)
+    return is_non_negative(left) and is_non_negative(right)
+
+
 def symbol_name(dim: Dim) -> str | None:
     """The name of a dim that is a symbol alone; None for ints, expressions and unnamed dims."""
-    if isinstance(dim, int) or dim == ANY or len(dim.terms) != 1:
+    if isinstance(dim, int) or len(dim.terms) != 1:
         return None
     mono, coefficient = dim.terms[0]
     if coefficient == 1 and len(mono) == 1 and isinstance(mono[0], str):
-        return mono[0]
+        return None if mono[0] in OPEN_SYMBOLS else mono[0]
     return None
 
 
@@ -202,6 +220,8 @@ def fresh_symbol(hint: str = "d") -> SymbolicDim:
 
 # An unknown dim that a user wrote as None; a trace puts a fresh symbol in its place.
 ANY = SymbolicDim.symbol("?")
+# What dims are called that stand for no one size: ANY, and those of lists without elements.
+OPEN_SYMBOLS = frozenset({"?", "*", "**"})
 
 
 class TensorShape:

@@ -11,7 +11,14 @@ from typing import Any
 
 from treadle.core.frames import called_from
 from treadle.core.origin import Origin, attributed_to
-from treadle.core.shapes import Dim, SymbolicDim, fresh_symbol, substitute, symbol_name
+from treadle.core.shapes import (
+    OPEN_SYMBOLS,
+    Dim,
+    SymbolicDim,
+    fresh_symbol,
+    substitute,
+    symbol_name,
+)
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Node, Region, Value
@@ -60,14 +67,14 @@ def _run_again(
 
 
 def inner_symbols(regions: Iterable[Region]) -> set[str]:
-    """The symbols in the specs of all values inside the regions."""
+    """The symbols in the specs of all values inside the regions, but for open dims."""
     found: set[str] = set()
     for region in regions:
         found.update(*(p.spec.symbols() for p in region.params))
         for node in region.nodes:
             found.update(*(v.spec.symbols() for v in node.outputs))
             found |= inner_symbols(node.regions)
-    return found
+    return found - OPEN_SYMBOLS
 
 
 def learn_dims(old: Spec, new: Spec, dims: Dims) -> None:

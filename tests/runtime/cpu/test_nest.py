@@ -187,6 +187,20 @@ def test_reductions_of_every_dtype(dtype, axes):
     check(kernel, {x: array}, rtol={2: 2e-2, 4: 2e-5, 8: 1e-12}.get(array.itemsize, 0))
 
 
+@pytest.mark.parametrize("to", ["bfloat16", "float16", "int8", "int16", "int32", "bool"])
+@pytest.mark.parametrize("of", [F32, I64], ids=lambda d: d.name)
+def test_rows_that_end_with_one_element(of, to):
+    """It is stored alone. LLVM would store all bytes of the number that it is the lower half of."""
+    to = dtypes.as_dtype(to)
+    for columns in (9, 17, 33):
+        i, j = Axis("i", 33), Axis("j", columns)
+        x, row = Buffer("x", of, (33, columns)), Buffer("row", of, (columns,))
+        out = Buffer("out", to, (33, columns))
+        value = cast(apply("add", load(x, i, j), load(row, j)), to)
+        kernel = Kernel((i, j), (x, row, out), (store(out, i, j, value=value),))
+        check(kernel, {x: numbers((33, columns), of), row: numbers(columns, of, 1)})
+
+
 @pytest.mark.parametrize("columns", [40, 256, 300, 513])
 @pytest.mark.parametrize("rows", [5, 70, B], ids=str)
 def test_sums_of_many_columns(rows, columns):

@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, is_non_negative
 from treadle.runtime.cpu.target import Target
 
 Word: TypeAlias = "int | str"  # an i64: known now, or an SSA value
@@ -150,6 +150,25 @@ class Function:
             return 0
         return self.sub(a, self.mul(self.divide(a, b), b))
 
+    def signed_divide(self, a: Word, b: Word) -> Word:
+        """Floor division of words of any sign; a divisor of 0 gives 0."""
+        if isinstance(a, int) and isinstance(b, int):
+            return a // b if b else 0
+        zero = self.compare("eq", b, 0)
+        divisor = self.select(zero, 1, b)
+        quotient = self.value(f"sdiv i64 {a}, {divisor}")
+        rest = self.sub(a, self.mul(quotient, divisor))
+        apart = self.value(f"xor i64 {rest}, {divisor}")
+        below = self.value(f"ashr i64 {apart}, 63")
+        exact = self.value(f"icmp eq i64 {rest}, 0")
+        return self.select(zero, 0, self.add(quotient, self.select(exact, 0, below)))
+
+    def signed_remainder(self, a: Word, b: Word) -> Word:
+        """What `signed_divide` leaves, with the sign of the divisor."""
+        if b == 0:
+            return 0
+        return self.sub(a, self.mul(self.signed_divide(a, b), b))
+
     def compare(self, predicate: str, a: Word, b: Word) -> str | bool:
         if isinstance(a, int) and isinstance(b, int):
             return bool(_COMPARE[predicate](a, b))
@@ -178,7 +197,8 @@ class Function:
                     factor = symbols(atom)
                 else:
                     operation, left, right = atom
-                    combine = getattr(self, _DIM_OPERATIONS[operation])
+                    signed = not (is_non_negative(left) and is_non_negative(right))
+                    combine = getattr(self, _dim_operation(operation, signed))
                     factor = combine(self.dim(left, symbols), self.dim(right, symbols))
                 term = self.mul(term, factor)
             total = self.add(total, term)
@@ -275,7 +295,13 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "slt": int.__lt__, "sle": int.__le__, "sgt": int.__gt__, "sge": int.__ge__,
     "eq": int.__eq__, "ne": int.__ne__,
 }  # fmt: skip
-_DIM_OPERATIONS = {"floordiv": "divide", "mod": "remainder", "max": "max", "min": "min"}
+
+
+def _dim_operation(operation: str, signed: bool) -> str:
+    name = {"floordiv": "divide", "mod": "remainder"}.get(operation)
+    if name is None:
+        return operation
+    return f"signed_{name}" if signed else name
 
 
 def interleave(function: Function, emitters: list[Callable[[], None]]) -> None:

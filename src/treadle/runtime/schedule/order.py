@@ -290,8 +290,13 @@ class _Orderer:
                 else:
                     pairs = reads.pop(handle, [])
                     last_write[handle] = self._assign(unit, handle, pairs, earlier)
-                    if unit.role is Role.ASSIGN and node.inputs[1] in self.order.assigned:
+                    if unit.role is Role.ASSIGN and self._names_cell(node):
                         reads[handle] = [(node.inputs[1], unit)]  # it names the cell from now on
+
+    def _names_cell(self, node: Node) -> bool:
+        """Whether the kernel that makes an assigned value writes it into this very variable."""
+        handle, value = node.inputs
+        return self.order.assigned.get(value) is handle
 
     def _assign(
         self, unit: Unit, handle: Value, pairs: list[tuple[Value, Unit]], before: Unit | None

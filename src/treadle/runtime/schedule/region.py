@@ -333,8 +333,8 @@ class RegionBuilder(ControlFlow):
 
     def assign(self, unit: Unit) -> None:
         handle, value = unit.nodes[0].inputs
-        if value in self.order.assigned:
-            return
+        if self.order.assigned.get(value) is handle:
+            return  # its kernel wrote it there
         target = self.program.variable(handle)
         self.emit(self.program.copy(self.program.operand(value), target))
 
