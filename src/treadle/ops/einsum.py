@@ -147,7 +147,8 @@ def _product(a: _Term, b: _Term, needed: set[str]) -> _Term:
     columns = [label for label in b.labels if label not in shared]
     sizes = {**b.sizes, **a.sizes}
     lead = tuple(_batch_size(a, b, label) for label in batch)
-    left = _matrices(a, batch, rows, inner, lead)
+    # Where one matrix serves all rows, their axes stay as they are.
+    left = _matrices(a, batch, rows, inner, lead, apart=bool(rows) and not batch)
     right = _matrices(b, batch, inner, columns, lead)
     dims = (*lead, *(sizes[x] for x in rows), *(sizes[x] for x in columns))
     return _Term(reshape_to(matmul(left, right), dims), (*batch, *rows, *columns))
@@ -159,11 +160,13 @@ def _batch_size(a: _Term, b: _Term, label: str) -> Dim:
 
 
 def _matrices(
-    term: _Term, batch: list[str], rows: list[str], columns: list[str], lead: tuple[Dim, ...]
-) -> Tensor:
-    """The term as one matrix per batch position; the batch axes made one."""
+    term: _Term, batch: list[str], rows: list[str], columns: list[str], lead: tuple[Dim, ...],
+    apart: bool = False,
+) -> Tensor:  # fmt: skip
+    """The term as one matrix per batch position; its rows as one axis, or `apart`."""
     x = _arranged(term, (*batch, *rows, *columns))
     sizes = term.sizes
     row_dims, column_dims = [sizes[r] for r in rows], [sizes[c] for c in columns]
     x = broadcast_dims(x, (*lead, *row_dims, *column_dims))
-    return reshape_to(x, (product(lead), product(row_dims), product(column_dims)))
+    joined = row_dims if apart else [product(row_dims)]
+    return reshape_to(x, (*lead, *joined, product(column_dims)))

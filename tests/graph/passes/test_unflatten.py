@@ -67,3 +67,21 @@ def test_a_dense_layer_over_sequences_has_an_epilogue() -> None:
         schedule = td.inspect.stages(layer, spec)["schedule"]
         assert "reshape" not in schedule and "with blocked kernel" in schedule
         np.testing.assert_allclose(layer(x), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("equation", "weight", "blocked"),
+    [("btd,df->btf", (5, 6), 1), ("bthk,hkf->btf", (2, 4, 6), 1), ("bthk,bshk->bhts", None, 1)],
+)
+def test_einsum_keeps_the_axes_of_rows_apart(
+    equation: str, weight: tuple[int, ...] | None, blocked: int
+) -> None:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((4, 3, 2, 4) if "hk" in equation else (4, 3, 5), np.float32)
+    w = x + 1 if weight is None else rng.standard_normal(weight, np.float32)
+    layer = td.function(lambda x, w: td.nn.relu(td.einsum(equation, x, w) * 0.5))
+    np.testing.assert_allclose(
+        layer(x, w), np.maximum(np.einsum(equation, x, w) * 0.5, 0), rtol=1e-5, atol=1e-5
+    )
+    schedule = td.inspect.stages(layer, x, w)["schedule"]
+    assert schedule.count("with blocked kernel") == blocked
