@@ -7,7 +7,6 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from treadle.autograph.operators import lists
 from treadle.autograph.operators.calls import MARK
 
 
@@ -85,6 +84,8 @@ def set_element_type(list_: Any, dtype: Any, shape: Any = None) -> None:
     Args:
         dtype, shape: of the elements; None for dims that differ.
     """
+    from treadle.autograph.operators import lists
+
     lists.set_element_type(list_, dtype, shape)
 
 

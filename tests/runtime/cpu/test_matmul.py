@@ -18,6 +18,7 @@ from treadle.runtime.cpu.matmul.plan import Product, plan
 from treadle.runtime.cpu.matmul.tiles import (
     ALONG,
     TABLE_WORDS,
+    TILE_WORDS,
     Tile,
     lanes,
     most_rows,
@@ -120,7 +121,7 @@ def test_symbols_and_places_are_unique() -> None:
     assert all(Tile.named(t.symbol) == t for t in tiles)
     places = {t.place for t in tiles}
     assert len(places) == len(tiles)
-    assert max(places) < TABLE_WORDS
+    assert max(places) < TILE_WORDS < TABLE_WORDS
 
 
 dims = st.integers(0, 70) | st.sampled_from([128, 255, 256, 257, 400, 512])

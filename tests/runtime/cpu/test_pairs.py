@@ -16,6 +16,7 @@ from treadle.runtime.cpu.build_program import Cpu
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.library_code import library_text
+from treadle.runtime.cpu.matmul.packing import packer_text
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.tiles import Tile, tile_text
 from treadle.runtime.cpu.target import Target, baseline, host
@@ -38,10 +39,13 @@ def test_tiles_use_the_instruction(along: str, vectors: int) -> None:
     assert "(%rsp)" not in assembly.split("vdpbf16ps")[1]  # the sums stay in registers
 
 
-def test_the_routine_compiles_with_and_without_the_instruction() -> None:
+def test_the_routine_and_its_copies_compile_with_and_without_the_instruction() -> None:
     for target in (ZEN5, baseline(3)):
-        assembly = Jit(target, jit().cache).assembly(library_text("matmul", "i32", target))
-        assert ("pair_panels" in assembly) is (target is ZEN5)
+        compiler = Jit(target, jit().cache)
+        assert "matmul_i32:" in compiler.assembly(library_text("matmul", "i32", target))
+        for name in ("pair_panels", "pair_columns"):
+            assembly = compiler.assembly(packer_text(name, "i32", target))
+            assert f"{name}_i32:" in assembly
 
 
 SHAPES = [

@@ -30,7 +30,7 @@ from treadle.runtime.cpu.convolution.plan import (
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
-from treadle.runtime.cpu.matmul.plan import Product
+from treadle.runtime.cpu.matmul.plan import Product, packers_of
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.strided import strided_product
 from treadle.runtime.cpu.target import host
@@ -154,7 +154,8 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
         plan.by_rows, plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
         plan.apart,
     )  # fmt: skip
-    called = ",".join(t.symbol for t in plan.needs)
+    packers = [f"{packer}_{p.element}" for packer in packers_of(p, plan)]
+    called = ",".join([*(t.symbol for t in plan.needs), *packers])
     return Routine(f"{name}_{p.element}@{called}", numbers, plan.space, apart=plan.apart > 0)
 
 
@@ -184,9 +185,10 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         ):
             return _pointwise(name, geometry)
         found = plan(geometry, host())
-        tiles = ",".join(t.symbol for t in found.needs)
+        packers = [f"transpose_panel_{element}"] if name == "conv2d_backprop_input" else []
+        called = ",".join([*(t.symbol for t in found.needs), *packers])
         return Routine(
-            f"{name}_{element}@{tiles}", found.numbers, found.frame_bytes, found.shared_bytes
+            f"{name}_{element}@{called}", found.numbers, found.frame_bytes, found.shared_bytes
         )
 
     return routine

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import ctypes
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core.switches import is_on
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, TABLE
-from treadle.runtime.cpu.matmul.tiles import TABLE_WORDS, Tile, tile_text
+from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile, tile_text
 from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.cpu.threads import pool
 
 
 def routine_address(symbol: str) -> int:
-    """The address of a routine; the library, and the tiles it names, are compiled on first need."""
-    name, element, tiles = _parts(symbol)
-    for tile in tiles:
-        _load_tile(Tile.named(tile))
+    """The address of a routine; its module, and what it calls, are compiled on first need."""
+    name, element, called = _parts(symbol)
+    for part in called:
+        _load_called(part)
     return int(_code(_family(name), element).address(name))
 
 
@@ -36,29 +37,41 @@ def prepare_module(symbol: str) -> None:
 def prepare_routine(symbol: str) -> None:
     """Begin to compile what `routine_address` will need."""
     prepare_module(symbol)
-    for tile in _parts(symbol)[2]:
-        jit().prepare(functools.partial(tile_text, Tile.named(tile), host()), tile)
+    for part in _parts(symbol)[2]:
+        jit().prepare(_called(part)[2], part)
 
 
 def _parts(symbol: str) -> tuple[str, str, list[str]]:
-    """The routine's name, its element type, and the tiles that it calls."""
-    name, _, tiles = symbol.partition("@")
-    return name, name.rpartition("_")[2], [t for t in tiles.split(",") if t]
+    """The routine's name, its element type, and the tiles and packers that it calls."""
+    name, _, called = symbol.partition("@")
+    return name, name.rpartition("_")[2], [part for part in called.split(",") if part]
 
 
 def _family(routine: str) -> str:
-    """The module that a routine is in."""
-    first = routine.partition("_")[0]
-    if first.startswith("depthwise"):
-        return routine.rpartition("_")[0]  # each is a module of its own
-    return "convolution" if first == "conv2d" else "matmul"
+    """The module that a routine is in: but for products each has one of its own."""
+    return "matmul" if routine.startswith("matmul") else routine.rpartition("_")[0]
 
 
 @functools.cache
-def _load_tile(tile: Tile) -> None:
-    """Compile a tile and enter it into the table through which the routine calls it."""
-    code = jit().load(lambda: tile_text(tile, host()), name=tile.symbol)
-    _tiles(tile.element)[tile.place] = code.address(tile.symbol)
+def _load_called(symbol: str) -> None:
+    """Compile a tile or packer and enter it into the table through which routines call it."""
+    element, place, text = _called(symbol)
+    _tiles(element)[place] = jit().load(text, name=symbol).address(symbol)
+
+
+def _called(symbol: str) -> tuple[str, int, Callable[[], str]]:
+    """The element type of a tile or packer, its place in the table, and what writes its module."""
+    if symbol.startswith("tile_"):
+        tile = Tile.named(symbol)
+        return tile.element, tile.place, lambda: tile_text(tile, host())
+    name, _, element = symbol.rpartition("_")
+    return element, TILE_WORDS + PACKERS.index(name), lambda: _packer_text(name, element)
+
+
+def _packer_text(name: str, element: str) -> str:
+    from treadle.runtime.cpu.matmul.packing import packer_text
+
+    return packer_text(name, element, host())
 
 
 @functools.cache
@@ -73,17 +86,22 @@ def _code(family: str, element: str) -> Any:
 
 
 def library_text(family: str, element: str, target: Target) -> str:
-    """The LLVM text of a family of routines: matmul, convolution, or a depthwise convolution."""
-    from treadle.runtime.cpu.convolution.routines import add_convolutions
-    from treadle.runtime.cpu.depthwise.routines import add_depthwise
+    """The LLVM text of a family of routines: matmul, or a convolution."""
     from treadle.runtime.cpu.llvm_text import Module
-    from treadle.runtime.cpu.matmul.routine import add_matmul
 
     module = Module(target)
-    if family.startswith("depthwise"):
+    if family == "matmul":
+        from treadle.runtime.cpu.matmul.routine import add_matmul
+
+        add_matmul(module, element)
+    elif family.startswith("depthwise"):
+        from treadle.runtime.cpu.depthwise.routines import add_depthwise
+
         add_depthwise(module, element, family)
     else:
-        {"matmul": add_matmul, "convolution": add_convolutions}[family](module, element)
+        from treadle.runtime.cpu.convolution.routines import add_convolution
+
+        add_convolution(module, family, element)
     return module.text()
 
 

@@ -30,9 +30,13 @@ class Record:
 
     def load_all(self, kinds: dict[str, str]) -> Words:
         """Every word, loaded at once so that it is defined on all paths."""
+        return self.load_some(list(self.places), kinds)
+
+    def load_some(self, names: Sequence[str], kinds: dict[str, str]) -> Words:
+        """The words of some names."""
         return {
-            name: self.fn.load_word(self.pointer, i, kinds.get(name, "i64"))
-            for name, i in self.places.items()
+            name: self.fn.load_word(self.pointer, self.places[name], kinds.get(name, "i64"))
+            for name in names
         }
 
     def store(self, name: str, word: Word, kind: str = "i64") -> None:
@@ -79,31 +83,53 @@ def define_shared_routine(
     numbers: Sequence[str],
     plan: Callable[[Function, Words], Words],
     share: Callable[[Function, Words, Word, Word], None],
+    part: str = "",
 ) -> None:
     """Add a routine whose threads divide `tasks` units of work, at most `parts` threads.
 
     Args:
         operands, numbers, plan: as for `define_routine`; `tasks` and `parts` are among the words.
         share: ``share(fn, words, first, last)`` emits one thread's consecutive units.
+        part: the name of a routine that does the units [first, last), its further arguments, on
+            its caller alone.
     """
     fn, words, kinds, record = _begin_routine(module, operands, numbers, plan)
     body = Function(module)
-    inner = Record(body, "%record", list(words)).load_all(kinds) | {"worker": "%worker"}
+    inner = Record(body, "%record", list(words)).load_some(("table", "tasks", "parts"), kinds)
     workers = body.min("%workers", table_word(body, inner["table"], "limit", "i64"))
     workers = body.min(workers, inner["parts"])
     tasks = inner["tasks"]
     first = body.min(body.divide(body.mul(tasks, "%worker"), workers), tasks)
     last = body.min(body.divide(body.mul(tasks, body.add("%worker", 1)), workers), tasks)
-    with body.when(body.compare("slt", first, last)):
-        share(body, inner, first, last)
+    body.emit(f"call void @{name}.units(ptr %record, i64 %worker, i64 {first}, i64 {last})")
     body.emit("ret void")
     body.define(f"{name}.share", _PHASE, "internal")
+    _define_units(module, f"{name}.units", list(words), kinds, share)
+    if part:
+        alone, _, _, given = _begin_routine(module, operands, numbers, plan)
+        alone.emit(f"call void @{name}.units(ptr {given.pointer}, i64 0, i64 %first, i64 %last)")
+        alone.emit("ret void")
+        alone.define(part, _PART)
     several = fn.min(words["tasks"], words["parts"])
     fn.emit(f"call void @share(ptr %table, ptr @{name}.share, ptr {record.pointer}, i64 {several})")
     fn.emit("ret void")
     fn.define(name, _ROUTINE)
 
 
+def _define_units(
+    module: Module, name: str, names: Sequence[str], kinds: dict[str, str],
+    share: Callable[[Function, Words, Word, Word], None],
+) -> None:  # fmt: skip
+    """``void units(ptr record, i64 worker, i64 first, i64 last)``: consecutive units of work."""
+    fn = Function(module)
+    words = Record(fn, "%record", names).load_all(kinds) | {"worker": "%worker"}
+    with fn.when(fn.compare("slt", "%first", "%last")):
+        share(fn, words, "%first", "%last")
+    fn.emit("ret void")
+    fn.define(name, "void @{}(ptr %record, i64 %worker, i64 %first, i64 %last)", "internal")
+
+
+_PART = "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace, i64 %first, i64 %last)"
 _ROUTINE = "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace)"
 _PHASE = "void @{}(ptr %record, i64 %worker, i64 %workers)"
 

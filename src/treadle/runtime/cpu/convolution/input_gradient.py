@@ -18,7 +18,7 @@ from treadle.runtime.cpu.library_text import (
     define_shared_routine,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
+from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
 
 
@@ -37,11 +37,12 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
     groups = group_extents(fn, w)
     c = groups["group_c"]
     row = fn.mul(fn.mul(ceil_divide(fn, c, width), width), size)
+    transpose = packer_code(fn, w["table"], element, "transpose_panel")
     with fn.loop(0, fn.mul(w["kh"], w["kw"])) as tap:
         source = fn.offset(str(w["filters"]), fn.mul(tap, fn.mul(c, w["o"])), element)
         target = fn.offset(str(w["workspace"]), fn.mul(tap, fn.mul(w["o"], row)), "i8")
         fn.emit(
-            f"call void @transpose_panel(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
+            f"call void {transpose}(ptr {source}, i64 {fn.mul(w['o'], size)}, ptr {target}, "
             f"i64 {row}, i64 {w['o']}, i64 {c})"
         )
     return groups | {"filter_row": row, "tasks": fn.mul(w["n"], w["h"])}

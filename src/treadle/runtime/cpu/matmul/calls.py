@@ -7,13 +7,25 @@ from contextlib import contextmanager
 
 from treadle.runtime.cpu.library_text import ceil_divide, table_word
 from treadle.runtime.cpu.llvm_text import Function, Word
-from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, lanes
+from treadle.runtime.cpu.matmul.tiles import (
+    MOST_HEIGHT,
+    MOST_VECTORS,
+    PACKERS,
+    TILE_WORDS,
+    lanes,
+)
 
 
 def tile_codes(fn: Function, table: Word, element: str, along: Word) -> str:
     """The part of the table for tiles along `ALONG[along]`."""
     tiles = table_word(fn, table, f"{element}_tiles")
     return fn.offset(tiles, fn.mul(along, MOST_VECTORS * (MOST_HEIGHT + 1)), "ptr")
+
+
+def packer_code(fn: Function, table: Word, element: str, name: str) -> str:
+    """The address of one of `PACKERS`, if the routine's symbol names it."""
+    tiles = table_word(fn, table, f"{element}_tiles")
+    return fn.load_word(tiles, TILE_WORDS + PACKERS.index(name), "ptr")
 
 
 def call_tile(

@@ -5,31 +5,48 @@ from __future__ import annotations
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
+from treadle.runtime.cpu.target import Target
 
 ROWS_AHEAD = 4  # rows of B that are fetched before they are copied
 LINE = 64
+_ARGUMENTS = "ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n"
+_TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
 
 
-def add_packing(module: Module, element: str) -> None:
-    """``@copy_panels`` (b, ldb, panels, row_bytes, k, n, panel_bytes): ``panel p[i, j] =
+def packer_text(name: str, element: str, target: Target) -> str:
+    """A module with the function ``{name}_{element}`` alone, for a name of `PACKERS`.
+
+    ``copy_panels`` (b, ldb, panels, row_bytes, k, n, panel_bytes): ``panel p[i, j] =
     B[i, p * columns + j]`` for i < k and all columns below n; strides are in bytes. Panels that
     are used together are filled together: rows of B are far apart, and each is read in one go.
 
-    ``@transpose_panel`` (b, ldb, panel, row_bytes, k, n): ``panel[i, j] = B[j, i]``. It writes
+    ``transpose_panel`` (b, ldb, panel, row_bytes, k, n): ``panel[i, j] = B[j, i]``. It writes
     whole vectors: up to a vector's length of rows beyond k, and rows are as long as whole vectors.
 
-    ``@pack_rows`` and ``@pack_columns`` (a, lda, tile, height, k): ``tile[i, j] = A[j, i]`` or
+    ``pack_rows`` and ``pack_columns`` (a, lda, tile, height, k): ``tile[i, j] = A[j, i]`` or
     ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
     every step overwrites what the one before wrote too much.
+
+    ``pair_panels`` and ``pair_columns``: see `pairs.py`.
     """
-    _Packer(module, element).copy_panels()
-    _Packer(module, element).transpose_panel()
-    _Packer(module, element).pack_columns()
-    _Packer(module, element).pack_rows()
+    module = Module(target)
+    if name.startswith("pair_"):
+        from treadle.runtime.cpu.matmul.pairs import add_pair_packer
+
+        add_pair_packer(module, name)
+    else:
+        packer = _Packer(module, element)
+        getattr(packer, name)()
+        packer.fn.define(f"{name}_{element}", SIGNATURES[name])
+    return module.text()
 
 
-_ARGUMENTS = "ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n"
-_TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
+SIGNATURES = {
+    "copy_panels": f"void @{{}}({_ARGUMENTS}, i64 %bytes)",
+    "transpose_panel": f"void @{{}}({_ARGUMENTS})",
+    "pack_columns": f"void @{{}}({_TILE_ARGUMENTS})",
+    "pack_rows": f"void @{{}}({_TILE_ARGUMENTS})",
+}
 
 
 class _Packer:
@@ -54,7 +71,6 @@ class _Packer:
                 count = fn.min(columns, fn.sub("%n", column))
                 self._copy_row(part, fn.offset(target, panel, "i8"), count)
         fn.emit("ret void")
-        fn.define("copy_panels", f"void @{{}}({_ARGUMENTS}, i64 %bytes)", "internal")
 
     def _prefetch_row(self, row: str, columns: Word) -> None:
         fn = self.fn
@@ -87,7 +103,6 @@ class _Packer:
             target = fn.offset(target, j, self.element)
             self._square(source, target, inside, (k, n))
         fn.emit("ret void")
-        fn.define("transpose_panel", f"void @{{}}({_ARGUMENTS})", "internal")
 
     # -- tiles of A --------------------------------------------------------------------------
 
@@ -108,7 +123,6 @@ class _Packer:
                 x = masked_load(fn, place, self.element, self.width, mask)
                 fn.emit(f"store {self.kind} {x}, {self._at(target, first)}")
         fn.emit("ret void")
-        fn.define("pack_columns", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
 
     def pack_rows(self) -> None:
         """A is stored as [m, k]: squares are transposed, the last ones overlapping others."""
@@ -128,7 +142,6 @@ class _Packer:
         with fn.loop(0, "%k", width) as block:
             self._transpose_tile(fn.min(block, last))
         fn.emit("ret void")
-        fn.define("pack_rows", f"void @{{}}({_TILE_ARGUMENTS})", "internal")
 
     def _transpose_tile(self, start: object) -> None:
         """A vector's length of steps of k; rows beyond the tile repeat its last one."""

@@ -46,11 +46,10 @@ class Pairs(Body):
 # -- packing ---------------------------------------------------------------------------------------
 
 
-def add_pair_packing(module: Module) -> None:
-    """``@pair_panels`` and ``@pair_columns``: `copy_panels` and `pack_columns` of bfloat16 matrices
+def add_pair_packer(module: Module, name: str) -> None:
+    """``pair_panels`` or ``pair_columns``: `copy_panels` or `pack_columns` of bfloat16 matrices
     whose rows are steps of k. `k` and the strides are those of pairs of rows."""
-    _define_panels(module)
-    _define_columns(module)
+    {"pair_panels": _define_panels, "pair_columns": _define_columns}[name](module)
 
 
 def _define_panels(module: Module) -> None:
@@ -66,9 +65,8 @@ def _define_panels(module: Module) -> None:
             _interleave(fn, part, fn.divide("%ldb", 2), panel, count)
     fn.emit("ret void")
     fn.define(
-        "pair_panels",
+        "pair_panels_i32",
         "void @{}(ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n, i64 %bytes)",
-        "internal",
     )
 
 
@@ -81,7 +79,7 @@ def _define_columns(module: Module) -> None:
         _interleave(fn, source, fn.divide("%lda", 2), target, "%height")
     fn.emit("ret void")
     signature = "void @{}(ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k)"
-    fn.define("pair_columns", signature, "internal")
+    fn.define("pair_columns_i32", signature)
 
 
 def _interleave(fn: Function, source: str, stride: Word, target: str, count: Word) -> None:

@@ -160,6 +160,15 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     )  # fmt: skip
 
 
+def packers_of(product: Product, plan: Plan) -> list[str]:
+    """The copies (`packing.py`) that a product may call for."""
+    found = {COPY: ["copy_panels"], TRANSPOSE: ["transpose_panel"]}.get(plan.pack, [])
+    if plan.pack_a:
+        found.append("pack_columns" if product.transpose_a else "pack_rows")
+    of_pairs = {"copy_panels": "pair_panels", "pack_columns": "pair_columns"}
+    return [of_pairs.get(f, f) for f in found] if product.pairs else found
+
+
 def _area(product: Product, rows: int, run: int) -> int:
     """Bytes of a block of the result that is kept apart; 0 where that is not worth while: it would
     be small, or its rows too short, of `run` bytes, for the epilogue to walk along."""

@@ -10,9 +10,8 @@ from treadle.runtime.cpu.library_text import (
     define_shared_routine,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
-from treadle.runtime.cpu.matmul.packing import add_packing
-from treadle.runtime.cpu.matmul.pairs import HALF, add_pair_packing, multiplies_pairs
+from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, packer_code, tile_codes
+from treadle.runtime.cpu.matmul.pairs import HALF
 from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
 
@@ -28,37 +27,37 @@ NUMBERS = (
 def add_matmul(module: Module, element: str) -> None:
     """Add ``@matmul_float`` or ``@matmul_double``: operands a, b and c.
 
-    ``@matmul_swapped_float`` takes b before a.
+    ``@matmul_swapped_float`` takes b before a. ``@matmul_part_float(table, operands, numbers,
+    workspace, first, last)`` is called by one of several threads, for the units [first, last).
     """
-    add_packing(module, element)
-    if element == "i32" and multiplies_pairs(module.target):
-        add_pair_packing(module)
     _define_block(module, element)
-    for name, operands in (("matmul", ("a", "b", "c")), ("matmul_swapped", ("b", "a", "c"))):
-        define_shared_routine(
-            module, f"{name}_{element}", operands, NUMBERS, _entry,
-            lambda fn, w, first, last: _share(fn, w, first, last, element),
-        )  # fmt: skip
-    _define_part(module, element)
+    define_shared_routine(
+        module, f"matmul_{element}", _OPERANDS, NUMBERS, _entry,
+        lambda fn, w, first, last: _share(fn, w, first, last, element),
+        part=f"matmul_part_{element}",
+    )  # fmt: skip
+    module.define("swapped", _SWAPPED.replace("ELEMENT", element))
 
 
-def _define_part(module: Module, element: str) -> None:
-    """``@matmul_part_float(table, operands, numbers, workspace, first, last)``: the caller is one
-    of several threads, and takes the units [first, last)."""
-    fn = Function(module)
-    words: Words = {"table": "%table", "workspace": "%workspace", "worker": 0}
-    words |= {
-        n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(("a", "b", "c", "epilogue"))
-    }
-    words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(NUMBERS)}
-    words |= _entry(fn, words)
-    with fn.when(fn.compare("slt", "%first", "%last")):
-        _share(fn, words, "%first", "%last", element)
-    fn.emit("ret void")
-    fn.define(
-        f"matmul_part_{element}",
-        "void @{}(ptr %table, ptr %operands, ptr %numbers, ptr %workspace, i64 %first, i64 %last)",
-    )
+_OPERANDS = "a", "b", "c"
+_SWAPPED = """
+define void @matmul_swapped_ELEMENT(ptr %table, ptr %operands, ptr %numbers, ptr %workspace) #0 {
+entry:
+  %turned = alloca [4 x ptr], align 8
+  %second = getelementptr ptr, ptr %operands, i64 1
+  %rest = getelementptr ptr, ptr %operands, i64 2
+  %b = load ptr, ptr %operands, align 8
+  %a = load ptr, ptr %second, align 8
+  %others = load <2 x ptr>, ptr %rest, align 8
+  %to1 = getelementptr ptr, ptr %turned, i64 1
+  %to2 = getelementptr ptr, ptr %turned, i64 2
+  store ptr %a, ptr %turned, align 8
+  store ptr %b, ptr %to1, align 8
+  store <2 x ptr> %others, ptr %to2, align 8
+  call void @matmul_ELEMENT(ptr %table, ptr %turned, ptr %numbers, ptr %workspace)
+  ret void
+}
+"""
 
 
 def _entry(fn: Function, w: Words) -> Words:
@@ -250,7 +249,8 @@ def _pack_tiles(
         a = _place_in_a(fn, w, row)
         target = fn.offset("%space", fn.mul(fn.sub(tile, tiles[0]), w["tile_space"]), "i8")
         columns = _packer(fn, w, element, "pack_columns", "pair_columns")
-        packer = fn.value(f"select i1 {turned}, ptr {columns}, ptr @pack_rows")
+        rows = packer_code(fn, "%table", element, "pack_rows")
+        packer = fn.value(f"select i1 {turned}, ptr {columns}, ptr {rows}")
         fn.emit(
             f"call void {packer}(ptr {a}, i64 {w['lda']}, ptr {target}, i64 {height}, "
             f"i64 {w['count']})"
@@ -258,10 +258,12 @@ def _pack_tiles(
 
 
 def _packer(fn: Function, w: Words, element: str, usual: str, of_pairs: str) -> str:
-    if element != "i32" or not multiplies_pairs(fn.module.target):
-        return f"@{usual}"
+    found = packer_code(fn, "%table", element, usual)
+    if element != "i32":
+        return found
     pairs = _has_pairs(fn, w, element)
-    return fn.value(f"select i1 {pairs}, ptr @{of_pairs}, ptr @{usual}")
+    other = packer_code(fn, "%table", element, of_pairs)
+    return fn.value(f"select i1 {pairs}, ptr {other}, ptr {found}")
 
 
 def _tile_of_a(
@@ -310,7 +312,8 @@ def _pack_panels(fn: Function, w: Words, first: Word, last: Word, element: str) 
         target = fn.offset(str(w["packed"]), fn.mul(fn.sub(panel, first), w["panel_bytes"]), "i8")
         offset = fn.add(fn.mul(column, w["ldb"]), fn.mul(w["k0"], size))
         source = fn.offset("%b", offset, "i8")
+        packer = packer_code(fn, "%table", element, "transpose_panel")
         fn.emit(
-            f"call void @transpose_panel(ptr {source}, i64 {w['ldb']}, ptr {target}, "
+            f"call void {packer}(ptr {source}, i64 {w['ldb']}, ptr {target}, "
             f"i64 {w['row_bytes']}, i64 {w['count']}, i64 {n})"
         )

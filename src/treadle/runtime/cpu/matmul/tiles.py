@@ -71,7 +71,12 @@ class Tile:
         ) + self.height
 
 
-TABLE_WORDS = len(ALONG) * MOST_VECTORS * (MOST_HEIGHT + 1)
+TILE_WORDS = len(ALONG) * MOST_VECTORS * (MOST_HEIGHT + 1)
+# Copies of B's panels and A's tiles (`packing.py`), whose addresses follow the tiles'.
+PACKERS = (
+    "copy_panels", "transpose_panel", "pack_columns", "pack_rows", "pair_panels", "pair_columns",
+)  # fmt: skip
+TABLE_WORDS = TILE_WORDS + len(PACKERS)
 
 
 def lanes(target: Target, element: str) -> int:
