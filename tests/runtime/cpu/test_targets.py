@@ -15,7 +15,7 @@ from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.target import Target, baseline, host
 
 TARGETS = [host(), baseline(3), baseline(1)]
-CACHED = ("_load_tile", "_tiles", "_code", "_table")
+CACHED = ("_load_called", "_tiles", "_code", "_table")
 
 
 @pytest.fixture(params=TARGETS, ids=lambda t: str(t.vector_bits))
