@@ -18,9 +18,10 @@ def get_memory_info(device: str) -> dict[str, int]:
     before it runs: stage "memory" of `td.inspect`.
 
     Returns:
-        "current": bytes in use, blocks up to 1 GiB rounded up to powers of two; "peak": the most in use at once since the start or
-        `reset_memory_stats`; "kept": bytes that wait to be used again, which
-        TREADLE_KEEP_BYTES bounds and `td.clear_caches` frees.
+        "current": bytes in use, where blocks up to 1 GiB are rounded up to powers of two;
+        "peak": the most in use at once since the start or `reset_memory_stats`;
+        "kept": bytes that wait to be used again, which TREADLE_KEEP_BYTES bounds and
+        `td.clear_caches` frees.
 
     Raises:
         ValueError: the device is another one.

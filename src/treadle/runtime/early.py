@@ -3,16 +3,23 @@
 Loading LLVM takes as long as tracing a training step, and needs no GIL. Where this processor is
 unknown to the cache on disk there is no code for it either, so LLVM will be asked: that is known
 when the first function is about to be traced.
+
+Jobs import no modules of treadle that the caller may be importing: two threads that import modules
+of one package, each needing what the other has begun, find a deadlock.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
+from treadle.ops.lowering import Library
 from treadle.runtime.cpu.jit import background, jit
+from treadle.runtime.cpu.kept_memory import memory_text
 from treadle.runtime.cpu.target import host, is_known, llvm_binding
+from treadle.runtime.cpu.threads import pool_text
 
 _expected = False
 
@@ -28,10 +35,22 @@ def expect_compilation() -> None:
 def begin_compilation(graph: Graph) -> None:
     """A graph is about to be compiled: begin with what it will call, and load LLVM for its kernels
     where they would have been found with its stored program."""
-    background.submit("shared", _prepare_shared)
     if stores_programs():
         background.submit("llvm", _load)
-    background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
+    background.submit("shared", _prepare_shared)
+    routines = {n.op.lower.name for n in graph.walk() if isinstance(n.op.lower, Library)}
+    if routines:
+        _import_library(routines)
+        background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
+
+
+def _import_library(routines: set[str]) -> None:
+    """The modules that plan and write the routines."""
+    names = ["library", "library_code", "matmul.routine"]
+    if routines != {"matmul"}:
+        names += ["convolution.routines", "depthwise.routines"]
+    for name in names:
+        importlib.import_module(f"treadle.runtime.cpu.{name}")
 
 
 def _begin() -> None:
@@ -48,9 +67,6 @@ def _load() -> None:
 
 def _prepare_shared() -> None:
     """The modules that every program calls."""
-    from treadle.runtime.cpu.kept_memory import memory_text
-    from treadle.runtime.cpu.threads import pool_text
-
     with contextlib.suppress(Exception):
         jit().prepare(lambda: pool_text(host()), "pool")
         jit().prepare(lambda: memory_text(host()), "memory")
