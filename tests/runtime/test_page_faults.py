@@ -60,6 +60,18 @@ def test_results_that_are_held_for_a_while():
     assert faults(call) < 3
 
 
+def test_results_whose_size_is_found_out():
+    @td.function
+    def f(x, n):
+        found = td.TensorArray(td.float32, 0, dynamic_size=True)
+        for i in td.range(n):
+            found = found.write(i, x * td.cast(i, td.float32))
+        return found.stack()
+
+    x, n = td.ones([100, 100]), td.constant(300)
+    assert faults(lambda: f(x, n)) < 5
+
+
 def test_a_large_workspace():
     x, w = inputs((600, 900), (900, 900))
     f = function(lambda x: td.reduce_sum(td.nn.softmax(td.matmul(td.nn.softmax(x @ w), w)), 0))

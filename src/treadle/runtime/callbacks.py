@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, failed_at
@@ -204,7 +205,7 @@ class Callbacks:
         spec = step.source.value.spec
         values = (ctypes.c_int64 * (1 + spec.rank)).from_address(words)
         array = array_at(values[0], spec.dtype.np_dtype, tuple(values[1:]))
-        self.local.delivered[-1][step.number] = array.copy()
+        self.local.delivered[-1][step.number] = own_copy(array)
 
     def _kernel(self, step: Launch, words: int) -> None:
         """Evaluate a kernel that has no native form."""
