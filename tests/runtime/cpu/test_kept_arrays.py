@@ -55,6 +55,18 @@ def test_results_of_programs(size: int) -> None:
     assert handler_name(np.empty(10)) == "default_allocator"
 
 
+def test_results_whose_size_is_found_out() -> None:
+    @td.function
+    def f(n):
+        return td.sort(td.cast(td.range(n), td.float32) * 2.0)
+
+    for size in (100, 500_000):
+        result = f(td.constant(size))
+        assert result.numpy()[-1] == 2 * (size - 1)
+        kind = "treadle" if 4 * size >= LARGE else "default_allocator"
+        assert handler_name(result._array) == kind
+
+
 def test_memory_waits_for_the_last_holder() -> None:
     kept_memory().release()
     array = np.asarray(td.function(lambda x: x + 1)(np.ones(1 << 20, np.float32)))[5:]
