@@ -19,14 +19,42 @@ from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import transpose
 
 
-def _order(x: NDArray, descending: bool) -> NDArray:
-    """Positions that sort the last axis; NaN counts as the largest."""
+def _order(x: NDArray, descending: bool, count: int | None = None) -> NDArray:
+    """Positions that sort the last axis, or the first `count` of these; NaN is the largest."""
+    if x.dtype.itemsize <= 4 and x.shape[-1] < 1 << 32:
+        return _order_of_keys(_keys(x, descending), count)
     if not descending:
-        return np.argsort(x, axis=-1, kind="stable")
+        return np.argsort(x, axis=-1, kind="stable")[..., :count]
     # Sorting the reversed axis and reversing the result keeps equal elements in order.
     found = np.argsort(x[..., ::-1], axis=-1, kind="stable")[..., ::-1]
     result: NDArray = x.shape[-1] - 1 - found
-    return result
+    return result[..., :count]
+
+
+def _keys(x: NDArray, descending: bool) -> NDArray:
+    """Integers that sort as the elements do, each with its position in the lower half: they all
+    differ, so any way of sorting them is stable, and NumPy sorts integers with vectors."""
+    if dtypes.as_dtype(x.dtype).is_floating:
+        real = x.astype(np.float32) + np.float32(0)  # a zero has one sign
+        real[np.isnan(real)] = np.nan
+        bits = real.view(np.int32)
+        x = bits ^ (bits >> 31 & 0x7FFFFFFF)
+    keys = x.astype(np.int64)
+    if x.dtype == np.uint32:
+        keys -= 1 << 31
+    if descending:
+        np.invert(keys, out=keys)
+    keys <<= 32
+    keys |= np.arange(x.shape[-1])
+    return keys
+
+
+def _order_of_keys(keys: NDArray, count: int | None) -> NDArray:
+    if count is not None and count < keys.shape[-1]:
+        keys = np.partition(keys, count, axis=-1)[..., :count]
+    keys.sort(axis=-1)
+    keys &= 0xFFFFFFFF
+    return keys
 
 
 def _infer_argsort(x: TensorSpec, *, descending: bool) -> TensorSpec:
@@ -103,7 +131,7 @@ def _infer_top_k(x: TensorSpec, *, k: Dim, index_type: DType) -> tuple[TensorSpe
 def _eager_top_k(x: NDArray, *, k: int, index_type: DType) -> tuple[NDArray, NDArray]:
     if k > x.shape[-1]:
         raise errors.InvalidArgumentError(None, None, f"k = {k} exceeds {x.shape[-1]}")
-    found = _order(x, descending=True)[..., :k]
+    found = _order(x, descending=True, count=k)
     return np.take_along_axis(x, found, -1), found.astype(index_type.np_dtype)
 
 
