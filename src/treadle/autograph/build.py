@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import gast
@@ -24,6 +23,8 @@ class _Quoted(str):
     """A string that prints in double quotes."""
 
     def __repr__(self) -> str:
+        import json
+
         return json.dumps(str(self), ensure_ascii=False)
 
 

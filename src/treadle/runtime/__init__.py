@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from treadle.runtime import mechanisms  # noqa: F401  (declares them)
+from treadle.runtime.collections_paused import collections_paused
 
 if TYPE_CHECKING:
     from treadle.graph.ir import Graph
@@ -34,9 +35,10 @@ def expect_compilation() -> None:
 def _compile_graph(graph: Graph, options: Options | None) -> Executable:
     if options is None or not (options.interpret or options.check_numerics):
         _begin_compilation(graph)
-    from treadle.runtime.compiler import compile_graph
+    with collections_paused:
+        from treadle.runtime.compiler import compile_graph
 
-    return compile_graph(graph, options)
+        return compile_graph(graph, options)
 
 
 def compile_native(graph: Graph) -> Executable:
@@ -52,9 +54,10 @@ def compile_native(graph: Graph) -> Executable:
 
 def _compile_native(graph: Graph) -> Executable:
     _begin_compilation(graph)
-    from treadle.runtime.compiler import compile_native
+    with collections_paused:
+        from treadle.runtime.compiler import compile_native
 
-    return compile_native(graph)
+        return compile_native(graph)
 
 
 def _begin_compilation(graph: Graph) -> None:

@@ -29,7 +29,8 @@ def expect_compilation() -> None:
     global _expected
     if not _expected:
         _expected = True
-        background.submit("first", _begin)
+        if not is_known():
+            background.submit("first", _begin)
 
 
 def begin_compilation(graph: Graph) -> None:
@@ -55,9 +56,8 @@ def _import_library(routines: set[str]) -> None:
 
 def _begin() -> None:
     with contextlib.suppress(Exception):  # whoever needs it finds out and tells
-        if not is_known():
-            llvm_binding()
-            _prepare_shared()
+        llvm_binding()
+        _prepare_shared()
 
 
 def _load() -> None:

@@ -22,15 +22,32 @@ class Entry:
     Attributes:
         concrete: the trace.
         arguments: the signature it was made for, without values.
+        objects: for each of its keys, the objects in it that may die.
+        symbols: captured tensors of another trace.
     """
 
-    __slots__ = ("arguments", "concrete", "keys", "last_use")
+    __slots__ = ("arguments", "concrete", "last_use", "objects", "symbols")
 
     def __init__(self, concrete: ConcreteFunction, arguments: Arguments, now: int) -> None:
         self.concrete = concrete
         self.arguments = arguments
-        self.keys: list[Hashable] = []
+        self.objects: list[list[ObjectKey]] = []
+        captures: list[Any] = concrete.graph.captures
+        self.symbols = [c for c in captures if getattr(c, "is_symbolic", False)]
         self.last_use = now
+
+    @property
+    def is_mortal(self) -> bool:
+        """Whether it may get out of reach."""
+        return bool(self.symbols) or all(self.objects)
+
+    @property
+    def is_out_of_reach(self) -> bool:
+        """Whether no call can have one of its keys again: an object in them has died, or the trace
+        around it, whose tensors it captured, has ended."""
+        if any(map(_is_over, self.symbols)):
+            return True
+        return all(any(k.is_dead for k in objects) for objects in self.objects)
 
 
 class TraceCache:
@@ -39,6 +56,7 @@ class TraceCache:
     def __init__(self) -> None:
         self._entries: dict[Hashable, Entry] = {}
         self._open: list[Entry] = []  # traces with open dims
+        self._mortal: dict[Entry, None] = {}
         self._clock = itertools.count(1)
 
     def get(self, key: Hashable) -> Entry | None:
@@ -63,7 +81,11 @@ class TraceCache:
     def add_key(self, key: Hashable, entry: Entry) -> None:
         """One more key for a trace."""
         self._entries[key] = entry
-        entry.keys.append(key)
+        entry.objects.append(list(_objects(key)))
+        if entry.is_mortal:
+            self._mortal[entry] = None
+        else:
+            self._mortal.pop(entry, None)
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -75,8 +97,7 @@ class TraceCache:
 
     def out_of_reach(self) -> list[ConcreteFunction]:
         """Traces that no call can have any more."""
-        entries = dict.fromkeys(self._entries.values())
-        return [e.concrete for e in entries if _is_out_of_reach(e)]
+        return [e.concrete for e in self._mortal if e.is_out_of_reach]
 
     def excess(
         self, most: int, newest: Entry, was_called: Callable[[ConcreteFunction], bool]
@@ -103,23 +124,14 @@ class TraceCache:
             if entry.concrete in removed:
                 del self._entries[key]
         self._open = [e for e in self._open if e.concrete not in removed]
+        self._mortal = {e: None for e in self._mortal if e.concrete not in removed}
 
 
 def _last_use(entry: Entry) -> int:
     return entry.last_use
 
 
-def _is_out_of_reach(entry: Entry) -> bool:
-    """Whether no call can have one of its keys again: an object in them has died, or the trace
-    around it, whose tensors it captured, has ended."""
-    if any(_is_over(capture) for capture in entry.concrete.graph.captures):
-        return True
-    return all(any(k.is_dead for k in _objects(key)) for key in entry.keys)
-
-
 def _is_over(capture: Any) -> bool:
-    if not getattr(capture, "is_symbolic", False):
-        return False
     builder = capture.recorder
     while builder.parent is not None:
         builder = builder.parent

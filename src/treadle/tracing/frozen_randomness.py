@@ -16,9 +16,9 @@ _warned: set[str] = set()
 @contextmanager
 def watch_numpy_random(name: str) -> Iterator[None]:
     """Warn, once for a function's name, if the block draws from NumPy's global generator."""
-    before = _state()
+    before = None if name in _warned else _state()
     yield
-    if before is None or name in _warned or _state() == before:
+    if before is None or _state() == before:
         return
     _warned.add(name)
     warnings.warn(

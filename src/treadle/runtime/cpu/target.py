@@ -175,6 +175,7 @@ def _llvm_version() -> str:
     return ".".join(map(str, llvm_binding().llvm_version_info))
 
 
+@functools.cache
 def _host_key() -> str | None:
     """Names what `_ask_llvm` gives for this processor and this LLVM; None where that is unknown."""
     spec = importlib.util.find_spec("llvmlite")
