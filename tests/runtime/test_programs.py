@@ -435,3 +435,30 @@ def test_dependent_updates_are_not_merged():
 
     x = inputs((9,))[0]
     both(trace_like(f, x), x)
+
+
+VIEWS = {
+    "transposed": lambda x: td.transpose(x, [3, 0, 2, 1]),
+    "reversed": lambda x: td.reverse(x, [1, 2]),
+    "sliced": lambda x: x[:, ::2, 1:],
+    "reshaped": lambda x: td.reshape(x, (3, 4, 10, 1)),
+}
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("what", ["pool", "pool gradient", "pad", "pad of a sum"])
+def test_what_lies_beyond_the_sides_of_a_view(view, what):
+    """Loads through views give what their reader wants there, not zeros."""
+
+    def program(x):
+        y = VIEWS[view](x)
+        if what.startswith("pool"):
+            with td.GradientTape() as tape:
+                tape.watch(y)
+                pooled = td.nn.max_pool2d(y, [2, 3], 1, "SAME")
+            return tape.gradient(pooled, y) if what == "pool gradient" else pooled
+        y = y if what == "pad" else y + 1.0
+        return td.pad(y, [[0, 1], [1, 0], [2, 1], [0, 0]], constant_values=-7.0)
+
+    x = -np.abs(inputs((3, 4, 5, 2))[0]) - 1.0
+    both(trace_like(program, x), x)

@@ -59,3 +59,67 @@ def test_sizes(name):
             compiled(x)
         with pytest.raises(td.errors.InvalidArgumentError):
             function(x)
+
+
+def constant(*shape, dtype="float32"):
+    return td.ones(shape, dtype)
+
+
+# What has a row of `x` each, of which there are 11.
+ROWS = {
+    "sparse_labels": lambda x: td.nn.sparse_softmax_cross_entropy_with_logits(
+        constant(11, dtype="int32"), x
+    ),
+    "labels": lambda x: td.nn.softmax_cross_entropy_with_logits(constant(11, 4), x),
+    "logits": lambda x: td.nn.softmax_cross_entropy_with_logits(x, constant(11, 4)),
+    "segments": lambda x: td.math.unsorted_segment_sum(x, constant(11, dtype="int32"), 3),
+    "scatter": lambda x: td.scatter_nd(constant(11, 1, dtype="int32"), x, [12, 4]),
+    "scatter_add": lambda x: td.tensor_scatter_nd_add(
+        constant(12, 4), constant(11, 1, dtype="int32"), x
+    ),
+    "scatter_update": lambda x: td.tensor_scatter_nd_update(
+        constant(12, 4), constant(11, 1, dtype="int32"), x
+    ),
+    "gather": lambda x: td.gather(x, constant(11, 2, dtype="int32"), axis=1, batch_dims=1),
+}
+
+
+def gradient(function):
+    def run(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.reduce_sum(function(x))
+        return tape.gradient(y, x)
+
+    return run
+
+
+CASES_OF_ROWS = [
+    *(pytest.param(f, id=name) for name, f in ROWS.items()),
+    *(pytest.param(gradient(ROWS[n]), id=f"{n}_gradient") for n in ("sparse_labels", "labels")),
+]
+
+
+@pytest.mark.parametrize("function", CASES_OF_ROWS)
+def test_rows_that_belong_together(function):
+    compiled = td.function(function, input_signature=[td.TensorSpec([None, 4], td.float32)])
+    x = np.random.default_rng(0).standard_normal((11, 4)).astype(np.float32)
+    np.testing.assert_allclose(compiled(x), function(td.constant(x)), rtol=1e-5, atol=1e-6)
+    for count in (5, 40):
+        with pytest.raises(ValueError):
+            compiled(np.ones((count, 4), np.float32))
+
+
+def test_variables_keep_their_size():
+    variable = td.Variable(np.zeros(11, np.float32))
+    assign = td.function(lambda x: variable.assign(x), input_signature=[VECTOR])
+    assign(np.ones(11, np.float32))
+    for count in (1, 5, 40):
+        with pytest.raises(ValueError):
+            assign(np.full(count, 2.0, np.float32))
+    np.testing.assert_array_equal(variable, np.ones(11))
+
+
+def test_segments_of_another_size_are_refused_while_tracing():
+    with pytest.raises(ValueError, match="segment ids"):
+        td.function(lambda x: td.math.unsorted_segment_sum(x, [0, 1, 0], 2))(np.ones((5, 2)))

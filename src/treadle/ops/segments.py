@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -18,6 +18,10 @@ from treadle.ops.registry import Op, OpCall, register, run
 def _infer(data: TensorSpec, ids: TensorSpec, *, num_segments: Dim) -> TensorSpec:
     require_kinds("iu", ids)
     require_kinds("fciu", data)
+    if not TensorShape(data.dims[: ids.rank]).is_compatible_with(ids.shape):
+        raise ValueError(
+            f"the segment ids {ids.shape} must begin the shape of the data {data.shape}"
+        )
     return TensorSpec((num_segments, *data.dims[ids.rank :]), data.dtype)
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import arrays as core_arrays
-from treadle.core.shapes import Dim, SymbolicDim
+from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
@@ -182,7 +182,7 @@ class NativeExecutable(Executable):
         return [
             *lines,
             "except (MemoryError, ValueError):",
-            "    raise no_results(arrays) from None",
+            "    return no_results(arrays)",
         ]
 
     def _size_checks(self) -> list[str]:
@@ -243,9 +243,15 @@ class NativeExecutable(Executable):
             raise no_workspace(self._graph, self.program.memory, self._sizes(arrays))
         raise RuntimeError(f"{self._graph.name}: the program returned status {status}")
 
-    def _no_results(self, arrays: Sequence[Any]) -> Exception:
+    def _no_results(self, arrays: Sequence[Any]) -> list[Any]:
+        """There are no arrays for the results: sizes below zero, which the interpreter refuses
+        with the name of the op, or no memory."""
         specs = {number: self.output_specs[number] for number in self.program.signature.outputs}
-        return no_results(self._graph, specs, self.program.memory, self._sizes(arrays))
+        sizes = self._sizes(arrays)
+        dims = [substitute(d, sizes) for spec in specs.values() for d in spec.dims]
+        if any(isinstance(d, int) and d < 0 for d in dims):
+            return self._failed(WRONG_SHAPE, arrays, [], 0)
+        raise no_results(self._graph, specs, self.program.memory, sizes) from None
 
     def _sizes(self, arrays: Sequence[Any]) -> dict[str, int]:
         """What the symbols are in a call."""

@@ -57,9 +57,9 @@ def broadcast_guards(region: Region) -> Iterator[tuple[Dim, Dim]]:
 
 def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """The pairs of `broadcast_guards` for one node."""
-    if not node.outputs:
-        return
     rule = _SIZE_RULES.get(node.op.name)
+    if not node.outputs and rule is None:
+        return
     if rule is not None:
         yield from ((a, b) for a, b in rule(node) if a != b)
     elif _aligned(node):
@@ -108,6 +108,39 @@ def _sliced(node: Node) -> Pairs:
             yield compound("max", 0, size), size
 
 
+def _labelled(node: Node) -> Pairs:
+    """Labels have the dims of the logits: all of them, or all but the classes."""
+    logits, labels = (v.spec.dims for v in node.inputs[:2])
+    yield from zip(labels, logits, strict=False)
+
+
+def _segmented(node: Node) -> Pairs:
+    """Every row of the data has a segment."""
+    data, ids = (v.spec.dims for v in node.inputs)
+    yield from zip(ids, data, strict=False)
+
+
+def _scattered(node: Node) -> Pairs:
+    """There is an update for every position, of the dims of what is there."""
+    *_, positions, updates = (v.spec.dims for v in node.inputs)
+    target, depth = node.outputs[0].spec.dims, positions[-1]
+    if isinstance(depth, int):
+        yield from zip(updates, (*positions[:-1], *target[depth:]), strict=False)
+
+
+def _gathered(node: Node) -> Pairs:
+    """The batches of what is gathered from are those of the positions."""
+    params, positions = (v.spec.dims for v in node.inputs)
+    count = node.attrs["batch_dims"]
+    yield from zip(params[:count], positions[:count], strict=True)
+
+
+def _assigned(node: Node) -> Pairs:
+    """A variable keeps its size, unless it may change it."""
+    handle, value = (v.spec.dims for v in node.inputs)
+    yield from (pair for pair in zip(value, handle, strict=False) if ANY not in pair)
+
+
 # Which dims the lowering rules of these ops take to be equal.
 _SIZE_RULES: dict[str, Callable[[Node], Pairs]] = {
     "reshape": _same_count,
@@ -115,6 +148,16 @@ _SIZE_RULES: dict[str, Callable[[Node], Pairs]] = {
     "stack": _stacked,
     "concat": _joined,
     "strided_slice": _sliced,
+    "sparse_softmax_cross_entropy": _labelled,
+    "sparse_softmax_cross_entropy_grad": _labelled,
+    "softmax_cross_entropy": _labelled,
+    "softmax_cross_entropy_grad": _labelled,
+    "unsorted_segment_sum": _segmented,
+    "tensor_scatter_nd_update": _scattered,
+    "tensor_scatter_nd_add": _scattered,
+    "scatter_nd": _scattered,
+    "gather": _gathered,
+    "assign_variable": _assigned,
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.shapes import Dim
@@ -128,6 +129,9 @@ class _Access:
         if valid is not None:
             guard = valid if guard is None else apply("and", guard, valid)
         expr = self.build.element(self.value, index, guard, fill if valid is not None else 0)
-        if valid is None or (isinstance(expr, Load) and expr.valid is guard):
+        if valid is None:
             return expr
-        return apply("select", valid, expr, const(fill, expr.dtype))
+        outside = const(fill, expr.dtype)
+        if isinstance(expr, Load) and expr.valid is guard:  # views in between know no fill
+            return expr if expr.fill is outside else replace(expr, fill=outside)
+        return apply("select", valid, expr, outside)
