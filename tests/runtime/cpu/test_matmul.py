@@ -242,3 +242,27 @@ def test_rows_do_not_depend_on_their_neighbours() -> None:
     whole = run(a, b).numpy()
     for rows in (1, 13, 14, 15, 29, 59):
         assert run(a[:rows], b).numpy().tobytes() == whole[:rows].tobytes()
+
+
+def test_copies_of_a_are_made_where_its_lines_collide() -> None:
+    features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+    target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
+
+    def packs(m: int, n: int, k: int, ta: int = 0, tiles: int | None = None) -> bool:
+        return plan(Product("float", 1, m, n, k, ta), target, tiles).pack_a == 1
+
+    assert packs(50, 1024, 1024)
+    assert not packs(50, 1024, 1000)
+    assert not packs(50, 1024, 1024, tiles=4)  # threads without workspace
+    assert not packs(1024, 1024, 1024)  # low tiles
+    assert packs(1024, 1024, 1024, ta=1)
+    assert not packs(1000, 1024, 1024, ta=1)
+    assert plan(Product("float", 1, 512, 10, 1024), target).tall == 8
+    assert plan(Product("float", 1, 512, 10, 1000), target).tall > 8
+
+
+def test_few_rows_have_wide_tiles() -> None:
+    assert plan(Product("float", 1, 1, 1024, 1024), baseline(3)).vectors == 2
+    features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
+    target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
+    assert [plan(Product("float", 1, m, 1024, 64), target).vectors for m in (1, 2, 3)] == [8, 8, 4]

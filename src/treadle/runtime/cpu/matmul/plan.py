@@ -18,6 +18,7 @@ from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, la
 from treadle.runtime.cpu.target import Target
 
 MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
+WIDE = 4  # vectors across a wide tile
 WIDE_ROWS = 96  # rows of C from which tiles are wide: C is written in longer runs
 WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this
 BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
@@ -133,10 +134,10 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     if tiles is None and _takes_dots(product, target):
         return _plan_dots(product, target)
     vectors = _vectors(product, target, tiles)
-    tall = most_rows(target, vectors)
+    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size))
     panels = _ceil(n, vectors * width)
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
-    pack_a = _packs_a(product, (panels, tall, depth), size)
+    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size)
     by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
     pack = _pack(product)
@@ -210,12 +211,15 @@ def _plan_dots(p: Product, target: Target) -> Plan:
 
 
 def _vectors(product: Product, target: Target, tiles: int | None) -> int:
-    """SIMD vectors across a panel: two with tall tiles, or up to four with lower ones."""
+    """SIMD vectors across a panel: two with tall tiles, four with lower ones, and where there are
+    hardly any rows as many as there are registers: B is read in long runs."""
     width, n = lanes(target, product.element), product.n
-    wide = most_rows(target, MOST_VECTORS)
-    most = MOST_VECTORS if wide >= WIDE_HEIGHT else 2
+    wide = most_rows(target, WIDE)
+    most = WIDE if wide >= WIDE_HEIGHT else 2
     if not isinstance(product.m, int):
         most = 2
+    elif product.m <= most_rows(target, MOST_VECTORS) and tiles is None:
+        most = MOST_VECTORS
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
     elif WIDE_HEIGHT < product.m < WIDE_ROWS:
@@ -251,6 +255,15 @@ def _pack(product: Product) -> int:
     return COPY if wide and tall else NO_PACK
 
 
+def _most_alike(product: Product, vectors: int, size: int) -> int:
+    """Rows of A whose lines stay in the first-level cache together, where panels are too few for
+    a copy of A to pay."""
+    row = product.rows[0]
+    if vectors > 1 or product.transpose_a or not isinstance(row, int):
+        return MOST_HEIGHT
+    return WAYS * (SAME_SET // gcd(row * size, SAME_SET))
+
+
 def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
     """Where many panels use A's tiles, and what a tile reads at once collides in the caches: the
     rows of a tall one, or all steps of k where A is stored transposed.
@@ -267,7 +280,7 @@ def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
     if not isinstance(row, int):
         return bool(product.transpose_a)
     if not product.transpose_a:
-        return tall > WAYS and row * size % SAME_SET == 0 and _pack(product) != NO_PACK
+        return tall > WAYS and row * size % SAME_SET == 0
     sets = PERIOD // gcd(row * size, PERIOD)
     return not isinstance(depth, int) or depth > sets * MOST_ALIKE
 
@@ -276,9 +289,10 @@ def _by_rows(product: Product, tiles: Dim, panels: Dim, pack_a: bool) -> bool:
     """Whether threads share row tiles: the halves would otherwise be less even, or C is tall."""
     if isinstance(tiles, int) and isinstance(panels, int):
         m, n = product.m, product.n
-        if pack_a or (isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, TALL_ROWS)):
+        if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, TALL_ROWS):
             return True
-        return _imbalance(tiles) < _imbalance(panels)
+        rows, columns = _imbalance(tiles), _imbalance(panels)
+        return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 128
 
 

@@ -20,7 +20,7 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.target import Target
 
-MOST_HEIGHT, MOST_VECTORS = 32, 4  # extents of the table of tiles
+MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
 ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
 _AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
 _PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
