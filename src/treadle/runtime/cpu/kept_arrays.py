@@ -17,7 +17,7 @@ import numpy as np
 
 from treadle.core.arrays import LARGE
 from treadle.runtime.abi import numpy_function
-from treadle.runtime.cpu.kept_memory import kept_memory
+from treadle.runtime.cpu.kept_memory import kept_memory, outlives_python
 
 _SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of functions
 _NAME = b"treadle"
@@ -78,11 +78,8 @@ def set_handler_function() -> Any:
 def _capsule() -> Any:
     functions = kept_memory().array_functions
     record = _Handler(_NAME, 1, None, *functions)
-    _keep.append(record)
+    outlives_python(record)
     make = ctypes.pythonapi.PyCapsule_New
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p]
     return make(ctypes.addressof(record), b"mem_handler", None)
-
-
-_keep: list[Any] = []

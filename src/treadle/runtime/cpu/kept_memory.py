@@ -76,6 +76,11 @@ def frees_idle_memory(fn: Callable[[], None]) -> Callable[[], None]:
     return fn
 
 
+def outlives_python(memory: Any) -> None:
+    """Never free the memory of a ctypes object: arrays are freed when modules are gone."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(memory))
+
+
 def _reclaim() -> None:
     for fn in _idle:
         fn()
@@ -99,6 +104,7 @@ class KeptMemory:
         from treadle.runtime.cpu.target import host
 
         self._words = (ctypes.c_int64 * (_LISTS + LARGEST + 1))()
+        outlives_python(self._words)
         self._words[_WORDS.index("budget")] = budget
         for name in ("aligned_alloc", "free"):
             self._words[_WORDS.index(name)] = c_function(name)
