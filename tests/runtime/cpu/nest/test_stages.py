@@ -18,10 +18,10 @@ from treadle.kernel.ir import (
     cast,
     const,
     load,
+    postorder,
     store,
 )  # fmt: skip
-from treadle.runtime.cpu.nest import emit_kernel
-from treadle.runtime.cpu.nest import kernel as nest
+from treadle.runtime.cpu.nest import emit_kernel, staging
 from treadle.runtime.cpu.nest.stages import BLOCK, stages
 
 N = SymbolicDim.symbol("n")
@@ -48,7 +48,7 @@ def flat(dtype, streaming=False):
 
 def in_one_piece(monkeypatch, *arguments, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(nest, "stages", lambda roots, axis: [])
+        patch.setattr(staging, "stages", lambda exprs, axis: [])
         return run(*arguments, **options)
 
 
@@ -57,7 +57,7 @@ def in_one_piece(monkeypatch, *arguments, **options):
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 511, 512, 513, 528, 1025, 2000])
 def test_bits_do_not_depend_on_stages(size, dtype, target, monkeypatch):
     kernel, x, y = flat(dtype)
-    assert stages([s.value for s in kernel.stores], i)
+    assert stages(postorder([s.value for s in kernel.stores]), i)
     arrays = {x: numbers(size, dtype), y: numbers(size, dtype, seed=1)}
     wanted = in_one_piece(monkeypatch, kernel, arrays, {"n": size}, target=target)
     for threads in (1, 2, 3):
@@ -113,17 +113,59 @@ def test_in_place():
 def test_what_is_left_in_one_piece():
     x, y = Buffer("x", F32, (N,)), Buffer("y", F32, (N,))
     one = apply("tanh", load(x, i))
-    assert not stages([one], i)
-    assert not stages([apply("sqrt", apply("mul", one, load(y, i)))], i)  # short enough
+    assert not stages(postorder([one]), i)
+    assert not stages(postorder([apply("sqrt", apply("mul", one, load(y, i)))]), i)
     value, _ = long_chain(load(x, i), load(y, i))
-    assert stages([value], i)
-    assert not stages([apply("sub", value, Reduce("sum", (i,), value))], i)
+    assert stages(postorder([value]), i)
 
 
 def test_short_rows_have_no_blocks():
     short = Axis("j", BLOCK // 2)
     x, out = Buffer("x", F32, (BLOCK // 2,)), Buffer("out", F32, (BLOCK // 2,))
     value, _ = long_chain(load(x, short), load(x, short))
-    assert stages([value], short)
+    assert stages(postorder([value]), short)
     kernel = Kernel((short,), (x, out), (store(out, short, value=value),))
     assert "alloca" not in emit_kernel(kernel, JITS["host"].target).text
+
+
+def rows(columns, reductions):
+    """A row of costly values, sums over it, and what they lead to."""
+    r, c = Axis("r", 7), Axis("c", columns)
+    x, y = Buffer("x", F32, (7, columns)), Buffer("y", F32, (7,))
+    value, decay = long_chain(load(x, r, c), load(y, r))
+    outs = [Buffer(f"total{k}", F32, (7,)) for k in range(len(reductions))]
+    sums = [Reduce(op, (c,), value if k else apply("mul", value, value))
+            for k, op in enumerate(reductions)]  # fmt: skip
+    stores = [store(b, r, value=s) for b, s in zip(outs, sums, strict=True)]
+    spread = Buffer("spread", F32, (7, columns))
+    scaled = apply("div", value, apply("add", sums[0], const(1.0, F32)))
+    stores.append(store(spread, r, c, value=apply("add", scaled, decay)))
+    return Kernel((r, c), (x, y, *outs, spread), tuple(stores)), x, y
+
+
+@pytest.mark.parametrize("target", JITS)
+@pytest.mark.parametrize("columns", [300, 700, 1030, 2000])
+@pytest.mark.parametrize("reductions", [("sum",), ("sum", "min")])
+def test_reductions_of_long_chains(reductions, columns, target, monkeypatch):
+    kernel, x, y = rows(columns, reductions)
+    arrays = {x: numbers((7, columns)), y: np.abs(numbers(7, seed=1)) + 0.1}
+    wanted = in_one_piece(monkeypatch, kernel, arrays, target=target)
+    for threads in (1, 3):
+        found = run(kernel, arrays, None, threads, target, grain=1)
+        for buffer, array in wanted.items():
+            assert found[buffer].tobytes() == array.tobytes()
+    check(kernel, arrays, targets=(target,), rtol=1e-4)
+
+
+@pytest.mark.parametrize("size", [1, 17, 1000, 40_000, 100_001])
+@pytest.mark.parametrize("dtype", [F32, F64])
+def test_totals_of_long_chains(dtype, size, monkeypatch):
+    x, y = Buffer("x", dtype, (size,)), Buffer("y", dtype, (size,))
+    along, total = Axis("k", size), Buffer("total", dtype, ())
+    value, _ = long_chain(load(x, along), load(y, along))
+    kernel = Kernel((along,), (x, y, total), (store(total, value=Reduce("sum", (along,), value)),))
+    arrays = {x: numbers(size, dtype), y: np.abs(numbers(size, dtype, seed=1)) + 0.1}
+    wanted = in_one_piece(monkeypatch, kernel, arrays)
+    for threads in (1, 2, 3):
+        found = run(kernel, arrays, None, threads, grain=1)
+        assert found[total].tobytes() == wanted[total].tobytes()

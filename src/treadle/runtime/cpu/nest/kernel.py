@@ -15,7 +15,6 @@ from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
 from treadle.runtime.cpu.nest.pieces import Piece, pieces
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, flat_stride, is_costly
-from treadle.runtime.cpu.nest.stages import BLOCK, stages
 from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
@@ -217,56 +216,9 @@ class KernelEmitter(Tiles):
     ) -> None:
         roots = [s.value for s in stores]
         self._splat_ahead(level, roots)
-        if parts := self._stages(roots, axis):
-            self._store_in_stages(level, axis, start, stop, stores, parts)
-            return
         with self._next_row_ahead(level, roots):
             body = self._columns(stores) if self.shape.columns else self._storing(stores)
-            self._vector_loop(level, axis, start, stop, [], body, broad=self._breadth(roots))
-
-    def _stages(self, roots: list[Expr], axis: Axis) -> list[list[Expr]]:
-        """The values that wait between stages; none where a row is not worth a block."""
-        short = isinstance(axis.extent, int) and axis.extent < BLOCK // 2 * self.shape.lanes
-        return [] if short or self.shape.columns else stages(roots, axis)
-
-    def _store_in_stages(
-        self, level: Level, axis: Axis, start: Word, stop: Word, stores: list[Store],
-        parts: list[list[Expr]],
-    ) -> None:  # fmt: skip
-        """A loop over blocks, which begin at multiples of a vector; in each, a loop over its
-        vectors for every stage."""
-        fn, lanes = self.fn, self.shape.lanes
-        size = BLOCK * lanes
-        kept = [e for part in parts for e in part]
-        places = {e: fn.alloca(f"[{(size + lanes) * 8} x i8], align 64") for e in kept}
-        streamed = self.past_caches
-
-        def block(origin: Word, state: list[str]) -> list[str]:
-            begin, end = fn.max(origin, start), fn.min(fn.add(origin, size), stop)
-            here = Level(level, level.axes, level.copies, level.mask)
-            for e, place in places.items():
-                back = fn.mul(origin, -(8 if e.dtype.size == 8 else 4))
-                here.kept[e] = (fn.offset(place, back, "i8"), False)
-            self.past_caches = frozenset()
-            for part in parts:
-                self._vector_loop(here, axis, begin, end, [], self._filling(part))
-                here.kept |= {e: (here.kept[e][0], True) for e in part}
-            self.past_caches = streamed
-            self._vector_loop(here, axis, begin, end, [], self._storing(stores))
-            return state
-
-        self._carried(self._multiple(start, lanes), stop, size, [], [], block)
-
-    def _filling(self, kept: list[Expr]) -> Body:
-        """The body of a loop that computes values for a later one."""
-
-        def fill(level: Level, state: States) -> States:
-            self._settle(level, kept, [])
-            for e in kept:
-                self.evaluate(e, level)
-            return state
-
-        return fill
+            self._staged_loop(level, axis, start, stop, [], body, roots, broad=self._breadth(roots))
 
     def _breadth(self, roots: list[Expr]) -> int:
         """How many vectors to take at once down columns that are only summed up: as many as there

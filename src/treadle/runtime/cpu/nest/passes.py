@@ -6,6 +6,7 @@ several passes along the vector axis need are kept in a row buffer.
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -16,13 +17,13 @@ from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Sets, States, flatten, unflatten
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
-from treadle.runtime.cpu.nest.values import Values
+from treadle.runtime.cpu.nest.staging import Staging
 
 LINE = 64  # bytes of a cache line
 _MOST_UNROLLED = 32  # trips of small reduction loops that are written out
 
 
-class Passes(Values):
+class Passes(Staging, ABC):
     """Settles a level: everything that can be computed there is, once."""
 
     coming: Sequence[Store] = ()  # stores of whole rows that follow the level's passes
@@ -216,7 +217,7 @@ class Passes(Values):
                 return self._accumulate(group, inner, sets[: len(now)], now)
 
             with self._next_row_ahead(level, roots):
-                return self._vector_loop(level, axis, start, stop, sets, vectors, states)
+                return self._staged_loop(level, axis, start, stop, sets, vectors, roots, states)
         kinds = [t for accumulators in sets for a in accumulators for t in a.types]
 
         def trip(i: Word, flat: list[str]) -> list[str]:

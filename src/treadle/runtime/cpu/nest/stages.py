@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.kernel.ir import Apply, Axis, Expr, Reduce, postorder
+from treadle.kernel.ir import Apply, Axis, Expr
 from treadle.runtime.cpu.elements import LONG_FUNCTIONS
 
 BLOCK = 32  # vectors of a block
@@ -21,13 +21,13 @@ _CHEAP = 12  # cycles: what is computed again rather than kept
 _DIVISIONS = frozenset({"div", "sqrt", "rsqrt", "floordiv", "truncdiv"})
 
 
-def stages(roots: Sequence[Expr], axis: Axis) -> list[list[Expr]]:
-    """The values to keep after each stage but the last, operands first; [] for a single stage."""
-    exprs = postorder(list(roots))
-    if any(isinstance(e, Reduce) for e in exprs):
-        return []
+def stages(exprs: Sequence[Expr], axis: Axis) -> list[list[Expr]]:
+    """The values to keep after each stage but the last, operands first; [] for a single stage.
+
+    exprs: what a loop along the axis computes, operands first; what they need beyond is known.
+    """
     chains = _chains(exprs)
-    if max((chains[e] for e in roots), default=0) <= LONGEST:
+    if max(chains.values(), default=0) <= LONGEST:
         return []
     stage = _assigned(exprs)
     needed: dict[Expr, int] = {}  # the last stage that uses a value
@@ -61,7 +61,7 @@ def _chains(exprs: Sequence[Expr]) -> dict[Expr, int]:
     """The cycles of the longest chain that leads to each value."""
     chains: dict[Expr, int] = {}
     for e in exprs:
-        chains[e] = _latency(e) + max((chains[x] for x in e.children), default=0)
+        chains[e] = _latency(e) + max((chains.get(x, 0) for x in e.children), default=0)
     return chains
 
 
@@ -70,8 +70,8 @@ def _assigned(exprs: Sequence[Expr]) -> dict[Expr, int]:
     stage: dict[Expr, int] = {}
     within: dict[Expr, int] = {}  # the chain inside the stage
     for e in exprs:
-        here = max((stage[x] for x in e.children), default=0)
-        before = max((within[x] for x in e.children if stage[x] == here), default=0)
+        here = max((stage.get(x, 0) for x in e.children), default=0)
+        before = max((within[x] for x in e.children if stage.get(x) == here), default=0)
         if before and before + _latency(e) > LONGEST:
             here, before = here + 1, 0
         stage[e], within[e] = here, before + _latency(e)
