@@ -148,6 +148,7 @@ def rows(columns, reductions):
 @pytest.mark.parametrize("reductions", [("sum",), ("sum", "min")])
 def test_reductions_of_long_chains(reductions, columns, target, monkeypatch):
     kernel, x, y = rows(columns, reductions)
+    assert "alloca" in emit_kernel(kernel, JITS[target].target).text
     arrays = {x: numbers((7, columns)), y: np.abs(numbers(7, seed=1)) + 0.1}
     wanted = in_one_piece(monkeypatch, kernel, arrays, target=target)
     for threads in (1, 3):

@@ -255,6 +255,8 @@ class KernelEmitter(Tiles):
             return 1
         if vector is None or not isinstance(vector.extent, int):
             return 1
+        if self._has_stages([s.value for s in stores], vector):
+            return 1
         vectors = vector.extent // self.shape.lanes
         costly = any(is_costly(e) and vector in e.axes for e in exprs)
         return MOST_ROWS if vectors <= (64 if costly else 16) else 1

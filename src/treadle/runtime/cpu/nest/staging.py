@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from treadle.kernel.ir import Axis, Expr, Reduce
+from treadle.kernel.ir import Axis, Expr, Reduce, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.level import Level
 from treadle.runtime.cpu.nest.loops import Body, Sets, States, flatten, unflatten
@@ -48,11 +48,18 @@ class Staging(Values, ABC):
 
     def _stages(self, level: Level, roots: list[Expr], axis: Axis) -> list[list[Expr]]:
         """The values that wait between stages; none where a row is not worth a block."""
-        short = isinstance(axis.extent, int) and axis.extent < BLOCK // 2 * self.shape.lanes
-        if short or self.shape.columns or self.side_by_side > 1:
+        if self._is_short(axis) or self.shape.columns or self.side_by_side > 1:
             return []
         exprs = self._inside(level, roots)
         return [] if exprs is None else stages(exprs, axis)
+
+    def _is_short(self, axis: Axis) -> bool:
+        return isinstance(axis.extent, int) and axis.extent < BLOCK // 2 * self.shape.lanes
+
+    def _has_stages(self, roots: list[Expr], axis: Axis) -> bool:
+        """Whether a loop along the axis somewhere below `roots` goes in stages."""
+        exprs = [e for e in postorder(roots) if axis in e.axes and not isinstance(e, Reduce)]
+        return not self._is_short(axis) and bool(stages(exprs, axis))
 
     def _inside(self, level: Level, roots: list[Expr]) -> list[Expr] | None:
         """What a loop at the level computes, operands first; None where a reduction is inside."""
