@@ -261,6 +261,19 @@ def test_copies_of_a_are_made_where_its_lines_collide() -> None:
     assert plan(Product("float", 1, 512, 10, 1000), target).tall > 8
 
 
+def test_copies_of_b_are_made_where_they_pay() -> None:
+    def packs(m: int, n: int, tiles: int | None = None, k: int = 600) -> bool:
+        return plan(Product("float", 1, m, n, k), host(), tiles).pack != 0
+
+    assert packs(300, 1000)
+    assert not packs(100, 1000)
+    assert packs(100, 1024)  # rows that collide
+    assert not packs(100, 1024, tiles=10)  # threads without workspace
+    assert not packs(50, 1024)
+    assert not packs(100, 1024, k=300)  # a small B
+    assert not packs(300, 100)
+
+
 def test_few_rows_have_wide_tiles() -> None:
     assert plan(Product("float", 1, 1, 1024, 1024), baseline(3)).vectors == 2
     features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})

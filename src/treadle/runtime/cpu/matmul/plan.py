@@ -34,9 +34,11 @@ MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
 TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
 TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
+PACK_COLLIDING = 60  # ... where its rows share sets of the caches
+LARGE_BYTES = 2 << 20  # of a B that is not all in the second-level caches
 PACK_COLUMNS = 256  # columns from which B's rows are far apart
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
-SAME_SET = 4096  # rows of A so many bytes apart share a set of the first-level cache
+SAME_SET = 4096  # rows so many bytes apart share a set of the first-level cache
 WAYS = 8  # lines that a set of it holds
 PERIOD = 64 << 10  # the same of the second-level cache: bytes apart
 MOST_ALIKE = 32  # lines of a transposed A of one such set that are worth reading where they are
@@ -140,7 +142,7 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size)
     by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    pack = _pack(product)
+    pack = _pack(product, size, shared=tiles is None)
     panel_bytes = (depth + width) * vectors * width * size
     chunk = max(1, CHUNK_BYTES // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack != NO_PACK else 0
@@ -245,13 +247,20 @@ def _lines(size: Dim) -> Dim:
     return (size + 63) // 64 * 64
 
 
-def _pack(product: Product) -> int:
+def _pack(product: Product, size: int, shared: bool) -> int:
+    """How B's panels are copied; `shared`: the routine shares rows among threads, not its caller,
+    whose threads have no workspace."""
     if product.transpose_b:
         return TRANSPOSE
     if product.pairs:
         return COPY
+    row, k = product.rows[1], product.k
+    collides = False
+    if shared and isinstance(row, int) and isinstance(k, int):
+        collides = row * size % SAME_SET == 0 and row * k * size > LARGE_BYTES
     wide = not isinstance(product.n, int) or product.n >= PACK_COLUMNS
-    tall = isinstance(product.m, int) and product.m >= PACK_ROWS
+    least = PACK_COLLIDING if collides else PACK_ROWS
+    tall = isinstance(product.m, int) and product.m >= least
     return COPY if wide and tall else NO_PACK
 
 
