@@ -24,12 +24,35 @@ def layer_norm(x, scale):
     return centered * td.math.rsqrt(variance + 1e-5) * scale
 
 
+def layer_norm_gradient(x, dy):
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = layer_norm(x, 1.0)
+    return tape.gradient(y, x, output_gradients=dy)
+
+
+def spread_again(x):
+    """The sums of rows are spread along the rows after dims of 1 were dropped and added."""
+    total = td.reduce_sum(x, 1)
+    return x * td.reshape(total, (-1, 1)) + td.reshape(total, (-1, 1, 1))[:, :, 0]
+
+
+def around_a_product(x, w):
+    """The sums of rows meet the rows through a product too, which a kernel must wait for."""
+    total = td.reduce_sum(x, 1)
+    mixed = td.matmul(td.reshape(total, (1, -1)), w)
+    return x * td.reshape(total, (-1, 1)) + td.reshape(mixed, (-1, 1)), mixed
+
+
 STRAIGHT = {
     "chain": (lambda x: td.exp(x) * 2.0 + x, [(7, 33)]),
     "broadcast": (lambda x, y: x + y * 2.0, [(5, 1, 7), (3, 1)]),
     "softmax": (softmax, [(6, 19)]),
     "softmax op": (lambda x: td.nn.softmax(td.tanh(x)), [(6, 19)]),
     "layer norm": (layer_norm, [(6, 40), (40,)]),
+    "layer norm gradient": (layer_norm_gradient, [(6, 40)] * 2),
+    "sums spread again": (spread_again, [(6, 40)]),
+    "sums around a product": (around_a_product, [(6, 40), (6, 6)]),
     "loss and gradient": (
         lambda p, y: (td.reduce_mean(td.square(p - y)), (p - y) * 2.0),
         [(90, 70)] * 2,
@@ -68,7 +91,7 @@ def test_straight_lines(name, off):
 OPEN = [
     "chain", "softmax", "softmax op", "layer norm", "column sums", "column mean removed", "matmul",
     "middle axis", "transposed", "slices", "argmax", "returned twice", "scalars", "reshaped",
-    "scalar broadcast", "rows of a square matrix",
+    "scalar broadcast", "rows of a square matrix", "sums spread again",
 ]  # fmt: skip
 
 
@@ -89,6 +112,8 @@ def test_what_fuses_into_one_kernel():
     x, y, s = TensorSpec((64, 100)), TensorSpec((64, 100)), TensorSpec((100,))
     assert kernels(trace(softmax, x)) == 1
     assert kernels(trace(layer_norm, x, s)) == 1
+    assert kernels(trace(layer_norm_gradient, x, y)) == 1
+    assert kernels(trace(spread_again, x)) == 1
     assert kernels(trace(lambda x: softmax(td.tanh(x) + 1.0) * 2.0, x)) == 1
     assert kernels(trace(lambda x, y: (td.exp(x + y), td.tanh(x + y)), x, y)) == 1
     assert kernels(trace(lambda x: x - td.reduce_mean(x, 0), x)) == 2

@@ -148,6 +148,12 @@ class _Fuser(LibraryNodes, Siblings):
             value = value.node.inputs[0]
         return value
 
+    def _read_by(self, node: Node) -> Sequence[Value]:
+        """What a node reads: kernels see through aliases that only add or drop dims of 1."""
+        if self.roles[node] is not Role.ARRAY:
+            return node.inputs
+        return [self._through_squeezes(v) for v in node.inputs]
+
     def _try_join(self, node: Node, units: list[Unit]) -> bool:
         placement = self._placement(node, units)
         return placement is not None and self._merge(units, {node: placement})
@@ -212,7 +218,8 @@ class _Fuser(LibraryNodes, Siblings):
         # lead past it, cannot depend on members, unless readers were moved.
         first = min(self.position[n] for u in units for n in u.nodes)
         first = 0 if self.takeovers.reordered else int(self.lowest[first])
-        stack = [v for n in (node, *(n for u in units for n in u.nodes)) for v in n.inputs]
+        members = (node, *(n for u in units for n in u.nodes))
+        stack = [v for n in members for v in self._read_by(n)]
         seen: set[Unit] = set()
         while stack:
             producer = stack.pop().node
@@ -336,7 +343,7 @@ class _Fuser(LibraryNodes, Siblings):
     def _below(self, unit: Unit) -> list[Unit]:
         found: dict[Unit, None] = {}
         for node in unit.nodes:
-            for value in node.inputs:
+            for value in self._read_by(node):
                 below = self.unit_of.get(value.node) if value.node is not None else None
                 if below is not None and below is not unit:
                     found.setdefault(below)
