@@ -73,12 +73,13 @@ class Loops:
 
     def _vector_loop(
         self, level: Level, axis: Axis, start: Word, stop: Word, sets: Sets,
-        body: Body, states: States | None = None, broad: int = 1,
+        body: Body, states: States | None = None, broad: int = 1, singles: bool = True,
     ) -> States:  # fmt: skip
         """The loop along the vector axis: `copies` vectors at a time, single ones, a masked rest.
 
         sets: for every copy, its accumulators; states: their registers, changed by `body`.
         broad: vectors to take at a time first, where there are so many.
+        singles: have code for single whole vectors; otherwise the masked one runs for these too.
         """
         fn, lanes = self.fn, self.shape.lanes
         states = states or []
@@ -106,10 +107,12 @@ class Loops:
                 after = self._end(start, stop, count * lanes)
                 flat = self._carried(start, after, count * lanes, kinds, flat, run(count, None))
                 start = after
-        after_single = self._end(start, stop, single)
-        flat = self._carried(start, after_single, single, kinds, flat, run(1, None))
-        if not (isinstance(stop, int) and after_single == stop):
-            flat = self._carried(after_single, stop, single, kinds, flat, run(1, stop))
+        if singles:
+            after = self._end(start, stop, single)
+            flat = self._carried(start, after, single, kinds, flat, run(1, None))
+            start = after
+        if not (isinstance(stop, int) and start == stop):
+            flat = self._carried(start, stop, single, kinds, flat, run(1, stop))
         return unflatten(flat, sets)
 
     def _next_multiple(self, start: Word) -> Word:

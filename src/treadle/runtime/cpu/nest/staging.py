@@ -39,8 +39,9 @@ class Staging(Values, ABC):
                 back = 0 if whole_row else fn.mul(origin, -(8 if e.dtype.size == 8 else 4))
                 here.kept[e] = (fn.offset(place, back, "i8"), False)
             self._fill(here, axis, begin, end, parts)
-            found = self._vector_loop(here, axis, begin, end, sets, body, unflatten(flat, sets))
-            return flatten(found)
+            now = unflatten(flat, sets)
+            now = self._vector_loop(here, axis, begin, end, sets, body, now, singles=False)
+            return flatten(now)
 
         first = self._multiple(start, self.shape.lanes)
         flat = self._carried(first, stop, size, kinds, flatten(states or []), block)
@@ -98,7 +99,7 @@ class Staging(Values, ABC):
         """The loops of all stages but the last."""
         streamed, self.past_caches = self.past_caches, frozenset()
         for part in parts:
-            self._vector_loop(level, axis, begin, end, [], self._filling(part))
+            self._vector_loop(level, axis, begin, end, [], self._filling(part), singles=False)
             level.kept |= {e: (level.kept[e][0], True) for e in part}
             self.ahead = frozenset()  # the first stage has asked for the next row
         self.past_caches = streamed
