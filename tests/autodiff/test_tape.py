@@ -390,3 +390,21 @@ def test_a_target_that_is_a_source_has_its_seed_as_gradient():
     assert float(tape.gradient([w, v], v)) == 3.0
     assert float(tape.gradient(c, c, output_gradients=td.constant(5.0))) == 5.0
     assert tape.gradient(v, c) is None
+
+
+@pytest.mark.parametrize("other", [(5,), (None,)])
+def test_a_dim_that_turns_out_to_be_broadcast_is_refused(other):
+    """What is unknown while tracing counts as not broadcast; a silent sum less would be wrong."""
+
+    @td.function(input_signature=[td.TensorSpec(other), td.TensorSpec([None])])
+    def gradient(x, y):
+        with td.GradientTape() as tape:
+            tape.watch(y)
+            loss = td.reduce_sum(x * y)
+        return tape.gradient(loss, y)
+
+    x = td.range(5.0)
+    np.testing.assert_array_equal(gradient(x, td.ones([5])), x)
+    for size in (1, 3):
+        with pytest.raises(td.errors.InvalidArgumentError, match=r"test_tape\.py:\d+"):
+            gradient(x, td.ones([size]))

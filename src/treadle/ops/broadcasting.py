@@ -13,17 +13,20 @@ from treadle.ops.registry import Op, register, run
 
 
 def unbroadcast(grad: Tensor, x: Tensor) -> Tensor:
-    """`grad` summed over the axes along which `x` was broadcast, giving x's shape."""
+    """`grad` summed over the axes along which `x` was broadcast, giving x's shape.
+
+    A dim that is unknown while tracing counts as not broadcast; the program checks that.
+    """
     dims = x.dims
     if grad.dims == dims:
         return grad
     from treadle.ops.reduction import reduce_sum
-    from treadle.ops.shaping import reshape_to
+    from treadle.ops.shaping import reshape_to, with_dims
 
     lead = grad.ndim - len(dims)
     axes = [i for i, d in enumerate(grad.dims) if i < lead or (dims[i - lead] == 1 and d != 1)]
     if not axes:
-        return grad  # symbolic dims that the program checks to be equal
+        return with_dims(grad, dims)
     total = reduce_sum(grad, axes)
     return total if len(axes) == lead else reshape_to(total, dims)
 
