@@ -137,6 +137,8 @@ def _part(value: Any, shapes: bool) -> Any:
             return kind
     if kind in _PLAIN:
         return kind, value
+    if issubclass(kind, np.generic):
+        return kind
     if kind is tuple or kind is list:
         return kind, *[_part(v, shapes) for v in value]
     if kind is dict:

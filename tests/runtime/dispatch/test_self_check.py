@@ -1,5 +1,6 @@
 """The trampoline's own check, and that it notices faults planted in the trampoline."""
 
+import os
 import subprocess
 import sys
 import textwrap
@@ -66,6 +67,19 @@ def test_every_kind_of_result(kind: int, hold: bool) -> None:
     before = modes.value
     self_check._try(kind, hold)
     assert modes.value == before
+
+
+@pytest.mark.skipif(
+    sys.implementation.name != "cpython"
+    or not (3, 11) <= sys.version_info[:2] <= (3, 13)
+    or not getattr(sys, "_is_gil_enabled", lambda: True)()
+    or hasattr(sys, "getobjects")
+    or os.environ.get("TREADLE_PORTABLE_CALLS", "0") != "0",
+    reason="not supported, or switched off",
+)
+def test_supported_interpreters_have_native_calls() -> None:
+    """Otherwise every test of native calls is left out without a word."""
+    assert call_layout() is not None
 
 
 @native

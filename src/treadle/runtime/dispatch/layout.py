@@ -11,6 +11,7 @@ import functools
 import os
 import struct
 import sys
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -112,8 +113,8 @@ def _probe(type_: int, data: int, dims: int) -> CallLayout:
         array_flags=_flags(arrays, dtype + _WORD, extent),
         tensor_array=slot_offset(Tensor, "_array"),
         tensor_spec=slot_offset(Tensor, "_spec"),
-        tensor_weak=_weak(Tensor),
-        array_weak=_weak(np.ndarray),
+        tensor_weak=_weak(object.__new__(Tensor)),
+        array_weak=_weak(np.zeros(3)),
         new_array=_new_array(),
     )
 
@@ -129,11 +130,15 @@ def _refcount(objects: Sequence[Any], offset: int) -> int:
     return offset
 
 
-def _weak(kind: type) -> int:
-    """The offset of the list of weak references to an object."""
-    offset: int = kind.__weakrefoffset__
-    if offset <= 0:
-        raise Unsupported(f"weak references to {kind.__name__}")
+def _weak(instance: Any) -> int:
+    """The offset of the list of weak references to an object; before the object for classes of
+    Python since 3.12."""
+    offset: int = type(instance).__weakrefoffset__
+    if offset == 0 or _word(id(instance) + offset) != 0:
+        raise Unsupported(f"weak references to {type(instance).__name__}")
+    reference = weakref.ref(instance)
+    if _word(id(instance) + offset) != id(reference):
+        raise Unsupported(f"weak references to {type(instance).__name__}")
     return offset
 
 
