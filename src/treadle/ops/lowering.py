@@ -2,6 +2,7 @@
 
     Compute(rule, kind)   rule(call, index) -> kernel.ir.Expr for the output element at `index`
     Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
+    Rows(routine, plan)   a routine of the library that does rows one by one (argsort, solve, ...)
     None                  no lowering: compiled programs call the op's NumPy implementation
 
 A rule reads inputs through ``call.inputs[k](index)``. The runtime decides whether that is a load
@@ -15,8 +16,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim
-from treadle.core.spec import Spec
+from treadle.core.dtypes import DType
+from treadle.core.shapes import ANY, Dim
+from treadle.core.spec import Spec, TensorSpec
 from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, apply, cast, const
 
 
@@ -63,6 +65,55 @@ class Library:
     """A routine of the runtime, by name; it receives the node's specs and attrs."""
 
     name: str
+
+
+@dataclass(frozen=True)
+class RowCall:
+    """How a routine that works on rows one by one computes a node.
+
+    Attributes:
+        rows: how many rows there are; threads share them.
+        work: element operations of a row, about.
+        numbers: the routine's integers, by name.
+        names: what names in the routine stand for: dtypes and constants.
+        space: bytes of workspace that a thread needs.
+        equal: pairs of dims that the routine takes to be equal; ``max(a, b), b`` for ``a <= b``.
+    """
+
+    rows: Dim
+    work: Dim
+    numbers: Mapping[str, Dim]
+    names: Mapping[str, DType | int]
+    space: Dim = 0
+    equal: Sequence[tuple[Dim, Dim]] = ()
+
+
+RowPlan: TypeAlias = (
+    "Callable[[Sequence[TensorSpec], Sequence[TensorSpec], Mapping[str, Any]], RowCall | None]"
+)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A routine of the runtime (`module.function`) that does each row, or matrix, of a batch.
+
+    Attributes:
+        plan: ``plan(input specs, output specs, attrs)``; None where NumPy is called instead.
+        fast: sums of floats may be regrouped, so that they use vectors.
+    """
+
+    routine: str
+    plan: RowPlan
+    fast: bool = False
+
+    def call(
+        self, inputs: Sequence[Spec], outputs: Sequence[Spec], attrs: Mapping[str, Any]
+    ) -> RowCall | None:
+        """How the routine computes a node; None for what no routine takes."""
+        specs = [s for s in (*inputs, *outputs) if isinstance(s, TensorSpec)]
+        if any(ANY in s.dims or s.dtype.is_complex for s in specs):
+            return None
+        return self.plan(specs[: len(inputs)], specs[len(inputs) :], attrs)
 
 
 def elementwise(fn: str) -> Compute:

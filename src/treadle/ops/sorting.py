@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +12,13 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, compound, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.families import require_kinds
+from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import transpose
 
@@ -57,9 +61,49 @@ def _order_of_keys(keys: NDArray, count: int | None) -> NDArray:
     return keys
 
 
+# -- native routines (`runtime/cpu/routines/sorting.py`) ------------------------------------------
+
+SEARCH_BYTES = 256  # workspace of a search
+SORTED_WORK = 32  # element operations for each element of a row that is sorted
+
+
+def _names(x: TensorSpec, **more: DType | int) -> dict[str, DType | int]:
+    """What the routines need to know of the elements that they compare."""
+    kind, size = x.dtype, x.dtype.size
+    keys = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+    known = {"T": kind, "K": keys[size], "BITS": 8 * size}
+    return {**known, "FLOATING": kind.is_floating, "SIGNED": kind.kind == "i", **more}
+
+
+def _sorting_call(
+    x: TensorSpec, numbers: dict[str, Dim], **more: DType | int
+) -> RowCall | None:
+    """A routine that sorts rows; numbers of 16 bits are made wider before."""
+    if x.dtype.is_floating and x.dtype.size == 2:
+        return None
+    n = x.dims[-1]
+    space = 24 * n + 1024 * x.dtype.size  # two arrays of keys and positions, counts of digits
+    return RowCall(product(x.dims[:-1]), SORTED_WORK * n, numbers, _names(x, **more), space)
+
+
+def _widened(x: Tensor) -> Tensor:
+    """Floats of 16 bits as float32, in the same order."""
+    from treadle.ops.casting import cast
+
+    return cast(x, dtypes.float32) if x.dtype.is_floating and x.dtype.size == 2 else x
+
+
 def _infer_argsort(x: TensorSpec, *, descending: bool) -> TensorSpec:
     require_kinds("fiu", x)
     return TensorSpec(x.dims, dtypes.int32)
+
+
+def _argsort_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    x = inputs[0]
+    descending = int(attrs["descending"])
+    return _sorting_call(x, {"n": x.dims[-1]}, I=outputs[0].dtype, DESCENDING=descending)
 
 
 ARGSORT = register(
@@ -67,6 +111,7 @@ ARGSORT = register(
         "argsort",
         _infer_argsort,
         lambda x, *, descending: _order(x, descending).astype(np.int32),
+        lower=Rows("sorting.argsort", _argsort_call),
     )
 )
 
@@ -77,7 +122,7 @@ def argsort(
 ) -> Tensor:  # fmt: skip
     """The positions (int32) that sort `values` along `axis`; always stable."""
     x, order = _last_axis(values, axis)
-    found = run(ARGSORT, x, descending=_descending(direction))
+    found = run(ARGSORT, _widened(x), descending=_descending(direction))
     return transpose(found, order)
 
 
@@ -88,7 +133,7 @@ def sort(
     from treadle.ops.gather import gather
 
     x, order = _last_axis(values, axis)
-    found = run(ARGSORT, x, descending=_descending(direction))
+    found = run(ARGSORT, _widened(x), descending=_descending(direction))
     return transpose(gather(x, found, axis=x.ndim - 1, batch_dims=x.ndim - 1), order)
 
 
@@ -146,7 +191,19 @@ def _grad_top_k(call: OpCall, dy: Tensor, _: Any) -> list[Any]:
     return [reduce_sum(expand_dims(dy, -1) * places, -2)]
 
 
-TOP_K = register(Op("top_k", _infer_top_k, _eager_top_k, _grad_top_k))
+def _top_k_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    x = inputs[0]
+    numbers = {"n": x.dims[-1], "k": attrs["k"]}
+    call = _sorting_call(x, numbers, I=attrs["index_type"], DESCENDING=1)
+    n, k = x.dims[-1], attrs["k"]
+    return call and replace(call, equal=((compound("max", k, n), n),))
+
+
+TOP_K = register(
+    Op("top_k", _infer_top_k, _eager_top_k, _grad_top_k, Rows("sorting.top_k", _top_k_call))
+)
 
 
 def top_k(
@@ -161,7 +218,10 @@ def top_k(
         raise ValueError(
             f"top_k: needs an axis and a k that is known while tracing{at(user_origin())}"
         )
-    return TopK(*run(TOP_K, x, k=count, index_type=dtypes.as_dtype(index_type)))
+    from treadle.ops.casting import cast
+
+    values, found = run(TOP_K, _widened(x), k=count, index_type=dtypes.as_dtype(index_type))
+    return TopK(values if values.dtype is x.dtype else cast(values, x.dtype), found)
 
 
 # -- searchsorted --------------------------------------------------------------------------------
@@ -171,13 +231,19 @@ def _infer_search(rows: TensorSpec, values: TensorSpec, *, right: bool, dtype: D
     require_kinds("fiu", rows, values)
     if rows.rank < 1 or rows.rank != values.rank:
         raise errors.InvalidArgumentError(None, None, "both inputs must have the same axes")
+    if not rows.shape[:-1].is_compatible_with(values.shape[:-1]):
+        raise errors.InvalidArgumentError(
+            None, None, f"the leading axes of {rows.shape} and {values.shape} differ"
+        )
     return TensorSpec(values.dims, dtype)
 
 
 def _eager_search(rows: NDArray, values: NDArray, *, right: bool, dtype: DType) -> NDArray:
     side = "right" if right else "left"
-    flat_rows = rows.reshape((-1, rows.shape[-1]))
-    flat_values = values.reshape((-1, values.shape[-1]))
+    count = math.prod(rows.shape[:-1])
+    if rows.shape[:-1] != values.shape[:-1]:
+        raise errors.InvalidArgumentError(None, None, "the leading axes differ")
+    flat_rows, flat_values = (a.reshape((count, a.shape[-1])) for a in (rows, values))
     found = [
         np.searchsorted(row, wanted, side)  # type: ignore[call-overload]
         for row, wanted in zip(flat_rows, flat_values, strict=True)
@@ -185,7 +251,26 @@ def _eager_search(rows: NDArray, values: NDArray, *, right: bool, dtype: DType) 
     return np.array(found, dtype.np_dtype).reshape(values.shape)
 
 
-SEARCHSORTED = register(Op("searchsorted", _infer_search, _eager_search))
+def _search_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    rows, values = inputs
+    if rows.dtype.is_floating and rows.dtype.size == 2:
+        return None
+    names = _names(rows, I=attrs["dtype"], RIGHT=int(attrs["right"]))
+    numbers = {"n": rows.dims[-1], "m": values.dims[-1]}
+    same = tuple(zip(rows.dims[:-1], values.dims[:-1], strict=True))
+    return RowCall(product(values.dims), SORTED_WORK, numbers, names, SEARCH_BYTES, same)
+
+
+SEARCHSORTED = register(
+    Op(
+        "searchsorted",
+        _infer_search,
+        _eager_search,
+        lower=Rows("sorting.searchsorted", _search_call),
+    )
+)
 
 
 def searchsorted(
@@ -197,4 +282,5 @@ def searchsorted(
         raise ValueError(f"side must be 'left' or 'right', not {side!r}{at(user_origin())}")
     rows, wanted = common_dtype("searchsorted", sorted_sequence, values)
     dtype = dtypes.as_dtype(out_type)
+    rows, wanted = _widened(rows), _widened(wanted)
     return run(SEARCHSORTED, rows, wanted, right=side == "right", dtype=dtype)  # type: ignore[no-any-return]

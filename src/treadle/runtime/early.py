@@ -15,7 +15,7 @@ import importlib
 
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
-from treadle.ops.lowering import Library
+from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.jit import background, jit
 from treadle.runtime.cpu.kept_memory import memory_text
 from treadle.runtime.cpu.target import host, is_known, llvm_binding
@@ -39,16 +39,19 @@ def begin_compilation(graph: Graph) -> None:
     if stores_programs():
         background.submit("llvm", _load)
     background.submit("shared", _prepare_shared)
-    routines = {n.op.lower.name for n in graph.walk() if isinstance(n.op.lower, Library)}
-    if routines:
-        _import_library(routines)
+    lowers = [n.op.lower for n in graph.walk() if isinstance(n.op.lower, Library | Rows)]
+    if lowers:
+        _import_library({lower.name for lower in lowers if isinstance(lower, Library)})
+        for routine in {lower.routine for lower in lowers if isinstance(lower, Rows)}:
+            module = routine.partition(".")[0]
+            importlib.import_module(f"treadle.runtime.cpu.routines.{module}")
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
 
 
 def _import_library(routines: set[str]) -> None:
     """The modules that plan and write the routines."""
     names = ["library", "library_code", "matmul.routine"]
-    if routines != {"matmul"}:
+    if routines - {"matmul"}:
         names += ["convolution.routines", "depthwise.routines"]
     for name in names:
         importlib.import_module(f"treadle.runtime.cpu.{name}")

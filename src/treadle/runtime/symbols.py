@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from treadle.core.shapes import ANY, Dim, SymbolicDim, compound, dim_symbols, product
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.lowering import Rows
 
 
 @dataclass(frozen=True)
@@ -59,6 +60,12 @@ def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
     """The pairs of `broadcast_guards` for one node."""
     rule = _SIZE_RULES.get(node.op.name)
     if not node.outputs and rule is None:
+        return
+    if isinstance(node.op.lower, Rows):
+        call = node.op.lower.call(
+            [v.spec for v in node.inputs], [v.spec for v in node.outputs], node.attrs
+        )
+        yield from (pair for pair in (call.equal if call else ()) if pair[0] != pair[1])
         return
     if rule is not None:
         yield from ((a, b) for a, b in rule(node) if a != b)

@@ -290,6 +290,9 @@ class _PlanWriter:
             if type(structure) is list:
                 return f"[{', '.join(parts)}]"
             return f"({', '.join(parts)},)" if parts else "()"
+        if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+            parts = [self.result(s, tensors) for s in structure]
+            return f"{self.constant(type(structure), 'K')}({', '.join(parts)})"
         if type(structure) is dict and all(isinstance(k, str | int) for k in structure):
             pairs = [f"{k!r}: {self.result(v, tensors)}" for k, v in structure.items()]
             return f"{{{', '.join(pairs)}}}"

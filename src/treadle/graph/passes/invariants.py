@@ -17,7 +17,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import may_touch_anything, writes
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
 from treadle.ops.conversion import CONST
-from treadle.ops.lowering import Compute, Library
+from treadle.ops.lowering import Compute, Library, Rows
 
 _DIVISIONS = {"floordiv", "mod", "truncatediv", "truncatemod", "pow"}
 
@@ -112,7 +112,7 @@ def _with_dependencies(moved: Sequence[Node], invariant: Sequence[Node]) -> list
 def cannot_fail(node: Node) -> bool:
     """Whether running the node without need is safe: no bounds, no divisors, no open shapes."""
     lower = node.op.lower
-    if node.regions or not isinstance(lower, Compute | Library):
+    if node.regions or not isinstance(lower, Compute | Library | Rows):
         return False
     if isinstance(lower, Compute) and (lower.kind == "gather" or "checks_bounds" in node.op.tags):
         return False

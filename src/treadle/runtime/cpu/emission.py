@@ -13,6 +13,7 @@ from typing import Any
 
 from treadle.runtime.cpu.target import Target, llvm_binding
 
+OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
 _OBJECT, _ASSEMBLY = 1, 0
 _machines = threading.local()
 
@@ -20,7 +21,8 @@ _machines = threading.local()
 def object_file(text: str, target: Target) -> bytes:
     """The object file of a module.
 
-    No pass pipeline runs: the text is already in the shape that the code generator wants.
+    No pass pipeline runs, as the text is already in the shape that the code generator wants; but
+    for modules that ask for it (`OPTIMIZE`).
 
     Raises:
         RuntimeError: the text is not valid LLVM IR.
@@ -39,6 +41,8 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
         with llvm.ffi.OutputString() as error:
             if _unlocked(llvm, "LLVMPY_VerifyModule")(module, error):
                 raise RuntimeError(str(error))  # invalid IR would end the process later
+        if text.startswith(OPTIMIZE):
+            _optimize(llvm, module, target)
         with llvm.ffi.OutputString() as error:
             emit = _unlocked(llvm, "LLVMPY_TargetMachineEmitToMemory")
             buffer = emit(_machine(target), module, kind, error)
@@ -50,6 +54,14 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
             return ctypes.string_at(start, size)
         finally:
             lib.LLVMPY_DisposeMemoryBuffer(buffer)
+
+
+def _optimize(llvm: Any, module: Any, target: Target) -> None:
+    """Run LLVM's passes: registers for variables, vectors for loops."""
+    options = llvm.create_pipeline_tuning_options(speed_level=2)
+    options.loop_vectorization = options.loop_unrolling = options.loop_interleaving = True
+    builder = llvm.create_pass_builder(_machine(target), options)
+    builder.getModulePassManager().run(module, builder)
 
 
 def _parse(llvm: Any, text: str, context: Any) -> Any:

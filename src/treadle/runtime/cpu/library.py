@@ -1,6 +1,6 @@
 """The runtime's library: which routine computes a node, with which numbers and workspace.
 
-`routine_for` answers for a node of an op whose lowering is `Library(name)`. A program calls
+`routine_for` answers for a node of an op whose lowering is `Library` or `Rows`. A program calls
 
     void routine(ptr table, ptr operands, ptr numbers, ptr workspace)
 
@@ -21,7 +21,7 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
-from treadle.ops.lowering import Library
+from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.convolution.plan import (
     Geometry,
     filter_plan,
@@ -33,6 +33,7 @@ from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.plan import Product, packers_of
 from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.strided import strided_product
+from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
 
@@ -75,6 +76,8 @@ def routine_for(node: Node, apart: bool = False, views: Sequence[View] = ()) -> 
         views: of which memory the operands are views; none where each has memory of its own.
     """
     lower = node.op.lower
+    if isinstance(lower, Rows):
+        return None if apart or views else _rows(node, lower)
     plan = _PLANS.get(lower.name) if isinstance(lower, Library) else None
     dtype = node.outputs[0].spec.dtype
     element = _ELEMENTS.get(dtype)
@@ -88,6 +91,14 @@ def routine_for(node: Node, apart: bool = False, views: Sequence[View] = ()) -> 
     if not apart:
         return plan(node, element)
     return _matmul(node, element, apart) if plan is _matmul else None
+
+
+def _rows(node: Node, lower: Rows) -> Routine | None:
+    call = row_call(node)
+    if call is None:
+        return None
+    symbol = row_symbol(lower.routine, call, lower.fast)
+    return Routine(symbol, row_numbers(lower.routine, call), row_space(call), epilogue=False)
 
 
 # -- plans -------------------------------------------------------------------------------------

@@ -14,12 +14,15 @@ from treadle.core.switches import is_on
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, TABLE
 from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile, tile_text
+from treadle.runtime.cpu.routines.entry import PREFIX, row_text
 from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.cpu.threads import pool
 
 
 def routine_address(symbol: str) -> int:
     """The address of a routine; its module, and what it calls, are compiled on first need."""
+    if symbol.startswith(PREFIX):
+        return int(jit().load(lambda: row_text(symbol, host()), name=symbol).address("routine"))
     name, element, called = _parts(symbol)
     for part in called:
         _load_called(part)
@@ -28,6 +31,9 @@ def routine_address(symbol: str) -> int:
 
 def prepare_module(symbol: str) -> None:
     """Begin to compile the module that a routine is in."""
+    if symbol.startswith(PREFIX):
+        jit().prepare(lambda: row_text(symbol, host()), symbol)
+        return
     name, element, _ = _parts(symbol)
     family = _family(name)
     jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
@@ -37,7 +43,7 @@ def prepare_module(symbol: str) -> None:
 def prepare_routine(symbol: str) -> None:
     """Begin to compile what `routine_address` will need."""
     prepare_module(symbol)
-    for part in _parts(symbol)[2]:
+    for part in () if symbol.startswith(PREFIX) else _parts(symbol)[2]:
         jit().prepare(_called(part)[2], part)
 
 

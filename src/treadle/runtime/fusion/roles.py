@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core.shapes import ANY, Dim, product
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.graph.ir import Node, Value
-from treadle.ops.lowering import Compute, Library
+from treadle.ops.lowering import Compute, Library, Rows
 
 
 class Role(Enum):
@@ -65,7 +65,7 @@ def role_of(node: Node) -> Role:
     if is_alias(node):
         element = node.outputs[0].spec.rank == 0 and node.inputs[0].spec.rank > 0
         return Role.SCALAR if element else Role.ALIAS
-    if isinstance(lower, Library):
+    if isinstance(lower, Library | Rows):
         return Role.LIBRARY
     if isinstance(lower, Compute) and node.op.effect is None and _has_kernel_form(node):
         if _is_scalar(node):

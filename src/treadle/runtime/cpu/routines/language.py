@@ -1,0 +1,78 @@
+"""The names that routines are written with, for the type checker and for readers.
+
+`compiler.py` gives them their meaning; the functions here are what it is when Python runs a
+routine.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Generic, TypeAlias, TypeVar
+
+_Element = TypeVar("_Element")
+
+
+class Array(Generic[_Element]):
+    """An address of elements of one type: ``a[i]`` is read and written, unchecked."""
+
+    def __getitem__(self, index: Any) -> Any:
+        raise NotImplementedError
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise NotImplementedError
+
+
+# What a routine is compiled for (`RowCall.names`).
+T: TypeAlias = Any  # the type of its elements
+K: TypeAlias = Any  # the unsigned integers of their size
+I: TypeAlias = Any  # of positions  # noqa: E741
+BITS: int = 64  # of an element
+FLOATING: bool = True  # whether elements are floats
+SIGNED: bool = True  # whether they are signed integers
+DESCENDING: bool = False
+RIGHT: bool = False
+
+# Types of numbers.
+i8: TypeAlias = int
+i32: TypeAlias = int
+i64: TypeAlias = int
+u8: TypeAlias = int
+u32: TypeAlias = int
+u64: TypeAlias = int
+f32: TypeAlias = float
+f64: TypeAlias = float
+
+
+def at(array: Any, index: int) -> Any:
+    """The address of ``array[index]``."""
+    return array[index:]
+
+
+def view(array: Any, element: Any) -> Any:
+    """The same address, of elements of another type."""
+    return array.view(element)
+
+
+def bits(value: Any, kind: Any) -> Any:
+    """The number of another type of the same size that has the same bits."""
+    return value.view(kind)
+
+
+def select(condition: Any, a: Any, b: Any) -> Any:
+    """`a` where the condition holds, else `b`; both are computed, and nothing is jumped over."""
+    return a if condition else b
+
+
+def sqrt(x: Any) -> Any:
+    """The square root, rounded once."""
+    return math.sqrt(x)
+
+
+def copysign(x: Any, sign: Any) -> Any:
+    """`x` with the sign of another number."""
+    return math.copysign(x, sign)
+
+
+def isnan(x: Any) -> bool:
+    """Whether a float is not a number."""
+    return bool(x != x)
