@@ -9,7 +9,7 @@ they are needed rather than stored.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -69,6 +69,7 @@ class _Fuser(LibraryNodes, Siblings):
         self.takeovers = find_takeovers(region, self.roles, owned)
         self.roles |= self.takeovers.roles
         self.position = {node: i for i, node in enumerate(region.nodes)}
+        self.rank = self.takeovers.rank or self.position
         self.earlier_uses = earlier_uses(region.nodes)
         self.consumers: dict[Value, list[Node]] = {}
         for node in region.nodes:
@@ -79,7 +80,7 @@ class _Fuser(LibraryNodes, Siblings):
             self.roles, self.consumers, self.results, self.takeovers, names, enabled
         )
         self.unit_of: dict[Node, Unit] = {}
-        # For each position the first node of all units that have nodes before and after it.
+        # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
         self.views: dict[Node, tuple[View, ...]] = {}
         self.readers: dict[Value, deque[Node]] = {}
@@ -175,8 +176,9 @@ class _Fuser(LibraryNodes, Siblings):
     def _join(self, unit: Unit) -> None:
         for member in unit.nodes:
             self.unit_of[member] = unit
-        first = min(self.position[n] for n in unit.nodes)
-        spanned = self.lowest[first : unit.position + 1]
+        ranks = [self.rank[n] for n in unit.nodes]
+        first = min(ranks)
+        spanned = self.lowest[first : max(ranks) + 1]
         np.minimum(spanned, first, out=spanned)
 
     def _placement(self, node: Node, units: Sequence[Unit]) -> Placement | None:
@@ -214,29 +216,38 @@ class _Fuser(LibraryNodes, Siblings):
     def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
         """Whether no path leaves `units` and comes back through other units to them or `node`."""
         inside = set(units)
-        # What comes before the first member, and before all units that others of their nodes
-        # lead past it, cannot depend on members, unless readers were moved.
-        first = min(self.position[n] for u in units for n in u.nodes)
-        first = 0 if self.takeovers.reordered else int(self.lowest[first])
         members = (node, *(n for u in units for n in u.nodes))
-        stack = [v for n in members for v in self._read_by(n)]
+        # What comes before the first member, and before all units that others of their nodes
+        # lead past it, cannot depend on members.
+        first = int(self.lowest[min(self.rank[n] for u in units for n in u.nodes)])
+        stack = [u for n in members for u in self._producers(self._read_by(n)) if u not in inside]
         seen: set[Unit] = set()
         while stack:
-            producer = stack.pop().node
-            unit = self.unit_of.get(producer) if producer is not None else None
-            if unit is None or unit in seen or unit in inside or unit.position < first:
+            unit = stack.pop()
+            if unit in seen or max(self.rank[n] for n in unit.nodes) < first:
                 continue
             seen.add(unit)
-            for n in unit.nodes:
-                readers = (*self.takeovers.before.get(n, ()), *self.earlier_uses.get(n, ()))
-                if any(self.unit_of.get(reader) in inside for reader in readers):
+            for below in self._must_precede(unit):
+                if below in inside:
                     return False
-                for v in (*n.inputs, *(v for reader in readers for v in reader.inputs)):
-                    below = v.node
-                    if below is not None and self.unit_of.get(below) in inside:
-                        return False
-                    stack.append(v)
+                stack.append(below)
         return True
+
+    def _must_precede(self, unit: Unit) -> Iterator[Unit]:
+        """The units that run before a unit: what it reads, and what uses memory or variables
+        before it changes them."""
+        for node in unit.nodes:
+            yield from self._producers(node.inputs)
+            for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
+                before = self.unit_of.get(reader)
+                if before is not None and before is not unit:
+                    yield before
+
+    def _producers(self, values: Iterable[Value]) -> Iterator[Unit]:
+        for value in values:
+            unit = self.unit_of.get(value.node) if value.node is not None else None
+            if unit is not None:
+                yield unit
 
     # -- what is needed ----------------------------------------------------------------------
 

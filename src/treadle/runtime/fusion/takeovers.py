@@ -15,6 +15,8 @@ from treadle.core.spec import TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
+from treadle.runtime.precedence import Precedence
+from treadle.runtime.schedule.state import earlier_uses
 from treadle.runtime.symbols import plain_symbol
 
 # What has memory of its own, which nobody else holds.
@@ -34,14 +36,15 @@ class Takeovers:
         before: node that overwrites -> the nodes that read what it overwrites.
         stored: nodes whose results must not be computed again where they are used, because what
             they read is overwritten before.
-        reordered: whether a node has to run earlier than the program says.
+        rank: the places of the nodes in an order in which that is so; empty where the program's
+            order is one.
         assigned: updates of what was read from a variable, whose results are assigned to it.
     """
 
     source: dict[Value, Value] = field(default_factory=dict)
     before: dict[Node, list[Node]] = field(default_factory=dict)
     stored: set[Node] = field(default_factory=set)
-    reordered: bool = False
+    rank: dict[Node, int] = field(default_factory=dict)
     assigned: set[Node] = field(default_factory=set)
 
     @property
@@ -157,14 +160,28 @@ class _Search:
         self.taken: set[Value] = set()
         self.readers: dict[Value, list[Node]] = {}  # of memory, by the value that names it
         self.consumers: dict[Value, list[Node]] = {}
-        self.overwrites: dict[Node, list[Node]] = {}  # reader -> nodes that must follow it
+        self.last_use: dict[Node, int] = {}  # the position of the last node that reads results
+        self.unread: set[Node] = set()
+        self.roots: dict[Value, Value] = {}  # what is in taken memory -> what was there first
+        self.lines: dict[Value, set[Value]] = {}
         for node in region.nodes:
             for value in dict.fromkeys(node.inputs):
                 self.consumers.setdefault(value, []).append(node)
+                if value.node is not None:
+                    self.last_use[value.node] = self.position[node]
                 if not (is_alias(node) and value.spec.rank):
                     self.readers.setdefault(storage(value), []).append(node)
         self.leaving = {storage(v) for v in region.results}
         self.shared = {storage(v) for n in region.nodes for v in _handed_through(n)}
+        self.precedence = Precedence(region.nodes, self._followers())
+
+    def _followers(self) -> dict[Node, list[Node]]:
+        """For every node those that need its results, or use variables after it."""
+        found = {node: list(self._uses(node)) for node in self.region.nodes}
+        for node, earlier in earlier_uses(self.region.nodes).items():
+            for before in earlier:
+                found[before].append(node)
+        return found
 
     def run(self) -> Takeovers:
         for node in self.region.nodes:
@@ -172,6 +189,8 @@ class _Search:
                 self._consider(node, position, node.outputs[output])
             if node.op.name in UPDATES and self._is_assigned(node):
                 self.found.assigned.add(node)
+        if self.precedence.rank != self.position:
+            self.found.rank = self.precedence.rank
         return self.found
 
     def _is_assigned(self, node: Node) -> bool:
@@ -197,34 +216,42 @@ class _Search:
         if sum(storage(v) is memory for v in node.inputs) > 1:
             return
         others = [r for r in self.readers.get(memory, ()) if r is not node]
-        if any(self._follows(node, reader) for reader in others):
+        if self.precedence.follows_any(node, others):
             return
         self.found.source[output] = node.inputs[position]
         self.taken.add(memory)
+        self.roots[output] = self.roots.get(memory, memory)
         self.found.before.setdefault(node, []).extend(others)
         for reader in others:
-            self.overwrites.setdefault(reader, []).append(node)
-            self.found.reordered |= self.position[reader] > self.position[node]
-            if self._last_use(reader) > self.position[node]:
+            self.precedence.add(reader, node)
+            if self._is_read_after(reader, self.position[node]):
                 self.found.stored.add(reader)
-        self.roles |= {n: r for n, r in self.found.roles.items() if n is node}
+        if node.op.name == "concat":
+            self.roles[node] = Role.APPEND
+        elif node.op.name in UPDATES:
+            self.roles[node] = Role.UPDATE
 
     def _grows(self, memory: Value, output: Value) -> bool:
         """Whether an array is, after what was appended before, a variable of the loop that only
         grows from one iteration to the next."""
-        root = memory
-        while root in self.found.source:
-            root = storage(self.found.source[root])
+        root = self.roots.get(memory, memory)
         result = self.owned.get(root)
         if result is None or root.spec is result.spec or plain_symbol(root.spec.dims[0]) is None:
             return False
-        value = storage(result)
-        while value is not output:  # everything after it keeps the memory
-            source = source_of(value) if value.node in self.position else None
-            if source is None or value.node is None:
-                return False
-            value = storage(value.node.inputs[source])
-        return True
+        return output in self._line(result)
+
+    def _line(self, result: Value) -> set[Value]:
+        """The values that a result of the region is in the memory of, if all are updated there."""
+        if result not in self.lines:
+            value = storage(result)
+            found = self.lines[result] = {value}
+            while (node := value.node) in self.position:
+                source = source_of(value)
+                if node is None or source is None:
+                    break
+                value = storage(node.inputs[source])
+                found.add(value)
+        return self.lines[result]
 
     def _may_overwrite(self, node: Node, memory: Value) -> bool:
         if memory in self.leaving or memory in self.shared:
@@ -242,27 +269,22 @@ class _Search:
         for value in node.outputs:
             yield from self.consumers.get(value, ())
 
-    def _last_use(self, node: Node) -> int:
-        """The position of the last node that reads the results, through views of them too."""
-        last = -1
-        for user in self._uses(node):
-            seen = self._last_use(user) if self.roles[user] is Role.VIEW else -1
-            last = max(last, self.position[user], seen)
-        return last
+    def _is_read_after(self, node: Node, position: int) -> bool:
+        """Whether a node after `position` reads the results, through views of them too.
 
-    def _follows(self, first: Node, node: Node) -> bool:
-        """Whether `node` can only run after `first`."""
-        if self.position[node] < self.position[first] and not self.found.reordered:
-            return False
-        seen, stack = {first}, [first]
+        Positions only grow from one question to the next, and the roles up to them are final:
+        nodes whose results nobody reads any more stay so.
+        """
+        seen, stack = {node}, [node]
         while stack:
             current = stack.pop()
-            for after in (*self._uses(current), *self.overwrites.get(current, ())):
-                if after is node:
-                    return True
-                if after not in seen:
-                    seen.add(after)
-                    stack.append(after)
+            if self.last_use.get(current, -1) > position:
+                return True
+            for user in self._uses(current):
+                if self.roles[user] is Role.VIEW and user not in seen and user not in self.unread:
+                    seen.add(user)
+                    stack.append(user)
+        self.unread |= seen
         return False
 
 

@@ -8,8 +8,8 @@ same holds for the loop variables of a loop body, which are cells of memory as w
 
 from __future__ import annotations
 
-import heapq
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from treadle.core.spec import ListSpec
@@ -19,7 +19,8 @@ from treadle.kernel.ir import Expr, Load, postorder
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.fusion.takeovers import storage
-from treadle.runtime.schedule.state import handles_touched, touches_everything
+from treadle.runtime.precedence import Precedence
+from treadle.runtime.schedule.state import earlier_uses, handles_touched, touches_everything
 
 # List ops that give their first operand back, changed.
 CHANGES_LIST = frozenset({"list_push", "list_set", "list_truncate", "list_extend"})
@@ -81,29 +82,38 @@ class _Orderer:
         self.program = sorted(
             (u for u in fusion.units if u.role is not Role.ARRAY), key=lambda u: u.position
         )
-        self.index = {u: i for i, u in enumerate(self.units)}
-        self.after: dict[Unit, dict[Unit, None]] = {u: {} for u in self.units}  # u -> must follow
         self.maker: dict[Value, Unit] = {
             v: u for u in self.units for n in u.nodes for v in n.outputs
         }
         self.users = self._find_users()
+        self.leaving = self._find_leaving()
+        self.replaced = Counter(self.carried.values())
         self.order = Order([])
-
-    def run(self) -> Order:
-        for unit in self.units:
-            for value in self.fusion.loads[unit]:
-                maker = self.maker.get(value)
-                if maker is not None and maker is not unit:
-                    self.after[maker].setdefault(unit)
+        self.overwritten: set[Value] = set()  # arrays that are updated in place afterwards
+        # unit -> those that must follow it, whatever is updated in place
+        self.after: dict[Unit, dict[Unit, None]] = {u: {} for u in self.units}
+        self._order_operands()
         self._order_symbols()
         self._order_effects()
         self._order_variables()
+        self.precedence = Precedence(self._close_to_program(), self.after)
+
+    def run(self) -> Order:
         self._update_carried()
         self._update_parts()
         self._update_variables()
         self._update_lists()
-        self.order.units = self._sorted()
+        self.order.units = self.precedence.sorted(self._close_to_program())
         return self.order
+
+    def _close_to_program(self) -> list[Unit]:
+        return sorted(self.units, key=lambda u: u.position)
+
+    def _follow(self, unit: Unit, earlier: Iterable[Unit]) -> None:
+        """Let a unit run after others."""
+        for before in earlier:
+            if before is not unit:
+                self.precedence.add(before, unit)
 
     # -- who uses a value's memory -----------------------------------------------------------
 
@@ -119,20 +129,29 @@ class _Orderer:
                 below += users.get(node.outputs[0], [])
         return users
 
-    def _is_result(self, value: Value) -> bool:
-        """Whether the value or an alias of it leaves the region."""
-        if value in self.region.results:
-            return True
-        return any(
-            is_alias(n) and n.inputs[0] is value and self._is_result(n.outputs[0])
-            for n in self.region.nodes
-        )
+    def _find_leaving(self) -> set[Value]:
+        """The values that leave the region, themselves or as aliases."""
+        leaving = set(self.region.results)
+        for node in reversed(self.region.nodes):
+            if is_alias(node) and node.outputs[0] in leaving:
+                leaving.add(node.inputs[0])
+        return leaving
 
     # -- program order of effects ------------------------------------------------------------
+
+    def _order_operands(self) -> None:
+        for unit in self.units:
+            for value in self.fusion.loads[unit]:
+                maker = self.maker.get(value)
+                if maker is not None and maker is not unit:
+                    self.after[maker].setdefault(unit)
 
     def _order_symbols(self) -> None:
         """A unit that mentions a size runs after the one whose result tells it."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
+        made = (v for u in self.units for n in u.nodes for v in n.outputs)
+        if not any(v.spec.symbols() - known for v in made):
+            return
         tells: dict[str, Unit] = {}
         for unit in self.units:
             for name in self._mentioned(unit):
@@ -167,28 +186,10 @@ class _Orderer:
     def _order_variables(self) -> None:
         """What writes a variable runs after all that used it before, and before all that use it
         later. This comes first: it decides which users of old values can precede a write."""
-        wrote: dict[Value | None, Unit] = {}  # None: every variable
-        used: dict[Value, list[Unit]] = {}  # since it was written
-        for unit in self.program:
-            if touches_everything(unit.nodes[0]):
-                self._follow(
-                    unit, [*wrote.values(), *(u for units in used.values() for u in units)]
-                )
-                wrote, used = {None: unit}, {}
-                continue
-            for handle, written in handles_touched(unit.nodes[0]):
-                earlier = wrote.get(handle, wrote.get(None))
-                self._follow(unit, [earlier] if earlier is not None else [])
-                if written:
-                    self._follow(unit, used.pop(handle, []))
-                    wrote[handle] = unit
-                else:
-                    used.setdefault(handle, []).append(unit)
-
-    def _follow(self, unit: Unit, earlier: Sequence[Unit]) -> None:
-        for before in earlier:
-            if before is not unit:
-                self.after[before].setdefault(unit)
+        of_node = {unit.nodes[0]: unit for unit in self.program}
+        for node, earlier in earlier_uses(list(of_node)).items():
+            for before in earlier:
+                self.after[of_node[before]].setdefault(of_node[node])
 
     # -- cells -------------------------------------------------------------------------------
 
@@ -196,7 +197,7 @@ class _Orderer:
         """Let kernels of a loop body overwrite the loop variable that they replace."""
         for old, new in self.carried.items():
             writer = self.maker.get(new)
-            alone = list(self.carried.values()).count(new) == 1 and not self._is_result(old)
+            alone = self.replaced[new] == 1 and old not in self.leaving
             if writer is not None and alone and self._fits_in_place(writer, new, old):
                 readers = [u for u in self.users.get(old, ()) if u is not writer]
                 if self._precede(readers, writer):
@@ -207,11 +208,12 @@ class _Orderer:
         replaced = set(self.order.in_place.values())
         for new, old in self.fusion.takeovers.source.items():
             writer, memory = self.maker.get(new), storage(old)
-            if writer is None or self._is_result(memory) or memory in replaced:
+            if writer is None or memory in self.leaving or memory in replaced:
                 continue
             readers = [u for u in self.users.get(memory, ()) if u is not writer]
             if self._precede(readers, writer):
                 self.order.taken[new] = old
+                self.overwritten.add(memory)
 
     def _fits_in_place(self, writer: Unit, new: Value, old: Value) -> bool:
         """Whether the writer's kernel reads `old` only where it writes `new`."""
@@ -243,22 +245,11 @@ class _Orderer:
 
     def _precede(self, readers: Sequence[Unit], writer: Unit) -> bool:
         """Make `readers` run before `writer`; False (and no change) where that is impossible."""
-        below = self._reachable(writer)
-        if any(r in below for r in readers):
+        others = [r for r in readers if r is not writer]
+        if self.precedence.follows_any(writer, others):
             return False
-        for reader in readers:
-            if reader is not writer:
-                self.after[reader].setdefault(writer)
+        self._follow(writer, others)
         return True
-
-    def _reachable(self, start: Unit) -> set[Unit]:
-        seen, stack = set(), [start]
-        while stack:
-            for unit in self.after[stack.pop()]:
-                if unit not in seen:
-                    seen.add(unit)
-                    stack.append(unit)
-        return seen
 
     def _update_variables(self) -> None:
         """Order the reads and writes of every variable."""
@@ -269,9 +260,7 @@ class _Orderer:
         for unit in self.program:
             node = unit.nodes[0]
             if touches_everything(node):
-                for before in (*touched.values(), *last_write.values()):
-                    if before is not unit:
-                        self.after[before].setdefault(unit)
+                self._follow(unit, (*touched.values(), *last_write.values()))
                 for handle in list(reads):
                     self._write(unit, handle, reads.pop(handle))
                 last_write.clear()
@@ -281,8 +270,7 @@ class _Orderer:
                 earlier = last_write.get(handle, barrier)
                 touched[handle] = unit
                 if not written:
-                    if earlier is not None and earlier is not unit:
-                        self.after[earlier].setdefault(unit)
+                    self._follow(unit, [] if earlier is None else [earlier])
                     if unit.role is Role.READ:
                         reads.setdefault(handle, []).append((node.outputs[0], unit))
                     else:
@@ -305,8 +293,7 @@ class _Orderer:
         writer = self._in_kernel(unit, handle, pairs, before)
         if writer is None:
             writer = unit
-            if before is not None and before is not unit:
-                self.after[before].setdefault(unit)
+            self._follow(unit, [] if before is None else [before])
             self._write(unit, handle, pairs)
         return writer
 
@@ -330,7 +317,7 @@ class _Orderer:
         readers += [u for v, _ in pairs for u in self.users.get(v, ()) if u is not writer]
         if before is not None and before is not writer:
             readers.append(before)
-        if any(self._is_result(v) for v, _ in pairs) or not self._precede(readers, writer):
+        if any(v in self.leaving for v, _ in pairs) or not self._precede(readers, writer):
             return None
         self.order.assigned[new] = handle
         for value, _ in pairs:
@@ -343,10 +330,9 @@ class _Orderer:
         olds = [v for v, unit in pairs if unit.role is Role.READ]
         inputs = writer.nodes[0].inputs
         taken = new in self.order.taken or new in self.order.assigned
-        needed = any(storage(old) is new for old in self.order.taken.values())
         return (
             not taken
-            and not needed
+            and new not in self.overwritten
             and len(olds) == sum(u.role in (Role.READ, Role.ASSIGN) for _, u in pairs) == 1
             and inputs[0] is olds[0]
             and sum(storage(v) is olds[0] for v in inputs) == 1
@@ -357,7 +343,7 @@ class _Orderer:
             return False  # it is written somewhere else
         if new not in self.fusion.stores[writer]:
             return False
-        if any(storage(old) is new for old in self.order.taken.values()):
+        if new in self.overwritten:
             return False  # it is updated in place afterwards
         olds = [v for v, unit in pairs if unit.role in (Role.READ, Role.ASSIGN)]
         if len(olds) > 1:  # forwarding leaves one read between two writes
@@ -370,14 +356,13 @@ class _Orderer:
     def _write(self, writer: Unit, handle: Value, pairs: list[tuple[Value, Unit]]) -> None:
         """All uses of values read from the variable precede `writer`, or they are copied."""
         for value, reader in pairs:
-            if reader is not writer:
-                self.after[reader].setdefault(writer)
+            self._follow(writer, [reader])
             if reader.role not in (Role.READ, Role.ASSIGN) or value.spec.rank == 0:
                 continue
             users = self.users.get(value, [])
             inside = writer in users and writer.role is not Role.ASSIGN
             others = [u for u in users if u is not writer and u is not reader]
-            if self._is_result(value) or inside or not self._precede(others, writer):
+            if value in self.leaving or inside or not self._precede(others, writer):
                 self._keep_apart(value, reader)
 
     def _keep_apart(self, value: Value, reader: Unit) -> None:
@@ -410,7 +395,7 @@ class _Orderer:
     def _stays_as_it_is(self, items: Value) -> bool:
         """Whether the list was made here, and nobody who gets it changes it."""
         maker = self.maker.get(items)
-        if maker is None or maker.role not in (Role.WHILE, Role.LIST) or self._is_result(items):
+        if maker is None or maker.role not in (Role.WHILE, Role.LIST) or items in self.leaving:
             return False
         for unit in self.users.get(items, ()):
             node = unit.nodes[0]
@@ -423,7 +408,7 @@ class _Orderer:
     def _is_last(self, items: Value, unit: Unit) -> bool:
         """Whether the list was made here and `unit` can run after everybody else who uses it."""
         maker = self.maker.get(items)
-        if (maker is None and items not in self.lists) or self._is_result(items):
+        if (maker is None and items not in self.lists) or items in self.leaving:
             return False
         if maker is not None and maker.role is Role.COND:  # may be the list that went in
             return False
@@ -437,25 +422,3 @@ class _Orderer:
         ):
             return False
         return self._precede(others, unit)
-
-    # -- sorting -----------------------------------------------------------------------------
-
-    def _sorted(self) -> list[Unit]:
-        """A topological order that stays close to program order."""
-        waiting = dict.fromkeys(self.units, 0)
-        for targets in self.after.values():
-            for unit in targets:
-                waiting[unit] += 1
-        ready = [(u.position, self.index[u]) for u in self.units if not waiting[u]]
-        heapq.heapify(ready)
-        result = []
-        while ready:
-            unit = self.units[heapq.heappop(ready)[1]]
-            result.append(unit)
-            for follower in self.after[unit]:
-                waiting[follower] -= 1
-                if not waiting[follower]:
-                    heapq.heappush(ready, (follower.position, self.index[follower]))
-        if len(result) != len(self.units):
-            raise AssertionError("the schedule has a cycle")
-        return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from treadle.core.spec import ResourceSpec
-from treadle.graph.ir import Node, Region, Value
+from treadle.graph.ir import Node, Value
 
 # Callbacks into the user's Python, which may read and assign any variable.
 _QUIET = frozenset({"print", "assert", "check"})
@@ -24,31 +24,45 @@ def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
         yield node.inputs[0], False
     elif node.op.name == "assign_variable":
         yield node.inputs[0], True
-    elif node.regions:
-        for position, value in enumerate(node.inputs):
+    elif any(isinstance(value.spec, ResourceSpec) for value in node.inputs):
+        written = _written(node)
+        for value in node.inputs:
             if isinstance(value.spec, ResourceSpec):
-                yield value, any(_writes(r, position, node) for r in node.regions)
+                yield value, value in written
 
 
-def _writes(region: Region, position: int, node: Node) -> bool:
-    """Whether a region assigns the variable that is the node's input number `position`."""
-    param = region.params[position - (1 if node.op.name == "cond" else 0)]
-    return any(w for n in region.nodes for h, w in handles_touched(n) if h is param)
+def _written(node: Node) -> set[Value]:
+    """The operands of a node with regions that are variables which the regions assign."""
+    outer = node.inputs[1:] if node.op.name == "cond" else node.inputs
+    found: set[Value] = set()
+    for region in node.regions:
+        inside = {h for n in region.nodes for h, w in handles_touched(n) if w}
+        found.update(v for p, v in zip(region.params, outer, strict=False) if p in inside)
+    return found
 
 
 def earlier_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
-    """For the nodes of a region that use variables, the earlier ones that must run before them."""
+    """For the nodes of a region that use variables, the earlier ones that must run before them:
+    those that no other of them waits for already."""
     found: dict[Node, list[Node]] = {}
-    used: dict[Value, list[tuple[Node, bool]]] = {}
-    callbacks: list[Node] = []
+    wrote: dict[Value, Node] = {}
+    read: dict[Value, list[Node]] = {}  # since it was written
+    barrier: list[Node] = []  # the last callback
     for node in nodes:
         if touches_everything(node):
-            found[node] = [n for uses in used.values() for n, _ in uses] + callbacks
-            callbacks.append(node)
+            found[node] = [*barrier, *wrote.values(), *(n for some in read.values() for n in some)]
+            wrote, read, barrier = {}, {}, [node]
             continue
         for handle, written in handles_touched(node):
-            uses = used.setdefault(handle, [])
-            earlier = [n for n, wrote in uses if wrote or written]
-            found.setdefault(node, list(callbacks)).extend(earlier)
-            uses.append((node, written))
+            last = [wrote[handle]] if handle in wrote else barrier
+            earlier = found.setdefault(node, [])
+            if written:
+                earlier += read.pop(handle, []) or last
+                wrote[handle] = node
+            else:
+                earlier += last
+                read.setdefault(handle, []).append(node)
+        # A node that has a variable twice does not wait for itself.
+        if node in found:
+            found[node] = [n for n in dict.fromkeys(found[node]) if n is not node]
     return found
