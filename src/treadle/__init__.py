@@ -165,18 +165,12 @@ from treadle.ops.gather import (
     tensor_scatter_nd_add,
     tensor_scatter_nd_update,
 )
-from treadle.ops.indexing import (
-    slice_ as slice,
-)
 from treadle.ops.io import (
     Assert,
     print,
 )
 from treadle.ops.joining import (
     concat,
-    repeat,
-    roll,
-    split,
     stack,
     unstack,
 )
@@ -213,6 +207,10 @@ from treadle.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
+from treadle.ops.repeating import (
+    repeat,
+    roll,
+)
 from treadle.ops.scan import (
     cumsum,
 )
@@ -229,6 +227,12 @@ from treadle.ops.shaping import (
     tile,
     transpose,
 )
+from treadle.ops.slices import (
+    slice_ as slice,
+)
+from treadle.ops.slices import (
+    strided_slice,
+)
 from treadle.ops.slicing import (
     pad,
 )
@@ -237,6 +241,7 @@ from treadle.ops.sorting import (
     searchsorted,
     sort,
 )
+from treadle.ops.splitting import split
 from treadle.ops.state import (
     Variable,
 )
@@ -441,6 +446,7 @@ __all__ = [
     "squeeze",
     "stack",
     "stop_gradient",
+    "strided_slice",
     "subtract",
     "tan",
     "tanh",

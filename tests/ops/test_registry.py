@@ -64,7 +64,7 @@ FAMILIES = (
 )  # fmt: skip
 ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.
-    "fill_dynamic", "reshape_dynamic", "range_dynamic",
+    "range_dynamic", "open_dim",
     # Gradients of ops: exercised by test_gradients.py.
     "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex",
 }  # fmt: skip

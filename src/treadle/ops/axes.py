@@ -13,7 +13,7 @@ from treadle.core.tensor import Tensor
 
 def normalize_axis(axis: Any, rank: int) -> int:
     """One axis as an int in [0, rank)."""
-    number = int(axis)
+    number = _known(axis)
     if not -rank <= number < rank:
         raise errors.InvalidArgumentError(
             None,
@@ -23,12 +23,37 @@ def normalize_axis(axis: Any, rank: int) -> int:
     return number % rank
 
 
+def _known(axis: Any) -> int:
+    """An axis as an int: a tensor must be known while tracing.
+
+    Raises:
+        ValueError: only a run can tell; the axes of the result depend on it.
+    """
+    if not isinstance(axis, Tensor) or not axis.is_symbolic:
+        return int(axis)
+    from treadle.ops.dims import as_dim_value
+
+    found = as_dim_value(axis, "axis")
+    if not isinstance(found, int):
+        raise ValueError(
+            f"An axis must be known while tracing, because the axes of the result depend on it: "
+            f"{axis!r} is known only when the function runs; pass a Python int{at(user_origin())}"
+        )
+    return found
+
+
+def _elements(axes: Tensor) -> list[Any]:
+    from treadle.ops.dims import elements_of
+
+    return elements_of(axes) if axes.is_symbolic else axes.numpy().tolist()
+
+
 def normalize_axes(axis: Any, rank: int) -> tuple[int, ...]:
     """Sorted axes from None (all), an int, a sequence of ints or a constant tensor."""
     if axis is None:
         return tuple(range(rank))
     if isinstance(axis, Tensor):
-        axis = axis.numpy()
+        axis = [_known(axis)] if axis.ndim == 0 else [_known(a) for a in _elements(axis)]
     entries = axis if isinstance(axis, Iterable) and _rank_of(axis) else [axis]
     axes = sorted(normalize_axis(a, rank) for a in entries)
     if len(set(axes)) != len(axes):

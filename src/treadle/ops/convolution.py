@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import as_dims
+from treadle.ops.dims import partial_dims
 from treadle.ops.families import needs, require_kinds
 from treadle.ops.lowering import Library
 from treadle.ops.registry import Op, OpCall, register, run
@@ -289,9 +290,13 @@ def conv2d_transpose(
         strides, padding, data_format, dilations, name: as for `conv2d`.
     """
     data_format = check_format(data_format)
-    dims = as_dims(output_shape)
-    if dims is None or len(dims) != 4:
-        raise ValueError(f"conv2d_transpose: output_shape must name four dims, got {output_shape}")
+    given = partial_dims(output_shape, "conv2d_transpose: output_shape")
+    dims = [d for d in given if d is not None]
+    if len(dims) != 4:
+        raise ValueError(
+            f"conv2d_transpose: output_shape must name four dims that are known while tracing or "
+            f"come from td.shape, got {output_shape}{at(user_origin())}"
+        )
     image = dims[1:] if data_format == "NHWC" else (dims[2], dims[3], dims[1])
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filters)
     attrs = _attrs(strides, padding, dilations, data_format)

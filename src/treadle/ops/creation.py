@@ -13,13 +13,13 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, fresh_symbol
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.dims import as_dim_value, partial_dims, shape_tensor
+from treadle.ops.dims import as_dim_value, dims_tensor, partial_dims, size_of, sizes_of
 from treadle.ops.families import guard
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op, OpCall, register, run
@@ -54,30 +54,11 @@ FILL = register(
         Compute(lambda call, index: call.inputs[0](()), "view"),
     )
 )
-FILL_DYNAMIC = register(
-    Op(
-        "fill_dynamic",
-        lambda value, shape, *, known: TensorSpec(
-            (fresh_symbol() if d is None else d for d in known), value.dtype
-        ),
-        lambda value, shape, *, known: np.full(tuple(shape), value),
-        _grad_fill,
-        tags=frozenset({"dynamic"}),
-    )
-)
 
 
 def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
     """A tensor of the given shape with `value` everywhere."""
-    scalar = convert_to_tensor(value)
-    known = partial_dims(dims)
-    if any(d is None for d in known):
-        return run(FILL_DYNAMIC, scalar, shape_tensor(dims), known=known)  # type: ignore[no-any-return]
-    if any(isinstance(d, int) and d < 0 for d in known):
-        raise errors.InvalidArgumentError(
-            None, None, f"fill: the shape {known} has a negative dim{at(user_origin())}"
-        )
-    return run(FILL, scalar, shape=known)  # type: ignore[no-any-return]
+    return run(FILL, convert_to_tensor(value), shape=sizes_of(dims, "fill: a dim"))  # type: ignore[no-any-return]
 
 
 def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
@@ -141,20 +122,25 @@ RANGE = register(
 )
 
 
-def _eager_range_dynamic(start: NDArray, limit: NDArray, delta: NDArray) -> NDArray:
-    if not delta:
-        raise errors.InvalidArgumentError(None, None, "delta is 0")
-    size = _range_size(start.item(), limit.item(), delta.item())
+def _eager_range_dynamic(start: NDArray, limit: NDArray, delta: NDArray, *, size: int) -> NDArray:
     dtype = dtypes.from_numpy(start.dtype)
     return _eager_range(start=start.item(), delta=delta.item(), size=size, dtype=dtype)
 
 
+def _lower_range_dynamic(call: LowerCall, index: Sequence[Index]) -> Expr:
+    dtype = call.out.dtype
+    wide = dtypes.float64 if dtype.is_floating else dtypes.int64
+    start, delta = (cast(call.inputs[k](()), wide) for k in (0, 2))
+    return cast(apply("add", start, apply("mul", cast(index_expr(index[0]), wide), delta)), dtype)
+
+
+# The limit is what `size` was computed from: loops that count read it instead of the array.
 RANGE_DYNAMIC = register(
     Op(
         "range_dynamic",
-        lambda start, limit, delta: TensorSpec((fresh_symbol("range"),), start.dtype),
+        lambda start, limit, delta, *, size: TensorSpec((size,), start.dtype),
         _eager_range_dynamic,
-        tags=frozenset({"dynamic"}),
+        lower=Compute(_lower_range_dynamic, "view"),
     )
 )
 
@@ -234,7 +220,23 @@ def _static_number(value: Any, dtype: DType) -> Any:
 def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
     from treadle.ops.casting import cast as cast_tensor
 
-    return run(RANGE_DYNAMIC, *(cast_tensor(v, dtype) for v in values))  # type: ignore[no-any-return]
+    numbers = [cast_tensor(v, dtype) for v in values]
+    size = size_of(_range_count(*numbers), "range: the number of steps from start to limit")
+    return run(RANGE_DYNAMIC, *numbers, size=size)  # type: ignore[no-any-return]
+
+
+def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    """How many numbers a range has; -1 where the steps lead away from the limit, or are 0."""
+    from treadle.ops.casting import cast as cast_tensor
+    from treadle.ops.elementwise import ceil
+    from treadle.ops.selection import where
+
+    wide = dtypes.float64 if start.dtype.is_floating else dtypes.int64
+    span, step = cast_tensor(limit, wide) - cast_tensor(start, wide), cast_tensor(delta, wide)
+    safe = where(step == 0, convert_to_tensor(1, wide), step)
+    steps = ceil(span / safe) if wide.is_floating else -(-span // safe)
+    leads = (step != 0) & ((span == 0) | ((span > 0) == (step > 0)))
+    return where(leads, cast_tensor(steps, dtypes.int64), convert_to_tensor(-1, dtypes.int64))
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
@@ -245,22 +247,22 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
     first, last = common_dtype("linspace", start, stop)
     if not first.dtype.is_floating:
         first, last = cast_tensor(first, dtypes.float64), cast_tensor(last, dtypes.float64)
-    count = int(num)
-    if count < 1:
-        raise errors.InvalidArgumentError(
-            None, None, f"linspace: num is {count}; it must be positive{at(user_origin())}"
-        )
+    count = size_of(num, "linspace: num", least=1)
     from treadle.ops.joining import concat
+    from treadle.ops.selection import where
     from treadle.ops.shaping import expand_dims, reshape
 
     position = normalize_axis(axis, first.ndim + 1)
     low, high = expand_dims(first, position), expand_dims(last, position)
     if count == 1:
         return low
-    shape = [1] * (first.ndim + 1)
+    between = cast_tensor(dims_tensor(count - 1, dtypes.int64), first.dtype)
+    shape: list[Dim] = [1] * (first.ndim + 1)
     shape[position] = count - 1
-    steps = reshape(cast_tensor(range(count - 1), first.dtype), shape)
-    return concat([low + steps * ((high - low) / (count - 1)), high], position)
+    whole = run(RANGE, start=0, delta=1, size=count - 1, dtype=dtypes.int64)
+    steps = reshape(cast_tensor(whole, first.dtype), shape)
+    end = high if isinstance(count, int) else where(between == 0, low, high)
+    return concat([low + steps * ((high - low) / between), end], position)
 
 
 # -- eye, one_hot --------------------------------------------------------------------------------
@@ -292,13 +294,10 @@ def eye(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The identity matrix, or a batch of them."""
-    from treadle.ops.dims import as_dims
-
-    columns = num_rows if num_columns is None else num_columns
-    shape = as_dims([*(batch_shape if batch_shape is not None else ()), num_rows, columns])
-    if shape is None:
-        raise ValueError(f"eye: the sizes must be known while tracing{at(user_origin())}")
-    return run(EYE, shape=shape, dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
+    batch = () if batch_shape is None else sizes_of(batch_shape, "eye: batch_shape")
+    rows = size_of(num_rows, "eye: num_rows")
+    columns = rows if num_columns is None else size_of(num_columns, "eye: num_columns")
+    return run(EYE, shape=(*batch, rows, columns), dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
 
 
 def _eager_one_hot(
@@ -364,9 +363,7 @@ def one_hot(
     on = convert_to_tensor(1 if on_value is None else on_value, target)
     off = convert_to_tensor(0 if off_value is None else off_value, target)
     position = x.ndim if axis is None or axis == -1 else normalize_axis(axis, x.ndim + 1)
-    size = as_dim_value(depth, "depth")
-    if size is None:
-        raise ValueError(f"one_hot: depth must be known while tracing{at(user_origin())}")
+    size = size_of(depth, "one_hot: depth")
     return run(ONE_HOT, x, on, off, depth=size, axis=position)  # type: ignore[no-any-return]
 
 

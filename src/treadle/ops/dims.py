@@ -16,9 +16,9 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound, product
+from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound, fresh_symbol, product
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
@@ -50,6 +50,32 @@ DIM = register(
         lambda *, dim, out_type: TensorSpec((), out_type),
         lambda *, dim, out_type: np.array(dim, out_type.np_dtype),
         lower=Compute(lambda call, i: cast(dim_expr(call.attrs["dim"]), call.out.dtype), "view"),
+    )
+)
+
+
+def _eager_open_dim(number: NDArray, *, what: str, least: int, most: int | None) -> NDArray:
+    _check_size(int(number), what, least, most)
+    return np.empty((int(number), 0), np.bool_)
+
+
+def _check_size(number: int, what: str, least: int, most: Dim | None, where: str = "") -> None:
+    high = most if isinstance(most, int) else number
+    if not least <= number <= high:
+        wanted = f"at least {least}" if not isinstance(most, int) else f"in [{least}, {most}]"
+        raise errors.InvalidArgumentError(
+            None, None, f"{what} must be {wanted}, not {number}{where}"
+        )
+
+
+# A number that only a run can tell becomes a dim: the result, which has no elements, has a new
+# symbol as its first dim, and the attributes and specs of other nodes may use that symbol.
+OPEN_DIM = register(
+    Op(
+        "open_dim",
+        lambda number, *, what, least, most: TensorSpec((fresh_symbol("n"), 0), dtypes.bool),
+        _eager_open_dim,
+        tags=frozenset({"dynamic", "speaks_for_caller"}),
     )
 )
 
@@ -207,7 +233,11 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
         found = resolve(tensor)
         if found is None:
             if dims and not isinstance(dims[0], int):
-                raise ValueError(f"The {what} tensor has an unknown length{at(user_origin())}")
+                raise ValueError(
+                    f"{what}: the length of {tensor!r} is not known while tracing, and it decides "
+                    f"the number of axes; give the tensor a known length (td.ensure_shape)"
+                    f"{at(user_origin())}"
+                )
             return (None,) * (dims[0] if dims else 1)  # type: ignore[operator]
         return tuple(_exact(d) for d in found.reshape(-1))
     if isinstance(value, list | tuple):
@@ -243,10 +273,55 @@ def _exact(dim: Any) -> Dim | None:
     return dim if dim is None or isinstance(dim, SymbolicDim) else int(dim)
 
 
-def as_dims(value: Any) -> tuple[Dim, ...] | None:
-    """The dims that a shape argument names, or None where only a run can tell one of them."""
-    dims = partial_dims(value)
-    return None if any(d is None for d in dims) else dims  # type: ignore[return-value]
+def size_of(value: Any, what: str, least: int = 0, most: Dim | None = None) -> Dim:
+    """One dim from an int or a scalar integer tensor; a new symbol where only a run can tell.
+
+    Args:
+        what: the op and its argument, for errors: "top_k: k".
+        least, most: the limits, both allowed; most None: there is none.
+
+    Raises:
+        InvalidArgumentError: a number beyond the limits, or a tensor that is no scalar.
+        TypeError: anything but an integer.
+    """
+    if isinstance(value, SymbolicDim):
+        return value
+    if has_dtype(value) or isinstance(value, np.ndarray):
+        value = convert_to_tensor(value)
+        if value.ndim:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"{what} must be a scalar, not of shape {value.shape}{at(user_origin())}",
+            )
+    dim = as_dim_value(value, what)
+    if dim is None:
+        dim = run(OPEN_DIM, value, what=what, least=least, most=most).dims[0]
+    if isinstance(dim, int):
+        _check_size(dim, what, least, most, at(user_origin()))
+    return dim
+
+
+def sizes_of(value: Any, what: str) -> tuple[Dim, ...]:
+    """The dims that a shape argument names; new symbols for those that only a run can tell.
+
+    Raises:
+        InvalidArgumentError: a negative dim.
+        ValueError: a tensor whose length, and so the number of dims, is not known while tracing.
+    """
+    known: Sequence[Any] = partial_dims(value, what)
+    if any(d is None for d in known):
+        parts = value if isinstance(value, list | tuple) else elements_of(value)
+        known = [p if d is None else d for p, d in zip(parts, known, strict=True)]
+    return tuple(size_of(d, what) for d in known)
+
+
+def elements_of(value: Any) -> list[Tensor]:
+    """The scalars of an integer vector of known length, or of a scalar."""
+    vector = convert_to_tensor(value)
+    count = vector.dims[0] if vector.ndim else 0
+    assert isinstance(count, int)  # else `partial_dims` has refused it
+    return [vector[k] for k in range(count)] if vector.ndim else [vector]
 
 
 def shape_tensor(value: Any) -> Tensor:

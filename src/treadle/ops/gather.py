@@ -300,11 +300,9 @@ SCATTER_ND = register(
 
 def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
     """Zeros of `shape` with `updates` added at `indices`."""
-    from treadle.ops.dims import as_dims
+    from treadle.ops.dims import sizes_of
 
-    dims = as_dims(shape)
-    if dims is None:
-        raise ValueError(f"scatter_nd: the shape must be known while tracing{at(user_origin())}")
+    dims = sizes_of(shape, "scatter_nd: a dim")
     return run(SCATTER_ND, convert_to_tensor(indices), convert_to_tensor(updates), shape=dims)  # type: ignore[no-any-return]
 
 

@@ -1,4 +1,4 @@
-"""Joining and taking apart: concat, stack, unstack, split, repeat, roll."""
+"""Joining and taking apart: concat, stack, unstack."""
 
 from __future__ import annotations
 
@@ -193,105 +193,18 @@ def unstack(
             None,
             f"unstack: axis {axis} of {x.shape} has not {count} parts{at(user_origin())}",
         )
-    x = _with_dim(x, position, count)
+    x = with_dim(x, position, count)
     rest = (*x.dims[:position], *x.dims[position + 1 :])
-    return [reshape_to(_part(x, position, i, 1), rest) for i in range(count)]
+    return [reshape_to(part_of(x, position, i, 1), rest) for i in range(count)]
 
 
-def _with_dim(x: Tensor, axis: int, dim: Dim) -> Tensor:
-    """`x`, checked to have this dim where it is open."""
-    if isinstance(x.dims[axis], int):
-        return x
+def with_dim(x: Tensor, axis: int, dim: Dim) -> Tensor:
+    """`x`, checked to have this dim."""
     return with_dims(x, (*x.dims[:axis], dim, *x.dims[axis + 1 :]))
 
 
-def _part(x: Tensor, axis: int, start: Dim, count: Dim) -> Tensor:
+def part_of(x: Tensor, axis: int, start: Dim, count: Dim) -> Tensor:
     begin: list[Dim] = [0] * x.ndim
     size = list(x.dims)
     begin[axis], size[axis] = start, count
     return slice_known(x, begin, size)
-
-
-def split(
-    value: Any, num_or_size_splits: Any, axis: Any = 0, num: int | None = None,
-    name: str | None = None,
-) -> list[Tensor]:  # fmt: skip
-    """`value` cut along an axis into equal parts (an int) or parts of given sizes (a list).
-
-    Raises:
-        InvalidArgumentError: the sizes do not add up to the axis.
-    """
-    from treadle.ops.dims import as_dims
-
-    x = convert_to_tensor(value)
-    position = normalize_axis(axis, x.ndim)
-    dim = x.dims[position]
-    if isinstance(num_or_size_splits, int | np.integer):
-        count = int(num_or_size_splits)
-        if isinstance(dim, int) and dim % count:
-            raise errors.InvalidArgumentError(
-                None, None, f"split: {dim} does not divide into {count} parts{at(user_origin())}"
-            )
-        sizes: Sequence[Dim] = [dim // count] * count
-    else:
-        sizes = _split_sizes(as_dims(num_or_size_splits), dim)
-    x = _with_dim(x, position, sum(sizes[1:], sizes[0]) if sizes else 0)
-    parts, start = [], 0
-    for size in sizes:
-        parts.append(_part(x, position, start, size))
-        start = start + size  # type: ignore[assignment]
-    return parts
-
-
-def _split_sizes(sizes: Sequence[Dim] | None, dim: Dim) -> Sequence[Dim]:
-    if sizes is None:
-        raise ValueError(f"split: the sizes must be known while tracing{at(user_origin())}")
-    total: Dim = 0
-    for size in sizes:
-        total = total + (0 if size == -1 else size)
-    filled = [dim - total if s == -1 else s for s in sizes]
-    if isinstance(dim, int) and isinstance(total, int) and -1 not in sizes and total != dim:
-        raise errors.InvalidArgumentError(
-            None, None, f"split: sizes {list(sizes)} do not add up to {dim}{at(user_origin())}"
-        )
-    return filled
-
-
-# -- repeat, roll --------------------------------------------------------------------------------
-
-
-def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:
-    """Every element (along `axis`; of the flattened input without one) repeated."""
-    from treadle.ops.broadcasting import broadcast_dims
-    from treadle.ops.gather import gather
-    from treadle.ops.shaping import reshape
-
-    x = convert_to_tensor(input)
-    if axis is None:
-        x, axis = reshape(x, [-1]), 0
-    position = normalize_axis(axis, x.ndim)
-    counts = repeats.numpy() if isinstance(repeats, Tensor) else np.asarray(repeats)
-    if counts.size == 1:
-        times = int(counts.reshape(()))
-        dims = x.dims
-        spread = (*dims[: position + 1], times, *dims[position + 1 :])
-        wide = reshape_to(x, (*dims[: position + 1], 1, *dims[position + 1 :]))
-        final = (*dims[:position], dims[position] * times, *dims[position + 1 :])
-        return reshape_to(broadcast_dims(wide, spread), final)
-    return gather(x, np.repeat(np.arange(counts.size), counts), axis=position)
-
-
-def roll(input: Any, shift: Any, axis: Any, name: str | None = None) -> Tensor:
-    """`input` shifted along axes; what leaves at one end enters at the other."""
-    x = convert_to_tensor(input)
-    shifts, axes = np.atleast_1d(np.asarray(shift)), np.atleast_1d(np.asarray(axis))
-    for amount, one in zip(shifts, axes, strict=True):
-        position = normalize_axis(one, x.ndim)
-        dim = x.dims[position]
-        first = int(amount) % dim if dim != 0 else 0
-        if first == 0:
-            continue
-        x = concat(
-            [_part(x, position, dim - first, first), _part(x, position, 0, dim - first)], position
-        )
-    return x

@@ -10,6 +10,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import (
     joining,
+    splitting,
 )
 from treadle.ops.axes import normalize_axis
 from treadle.ops.casting import cast
@@ -60,7 +61,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Tensor:
 def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
     x = as_array(ary)
     if isinstance(indices_or_sections, int | np.integer):
-        return joining.split(x, int(indices_or_sections), axis)
+        return splitting.split(x, int(indices_or_sections), axis)
     return _cut_at(x, list(indices_or_sections), axis)
 
 
@@ -72,7 +73,7 @@ def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list[Tenso
     if not isinstance(length, int):
         raise ValueError(f"np.array_split needs an axis of known size{at(user_origin())}")
     each, extra = divmod(length, count)
-    return joining.split(x, [each + 1] * extra + [each] * (count - extra), axis)
+    return splitting.split(x, [each + 1] * extra + [each] * (count - extra), axis)
 
 
 def _cut_at(x: Tensor, places: list[Any], axis: int) -> list[Tensor]:

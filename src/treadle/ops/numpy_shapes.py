@@ -15,7 +15,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops import (
     arithmetic,
     creation,
-    joining,
+    repeating,
     shaping,
     slicing,
 )
@@ -126,20 +126,32 @@ def flip(m: Any, axis: Any = None) -> Tensor:
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
     x = as_array(a)
     if axis is None:
-        return reshape_to(joining.roll(flat(x), shift, 0), x.dims)
-    shifts, axes = np.broadcast_arrays(np.atleast_1d(shift), np.atleast_1d(axis))
-    return joining.roll(x, shifts.tolist(), axes.tolist())
+        return reshape_to(repeating.roll(flat(x), shift, 0), x.dims)
+    shifts, axes = _listed(shift), _listed(axis)
+    count = max(len(shifts), len(axes))
+    for amount, one in zip(_times(shifts, count), _times(axes, count), strict=True):
+        x = repeating.roll(x, amount, one)
+    return x
+
+
+def _listed(value: Any) -> list[Any]:
+    return list(value) if np.ndim(value) or isinstance(value, list | tuple) else [value]
+
+
+def _times(values: list[Any], count: int) -> list[Any]:
+    """One value for all, or one for each."""
+    return values * count if len(values) == 1 else values
 
 
 def tile(A: Any, reps: Any) -> Tensor:
-    x, counts = as_array(A), np.atleast_1d(reps).tolist()
+    x, counts = as_array(A), _listed(reps)
     rank = max(x.ndim, len(counts))
     wide = reshape_to(x, (1,) * (rank - x.ndim) + x.dims)
     return shaping.tile(wide, [1] * (rank - len(counts)) + counts)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:
-    return joining.repeat(as_array(a), repeats, axis)
+    return repeating.repeat(as_array(a), repeats, axis)
 
 
 def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: Any = 0) -> Tensor:

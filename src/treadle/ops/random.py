@@ -15,7 +15,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.arithmetic import maximum
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import as_dims
+from treadle.ops.dims import size_of, sizes_of
 from treadle.ops.elementwise import log
 from treadle.ops.gather import gather
 from treadle.ops.random_ops import BITS, NORMAL, SCRAMBLE, TRUNCATED_NORMAL, UNIFORM, UNIFORM_INT
@@ -27,15 +27,8 @@ Dims = tuple[Dim, ...]
 
 
 def random_dims(shape: Any) -> Dims:
-    """A shape argument of a random op; its dims must be known or symbolic."""
-    dims = as_dims(shape)
-    if dims is None:
-        raise errors.UnimplementedError(
-            None, None,
-            f"A random op needs a shape of known dims or dims of td.shape(x), got {shape!r}"
-            f"{at(user_origin())}",
-        )  # fmt: skip
-    return dims
+    """A shape argument of a random op."""
+    return sizes_of(shape, "random: a dim")
 
 
 # -- distributions over a given state --------------------------------------------------------------
@@ -249,7 +242,7 @@ def stateless_categorical(
 def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
     """`num` new stateless seeds, shape [num, 2], made from one."""
     tensor = convert_to_tensor(seed)
-    return uniform_from(_seeded(tensor), (int(num), 2), None, None, tensor.dtype)
+    return uniform_from(_seeded(tensor), (size_of(num, "split: num"), 2), None, None, tensor.dtype)
 
 
 __all__ = [

@@ -97,6 +97,8 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
 
 
 def _explain(op: Op, specs: Sequence[Spec], message: str) -> str:
+    if "speaks_for_caller" in op.tags:  # the message names the call that the user wrote
+        return f"{message}{at(user_origin())}"
     inputs = ", ".join(spec_text(s) for s in specs)
     return f"{op.name}({inputs}): {message}{at(user_origin())}"
 

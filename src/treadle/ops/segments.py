@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -63,12 +62,8 @@ def unsorted_segment_sum(
     data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
     """Row k of the result is the sum of the rows of `data` whose id is k; negative ids drop."""
-    from treadle.ops.dims import as_dim_value
+    from treadle.ops.dims import size_of
 
-    count = as_dim_value(num_segments, "num_segments")
-    if count is None:
-        raise ValueError(
-            f"unsorted_segment_sum: num_segments must be known while tracing{at(user_origin())}"
-        )
+    count = size_of(num_segments, "unsorted_segment_sum: num_segments")
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
     return run(UNSORTED_SEGMENT_SUM, x, ids, num_segments=count)  # type: ignore[no-any-return]

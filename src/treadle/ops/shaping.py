@@ -7,16 +7,24 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, TensorShape, fresh_symbol, product, shape_text
+from treadle.core.shapes import Dim, TensorShape, product, shape_text
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index
-from treadle.ops.axes import normalize_axis
+from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import partial_dims, shape_tensor
+from treadle.ops.conversion import convert_to_tensor, is_symbolic
+from treadle.ops.dims import (
+    dims_tensor,
+    elements_of,
+    partial_dims,
+    shape_tensor,
+    size_of,
+    sizes_of,
+)
+from treadle.ops.dims import shape as dims_of
 from treadle.ops.lowering import Compute, LowerCall
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.views import reshape_index
@@ -52,24 +60,6 @@ RESHAPE = register(
 )
 
 
-def _infer_reshape_dynamic(
-    x: TensorSpec, shape: TensorSpec, *, known: tuple[Dim | None, ...]
-) -> TensorSpec:
-    dims = (fresh_symbol() if d is None or d == -1 else d for d in known)
-    return TensorSpec(dims, x.dtype)
-
-
-RESHAPE_DYNAMIC = register(
-    Op(
-        "reshape_dynamic",
-        _infer_reshape_dynamic,
-        lambda x, shape, *, known: x.reshape(tuple(shape)),
-        lambda call, dy: [*_grad_reshape(call, dy), None],
-        tags=frozenset({"dynamic"}),
-    )
-)
-
-
 def reshape_to(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
     """`x` with exactly these dims; x itself where it has them."""
     return x if x.dims == dims else run(RESHAPE, x, shape=dims)
@@ -84,8 +74,26 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(tensor)
     dims = partial_dims(shape)
     if any(d is None for d in dims):
-        return run(RESHAPE_DYNAMIC, x, shape_tensor(shape), known=dims)  # type: ignore[no-any-return]
+        dims = _open_dims(x, shape, dims)
     return reshape_to(x, fill_in(x, dims))  # type: ignore[arg-type]
+
+
+def _open_dims(x: Tensor, shape: Any, known: Sequence[Dim | None]) -> tuple[Dim, ...]:
+    """The dims of a shape of which only a run can tell some; one of these may be -1."""
+    from treadle.ops.reduction import reduce_prod
+    from treadle.ops.selection import where
+
+    numbers = shape_tensor(shape)
+    if not any(d == -1 for d in known):
+        one = convert_to_tensor(1, numbers.dtype)
+        rest = reduce_prod(where(numbers == -1, one, numbers))
+        total = dims_tensor(product(x.dims), numbers.dtype)
+        numbers = where(numbers == -1, total // where(rest == 0, one, rest), numbers)
+    parts = elements_of(numbers)
+    return tuple(
+        size_of(part, "reshape: a dim") if dim is None else dim
+        for part, dim in zip(parts, known, strict=True)
+    )
 
 
 def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
@@ -129,7 +137,15 @@ ENSURE_SHAPE = register(
 
 
 def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
-    """`x`, checked to have these dims; x itself where it is known to."""
+    """`x`, checked to have these dims; x itself where it is known to.
+
+    Raises:
+        InvalidArgumentError: it is known to have others.
+    """
+    if not TensorShape(dims).is_compatible_with(x.dims):
+        raise errors.InvalidArgumentError(
+            None, None, f"the shape is {x.shape}, not {shape_text(dims)}{at(user_origin())}"
+        )
     return x if x.dims == dims else run(ENSURE_SHAPE, x, shape=dims)
 
 
@@ -203,6 +219,9 @@ TRANSPOSE = register(
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """`a` with its axes in the order `perm` (default: reversed)."""
     x = convert_to_tensor(a)
+    if is_symbolic(perm):
+        moved = _transpose_by(x, perm)
+        return _conjugated(moved) if conjugate else moved
     order = _permutation(perm, x)
     if order != tuple(range(x.ndim)):
         x = run(TRANSPOSE, x, perm=order)
@@ -213,6 +232,39 @@ def _conjugated(x: Tensor) -> Tensor:
     from treadle.ops.complex_numbers import conj
 
     return conj(x)
+
+
+def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
+    """`x` with its axes in an order that only a run can tell, as elements read by position.
+
+    Output axis k runs over input axis ``perm[k]``, whose elements lie ``strides[perm[k]]`` apart.
+    """
+    from treadle.ops.casting import cast
+    from treadle.ops.creation import range as numbers
+    from treadle.ops.gather import gather
+    from treadle.ops.io import Assert
+    from treadle.ops.reduction import reduce_all, reduce_any
+    from treadle.ops.selection import where
+
+    order = cast(perm, dtypes.int64)
+    if order.dims != (x.ndim,):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"transpose: perm must have the shape ({x.ndim},), one number for each axis of "
+            f"{x.shape}, not {order.shape}{at(user_origin())}",
+        )  # fmt: skip
+    order = where(order < 0, order + x.ndim, order)
+    hits = expand_dims(order, 1) == numbers(x.ndim, dtype=dtypes.int64)
+    Assert(reduce_all(reduce_any(hits, 0)), ["transpose: perm is no order of the axes:", perm])
+    sizes = elements_of(gather(dims_of(x, dtypes.int64), order))
+    strides = [product(x.dims[k + 1 :]) for k in range(x.ndim)]
+    steps = gather(shape_tensor(strides), order)
+    dims = tuple(size_of(s, "transpose: a dim") for s in sizes)
+    place = convert_to_tensor(0, dtypes.int64)
+    for axis, dim in enumerate(dims):
+        along = (dim, *(1,) * (x.ndim - axis - 1))
+        place = place + reshape_to(numbers(dims_tensor(dim, dtypes.int64)) * steps[axis], along)
+    return gather(reshape_to(x, (product(x.dims),)), place)
 
 
 def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:
@@ -262,37 +314,27 @@ REVERSE = register(
 def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
     """`tensor` with the order of elements reversed along the given axes."""
     x = convert_to_tensor(tensor)
-    axes = axis.numpy() if isinstance(axis, Tensor) else axis
-    chosen = tuple(normalize_axis(a, x.ndim) for a in np.atleast_1d(axes))
-    return run(REVERSE, x, axis=chosen)  # type: ignore[no-any-return]
+    return run(REVERSE, x, axis=normalize_axes(axis, x.ndim))  # type: ignore[no-any-return]
 
 
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input` repeated along dims of 1 and new leading dims to fill `shape`."""
-    x = convert_to_tensor(input)
-    dims = partial_dims(shape)
-    if any(d is None for d in dims):
-        from treadle.ops.creation import fill
-
-        return x + fill(shape, convert_to_tensor(0, x.dtype))
-    lead = len(dims) - x.ndim
-    known = tuple(x.dims[i - lead] if d == -1 else d for i, d in enumerate(dims))
-    return broadcast_dims(x, known)  # type: ignore[arg-type]
+    return broadcast_dims(convert_to_tensor(input), sizes_of(shape, "broadcast_to: a dim"))
 
 
 def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     """`input` repeated ``multiples[i]`` times along axis i."""
     x = convert_to_tensor(input)
-    counts = partial_dims(multiples, "multiples")
-    if len(counts) != x.ndim or any(c is None for c in counts):
+    counts = sizes_of(multiples, "tile: multiples")
+    if len(counts) != x.ndim:
         raise ValueError(
-            f"tile: multiples {multiples} must give one known count for each of the {x.ndim} "
-            f"axes{at(user_origin())}"
+            f"tile: multiples {multiples} must give one count for each of the {x.ndim} axes"
+            f"{at(user_origin())}"
         )
     spread: list[Dim] = []
     split: list[Dim] = []
     for dim, count in zip(x.dims, counts, strict=True):
         split += [1, dim]
-        spread += [count, dim]  # type: ignore[list-item]
+        spread += [count, dim]
     wide = broadcast_dims(reshape_to(x, tuple(split)), tuple(spread))
-    return reshape_to(wide, tuple(d * c for d, c in zip(x.dims, counts, strict=True)))  # type: ignore[operator]
+    return reshape_to(wide, tuple(d * c for d, c in zip(x.dims, counts, strict=True)))

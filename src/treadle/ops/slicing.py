@@ -235,20 +235,49 @@ def pad(
         mode: "CONSTANT" pads with `constant_values`; "REFLECT" mirrors without repeating the
             edge, "SYMMETRIC" repeats it.
     """
-    from treadle.ops.dims import as_dims
-
     x = convert_to_tensor(tensor)
-    known = isinstance(paddings, Tensor) and not paddings.is_symbolic
-    widths = paddings.numpy().tolist() if known else paddings
-    pairs = [as_dims(list(pair)) for pair in widths]
     kind = mode.lower()
     if kind not in _MODES:
         raise ValueError(f"pad: unknown mode {mode!r}{at(user_origin())}")
-    if len(pairs) != x.ndim or any(p is None or len(p) != 2 for p in pairs):
-        raise ValueError(
-            f"pad: paddings {widths} must give (before, after) for each of the {x.ndim} axes"
-            f"{at(user_origin())}"
-        )
+    pairs = _pad_widths(x, paddings, kind)
+    if isinstance(constant_values, Tensor) and constant_values.is_symbolic:
+        return _padded_with(x, pairs, kind, constant_values)
     value = constant_values.numpy() if isinstance(constant_values, Tensor) else constant_values
     number = np.asarray(value).astype(x.dtype.np_dtype).item()
-    return run(PAD, x, paddings=tuple(pairs), mode=kind, value=number)  # type: ignore[no-any-return]
+    return run(PAD, x, paddings=pairs, mode=kind, value=number)  # type: ignore[no-any-return]
+
+
+def _padded_with(x: Tensor, pairs: Paddings, mode: str, value: Tensor) -> Tensor:
+    """Padding with a number that only a run can tell."""
+    from treadle.ops.casting import cast
+    from treadle.ops.creation import fill
+    from treadle.ops.selection import where
+
+    inside = run(PAD, fill(x.spec.shape, True), paddings=pairs, mode=mode, value=0)
+    zeros = run(PAD, x, paddings=pairs, mode=mode, value=0)
+    return where(inside, zeros, cast(value, x.dtype))
+
+
+def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
+    """How much to add (before, after) every axis: sizes up to what mirroring allows."""
+    from treadle.ops.dims import elements_of, size_of
+
+    if isinstance(paddings, Tensor) and paddings.is_symbolic and paddings.dims == (x.ndim, 2):
+        paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
+    elif isinstance(paddings, Tensor):
+        paddings = paddings if paddings.is_symbolic else paddings.numpy().tolist()
+    if not _are_pairs(paddings, x.ndim):
+        raise ValueError(
+            f"pad: paddings {paddings!r} must give (before, after) for each of the {x.ndim} axes"
+            f"{at(user_origin())}"
+        )
+    most = [{"reflect": d - 1, "symmetric": d}.get(mode) for d in x.dims]
+    return tuple(
+        (size_of(a, f"pad: paddings[{k}][0]", most=m), size_of(b, f"pad: paddings[{k}][1]", most=m))
+        for k, ((a, b), m) in enumerate(zip(paddings, most, strict=True))
+    )
+
+
+def _are_pairs(paddings: Any, rank: int) -> bool:
+    sized = hasattr(paddings, "__len__") and getattr(paddings, "ndim", 2) == 2
+    return sized and len(paddings) == rank and all(len(p) == 2 for p in paddings)

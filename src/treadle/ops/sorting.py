@@ -211,15 +211,13 @@ def top_k(
     name: str | None = None,
 ) -> TopK:  # fmt: skip
     """The k largest elements along the last axis, largest first, and their positions."""
-    from treadle.ops.dims import as_dim_value
-
-    x, count = convert_to_tensor(input), as_dim_value(k, "k")
-    if count is None or x.ndim == 0:
-        raise ValueError(
-            f"top_k: needs an axis and a k that is known while tracing{at(user_origin())}"
-        )
     from treadle.ops.casting import cast
+    from treadle.ops.dims import size_of
 
+    x = convert_to_tensor(input)
+    if x.ndim == 0:
+        raise ValueError(f"top_k: a scalar has no axis to select from{at(user_origin())}")
+    count = size_of(k, "top_k: k", most=x.dims[-1])
     values, found = run(TOP_K, _widened(x), k=count, index_type=dtypes.as_dtype(index_type))
     return TopK(values if values.dtype is x.dtype else cast(values, x.dtype), found)
 

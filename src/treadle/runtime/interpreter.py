@@ -184,7 +184,8 @@ def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Excepti
     if isinstance(error, MemoryError):
         kind = errors.ResourceExhaustedError
     operands = ", ".join(map(_describe, inputs))
-    text = f"{node.op.name}({operands}): {message}{at(node.origin)}"
+    what = "" if "speaks_for_caller" in node.op.tags else f"{node.op.name}({operands}): "
+    text = f"{what}{message}{at(node.origin)}"
     return failed_at(node.origin, kind(None, node.op, text))
 
 

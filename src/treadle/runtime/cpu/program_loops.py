@@ -16,6 +16,7 @@ from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
     Part,
     add_segments,
+    integer,
     refuse_if,
     scatter,
     slice_bounds,
@@ -232,6 +233,21 @@ def _position(emitter: Emitter, flat: Word, dims: list[Word]) -> list[Word]:
     return [flat, *positions]
 
 
+# -- sizes that only a run can tell --------------------------------------------------------------
+
+
+def _open_dim(emitter: Emitter, step: Loops) -> None:
+    """A number becomes the size that a symbol stands for; there are no elements."""
+    fn, attrs = emitter.fn, step.node.attrs
+    number = integer(emitter, step.inputs[0])
+    bad = fn.compare("slt", number, attrs["least"])
+    if attrs["most"] is not None:
+        above = fn.compare("sgt", number, emitter.dim(attrs["most"]))
+        bad = fn.value(f"or i1 {bad}, {above}")
+    refuse_if(emitter, bad, step.refuse)
+    emitter.define_symbols(step.outputs[0].value.spec.dims[:1], [number])
+
+
 _OPS: dict[str, Callable[[Emitter, Loops], None]] = {
     "scatter_nd": _scatter_nd,
     "unsorted_segment_sum": _segment_sum,
@@ -240,4 +256,5 @@ _OPS: dict[str, Callable[[Emitter, Loops], None]] = {
     "cumsum": _scan("add", 0),
     "cumprod": _scan("mul", 1),
     "nonzero": _nonzero,
+    "open_dim": _open_dim,
 }

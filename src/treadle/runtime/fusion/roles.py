@@ -48,7 +48,7 @@ UPDATES = frozenset(
 # Ops that the program runs as loops of its own (`cpu/program_loops.py`).
 LOOPS = frozenset(
     {"scatter_nd", "unsorted_segment_sum", "dynamic_slice", "dynamic_slice_grad", "cumsum",
-     "cumprod", "nonzero"}
+     "cumprod", "nonzero", "open_dim"}
 )  # fmt: skip
 
 
@@ -126,6 +126,8 @@ def _has_kernel_form(node: Node) -> bool:
 def _has_loops(node: Node) -> bool:
     """Whether the loops of an op serve its dtype and ranks."""
     out, name = node.outputs[0].spec, node.op.name
+    if name == "open_dim":
+        return True
     if not out.rank or not all(v.spec.rank for v in node.inputs[:1]):
         return False
     narrow = out.dtype.is_floating and out.dtype.size == 2  # is summed up in float32

@@ -13,7 +13,7 @@ from treadle.kernel.ir import const
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
-from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
+from treadle.runtime.fusion.roles import Role, is_alias, literal, role_of, splat
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.order import Order
@@ -58,6 +58,8 @@ class RegionBuilder(ControlFlow):
                 self.wanted.setdefault(value, place)
         self.block = Block()
         self.made: set[Value] = set(region.params)
+        grouped = {n for u in order.units if u.role is not Role.SCALAR for n in u.nodes}
+        self.unguarded = [n for n in region.nodes if n not in grouped and _is_inlined(n)]
         self.placed: set[Unit] = set()  # list ops whose slot was made ready
         self.pushes = element_slots(region, order) if program.native_lists else {}
 
@@ -69,9 +71,13 @@ class RegionBuilder(ControlFlow):
         return node.inputs[0] if _moves_memory(value) else self.order.taken.get(value)
 
     def run(self) -> Block:
+        self._guard_inlined()
         for unit in self.order.units:
+            before = len(self.program.late)
             _HANDLERS[unit.role](self, unit)
             self.made.update(v for n in unit.nodes for v in n.outputs)
+            if len(self.program.late) > before:
+                self._guard_inlined()
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.block.steps)
             self.block.steps = merged if self._has_code(merged) else self.block.steps
@@ -226,6 +232,19 @@ class RegionBuilder(ControlFlow):
         for a, b in guarded_dims(node):
             if (dim_symbols(a) | dim_symbols(b)) & self.program.late:
                 self.emit(Guard(node, (a, b)))
+
+    def _guard_inlined(self) -> None:
+        """Compare the sizes of views and scalars, which no unit of their own may stand for, as
+        soon as the program knows them."""
+        waiting: list[Node] = []
+        for node in self.unguarded:
+            pairs = list(guarded_dims(node))
+            named = {s for pair in pairs for d in pair for s in dim_symbols(d)}
+            if named <= self.program.known:
+                self._guard(node)
+            else:
+                waiting.append(node)
+        self.unguarded = waiting
 
     def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> Launch:
         kernel, constants = self.program.lifted(built)
@@ -461,6 +480,11 @@ def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
         if alone and items.producer is region and value.spec.rank and not node.attrs.get("grow"):
             found.setdefault(value, unit)
     return found
+
+
+def _is_inlined(node: Node) -> bool:
+    """Whether a node may be computed inside its consumers, and takes sizes to be equal."""
+    return role_of(node) in (Role.VIEW, Role.SCALAR) and any(guarded_dims(node))
 
 
 def _is_same(place: Place | None, target: Place) -> bool:
