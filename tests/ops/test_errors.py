@@ -57,7 +57,8 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "pad": (lambda x: td.pad(x, [[1, 1]]), F, ValueError, "pad.*2 axes"),
     "pad_mode": (lambda x: td.pad(x, [[0, 0], [0, 0]], "edge"), F, ValueError, "pad.*'edge'"),
     "pad_reflect": (
-        lambda x: td.pad(x, [[2, 0], [0, 0]], "REFLECT"), F, Invalid, r"pad: paddings\[0\]\[0\] must be in \[0, 1\], not 2",
+        lambda x: td.pad(x, [[2, 0], [0, 0]], "REFLECT"), F, Invalid,
+        r"paddings\[0\]\[0\] must be in \[0, 1\], not 2",
     ),
     "broadcast_to": (lambda x: td.broadcast_to(x, [3, 2]), F, Invalid, r"broadcast_to.*\(3, 2\)"),
     "gather_float": (lambda x: td.gather(x, x), F, TypeError, "gather.*integer"),

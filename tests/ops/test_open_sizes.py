@@ -70,8 +70,10 @@ def test_one_trace_for_all_sizes(fn: Any, calls: list[Any]) -> None:
     assert compiled.experimental_get_tracing_count() == 1
 
 
-NATIVE = ["tile", "repeat_each", "one_hot", "linspace", "pad", "roll", "split", "eye", "range",
-          "fill", "segments", "scatter_nd", "transpose", "reshape", "broadcast_to", "slice"]  # fmt: skip
+NATIVE = [
+    "tile", "repeat_each", "one_hot", "linspace", "pad", "roll", "split", "eye", "range",
+    "fill", "segments", "scatter_nd", "transpose", "reshape", "broadcast_to", "slice",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", NATIVE)
