@@ -68,6 +68,25 @@ def test_no_source_at_all():
         assert part in str(e.value)
 
 
+def test_text_of_a_command():
+    text = """
+import treadle as td
+@td.function
+def f(x):
+    return x if x > 0 else -x
+print(f(td.constant(-3)).numpy())
+exec("def g(x):\\n    return x if x > 0 else -x")
+try:
+    td.function(g)(td.constant(1))
+except ValueError as error:
+    print("source code of g" in str(error))
+"""
+    ran = subprocess.run(
+        [sys.executable, "-c", text], env=environment(), capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.split() == ["3", "True"], ran.stderr
+
+
 # -- files that change ----------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """The text of functions typed into a shell, where `linecache` does not have it.
 
 Python 3.11 and 3.12 keep a session's text only as readline's history, line by line; IPython's
-``%time`` and ``%%time`` run code under a name of their own. In both a statement is found by
+``%time`` and ``%%time`` run code under a name of their own; the text of ``python -c`` is an argument
+of the process. In all of them a statement is found by
 compiling text until that gives the function's very code object.
 """
 
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SHELL = "<stdin>"
+COMMAND = "<string>"  # what ``python -c`` calls its text
 _FUTURE_FLAGS = 0x1FE0000  # `from __future__` features, which a shell keeps for later statements
 _MOST_LINES = 400  # of a statement
 _MOST_CELLS = 400  # looked at
@@ -24,6 +26,9 @@ def find_text(code: types.CodeType) -> str | None:
     """The statement or cell that `code` was compiled from, if it was typed in this session."""
     if code.co_filename == SHELL and "readline" in sys.modules:
         return _typed_statement(code, sys.modules["readline"])
+    if code.co_filename == COMMAND and "-c" in sys.orig_argv[:-1] and sys.argv[:1] == ["-c"]:
+        text = sys.orig_argv[sys.orig_argv.index("-c") + 1]
+        return text if any(c == code for c in codes_in(text, code)) else None
     shell = _ipython()
     return None if shell is None else _cell(code, shell)
 
