@@ -1,9 +1,9 @@
 """The text of functions typed into a shell, where `linecache` does not have it.
 
 Python 3.11 and 3.12 keep a session's text only as readline's history, line by line; IPython's
-``%time`` and ``%%time`` run code under a name of their own; the text of ``python -c`` is an argument
-of the process. In all of them a statement is found by
-compiling text until that gives the function's very code object.
+``%time`` and ``%%time`` run code under a name of their own; the text of ``python -c`` is an
+argument of the process. In all of them a statement is found by compiling text until that gives
+the function's very code object.
 """
 
 from __future__ import annotations
