@@ -32,6 +32,8 @@ class Module:
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset()
 
     def __init__(self, name: str | None = None) -> None:
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"The name of a module is a string, not {name!r}")
         if name is not None and not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
         self._name = name or snake_case(type(self).__name__)

@@ -66,7 +66,7 @@ ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.
     "range_dynamic", "open_dim",
     # Gradients of ops: exercised by test_gradients.py.
-    "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex",
+    "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex", "sum_to",
 }  # fmt: skip
 
 

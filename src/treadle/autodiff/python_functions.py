@@ -12,6 +12,7 @@ import numpy as np
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
 from treadle.core import dtypes, errors
 from treadle.core.context import context
+from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -39,7 +40,8 @@ def py_function(
     """Run Python code on eager tensors when the function runs; gradients pass through it.
 
     Args:
-        func: takes one eager tensor for each of `inp`, returns a tensor or a list of them.
+        func: takes one eager tensor for each of `inp`, returns a tensor or a list of them. Without
+            it, what is returned is a decorator, ``@td.py_function(Tout=td.float32)``.
         inp, Tout, shape: as for `numpy_function`: inside functions the results' shapes must be
             given, at least their rank.
 
@@ -51,8 +53,11 @@ def py_function(
         InvalidArgumentError: a result does not fit its type; other exceptions of `func` become
             what TensorFlow maps them to.
     """
-    assert func is not None
-    arguments = [convert_to_tensor(x) for x in _as_list(inp)]
+    if func is None:
+        if Tout is None:
+            raise TypeError(f"py_function: give Tout, the types of the results{at(user_origin())}")
+        return lambda fn: lambda *args: py_function(fn, args, Tout, name, shape=shape)
+    arguments = [convert_to_tensor(x) for x in _as_list(() if inp is None else inp)]
     if context.recorder is None:
         wanted = [d for d, _ in result_types(Tout, shape)]
         found = _checked_tensors(func, call_user(func, *arguments), wanted)

@@ -25,6 +25,7 @@ from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
 from treadle.autograph.converters.sequencing import Sequencing
+from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
 from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
@@ -36,9 +37,23 @@ def convert(function: types.FunctionType, recursive: bool, filename: str) -> Tem
     """The converted form of a function, its code compiled under a file name.
 
     Raises:
-        ConversionError: there is no source, or it has a statement that cannot be converted.
+        ConversionError: there is no source, or it has a statement that cannot be converted, or
+            its statements and expressions are nested too deeply.
     """
     source = parsing.find(function)
+    try:
+        return _template(function, source, recursive, filename)
+    except RecursionError:
+        code = function.__code__
+        raise ConversionError(
+            f"{code.co_qualname} is nested too deeply to be converted: split long chains of elif, "
+            f"and, or and operators into parts ({code.co_filename}:{code.co_firstlineno})"
+        ) from None
+
+
+def _template(
+    function: types.FunctionType, source: parsing.Source, recursive: bool, filename: str
+) -> Template:
     checks.check(source)
     root = gast.ast_to_gast(source.node)
     root, asked = _convert(root, function, source, recursive)

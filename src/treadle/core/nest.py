@@ -41,6 +41,10 @@ def static_part(value: Any) -> Hashable:
     return None if static is None else static(value)
 
 
+# What is said of structures that functions which call themselves cannot follow.
+ENDLESS = "The structure contains itself, or is nested too deeply to be taken apart"
+
+
 def is_nested(value: Any) -> bool:
     """True for what is taken apart: list, tuple, mapping, dataclass instance, registered types."""
     return (
@@ -111,9 +115,16 @@ def _with_fields(like: Any, fields: dict[str, Any]) -> Any:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves in order; a leaf alone gives a list of one."""
+    """The leaves in order; a leaf alone gives a list of one.
+
+    Raises:
+        ValueError: the structure contains itself, or is nested too deeply.
+    """
     out: list[Any] = []
-    _flatten_into(structure, out)
+    try:
+        _flatten_into(structure, out)
+    except RecursionError:
+        raise ValueError(ENDLESS) from None
     return out
 
 

@@ -210,6 +210,33 @@ def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
     return total
 
 
+def substitute_atoms(dim: Dim, values: Mapping[Atom, Dim]) -> Dim:
+    """`dim` with atoms, compound ones as a whole, replaced by dims."""
+    if isinstance(dim, int):
+        return dim
+    total: Dim = 0
+    for mono, coeff in dim.terms:
+        term: Dim = coeff
+        for atom in mono:
+            term = term * _substituted(atom, values)
+        total = total + term
+    return total
+
+
+def _substituted(atom: Atom, values: Mapping[Atom, Dim]) -> Dim:
+    if atom in values:
+        return values[atom]
+    if isinstance(atom, str):
+        return SymbolicDim.symbol(atom)
+    op, a, b = atom
+    left, right = substitute_atoms(a, values), substitute_atoms(b, values)
+    if left is a and right is b:
+        return SymbolicDim({(atom,): 1})
+    if op in ("floordiv", "mod"):
+        return _OPERATIONS[op](left, right)  # type: ignore[no-any-return]
+    return compound(op, left, right)
+
+
 _fresh = itertools.count()
 
 

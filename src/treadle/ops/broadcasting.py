@@ -10,25 +10,50 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.lowering import Compute, broadcast_inputs
 from treadle.ops.registry import Op, register, run
+from treadle.ops.sizes import same_dims
 
 
 def unbroadcast(grad: Tensor, x: Tensor) -> Tensor:
-    """`grad` summed over the axes along which `x` was broadcast, giving x's shape.
-
-    A dim that is unknown while tracing counts as not broadcast; the program checks that.
-    """
+    """`grad` summed over the axes along which `x` was broadcast, giving x's shape."""
     dims = x.dims
     if grad.dims == dims:
         return grad
     from treadle.ops.reduction import reduce_sum
-    from treadle.ops.shaping import reshape_to, with_dims
+    from treadle.ops.shaping import reshape_to
 
     lead = grad.ndim - len(dims)
     axes = [i for i, d in enumerate(grad.dims) if i < lead or (dims[i - lead] == 1 and d != 1)]
-    if not axes:
-        return with_dims(grad, dims)
-    total = reduce_sum(grad, axes)
-    return total if len(axes) == lead else reshape_to(total, dims)
+    total = reduce_sum(grad, axes) if axes else grad
+    if len(axes) > lead:
+        kept = iter(total.dims)
+        ones = [i for i, d in enumerate(dims) if i + lead in axes]
+        total = reshape_to(total, tuple(1 if i in ones else next(kept) for i in range(len(dims))))
+    return total if total.dims == dims else run(SUM_TO, total, shape=dims)
+
+
+def _eager_sum_to(grad: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    fits = all(wanted in (1, dim) for wanted, dim in zip(shape, grad.shape, strict=True))
+    if not fits:
+        raise errors.InvalidArgumentError(
+            None, None, f"a gradient of shape {grad.shape} is not one of an operand of {shape}"
+        )
+    axes = tuple(i for i, dim in enumerate(grad.shape) if shape[i] != dim)
+    return grad.sum(axes, grad.dtype, keepdims=True)  # type: ignore[no-any-return]
+
+
+# Dims that are unknown while tracing count as not broadcast in a program. Where a call's sizes say
+# otherwise NumPy runs the graph, and this sums.
+SUM_TO = register(
+    Op(
+        "sum_to",
+        lambda grad, *, shape: TensorSpec(shape, grad.dtype),
+        _eager_sum_to,
+        lambda call, dz: [broadcast_dims(dz, call.inputs[0].dims)],
+        Compute(lambda call, index: call.inputs[0](index), "view"),
+        tags=frozenset({"alias"}),
+        sizes=same_dims,
+    )
+)
 
 
 def _infer_broadcast_to(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:

@@ -6,11 +6,14 @@ channels the convolution is grouped: each of g groups of output channels sees it
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
@@ -20,6 +23,7 @@ from treadle.ops.dims import partial_dims
 from treadle.ops.families import needs, require_kinds
 from treadle.ops.lowering import Library
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs, Sizes, at_least_one, at_most
 from treadle.ops.softmax import wide
 from treadle.ops.windows import (
     Padding,
@@ -46,6 +50,11 @@ def _check_filter(filters: TensorSpec) -> None:
 
 def _check_channels(channels: Dim, filters: TensorSpec) -> None:
     inner, outer = filters.dims[2:]
+    if channels == 0 or inner == 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"images of {channels} channels and filters that take {inner}: a "
+            "convolution needs at least one",
+        )  # fmt: skip
     if not all(isinstance(d, int) for d in (channels, inner, outer)):
         return
     if channels % inner or outer % (channels // inner):
@@ -107,13 +116,22 @@ def _check_output(expected: TensorSpec, dy: TensorSpec) -> None:
 # -- NumPy: patches and a matmul -------------------------------------------------------------------
 
 
+def _groups(channels: int, inner: int) -> int:
+    """How many groups; ValueError, which the shape rules explain, where there are none."""
+    if not inner or not channels or channels % inner:
+        raise ValueError("the channels do not fit the filters")
+    return channels // inner
+
+
 def _grouped_patches(view: NDArray, groups: int) -> NDArray:
     """[N, h, w, kh, kw, C] as [groups, N*h*w, kh*kw*C/groups]."""
     n, h, w, kh, kw, c = view.shape
     if groups == 1:
         return view.reshape(1, n * h * w, kh * kw * c)
     split = view.reshape(n * h * w, kh * kw, groups, c // groups)
-    return np.ascontiguousarray(split.transpose(2, 0, 1, 3)).reshape(groups, n * h * w, -1)
+    return np.ascontiguousarray(split.transpose(2, 0, 1, 3)).reshape(
+        groups, n * h * w, kh * kw * (c // groups)
+    )
 
 
 def _grouped_filters(filters: NDArray, groups: int) -> NDArray:
@@ -125,14 +143,14 @@ def _grouped_filters(filters: NDArray, groups: int) -> NDArray:
 
 def _grouped_outputs(dy: NDArray, groups: int) -> NDArray:
     """[N, h, w, out] as [groups, N*h*w, out/groups]."""
-    split = dy.reshape(-1, groups, dy.shape[3] // groups)
+    split = dy.reshape(math.prod(dy.shape[:3]), groups, dy.shape[3] // groups)
     return np.ascontiguousarray(split.transpose(1, 0, 2))
 
 
 def _eager(
     x: NDArray, filters: NDArray, *, strides: Pair, padding: Padding, dilations: Pair
 ) -> NDArray:
-    groups = x.shape[3] // filters.shape[2]
+    groups = _groups(x.shape[3], filters.shape[2])
     rows, columns = spans(x.shape[1:3], filters.shape[:2], strides, padding, dilations)
     patches = _grouped_patches(window_view(wide(x, filters), rows, columns), groups)
     y = patches @ _grouped_filters(wide(filters), groups)
@@ -150,12 +168,13 @@ def _eager_input(
     dilations: Pair,
 ) -> NDArray:
     kh, kw, inner, _ = filters.shape
-    groups = image[2] // inner
+    groups = _groups(image[2], inner)
     rows, columns = spans(image[:2], (kh, kw), strides, padding, dilations)
     parts = _grouped_outputs(wide(dy, filters), groups) @ _grouped_filters(
         wide(filters), groups
     ).transpose(0, 2, 1)
-    taps = parts.reshape(groups, -1, kh * kw, inner).transpose(1, 2, 0, 3)
+    pixels = math.prod(dy.shape[:3])
+    taps = parts.reshape(groups, pixels, kh * kw, inner).transpose(1, 2, 0, 3)
     view = taps.reshape(*dy.shape[:3], kh, kw, image[2])
     return scatter_windows(view, rows, columns).astype(dy.dtype, copy=False)
 
@@ -169,7 +188,7 @@ def _eager_filter(
     padding: Padding,
     dilations: Pair,
 ) -> NDArray:
-    groups = x.shape[3] // filters[2]
+    groups = _groups(x.shape[3], filters[2])
     rows, columns = spans(x.shape[1:3], filters[:2], strides, padding, dilations)
     patches = _grouped_patches(window_view(wide(x, dy), rows, columns), groups)
     slope = patches.transpose(0, 2, 1) @ _grouped_outputs(wide(dy), groups)
@@ -177,6 +196,23 @@ def _eager_filter(
 
 
 # -- gradients: each of the three is bilinear, and its slopes are the other two --------------------
+
+
+def _images_and_windows(images: int, filters: int, outputs: int) -> Sizes:
+    """What the routines of the op need; the numbers say where its images, filters and outputs
+    are, -1 standing for the result. Images without height or width are left to NumPy."""
+
+    def rule(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+        x, f, y = ((*specs, outs[0])[i].dims for i in (images, filters, outputs))
+        yield x[0], y[0]
+        yield from (at_least_one(d) for d in x[1:3] if not isinstance(d, int))
+        if not isinstance(f[3], int) or y[3] != f[3]:
+            yield f[3], y[3]
+        found = spans(x[1:3], f[:2], attrs["strides"], attrs["padding"], attrs["dilations"])
+        yield from zip((s.count for s in found), y[1:3], strict=True)
+        yield from (at_most(0, s.count) for s in found if not is_at_least(s.count, 0))
+
+    return rule
 
 
 def _settings(call: OpCall) -> dict[str, Any]:
@@ -215,17 +251,22 @@ def _grad_filter(call: OpCall, g: Tensor) -> list[Any]:
     ]
 
 
-CONV2D = register(Op("conv2d", _infer, _eager, _grad, Library("conv2d")))
+CONV2D = register(
+    Op(
+        "conv2d", _infer, _eager, _grad, Library("conv2d"),
+        sizes=_images_and_windows(0, 1, -1),
+    )
+)  # fmt: skip
 CONV2D_INPUT = register(
     Op(
         "conv2d_backprop_input", _infer_input, _eager_input, _grad_input,
-        Library("conv2d_backprop_input"),
+        Library("conv2d_backprop_input"), sizes=_images_and_windows(-1, 0, 1),
     )
 )  # fmt: skip
 CONV2D_FILTER = register(
     Op(
         "conv2d_backprop_filter", _infer_filter, _eager_filter, _grad_filter,
-        Library("conv2d_backprop_filter"),
+        Library("conv2d_backprop_filter"), sizes=_images_and_windows(0, -1, 1),
     )
 )  # fmt: skip
 
@@ -323,7 +364,8 @@ def depthwise_conv2d(
 
     data_format = check_format(data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filter)
-    if w.ndim != 4 or (x.ndim == 4 and x.shape[3] is not None and x.shape[3] != w.shape[2]):
+    channels = [s[a] for s, a in ((x.shape, 3), (w.shape, 2)) if s.rank == 4]
+    if w.ndim != 4 or (None not in channels and len(set(channels)) > 1):
         raise errors.InvalidArgumentError(
             None, None,
             f"depthwise_conv2d: a filter of shape {w.shape} does not fit images of shape {x.shape}",

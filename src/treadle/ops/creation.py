@@ -64,7 +64,7 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
     if context.recorder is None:
         dims = partial_dims(shape)
-        with contextlib.suppress(MemoryError):  # `fill` explains it
+        with contextlib.suppress(MemoryError, ValueError):  # `fill` explains it
             return from_array(np.full(dims, number, dtype.np_dtype))
     return fill(shape, convert_to_tensor(np.asarray(number, dtype.np_dtype)))
 
@@ -275,6 +275,8 @@ def _lower_eye(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _eager_eye(*, shape: tuple[int, ...], dtype: DType) -> NDArray:
+    if min(shape) < 0:
+        raise errors.InvalidArgumentError(None, None, f"the shape {shape} has a negative dim")
     matrix = np.eye(shape[-2], shape[-1], dtype=np.bool_).astype(dtype.np_dtype)
     return np.broadcast_to(matrix, shape)
 
@@ -303,6 +305,8 @@ def eye(
 def _eager_one_hot(
     indices: NDArray, on: NDArray, off: NDArray, *, depth: int, axis: int
 ) -> NDArray:
+    if depth < 0:
+        raise errors.InvalidArgumentError(None, None, f"depth {depth} is negative")
     hit = np.expand_dims(indices, axis) == np.arange(depth).reshape(
         [depth if i == axis else 1 for i in np.arange(indices.ndim + 1)]
     )

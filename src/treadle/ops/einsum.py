@@ -13,7 +13,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.linalg import diag_part, matmul
 from treadle.ops.reduction import reduce_sum
-from treadle.ops.shaping import reshape_to, transpose
+from treadle.ops.shaping import reshape_to, transpose, with_dims
 
 
 class _Term(NamedTuple):
@@ -118,6 +118,10 @@ def _no_repeats(tensor: Tensor, labels: tuple[str, ...]) -> _Term:
         if labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
+            size = tensor.dims[first]
+            tensor = with_dims(tensor, tuple(
+                size if i == second else d for i, d in enumerate(tensor.dims)
+            ))  # fmt: skip
             rest = [i for i in range(len(labels)) if i not in (first, second)]
             tensor = diag_part(transpose(tensor, [*rest, first, second]))
             return _no_repeats(tensor, (*(labels[i] for i in rest), label))

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
@@ -18,6 +18,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs
 
 # Ops with this tag read input 0 along attrs["axis"] at positions given by input 1 and must refuse
 # positions outside it; `check_positions` is what to check and the error to raise.
@@ -25,7 +26,12 @@ BOUNDS = frozenset({"checks_bounds"})
 
 
 def check_positions(indices: NDArray, size: int, low: int = 0, what: str = "index") -> None:
-    """InvalidArgumentError naming the first index outside [low, size)."""
+    """InvalidArgumentError naming the first index outside [low, size).
+
+    Raises TypeError, which the shape rule then explains, for positions that are no integers.
+    """
+    if indices.dtype.kind not in "iu":
+        raise TypeError("positions must be integers")
     if not indices.size or (indices.min() >= low and indices.max() < size):
         return
     wrong = indices[(indices < low) | (indices >= size)].reshape(-1)[0]
@@ -41,12 +47,19 @@ def _infer_gather(
     params: TensorSpec, indices: TensorSpec, *, axis: int, batch_dims: int
 ) -> TensorSpec:
     require_kinds("iu", indices)
+    batch = params.dims[:batch_dims], indices.dims[:batch_dims]
+    if not TensorShape(batch[0]).is_compatible_with(TensorShape(batch[1])):
+        raise errors.InvalidArgumentError(
+            None, None, f"the first {batch_dims} dims of {params.shape} and {indices.shape} differ"
+        )
     dims = (*params.dims[:axis], *indices.dims[batch_dims:], *params.dims[axis + 1 :])
     return TensorSpec(dims, params.dtype)
 
 
 def _eager_gather(params: NDArray, indices: NDArray, *, axis: int, batch_dims: int) -> NDArray:
     check_positions(indices, params.shape[axis])
+    if params.shape[:batch_dims] != indices.shape[:batch_dims]:
+        raise errors.InvalidArgumentError(None, None, "the batches differ")
     if not batch_dims:
         return np.take(params, indices, axis)
     # Every batch position joined with the index: one flat take over (batch * dim).
@@ -106,6 +119,12 @@ def _row_offsets(rows: Dim, size: Dim, dtype: Any) -> Tensor:
     return reshape_to(offsets, (rows, 1))
 
 
+def _batches(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """The batches of what is gathered from are those of the positions."""
+    count = attrs["batch_dims"]
+    yield from zip(specs[0].dims[:count], specs[1].dims[:count], strict=True)
+
+
 GATHER = register(
     Op(
         "gather",
@@ -114,6 +133,7 @@ GATHER = register(
         _grad_gather,
         Compute(_lower_gather, "gather"),
         tags=BOUNDS,
+        sizes=_batches,
     )
 )
 
@@ -213,6 +233,8 @@ INDEX_GRAD = register(
 
 
 def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
+    if indices.dtype.kind not in "iu":
+        raise TypeError("positions must be integers")
     depth = indices.shape[-1]
     for axis in range(depth):
         check_positions(indices[..., axis], shape[axis])
@@ -220,6 +242,8 @@ def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
 
 
 def _eager_gather_nd(params: NDArray, indices: NDArray) -> NDArray:
+    if not indices.shape[-1]:  # every row of positions names all of it
+        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
     return np.asarray(params[_split_nd(indices, params.shape)])
 
 
@@ -284,16 +308,41 @@ def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
 
 def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     result = np.zeros(shape, updates.dtype)
+    _fit_updates(indices, updates, shape)
     np.add.at(result, _split_nd(indices, shape), updates)
     return result
+
+
+def _fit_updates(indices: NDArray, updates: NDArray, shape: Sequence[int]) -> None:
+    """Raise where NumPy would broadcast the updates."""
+    wanted = (*indices.shape[:-1], *shape[indices.shape[-1] :])
+    if updates.shape != wanted or indices.shape[-1] > len(shape):
+        raise errors.InvalidArgumentError(
+            None, None, f"the updates have shape {updates.shape}; {wanted} is needed"
+        )
+
+
+def _infer_scatter_nd(
+    indices: TensorSpec, updates: TensorSpec, *, shape: tuple[Dim, ...]
+) -> TensorSpec:
+    return _infer_update(TensorSpec(shape, updates.dtype), indices, updates)
+
+
+def _scattered(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """There is an update for every position, of the dims of the part that it replaces."""
+    *_, positions, updates = (s.dims for s in specs)
+    target, depth = outs[0].dims, positions[-1]
+    if isinstance(depth, int):
+        yield from zip(updates, (*positions[:-1], *target[depth:]), strict=True)
 
 
 SCATTER_ND = register(
     Op(
         "scatter_nd",
-        lambda indices, updates, *, shape: TensorSpec(shape, updates.dtype),
+        _infer_scatter_nd,
         _eager_scatter_nd,
         lambda call, dz: [None, gather_nd(dz, call.inputs[0])],
+        sizes=_scattered,
     )
 )
 
@@ -320,12 +369,14 @@ def _infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> Te
 
 def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
+    _fit_updates(indices, updates, x.shape)
     result[_split_nd(indices, x.shape)] = updates
     return result
 
 
 def _eager_scatter_add(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
+    _fit_updates(indices, updates, x.shape)
     np.add.at(result, _split_nd(indices, x.shape), updates)
     return result
 
@@ -339,7 +390,7 @@ def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
 
 
 SCATTER_UPDATE = register(
-    Op("tensor_scatter_nd_update", _infer_update, _eager_update, _grad_update)
+    Op("tensor_scatter_nd_update", _infer_update, _eager_update, _grad_update, sizes=_scattered)
 )
 SCATTER_ADD = register(
     Op(
@@ -347,6 +398,7 @@ SCATTER_ADD = register(
         _infer_update,
         _eager_scatter_add,
         lambda call, dz: [dz, None, gather_nd(dz, call.inputs[1])],
+        sizes=_scattered,
     )
 )
 
@@ -375,21 +427,23 @@ def boolean_mask(
 ) -> Tensor:
     """The parts of `tensor` where `mask` (over some of its axes, from `axis`) is true."""
     from treadle.ops.selection import where
-    from treadle.ops.shaping import reshape_to
+    from treadle.ops.shaping import reshape_to, with_dims
 
     x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
-    start = normalize_axis(axis or 0, x.ndim)
+    start = normalize_axis(axis or 0, max(x.ndim, 1))
     end = start + chosen.ndim
     if not chosen.dtype.is_bool or chosen.ndim == 0:
         raise TypeError(
             f"boolean_mask: the mask must be a bool tensor with at least one axis, got "
             f"{chosen.dtype.name} of shape {chosen.shape}{at(user_origin())}"
         )
-    if not chosen.shape.is_compatible_with(x.shape[start:end]):
-        raise ValueError(
+    if end > x.ndim or not chosen.shape.is_compatible_with(x.shape[start:end]):
+        raise errors.InvalidArgumentError(
+            None, None,
             f"boolean_mask: a mask of shape {chosen.shape} does not fit shape {x.shape} at axis "
-            f"{start}{at(user_origin())}"
-        )
+            f"{start}{at(user_origin())}",
+        )  # fmt: skip
+    chosen = with_dims(chosen, x.dims[start:end])
     count = product(x.dims[start:end])
     flat = reshape_to(x, (*x.dims[:start], count, *x.dims[end:]))
     found = where(reshape_to(chosen, (product(chosen.dims),)))

@@ -18,6 +18,7 @@ from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
 from treadle.ops.slicing import slice_known
 
+MOST_ELEMENTS = 1 << 61  # more than any array has; sums of such numbers do not overflow
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 
 
@@ -31,7 +32,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if context.recorder is None and not context.tapes and _is_basic(key):
         try:
             return from_array(np.asarray(x._array[key]))
-        except IndexError:
+        except (IndexError, ValueError, OverflowError):
             pass  # the general path raises with a message
     items = list(key) if isinstance(key, tuple) else [key]
     mask = _only_mask(items)
@@ -138,7 +139,8 @@ def _static_index(item: Any) -> Dim | None:
 
 def _in_dim(position: Dim, dim: Dim, axis: int, x: Tensor) -> Dim:
     if isinstance(position, int):
-        if isinstance(dim, int) and not -dim <= position < dim:
+        most = dim if isinstance(dim, int) else MOST_ELEMENTS
+        if not -most <= position < most:
             raise errors.InvalidArgumentError(
                 None, None,
                 f"index {position} is out of range for axis {axis} of shape {x.shape}"
@@ -162,7 +164,8 @@ def _static_slice(item: slice, dim: Dim) -> _Cut | None:
         raise errors.InvalidArgumentError(
             None, None, f"a slice's step cannot be 0{at(user_origin())}"
         )
-    start, stop = bounds
+    start, stop = (_bounded(b) for b in bounds)
+    step = min(max(step, -MOST_ELEMENTS), MOST_ELEMENTS)
     if (
         isinstance(dim, int)
         and not isinstance(start, SymbolicDim)
@@ -171,6 +174,13 @@ def _static_slice(item: slice, dim: Dim) -> _Cut | None:
         found = range(*slice(start, stop, step).indices(dim))
         return _Cut(found.start if len(found) else 0, len(found), step)
     return _symbolic_slice(start, stop, step, dim)
+
+
+def _bounded(bound: Dim | None) -> Dim | None:
+    """A bound of a slice moved to where sizes end: the slice is the same."""
+    if not isinstance(bound, int):
+        return bound
+    return min(max(bound, -MOST_ELEMENTS), MOST_ELEMENTS)
 
 
 def _symbolic_slice(start: Dim | None, stop: Dim | None, step: int, dim: Dim) -> _Cut:

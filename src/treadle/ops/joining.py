@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from treadle.ops.families import needs
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to, with_dims
+from treadle.ops.sizes import Pairs
 from treadle.ops.slicing import slice_known
 
 
@@ -105,6 +106,13 @@ def _grad_concat(call: OpCall, dy: Tensor) -> list[Any]:
     return grads
 
 
+def _joined(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """The parts have the dims of the result, but for the axis along which they are joined."""
+    for spec in specs:
+        pairs = zip(spec.dims, outs[0].dims, strict=True)
+        yield from (pair for i, pair in enumerate(pairs) if i != attrs["axis"])
+
+
 CONCAT = register(
     Op(
         "concat",
@@ -112,6 +120,7 @@ CONCAT = register(
         lambda *arrays, axis: np.concatenate(one_dtype(arrays), axis),
         _grad_concat,
         Compute(_lower_concat, "view"),
+        sizes=_joined,
     )
 )
 
@@ -122,6 +131,10 @@ def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
         joined: Tensor = values.joined(axis)
         return joined
     tensors = convert_all(values if isinstance(values, list | tuple | Tensor) else [values])
+    if not tensors:
+        raise errors.InvalidArgumentError(
+            None, None, f"concat: there are no tensors to join{at(user_origin())}"
+        )
     if tensors[0].ndim == 0:
         raise errors.InvalidArgumentError(
             None, None, f"concat: scalars have no axis to join; use stack{at(user_origin())}"
@@ -155,6 +168,13 @@ def _lower_stack(call: LowerCall, index: Sequence[Index]) -> Expr:
     return result
 
 
+def _stacked(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """The parts have the dims of the result without the axis that is new."""
+    axis, dims = attrs["axis"], outs[0].dims
+    for spec in specs:
+        yield from zip(spec.dims, (*dims[:axis], *dims[axis + 1 :]), strict=True)
+
+
 STACK = register(
     Op(
         "stack",
@@ -162,6 +182,7 @@ STACK = register(
         lambda *arrays, axis: np.stack(one_dtype(arrays), axis),
         lambda call, dy: unstack(dy, axis=call.attrs["axis"]),
         Compute(_lower_stack, "view"),
+        sizes=_stacked,
     )
 )
 
@@ -171,7 +192,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     if hasattr(values, "stacked"):  # a list of the graph
         stacked: Tensor = values.stacked(axis)
         return stacked
-    tensors = convert_all(values)
+    tensors = convert_all(values) or [convert_to_tensor(np.zeros(0, np.float32))]
+    if not values:
+        return tensors[0]
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
 

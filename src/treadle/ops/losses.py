@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from treadle.ops.gather import BOUNDS
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
 from treadle.ops.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs
 from treadle.ops.softmax import (
     Row,
     log_softmax,
@@ -147,16 +148,24 @@ def _grad_sparse_grad(call: OpCall, g: Tensor) -> list[Any]:
     return [to_logits, None, reduce_sum(g * slope, -1)]
 
 
+def _labelled(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """Labels have the dims of the logits, all of them or all but the classes; so have the
+    gradients of the losses."""
+    logits, *others = specs
+    for spec in others:
+        yield from zip(spec.dims, logits.dims, strict=False)
+
+
 SPARSE = register(
     Op(
         "sparse_softmax_cross_entropy", _infer_sparse, _eager_sparse, _grad_sparse,
-        Compute(_lower_sparse, "reduce"), tags=BOUNDS,
+        Compute(_lower_sparse, "reduce"), tags=BOUNDS, sizes=_labelled,
     )
 )  # fmt: skip
 SPARSE_GRAD = register(
     Op(
         "sparse_softmax_cross_entropy_grad", _infer_sparse_grad, _eager_sparse_grad,
-        _grad_sparse_grad, Compute(_lower_sparse_grad, "reduce"),
+        _grad_sparse_grad, Compute(_lower_sparse_grad, "reduce"), sizes=_labelled,
     )
 )  # fmt: skip
 
@@ -243,13 +252,13 @@ def _grad_dense_grad(call: OpCall, g: Tensor) -> list[Any]:
 DENSE = register(
     Op(
         "softmax_cross_entropy", _infer_dense, _eager_dense, _grad_dense,
-        Compute(_lower_dense, "reduce"),
+        Compute(_lower_dense, "reduce"), sizes=_labelled,
     )
 )  # fmt: skip
 DENSE_GRAD = register(
     Op(
         "softmax_cross_entropy_grad", _infer_dense_grad, _eager_dense_grad, _grad_dense_grad,
-        Compute(_lower_dense_grad, "reduce"),
+        Compute(_lower_dense_grad, "reduce"), sizes=_labelled,
     )
 )  # fmt: skip
 

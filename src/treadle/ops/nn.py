@@ -146,6 +146,12 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
         name: accepted for TensorFlow programs.
     """
     p, t = convert_to_tensor(predictions), convert_to_tensor(targets)
+    if p.ndim != 2 or t.ndim != 1 or not t.shape.is_compatible_with(p.shape[:1]):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"in_top_k: targets of shape {t.shape} do not name a class for each row of "
+            f"predictions of shape {p.shape}{at(user_origin())}",
+        )  # fmt: skip
     own = gather(p, t[:, None], axis=1, batch_dims=1)
     higher = reduce_sum(cast(p > own, dtypes.int32), -1)
     inside: Tensor = (higher < k) & is_finite(own[:, 0])

@@ -9,6 +9,7 @@ number is the dtype's largest, and gradients are sent nowhere.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from treadle.core.shapes import Dim
@@ -38,6 +39,7 @@ from treadle.ops.pooling_numpy import (
     winner_dtype,
 )  # fmt: skip
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs, at_least_one
 from treadle.ops.windows import (
     Padding,
     Pair,
@@ -114,26 +116,64 @@ def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     return [run(SCATTER, dy, winner, image=tuple(x.dims[1:3]), **_attrs_of(call)), None]
 
 
-MAX = register(Op("max_pool", _infer, eager_max, _grad_max, Compute(lower_max, "reduce")))
-INDEX = register(
-    Op("max_pool_index", _infer_index, eager_index, lower=Compute(lower_index, "reduce"))
-)
-MASKED_INDEX = register(
-    Op(
-        "max_pool_masked_index", _infer_masked_index, eager_masked_index,
-        lower=Compute(lower_masked_index, "reduce"),
-    )
-)  # fmt: skip
+def _windows_of(
+    image: tuple[Dim, Dim], windows: Sequence[Dim], attrs: Mapping[str, Any]
+) -> Pairs:
+    """There is an element for every window of an image."""
+    found = pool_spans(image, attrs["window"], attrs["strides"], attrs["padding"])
+    yield from zip((s.count for s in found), windows, strict=True)
+
+
+def _scatter_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    for spec in specs:
+        yield from _windows_of(attrs["image"], spec.dims[1:3], attrs)
+        yield spec.dims[0], outs[0].dims[0]
+        yield spec.dims[3], outs[0].dims[3]
+
+
+def _gather_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    x, *_, winner = specs
+    yield from _windows_of(x.dims[1:3], winner.dims[1:3], attrs)
+    yield x.dims[0], winner.dims[0]
+    yield x.dims[3], winner.dims[3]
+
+
+def _pool_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """A window fits into the image, which has elements."""
+    dims = specs[0].dims[1:3]
+    found = pool_spans(dims, attrs["window"], attrs["strides"], attrs["padding"])
+    yield from (at_least_one(s.count) for s in found if not isinstance(s.count, int))
+    for other in specs[1:]:
+        yield from zip(other.dims, specs[0].dims, strict=True)
+
+
 SCATTER = register(
     Op(
         "max_pool_scatter", _infer_scatter, eager_scatter, _grad_scatter,
-        Compute(lower_scatter, "gather"),
+        Compute(lower_scatter, "gather"), sizes=_scatter_sizes,
+    )
+)  # fmt: skip
+MAX = register(
+    Op(
+        "max_pool", _infer, eager_max, _grad_max, Compute(lower_max, "reduce"), sizes=_pool_sizes
+    )
+)  # fmt: skip
+INDEX = register(
+    Op(
+        "max_pool_index", _infer_index, eager_index, lower=Compute(lower_index, "reduce"),
+        sizes=_pool_sizes,
+    )
+)  # fmt: skip
+MASKED_INDEX = register(
+    Op(
+        "max_pool_masked_index", _infer_masked_index, eager_masked_index,
+        lower=Compute(lower_masked_index, "reduce"), sizes=_pool_sizes,
     )
 )  # fmt: skip
 GATHER = register(
     Op(
         "max_pool_gather", _infer_gather, eager_gather, _grad_gather,
-        Compute(lower_gather, "gather"),
+        Compute(lower_gather, "gather"), sizes=_gather_sizes,
     )
 )  # fmt: skip
 
@@ -157,11 +197,17 @@ def _grad_avg(call: OpCall, dy: Tensor) -> list[Any]:
     return [run(AVG_GRAD, dy, image=tuple(call.inputs[0].dims[1:3]), **_attrs_of(call))]
 
 
-AVG = register(Op("avg_pool", _infer_avg, eager_avg, _grad_avg, Compute(lower_avg, "reduce")))
+AVG = register(
+    Op(
+        "avg_pool", _infer_avg, eager_avg, _grad_avg, Compute(lower_avg, "reduce"),
+        sizes=_pool_sizes,
+    )
+)  # fmt: skip
 AVG_GRAD = register(
     Op(
         "avg_pool_grad", _infer_avg_grad, eager_avg_grad,
         lambda call, g: [run(AVG, g, **_attrs_of(call))], Compute(lower_avg_grad, "gather"),
+        sizes=_scatter_sizes,
     )
 )  # fmt: skip
 

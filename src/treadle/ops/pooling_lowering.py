@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, compound
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.lowering import (
     Access,
@@ -78,12 +78,23 @@ def _is_large(call: LowerCall) -> bool:
 
 
 def _reduced(call: LowerCall, index: Sequence[Index], op: str, fill: Any) -> Expr:
-    """A large window reduced in a loop."""
+    """A large window reduced in a loop over what of it may be in the image."""
     rows, columns = _window_of(call)
-    axis = call.axis(rows.window * columns.window)
-    i, j = divide_index(as_index(axis), columns.window)
-    value = _element(call.inputs[0], index, i, j, rows, columns, fill)
-    return Reduce(op, (axis,), value, call.out.dtype if op == "argmax" else None)
+    (top, bottom), (left, right) = rows.offsets, columns.offsets
+    across = right - left
+    axis = call.axis((bottom - top) * across)
+    i, j = divide_index(as_index(axis), across)
+    value = _element(
+        call.inputs[0], index, add_index(i, top), add_index(j, left), rows, columns, fill
+    )
+    if op != "argmax":
+        return Reduce(op, (axis,), value)
+    place = Reduce(op, (axis,), value, dtypes.int64)
+    if (top, left, right) == (0, 0, columns.window):
+        return cast(place, call.out.dtype)
+    i, j = divide_index(place, across)  # the number in the whole window
+    number = sum_index(scale_index(add_index(i, top), columns.window), add_index(j, left))
+    return cast(index_expr(number), call.out.dtype)
 
 
 def lower_max(call: LowerCall, index: Sequence[Index]) -> Expr:
@@ -185,21 +196,74 @@ def _image_spans(call: LowerCall) -> tuple[Span, Span]:
     return pool_spans(attrs["image"], attrs["window"], attrs["strides"], attrs["padding"])
 
 
-def lower_scatter(call: LowerCall, index: Sequence[Index]) -> Expr:
+# A place of a sum over windows: their row and column, the place of the position in them, and
+# whether they exist and cover it.
+Place = tuple[Index, Index, Expr, Expr, "Expr | None"]
+
+
+def _over_windows(
+    call: LowerCall, index: Sequence[Index], part: Callable[[Place], Expr]
+) -> Expr:
+    """The sum of `part` over all windows that cover an image position."""
     rows, columns = _image_spans(call)
-    numbers = winner_dtype(call.attrs["window"])
+    if _most_covering(rows) * _most_covering(columns) > MOST_UNROLLED:
+        return _looped(call, index, part)
     total: Expr | None = None
     for h, i, in_rows in _covering(index[1], rows):
         for w, j, in_columns in _covering(index[2], columns):
-            at, valid = [index[0], h, w, index[3]], _both(in_rows, in_columns)
-            number = apply("add", apply("mul", i, const(columns.window, dtypes.int64)), j)
-            winner = call.inputs[1](at, valid, numbers.max)
-            won = apply("eq", winner, cast(number, winner.dtype))
-            dy = call.inputs[0](at, valid, 0)
-            part = apply("select", won, dy, _zero(dy))
-            total = part if total is None else apply("add", total, part)
+            value = part((h, w, i, j, _both(in_rows, in_columns)))
+            total = value if total is None else apply("add", total, value)
     assert total is not None
     return total
+
+
+def _most_covering(s: Span) -> int:
+    return -(-s.window // s.stride)
+
+
+def _looped(call: LowerCall, index: Sequence[Index], part: Callable[[Place], Expr]) -> Expr:
+    """The sum over many windows in a loop."""
+    rows, columns = _image_spans(call)
+    down, across = (_between(1, _most_covering(s), s.count) for s in (rows, columns))
+    axis = call.axis(down * across)
+    backs = divide_index(as_index(axis), across)
+    (h, i, in_rows), (w, j, in_columns) = (
+        _window_before(p, b, s) for p, b, s in zip(index[1:3], backs, (rows, columns), strict=True)
+    )
+    return Reduce("sum", (axis,), part((h, w, i, j, _both(in_rows, in_columns))))
+
+
+def _between(low: int, high: int, dim: Dim) -> Dim:
+    if isinstance(dim, int):
+        return min(max(dim, low), high)
+    return compound("max", compound("min", dim, high), low)
+
+
+def _window_before(position: Index, back: Index, s: Span) -> tuple[Index, Expr, Expr]:
+    """Counted backwards from the last window that begins before an image position: its number, the
+    place of the position in it, and whether it exists and covers the position."""
+    begun, _ = divide_index(sum_index(position, as_index(s.before)), s.stride)
+    last = apply("min", index_expr(begun), dim_expr(s.count - 1))
+    window = apply("sub", last, index_expr(back))
+    start = apply("mul", window, const(s.stride, dtypes.int64))
+    inside = apply("sub", index_expr(add_index(position, s.before)), start)
+    fits = apply("lt", inside, const(s.window, dtypes.int64))
+    return window, inside, apply("and", fits, _inside(window, s.count))
+
+
+def lower_scatter(call: LowerCall, index: Sequence[Index]) -> Expr:
+    numbers, width = winner_dtype(call.attrs["window"]), call.attrs["window"][1]
+
+    def part(place: Place) -> Expr:
+        h, w, i, j, valid = place
+        at = [index[0], h, w, index[3]]
+        number = apply("add", apply("mul", i, const(width, dtypes.int64)), j)
+        winner = call.inputs[1](at, valid, numbers.max)
+        won = apply("eq", winner, cast(number, winner.dtype))
+        dy = call.inputs[0](at, valid, 0)
+        return apply("select", won, dy, _zero(dy))
+
+    return _over_windows(call, index, part)
 
 
 def _covered_expr(window: Index, s: Span) -> Expr:
@@ -229,14 +293,11 @@ def lower_avg(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 def lower_avg_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
     rows, columns = _image_spans(call)
-    total: Expr | None = None
-    for h, _, in_rows in _covering(index[1], rows):
-        for w, _, in_columns in _covering(index[2], columns):
-            valid = _both(in_rows, in_columns)
-            dy = call.inputs[0]([index[0], h, w, index[3]], valid, 0)
-            part = _share(dy, h, w, rows, columns)
-            if valid is not None:
-                part = apply("select", valid, part, _zero(part))
-            total = part if total is None else apply("add", total, part)
-    assert total is not None
-    return total
+
+    def part(place: Place) -> Expr:
+        h, w, _, _, valid = place
+        dy = call.inputs[0]([index[0], h, w, index[3]], valid, 0)
+        share = _share(dy, h, w, rows, columns)
+        return share if valid is None else apply("select", valid, share, _zero(share))
+
+    return _over_windows(call, index, part)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -30,32 +31,70 @@ def winner_dtype(window: Pair) -> DType:
     return dtypes.uint8 if window[0] * window[1] < dtypes.uint8.max else dtypes.int32
 
 
-def _taps(x: NDArray, rows: Span, columns: Span) -> Iterator[NDArray]:
-    """The elements of the windows, one window position after the other."""
-    for i in range(rows.window):
-        for j in range(columns.window):
-            yield x[tap(i, j, rows, columns)]
+class _Windows:
+    """The windows of images without what lies beyond all images, which may be most of them.
+
+    Attributes:
+        spans: rows and columns of the windows that are left.
+    """
+
+    def __init__(self, rows: Span, columns: Span) -> None:
+        self.across = columns.window
+        self.first = static(rows.offsets[0]), static(columns.offsets[0])
+        self.spans = _trimmed(rows), _trimmed(columns)
+
+    def places(self) -> Iterator[tuple[int, Place]]:
+        """For every position in a window its number, and where it lies in the framed images."""
+        (rows, columns), (top, left) = self.spans, self.first
+        for i in range(rows.window):
+            for j in range(columns.window):
+                yield (i + top) * self.across + j + left, tap(i, j, rows, columns)
+
+    def taps(self, x: NDArray, fill: Any = 0) -> Iterator[tuple[int, NDArray]]:
+        """The elements of the windows, one window position after the other, with its number."""
+        framed = padded(x, *self.spans, fill)
+        for number, place in self.places():
+            yield number, framed[place]
+
+    def frame(self, n: int, channels: int, dtype: Any) -> NDArray:
+        """Zeros for framed images."""
+        rows, columns = self.spans
+        image = np.zeros((n, static(rows.size), static(columns.size), channels), dtype)
+        return padded(image, rows, columns)
 
 
-def _framed(x: NDArray, rows: Span, columns: Span) -> NDArray:
-    return padded(x, rows, columns, lowest(dtypes.from_numpy(x.dtype)))
+Place: TypeAlias = "tuple[slice[Any, Any, Any], ...]"
+
+
+def _trimmed(s: Span) -> Span:
+    size, count = static(s.size), static(s.count)
+    if count < 1:
+        return replace(s, window=0, before=0, after=0)
+    first, end = (static(d) for d in s.offsets)
+    window, before = end - first, static(s.before) - first
+    after = max((count - 1) * s.stride + window - size - before, 0)
+    return replace(s, window=window, before=before, after=after)
 
 
 def eager_max(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) -> NDArray:
     rows, columns = pool_spans(x.shape[1:3], window, strides, padding)
-    taps = _taps(_framed(x, rows, columns), rows, columns)
-    highest = next(taps).copy()
-    for values in taps:
+    highest = _filled(x, rows, columns, lowest(dtypes.from_numpy(x.dtype)))
+    for _, values in _Windows(rows, columns).taps(x, lowest(dtypes.from_numpy(x.dtype))):
         np.maximum(highest, values, out=highest)
     return highest
 
 
+def _filled(x: NDArray, rows: Span, columns: Span, value: Any) -> NDArray:
+    """One element a window."""
+    shape = (x.shape[0], static(rows.count), static(columns.count), x.shape[3])
+    return np.full(shape, value, x.dtype)
+
+
 def eager_index(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) -> NDArray:
     rows, columns = pool_spans(x.shape[1:3], window, strides, padding)
-    taps = _taps(_framed(x, rows, columns), rows, columns)
-    highest = next(taps).copy()
+    highest = _filled(x, rows, columns, lowest(dtypes.from_numpy(x.dtype)))
     winner = np.zeros(highest.shape, winner_dtype(window).np_dtype)
-    for number, values in enumerate(taps, start=1):
+    for number, values in _Windows(rows, columns).taps(x, lowest(dtypes.from_numpy(x.dtype))):
         winner[values > highest] = number
         np.maximum(highest, values, out=highest)
     return np.where(winner == 0, _first_numbers(rows, columns).astype(winner.dtype), winner)
@@ -85,17 +124,12 @@ def eager_scatter(
     dy: NDArray, winner: NDArray, *, image: Pair, window: Pair, strides: Pair, padding: Padding
 ) -> NDArray:
     rows, columns = pool_spans(image, window, strides, padding)
-    framed = padded(np.zeros((dy.shape[0], *image, dy.shape[3]), dy.dtype), rows, columns)
+    windows = _Windows(rows, columns)
+    framed = windows.frame(dy.shape[0], dy.shape[3], dy.dtype)
     zero = dy.dtype.type(0)
-    for number, place in enumerate(_places(rows, columns)):
+    for number, place in windows.places():
         framed[place] += np.where(winner == number, dy, zero)
-    return cropped(framed, rows, columns)
-
-
-def _places(rows: Span, columns: Span) -> Iterator[tuple[slice[Any, Any, Any], ...]]:
-    for i in range(rows.window):
-        for j in range(columns.window):
-            yield tap(i, j, rows, columns)
+    return cropped(framed, *windows.spans)
 
 
 def eager_gather(
@@ -103,7 +137,7 @@ def eager_gather(
 ) -> NDArray:
     rows, columns = pool_spans(x.shape[1:3], window, strides, padding)
     picked = np.zeros(winner.shape, x.dtype)
-    for number, values in enumerate(_taps(padded(x, rows, columns), rows, columns)):
+    for number, values in _Windows(rows, columns).taps(x):
         np.copyto(picked, values, where=winner == number)
     return picked
 
@@ -121,9 +155,8 @@ def _shares(rows: Span, columns: Span) -> NDArray:
 
 def eager_avg(x: NDArray, *, window: Pair, strides: Pair, padding: Padding) -> NDArray:
     rows, columns = pool_spans(x.shape[1:3], window, strides, padding)
-    taps = _taps(padded(wide(x), rows, columns), rows, columns)
-    total = next(taps).copy()
-    for values in taps:
+    total = _filled(wide(x), rows, columns, -0.0)
+    for _, values in _Windows(rows, columns).taps(wide(x)):
         total += values
     total /= _shares(rows, columns).astype(total.dtype)
     return total.astype(x.dtype, copy=False)
@@ -135,7 +168,8 @@ def eager_avg_grad(
     rows, columns = pool_spans(image, window, strides, padding)
     values = wide(dy)
     shares = values / _shares(rows, columns).astype(values.dtype)
-    framed = padded(np.zeros((dy.shape[0], *image, dy.shape[3]), values.dtype), rows, columns)
-    for place in _places(rows, columns):
+    windows = _Windows(rows, columns)
+    framed = windows.frame(dy.shape[0], dy.shape[3], values.dtype)
+    for _, place in windows.places():
         framed[place] += shares
-    return cropped(framed, rows, columns).astype(dy.dtype, copy=False)
+    return cropped(framed, *windows.spans).astype(dy.dtype, copy=False)

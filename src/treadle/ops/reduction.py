@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
 from treadle.ops.registry import Gradient, Op, OpCall, register, run
+from treadle.ops.sizes import Pairs, at_least_one
 
 # -- shape rule and lowering shared by all -------------------------------------------------------
 
@@ -106,10 +107,19 @@ def _mean(x: NDArray, *, axis: tuple[int, ...], keepdims: bool) -> NDArray:
     total = np.asarray(np.sum(wide(x), axis=axis, dtype=wide(x).dtype, keepdims=keepdims))
     count = _count(x.shape, axis)
     if x.dtype.kind in "iu":
-        if not count:
-            raise errors.InvalidArgumentError(None, None, "mean of no integers")
-        return np.trunc(total / count).astype(x.dtype)
+        return _truncated(total, int(count))  # type: ignore[arg-type]
     return np.asarray(total / wide(x).dtype.type(count)).astype(x.dtype, copy=False)
+
+
+def _truncated(total: NDArray, count: int) -> NDArray:
+    """Integers divided without their way through floats; 0 where there is nothing to divide by."""
+    divisor = np.asarray(count).astype(total.dtype)  # which may wrap around, as in TensorFlow
+    if not divisor:
+        return np.zeros_like(total)
+    quotient = total // divisor
+    rest = total - quotient * divisor
+    upward = (rest != 0) & ((total < 0) != (divisor < 0))
+    return np.asarray(quotient + upward.astype(total.dtype))
 
 
 # -- gradients -----------------------------------------------------------------------------------
@@ -292,6 +302,8 @@ def _infer_position(x: TensorSpec, *, axis: int, output_type: DType) -> TensorSp
 
 def _eager_position(fn: Callable[..., Any]) -> Callable[..., NDArray]:
     def eager(x: NDArray, *, axis: int, output_type: DType) -> NDArray:
+        if not x.shape[axis]:
+            raise errors.InvalidArgumentError(None, None, f"axis {axis} of {x.shape} is empty")
         return np.asarray(fn(wide(x), axis=axis)).astype(output_type.np_dtype)
 
     return eager
@@ -309,12 +321,18 @@ def _lower_position(kind: str) -> Compute:
     return Compute(rule, "reduce")
 
 
-ARGMAX = register(
-    Op("argmax", _infer_position, _eager_position(np.argmax), lower=_lower_position("argmax"))
-)
-ARGMIN = register(
-    Op("argmin", _infer_position, _eager_position(np.argmin), lower=_lower_position("argmin"))
-)
+def _some(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """There is something to find the largest of."""
+    yield at_least_one(specs[0].dims[attrs["axis"]])
+
+
+def _position_op(name: str, fn: Callable[..., Any]) -> Op:
+    eager, lower = guard("fiub", _eager_position(fn)), _lower_position(name)
+    return register(Op(name, _infer_position, eager, lower=lower, sizes=_some))
+
+
+ARGMAX = _position_op("argmax", np.argmax)
+ARGMIN = _position_op("argmin", np.argmin)
 
 
 def argmax(

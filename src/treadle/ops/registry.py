@@ -15,6 +15,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, spec_text
 from treadle.core.tensor import Tensor, from_array, from_owned
 from treadle.ops.quiet import quiet
+from treadle.ops.sizes import Sizes
 
 Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
@@ -47,6 +48,8 @@ class Op:
             compiled programs call back into `eager`.
         effect: None for pure ops; "random", "read", "write" or "io" keep program order and are
             neither dropped nor merged ("read" may be dropped).
+        sizes: pairs of dims that the op needs to be equal and whose equality `infer` cannot tell
+            where they are symbols (see `treadle.ops.sizes`).
     """
 
     name: str
@@ -56,6 +59,7 @@ class Op:
     lower: Any = None
     effect: str | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
+    sizes: Sizes | None = None
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -92,8 +96,22 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
     except TypeError as error:
         raise errors.DtypeError(None, op, _explain(op, specs, str(error))) from None
     except ValueError as error:
-        raise ValueError(_explain(op, specs, str(error))) from None
-    return result if isinstance(result, tuple) else (result,)
+        raise errors.InvalidArgumentError(None, op, _explain(op, specs, str(error))) from None
+    outputs = result if isinstance(result, tuple) else (result,)
+    if op.sizes is not None:
+        _check_sizes(op, specs, outputs, attrs)
+    return outputs
+
+
+def _check_sizes(
+    op: Op, specs: Sequence[Spec], outputs: Sequence[Spec], attrs: Mapping[str, Any]
+) -> None:
+    """Refuse sizes that are known and do not fit."""
+    assert op.sizes is not None
+    for a, b in op.sizes(specs, outputs, attrs):
+        if isinstance(a, int) and isinstance(b, int) and a != b:
+            text = _explain(op, specs, f"sizes {a} and {b} of the operands differ")
+            raise errors.InvalidArgumentError(None, op, text)
 
 
 def _explain(op: Op, specs: Sequence[Spec], message: str) -> str:

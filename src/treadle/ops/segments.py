@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs
 
 
 def _infer(data: TensorSpec, ids: TensorSpec, *, num_segments: Dim) -> TensorSpec:
@@ -55,7 +57,15 @@ def _gradient(call: OpCall, dy: Tensor) -> list[Any]:
     return [where(kept, rows, convert_to_tensor(0, dy.dtype)), None]
 
 
-UNSORTED_SEGMENT_SUM = register(Op("unsorted_segment_sum", _infer, _eager, _gradient))
+def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """Every row of the data has a segment."""
+    data, ids = specs
+    yield from zip(ids.dims, data.dims, strict=False)
+
+
+UNSORTED_SEGMENT_SUM = register(
+    Op("unsorted_segment_sum", _infer, _eager, _gradient, sizes=_rows)
+)
 
 
 def unsorted_segment_sum(

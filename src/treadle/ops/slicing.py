@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
@@ -23,6 +24,7 @@ from treadle.ops.lowering import (
     scale_index,
 )  # fmt: skip
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.sizes import Pairs, at_most, slice_sizes
 
 
 def _python_slices(begin: Sequence[int], size: Sequence[int], strides: Sequence[int]) -> Any:
@@ -57,14 +59,33 @@ def _grad_slice(call: OpCall, dy: Tensor) -> list[Any]:
     return [run(SLICE_GRAD, dy, shape=call.inputs[0].dims, begin=begin, strides=strides)]
 
 
+def _sliced(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    parts = zip(attrs["begin"], outs[0].dims, attrs["strides"], specs[0].dims, strict=True)
+    for part in parts:
+        yield from slice_sizes(*part)
+
+
+def _infer_slice(
+    x: TensorSpec, *, begin: Sequence[Dim], size: Sequence[Dim], strides: Sequence[int]
+) -> TensorSpec:
+    for start, count, step, dim in zip(begin, size, strides, x.dims, strict=True):
+        if any(isinstance(a, int) and isinstance(b, int) and a != b
+               for a, b in slice_sizes(start, count, step, dim)):  # fmt: skip
+            raise errors.InvalidArgumentError(
+                None, None, f"a slice from {start} of size {count} is out of bounds for {x.shape}"
+            )
+    return TensorSpec(size, x.dtype)
+
+
 # Element i of the result is element begin + i * stride of the input, along every axis.
 STRIDED_SLICE = register(
     Op(
         "strided_slice",
-        lambda x, *, begin, size, strides: TensorSpec(size, x.dtype),
+        _infer_slice,
         _eager_slice,
         _grad_slice,
         Compute(_lower_slice, "view"),
+        sizes=_sliced,
     )
 )
 
@@ -109,6 +130,12 @@ def in_range(index: Index, count: Dim) -> Expr:
     return apply("and", low, apply("lt", value, dim_expr(count)))
 
 
+def _placed(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    parts = zip(attrs["begin"], specs[0].dims, attrs["strides"], outs[0].dims, strict=True)
+    for part in parts:
+        yield from slice_sizes(*part)
+
+
 def _grad_slice_grad(call: OpCall, dz: Tensor) -> list[Any]:
     begin, strides = call.attrs["begin"], call.attrs["strides"]
     return [run(STRIDED_SLICE, dz, begin=begin, size=call.inputs[0].dims, strides=strides)]
@@ -121,6 +148,7 @@ SLICE_GRAD = register(
         _eager_slice_grad,
         _grad_slice_grad,
         Compute(_lower_slice_grad, "view"),
+        sizes=_placed,
     )
 )
 
@@ -143,21 +171,37 @@ Paddings = tuple[tuple[Dim, Dim], ...]
 
 def _infer_pad(x: TensorSpec, *, paddings: Paddings, mode: str, value: float) -> TensorSpec:
     dims = []
-    for dim, (before, after) in zip(x.dims, paddings, strict=True):
-        most = {"reflect": dim - 1, "symmetric": dim}.get(mode)
-        if isinstance(most, int) and any(isinstance(p, int) and p > most for p in (before, after)):
-            raise errors.InvalidArgumentError(
-                None, None, f"paddings {(before, after)} exceed {most} for a dim of {dim}"
-            )
-        dims.append(dim + before + after)
+    for dim, widths in zip(x.dims, paddings, strict=True):
+        if any(isinstance(p, int) and p < 0 for p in widths):
+            raise errors.InvalidArgumentError(None, None, f"paddings {widths} are negative")
+        for small, large in _padding_sizes(dim, widths, mode):
+            if isinstance(small, int) and isinstance(large, int) and small != large:
+                raise errors.InvalidArgumentError(
+                    None, None, f"paddings {widths} exceed {large} for a dim of {dim}"
+                )
+        dims.append(dim + widths[0] + widths[1])
     return TensorSpec(dims, x.dtype)
+
+
+def _padding_sizes(dim: Dim, widths: tuple[Dim, Dim], mode: str) -> Pairs:
+    """No padding is negative, and a mirror shows at most what there is."""
+    for width in widths:
+        if not is_at_least(width, 0):
+            yield at_most(0, width)
+        if mode != "constant" and width != 0:
+            yield at_most(width, dim - (mode == "reflect"))
+
+
+def _padded(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    for dim, widths in zip(specs[0].dims, attrs["paddings"], strict=True):
+        yield from _padding_sizes(dim, widths, attrs["mode"])
 
 
 def _eager_pad(x: NDArray, *, paddings: Any, mode: str, value: float) -> NDArray:
     if mode == "constant":
         return np.pad(x, paddings, constant_values=x.dtype.type(value))
     for dim, widths in zip(x.shape, paddings, strict=True):
-        if max(widths) > dim - (mode == "reflect"):
+        if max(widths) > max(dim - (mode == "reflect"), 0):
             raise errors.InvalidArgumentError(None, None, f"paddings {widths} exceed the dim {dim}")
     return np.pad(x, paddings, mode=mode)  # type: ignore[call-overload, no-any-return]
 
@@ -222,7 +266,9 @@ def _fold_mirror(dy: Tensor, axis: int, before: Dim, after: Dim, repeat: int) ->
     return total
 
 
-PAD = register(Op("pad", _infer_pad, _eager_pad, _grad_pad, Compute(_lower_pad, "view")))
+PAD = register(
+    Op("pad", _infer_pad, _eager_pad, _grad_pad, Compute(_lower_pad, "view"), sizes=_padded)
+)
 
 
 def pad(

@@ -106,10 +106,17 @@ def probabilities(x: NDArray, axis: int) -> NDArray:
 
 
 def _eager_softmax(x: NDArray, *, axis: int) -> NDArray:
+    _check_axis(x, axis)
     return probabilities(wide(x), axis).astype(x.dtype, copy=False)
 
 
+def _check_axis(x: NDArray, axis: int) -> None:
+    if not 0 <= axis < x.ndim:
+        raise errors.InvalidArgumentError(None, None, f"axis {axis} is outside shape {x.shape}")
+
+
 def _eager_log_softmax(x: NDArray, *, axis: int) -> NDArray:
+    _check_axis(x, axis)
     shifted, _, total = shifted_exp(wide(x), axis)
     return (shifted - np.log(total)).astype(x.dtype, copy=False)
 

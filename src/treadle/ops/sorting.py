@@ -17,7 +17,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import common_dtype, convert_to_tensor
-from treadle.ops.families import require_kinds
+from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import transpose
@@ -110,7 +110,7 @@ ARGSORT = register(
     Op(
         "argsort",
         _infer_argsort,
-        lambda x, *, descending: _order(x, descending).astype(np.int32),
+        guard("fiu", lambda x, *, descending: _order(x, descending).astype(np.int32)),
         lower=Rows("sorting.argsort", _argsort_call),
     )
 )
@@ -167,6 +167,8 @@ class TopK(NamedTuple):
 def _infer_top_k(x: TensorSpec, *, k: Dim, index_type: DType) -> tuple[TensorSpec, TensorSpec]:
     require_kinds("fiu", x)
     last = x.dims[-1] if x.dims else 0
+    if isinstance(k, int) and k < 0:
+        raise errors.InvalidArgumentError(None, None, f"k = {k} must not be negative")
     if isinstance(k, int) and isinstance(last, int) and k > last:
         raise errors.InvalidArgumentError(None, None, f"k = {k} exceeds the last axis of {x.shape}")
     dims = (*x.dims[:-1], k)
@@ -174,7 +176,7 @@ def _infer_top_k(x: TensorSpec, *, k: Dim, index_type: DType) -> tuple[TensorSpe
 
 
 def _eager_top_k(x: NDArray, *, k: int, index_type: DType) -> tuple[NDArray, NDArray]:
-    if k > x.shape[-1]:
+    if k < 0 or k > x.shape[-1]:
         raise errors.InvalidArgumentError(None, None, f"k = {k} exceeds {x.shape[-1]}")
     found = _order(x, descending=True, count=k)
     return np.take_along_axis(x, found, -1), found.astype(index_type.np_dtype)
@@ -202,8 +204,11 @@ def _top_k_call(
 
 
 TOP_K = register(
-    Op("top_k", _infer_top_k, _eager_top_k, _grad_top_k, Rows("sorting.top_k", _top_k_call))
-)
+    Op(
+        "top_k", _infer_top_k, guard("fiu", _eager_top_k), _grad_top_k,
+        Rows("sorting.top_k", _top_k_call),
+    )
+)  # fmt: skip
 
 
 def top_k(
@@ -237,6 +242,8 @@ def _infer_search(rows: TensorSpec, values: TensorSpec, *, right: bool, dtype: D
 
 
 def _eager_search(rows: NDArray, values: NDArray, *, right: bool, dtype: DType) -> NDArray:
+    if rows.dtype.kind in "bc" or not rows.ndim or rows.shape[:-1] != values.shape[:-1]:
+        raise errors.InvalidArgumentError(None, None, "the operands do not fit together")
     side = "right" if right else "left"
     count = math.prod(rows.shape[:-1])
     if rows.shape[:-1] != values.shape[:-1]:

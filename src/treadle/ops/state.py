@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -20,6 +20,7 @@ from treadle.core.spec import ResourceSpec, TensorSpec
 from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.registry import Op, register, run
+from treadle.ops.sizes import Pairs
 
 
 def _infer_read(handle: ResourceSpec) -> TensorSpec:
@@ -51,7 +52,15 @@ def _infer_assign(handle: ResourceSpec, value: TensorSpec) -> tuple[()]:
     return ()
 
 
-ASSIGN = register(Op("assign_variable", _infer_assign, effect="write", lower="variable"))
+def _same_size(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """A variable keeps its size, unless it may change it."""
+    handle, value = specs
+    yield from (pair for pair in zip(value.dims, handle.dims, strict=False) if ANY not in pair)
+
+
+ASSIGN = register(
+    Op("assign_variable", _infer_assign, effect="write", lower="variable", sizes=_same_size)
+)
 
 
 class VariableCell(ctypes.Structure):

@@ -6,7 +6,7 @@ with bounds known while tracing are one select per element, which fuses with wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _expand, _one_axi
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
+from treadle.ops.sizes import Pairs, slice_sizes
 from treadle.ops.slicing import STRIDED_SLICE, _both, _python_slices, in_range, slice_known
 
 Restore = Callable[[Tensor], Tensor]
@@ -223,11 +224,17 @@ def _grad_slice_update(call: OpCall, dz: Tensor) -> list[Any]:
     return [kept, run(STRIDED_SLICE, dz, size=part.dims, **call.attrs)]
 
 
+def _slice_fits(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    parts = zip(attrs["begin"], specs[1].dims, attrs["strides"], specs[0].dims, strict=True)
+    for part in parts:
+        yield from slice_sizes(*part)
+
+
 # Element begin + i * stride of the result is element i of the part, the others are x's.
 SLICE_UPDATE = register(
     Op(
         "slice_update", _infer_slice_update, _eager_slice_update, _grad_slice_update,
-        Compute(_lower_slice_update, "view"),
+        Compute(_lower_slice_update, "view"), sizes=_slice_fits,
     )
 )  # fmt: skip
 
@@ -258,10 +265,16 @@ def _grad_index_update(call: OpCall, dz: Tensor) -> list[Any]:
     return [kept, None, run(INDEX, dz, i, **call.attrs)]
 
 
+def _part_fits(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """A part has the dims of the array without the axis of the position."""
+    (x, _, part), axis = specs, attrs["axis"]
+    yield from zip((*x.dims[:axis], *x.dims[axis + 1 :]), part.dims, strict=True)
+
+
 INDEX_UPDATE = register(
     Op(
         "index_update", lambda x, i, part, *, axis: x, _eager_index_update, _grad_index_update,
-        Compute(_lower_index_update, "gather"), tags=BOUNDS,
+        Compute(_lower_index_update, "gather"), tags=BOUNDS, sizes=_part_fits,
     )
 )  # fmt: skip
 
@@ -282,10 +295,19 @@ def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
     return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs)]
 
 
+def _other_dims_fit(
+    specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]
+) -> Pairs:
+    """A part has the dims of the array but for the axis that is sliced."""
+    (x, _, part), axis = specs, attrs["axis"]
+    pairs = zip(x.dims, part.dims, strict=True)
+    yield from (pair for i, pair in enumerate(pairs) if i != axis)
+
+
 DYNAMIC_SLICE_UPDATE = register(
     Op(
         "dynamic_slice_update", lambda x, bounds, part, *, axis, given: x,
-        _eager_dynamic_update, _grad_dynamic_update,
+        _eager_dynamic_update, _grad_dynamic_update, sizes=_other_dims_fit,
     )
 )  # fmt: skip
 

@@ -13,9 +13,11 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.inequalities import is_at_least
 from treadle.core.shapes import Dim, compound
 from treadle.core.tensor import NDArray, Tensor
 
+MOST = 1 << 31  # of windows, strides, dilations and padding: products of these do not overflow
 Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "str | tuple[Pair, Pair]"
 
@@ -31,6 +33,24 @@ class Span:
     before: Dim
     after: Dim
     count: Dim
+
+    @property
+    def offsets(self) -> tuple[Dim, Dim]:
+        """First and end of the offsets in a window (without dilation) at which some window meets
+        the image; a window may reach far beyond it."""
+        first = self.before - (self.count - 1) * self.stride
+        end = self.before + self.size
+        return _between(first, 0, self.window), _between(end, 0, self.window)
+
+
+def _between(dim: Dim, low: int, high: int) -> Dim:
+    if isinstance(dim, int):
+        return min(max(dim, low), high)
+    if is_at_least(low, dim):
+        return low
+    if is_at_least(dim, high):
+        return high
+    return compound("min", compound("max", dim, low), high)
 
 
 def span(size: Dim, window: int, stride: int, dilation: int, padding: str | Pair) -> Span:
@@ -66,9 +86,9 @@ def static(dim: Dim) -> int:
 def padded(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
     """NHWC `x` with its frame of padding.
 
-    Raises ValueError, which the ops' shape rules explain, where there are no windows to take.
+    Raises ValueError, which the ops' shape rules explain, where a window does not fit.
     """
-    if x.ndim != 4 or min(static(rows.count), static(columns.count)) < 1:
+    if x.ndim != 4 or any(s.size and static(s.count) < 1 for s in (rows, columns)):
         raise ValueError("no windows in these images")
     frame: Any = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
     if not any(any(p) for p in frame):
@@ -106,7 +126,7 @@ def tap(i: int, j: int, rows: Span, columns: Span) -> tuple[slice[Any, Any, Any]
 
 def _strided(i: int, s: Span) -> slice[Any, Any, Any]:
     start = i * s.dilation
-    return slice(start, start + (static(s.count) - 1) * s.stride + 1, s.stride)
+    return slice(start, start + max((static(s.count) - 1) * s.stride + 1, 0), s.stride)
 
 
 def cropped(x: NDArray, rows: Span, columns: Span) -> NDArray:
@@ -121,6 +141,8 @@ def cropped(x: NDArray, rows: Span, columns: Span) -> NDArray:
 def pair(value: Any, what: str, data_format: str) -> Pair:
     """(height, width) from an int or a list of 1, 2 or 4 ints."""
     numbers = [int(v) for v in (value if isinstance(value, list | tuple) else [value])]
+    if any(abs(v) > MOST for v in numbers):
+        raise ValueError(f"{what} must be below {MOST}, got {value}")
     if len(numbers) == 1:
         numbers *= 2
     if len(numbers) == 4:
@@ -140,8 +162,13 @@ def padding_attr(padding: Any, data_format: str) -> Padding:
         if name not in ("SAME", "VALID"):
             raise ValueError(f'padding must be "SAME", "VALID" or a list of pairs, got {padding!r}')
         return name
-    pairs = [(int(a), int(b)) for a, b in padding]
+    try:
+        pairs = [(int(a), int(b)) for a, b in padding]
+    except (TypeError, ValueError):
+        pairs = []
     at = 1 if data_format == "NHWC" else 2
+    if any(not 0 <= v < MOST for pair in pairs for v in pair):
+        raise ValueError(f"explicit padding must be from 0 to {MOST - 1}, got {padding}")
     if len(pairs) != 4 or any(p != (0, 0) for i, p in enumerate(pairs) if i not in (at, at + 1)):
         raise ValueError(f"explicit padding needs 4 pairs, zero for batch and channels: {padding}")
     return pairs[at], pairs[at + 1]

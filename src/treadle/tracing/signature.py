@@ -203,7 +203,15 @@ class FunctionSignature:
 
         Raises:
             TypeError: the arguments do not fit the parameters or the input signature.
+            ValueError: an argument contains itself, or is nested too deeply.
         """
+        try:
+            return self._bind(args, kwargs)
+        except RecursionError:
+            text = f"{self.name}(): an argument: {nest.ENDLESS}{at(user_origin())}"
+            raise ValueError(text) from None
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Arguments:
         if self.parameters is not None:
             try:
                 bound = self.parameters.bind(*args, **kwargs)

@@ -11,6 +11,9 @@ from treadle.runtime.cpu import coefficients as C
 from treadle.runtime.cpu.lanes import Lanes, Number
 from treadle.runtime.cpu.vector_math import INF, exp, expm1, horner, log, log1p
 
+# 64 log(2) in so few bits that taking it from a large number is exact, and half of what
+# exp(_FAR) / 2**64 is.
+_FAR, _HALF_FAR = 44.36141955573112, 0.499999999947309
 _HALF_PI, _HALF_PI_LOW = math.pi / 2, 6.123233995736766e-17
 
 
@@ -62,8 +65,8 @@ def cosh(v: Lanes, x: Number) -> str:
 def _half_exp(v: Lanes, a: Number) -> str:
     """exp(a)/2, which may be finite where exp(a) is not."""
     far = v.compare("ogt", a, 700.0)
-    e = exp(v, v.select(far, v.sub(a, 64 * math.log(2)), a))
-    return v.mul(v.mul(e, 0.5), v.select(far, 2.0**64, 1.0))
+    e = exp(v, v.select(far, v.sub(a, _FAR), a))
+    return v.mul(v.mul(e, v.select(far, _HALF_FAR, 0.5)), v.select(far, 2.0**64, 1.0))
 
 
 def asinh(v: Lanes, x: Number) -> str:
@@ -79,7 +82,8 @@ def acosh(v: Lanes, x: Number) -> str:
     big = v.compare("ogt", x, 1e8)
     t = v.sub(v.select(big, 2.0, x), 1.0)
     r = log1p(v, v.add(t, v.sqrt(v.fma(t, t, v.add(t, t)))))
-    return v.select(big, v.add(log(v, x), math.log(2)), r)
+    r = v.select(big, v.add(log(v, x), math.log(2)), r)
+    return v.select(v.compare("olt", x, 1.0), math.nan, r)
 
 
 def atanh(v: Lanes, x: Number) -> str:

@@ -212,8 +212,8 @@ class Emitter:
     def _check_shapes(self) -> None:
         for a, b in self.guards:
             differs = self.fn.compare("ne", self.dim(a), self.dim(b))
-            if isinstance(differs, str):
-                self._return_if(differs, WRONG_SHAPE)
+            if differs is not False:
+                self._return_if("true" if differs is True else differs, WRONG_SHAPE)
 
     def _check_writable(self) -> None:
         for number in self.written:

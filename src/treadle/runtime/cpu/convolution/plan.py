@@ -70,6 +70,8 @@ class Geometry:
         """The geometry of an op; None where no routine computes it."""
         if not isinstance(x[3], int) or not all(isinstance(d, int) for d in filters):
             return None
+        if 0 in (*x, *filters, *y):  # nothing to read, or to compute
+            return None
         window: Any = filters[:2]
         rows, columns = spans(
             x[1:3], window, attrs["strides"], attrs["padding"], attrs["dilations"]
