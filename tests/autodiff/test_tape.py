@@ -393,8 +393,8 @@ def test_a_target_that_is_a_source_has_its_seed_as_gradient():
 
 
 @pytest.mark.parametrize("other", [(5,), (None,)])
-def test_a_dim_that_turns_out_to_be_broadcast_is_refused(other):
-    """What is unknown while tracing counts as not broadcast; a silent sum less would be wrong."""
+def test_a_dim_that_turns_out_to_be_broadcast(other):
+    """What is unknown while tracing counts as not broadcast: a call that does is left to NumPy."""
 
     @td.function(input_signature=[td.TensorSpec(other), td.TensorSpec([None])])
     def gradient(x, y):
@@ -405,6 +405,6 @@ def test_a_dim_that_turns_out_to_be_broadcast_is_refused(other):
 
     x = td.range(5.0)
     np.testing.assert_array_equal(gradient(x, td.ones([5])), x)
-    for size in (1, 3):
-        with pytest.raises(td.errors.InvalidArgumentError, match=r"test_tape\.py:\d+"):
-            gradient(x, td.ones([size]))
+    np.testing.assert_array_equal(gradient(x, td.ones([1])), [10])
+    with pytest.raises(td.errors.InvalidArgumentError, match=r"test_tape\.py:\d+"):
+        gradient(x, td.ones([3]))
