@@ -220,10 +220,13 @@ truediv = divide
 
 def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x ** y. InvalidArgumentError for integers to negative powers."""
-    if isinstance(y, int | float) and y == 2:
+    squared: Any = y == 2 if isinstance(y, int | float) else False
+    if squared is True:
         from treadle.ops.elementwise import square
 
         return square(x)
+    if squared is not False:  # an exponent that only the running program knows
+        squared.leave_open("an exponent, which gives other bits where it is 2")
     a, b = common_dtype("pow", x, y)
     return run(POW, a, b)  # type: ignore[no-any-return]
 

@@ -20,6 +20,8 @@ from treadle.ops.registry import Op, register, run
 # Types that convert themselves: type -> fn(value, dtype) -> Tensor. Variables add theirs.
 _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
 _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
+# The same for types without a dtype of their own, as Python's numbers have none.
+_weak: dict[type, Callable[[Any, DType | None], Tensor]] = {}
 
 
 def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> None:
@@ -27,6 +29,12 @@ def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> No
     global _typed
     _converters.append((kind, fn))
     _typed = (*_typed, kind)
+
+
+def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None:
+    """`convert_to_tensor` calls ``fn(value, dtype)`` for values of exactly the type `kind`, which
+    take the dtype of what they are combined with."""
+    _weak[kind] = fn
 
 
 def _const_infer(*, value: NDArray) -> TensorSpec:
@@ -95,6 +103,9 @@ def convert_to_tensor(
     wanted = None if dtype is None else dtypes.as_dtype(dtype)
     if isinstance(value, Tensor):
         return _checked(value, wanted)
+    weak = _weak.get(type(value))
+    if weak is not None:
+        return weak(value, wanted or (dtype_hint and dtypes.as_dtype(dtype_hint)))
     if type(value) in _SCALAR_KINDS:
         array = _scalar(value, wanted or (dtype_hint and dtypes.as_dtype(dtype_hint)))
         if array is not None:
@@ -146,16 +157,32 @@ def _checked(tensor: Any, wanted: DType | None) -> Tensor:
 def _holds_tensor(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(v) for v in value)
-    return isinstance(value, _typed)
+    return isinstance(value, _typed) or type(value) in _weak
 
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
     """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
     from treadle.ops.joining import stack
 
-    found = dtype or _dtype_of(values)
-    parts = [convert_to_tensor(v, None if _holds_tensor(v) else found, hint) for v in values]
+    found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
+    parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]
     return stack(parts)
+
+
+def _has_strong(value: Any) -> bool:
+    if isinstance(value, list | tuple):
+        return any(map(_has_strong, value))
+    return has_dtype(value)
+
+
+def _dtype_of_numbers(values: Any) -> DType | None:
+    """float32 for lists of ints and floats, some of which only the running program knows."""
+    found = [_dtype_of_numbers(v) if isinstance(v, list | tuple) else _NUMBERS.get(v.__class__)
+             for v in values]  # fmt: skip
+    return dtypes.float32 if dtypes.float32 in found else None
+
+
+_NUMBERS = {float: dtypes.float32}
 
 
 def _dtype_of(values: Any) -> DType | None:
@@ -164,7 +191,7 @@ def _dtype_of(values: Any) -> DType | None:
             found = _dtype_of(value)
             if found is not None:
                 return found
-        elif _holds_tensor(value):
+        elif has_dtype(value):
             return value.dtype  # type: ignore[no-any-return]
     return None
 
