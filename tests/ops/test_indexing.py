@@ -40,9 +40,9 @@ def test_index_out_of_range_at_run_time() -> None:
         td.gather_nd(td.constant(X), [[0, 9]])
 
 
-@pytest.mark.parametrize("key", [1.0, "a", True, [0, 1], (0, "a"), 1j], ids=str)
+@pytest.mark.parametrize("key", [1.0, "a", True, [0.5, 1.0], (0, "a"), 1j], ids=str)
 def test_keys_of_other_types(key: Any) -> None:
-    with pytest.raises(TypeError, match="is not an index|scalar integer"):
+    with pytest.raises(TypeError, match="is not an index|is no index"):
         td.constant(X)[key]
 
 
@@ -54,8 +54,6 @@ def test_more_errors() -> None:
         t[..., td.constant(0), ...]
     with pytest.raises(TypeError, match=r"float32 of shape \(\).*td.gather"):
         t[td.constant(1.0)]
-    with pytest.raises(TypeError, match=r"int32 of shape \(2,\).*td.gather"):
-        t[td.constant([0, 1])]
     with pytest.raises(ValueError, match=r"mask of shape \(2,\).*\(3, 4\)"):
         t[np.array([True, False])]
     with pytest.raises(

@@ -248,7 +248,6 @@ LONG = {
     "elif": "    if x > 0:\n        y = 1.0\n"
     + "".join(f"    elif x > {-i}:\n        y = {i}.0\n" for i in range(1, 300))
     + "    else:\n        y = 0.0\n    return y\n",
-
 }
 
 

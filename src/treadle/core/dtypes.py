@@ -26,6 +26,11 @@ class DType:
         self.size = self.np_dtype.itemsize
 
     @property
+    def dtype(self) -> np.dtype[Any]:
+        """NumPy's dtype: what NumPy asks for where it is given this one as a dtype."""
+        return self.np_dtype
+
+    @property
     def is_floating(self) -> builtins.bool:
         return self.kind == "f"
 
@@ -144,6 +149,11 @@ def from_numpy(dtype: np.dtype[Any]) -> DType:
     if found is None:
         raise TypeError(f"NumPy dtype {dtype} has no treadle equivalent")
     return found
+
+
+def array_dtype(value: Any) -> DType:
+    """The DType that NumPy gives an array of ``dtype=value``: float is float64, int is int64."""
+    return from_numpy(np.dtype(value)) if isinstance(value, type) else as_dtype(value)
 
 
 def as_dtype(value: Any) -> DType:

@@ -207,5 +207,3 @@ def _replaced(
     found = (substitute_atoms(f, {atom: value}) for f in facts)
     kept = tuple(dict.fromkeys((*(f for f in found if not is_non_negative(f)), *more)))
     return substitute_atoms(dim, {atom: value}), kept
-
-

@@ -40,7 +40,18 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         from treadle.ops.gather import boolean_mask
 
         return boolean_mask(x, mask)
-    return _select(x, _expand(items, x), key)
+    if any(map(is_array, items)):
+        from treadle.ops.index_arrays import getitem_arrays
+
+        return getitem_arrays(x, items)
+    return _select(x, expand(items, x), key)
+
+
+def is_array(item: Any) -> bool:
+    """Whether an entry of a key holds several positions or a mask."""
+    if isinstance(item, list | np.ndarray):
+        return np.ndim(item) > 0
+    return bool(has_dtype(item) and (item.shape.rank or item.dtype.is_bool))
 
 
 def _is_basic(key: Any) -> bool:
@@ -68,7 +79,7 @@ def _only_mask(items: list[Any]) -> Tensor | None:
     return mask if mask.dtype.is_bool and mask.ndim else None
 
 
-def _expand(items: list[Any], x: Tensor) -> list[Any]:
+def expand(items: list[Any], x: Tensor) -> list[Any]:
     """The key with Ellipsis written out: one entry per axis of `x`, and None for new axes."""
     used = sum(1 for i in items if i is not None and i is not Ellipsis)
     if used > x.ndim:
@@ -117,7 +128,7 @@ def _one_axis(item: Any, x: Tensor, axis: int, key: Any) -> tuple[_Cut, tuple[An
     if isinstance(item, bool) or (not hasattr(item, "__index__") and not has_dtype(item)):
         raise TypeError(
             f"{type(item).__name__} {item!r} is not an index of a tensor: use integers, slices, "
-            f"None, Ellipsis, scalar integer tensors or a bool mask{at(user_origin())}"
+            f"None, Ellipsis, integer tensors or arrays, or bool masks{at(user_origin())}"
         )
     position = _static_index(item)
     if position is None:

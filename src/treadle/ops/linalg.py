@@ -113,6 +113,26 @@ def matmul(
     return product if output_type is None else cast(product, output_type)
 
 
+def array_product(a: Any, b: Any) -> Tensor:
+    """``a @ b``, as NumPy has it: a vector is a row on the left and a column on the right.
+
+    Raises:
+        InvalidArgumentError: the shapes do not fit, or one operand is a scalar.
+    """
+    x, y = common_dtype("matmul", a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"matmul: shapes {x.shape} and {y.shape}: a scalar has no axis to multiply "
+            f"over; use *{at(user_origin())}",
+        )  # fmt: skip
+    rows = reshape_to(x, (1, *x.dims)) if x.ndim == 1 else x
+    columns = reshape_to(y, (*y.dims, 1)) if y.ndim == 1 else y
+    product = _multiply(rows, columns, False, False)
+    dims = product.dims[:-1] if y.ndim == 1 else product.dims
+    at_row = len(product.dims) - 2
+    return reshape_to(product, (*dims[:at_row], *dims[at_row + 1 :]) if x.ndim == 1 else dims)
+
+
 def matvec(
     a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
     b_is_sparse: bool = False, name: str | None = None,

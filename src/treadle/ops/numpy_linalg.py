@@ -15,9 +15,9 @@ from treadle.ops import decompositions, elementwise, reduction
 from treadle.ops.axes import normalize_axes
 from treadle.ops.casting import cast
 from treadle.ops.creation import eye
+from treadle.ops.linalg import array_product as _matmul
 from treadle.ops.linalg import matrix_transpose
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_ufuncs import matmul as _matmul
 from treadle.ops.numpy_ufuncs import truth
 from treadle.ops.shaping import reshape_to
 

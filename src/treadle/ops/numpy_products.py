@@ -11,9 +11,9 @@ from treadle.ops import (
     linalg,
     reduction,
 )
+from treadle.ops.linalg import array_product
 from treadle.ops.numpy_dtypes import as_array, promoted
 from treadle.ops.numpy_reductions import flat
-from treadle.ops.numpy_ufuncs import matmul
 from treadle.ops.shaping import reshape_to
 
 
@@ -22,7 +22,7 @@ def dot(a: Any, b: Any) -> Tensor:
     if not x.ndim or not y.ndim:
         return x * y
     if y.ndim <= 2:
-        return matmul(x, y)
+        return array_product(x, y)
     return linalg.tensordot(x, y, [[-1], [-2]])
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.context import context
+from treadle.core.dtypes import array_dtype
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import numpy_reductions as reductions
@@ -127,7 +128,7 @@ def _options(name: str, kwargs: dict[str, Any]) -> dict[str, Any]:
                 f"{at(user_origin())}"
             )
         if key not in _REFUSED | _IGNORED and value is not np._NoValue:
-            options[key] = value
+            options[key] = array_dtype(value) if key == "dtype" and value is not None else value
     return options
 
 

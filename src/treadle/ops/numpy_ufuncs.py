@@ -19,7 +19,7 @@ from treadle.ops import arithmetic, comparison, complex_numbers, elementwise, li
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array, is_weak, numpy_dtype, to
 from treadle.ops.selection import where
-from treadle.ops.shaping import expand_dims, reshape_to, squeeze
+from treadle.ops.shaping import reshape_to
 
 Rule = Callable[..., Any]
 _LOG_2 = math.log(2)
@@ -114,15 +114,6 @@ def _cbrt(x: Tensor) -> Tensor:
     return elementwise.sign(x) * arithmetic.pow(elementwise.abs(x), _number(1 / 3, x))
 
 
-def matmul(x: Tensor, y: Tensor) -> Tensor:
-    """NumPy's matmul: vectors are rows on the left and columns on the right."""
-    a = expand_dims(x, 0) if x.ndim == 1 else x
-    b = expand_dims(y, 1) if y.ndim == 1 else y
-    result = linalg.matmul(a, b)
-    axes = [i for i, t in ((-2, x), (-1, y)) if t.ndim == 1]
-    return squeeze(result, axes) if axes else result
-
-
 def _scaled(factor: float) -> Rule:
     return lambda x: x * _number(factor, x)
 
@@ -208,7 +199,7 @@ _RULES: dict[str, Rule] = {
     "invert": _bools(logic.logical_not, logic.invert),
     "left_shift": logic.left_shift,
     "right_shift": logic.right_shift,
-    "matmul": matmul,
+    "matmul": linalg.array_product,
 }  # fmt: skip
 UFUNCS: dict[Any, Rule] = {getattr(np, name): rule for name, rule in _RULES.items()}
 

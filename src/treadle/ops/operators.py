@@ -27,7 +27,7 @@ from treadle.ops import (
 )
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.indexing import getitem
-from treadle.ops.linalg import matmul
+from treadle.ops.linalg import array_product
 from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
@@ -127,7 +127,7 @@ _ARITHMETIC: dict[str, tuple[Any, Operator]] = {
     "floordiv": (None, arithmetic.floordiv),
     "mod": (None, arithmetic.mod),
     "pow": (None, arithmetic.pow),
-    "matmul": (None, matmul),
+    "matmul": (None, array_product),
     "and": (None, logic.and_),
     "or": (None, logic.or_),
     "xor": (None, logic.xor_),

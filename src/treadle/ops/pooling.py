@@ -116,9 +116,7 @@ def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     return [run(SCATTER, dy, winner, image=tuple(x.dims[1:3]), **_attrs_of(call)), None]
 
 
-def _windows_of(
-    image: tuple[Dim, Dim], windows: Sequence[Dim], attrs: Mapping[str, Any]
-) -> Pairs:
+def _windows_of(image: tuple[Dim, Dim], windows: Sequence[Dim], attrs: Mapping[str, Any]) -> Pairs:
     """There is an element for every window of an image."""
     found = pool_spans(image, attrs["window"], attrs["strides"], attrs["padding"])
     yield from zip((s.count for s in found), windows, strict=True)

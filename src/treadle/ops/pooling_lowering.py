@@ -201,9 +201,7 @@ def _image_spans(call: LowerCall) -> tuple[Span, Span]:
 Place = tuple[Index, Index, Expr, Expr, "Expr | None"]
 
 
-def _over_windows(
-    call: LowerCall, index: Sequence[Index], part: Callable[[Place], Expr]
-) -> Expr:
+def _over_windows(call: LowerCall, index: Sequence[Index], part: Callable[[Place], Expr]) -> Expr:
     """The sum of `part` over all windows that cover an image position."""
     rows, columns = _image_spans(call)
     if _most_covering(rows) * _most_covering(columns) > MOST_UNROLLED:

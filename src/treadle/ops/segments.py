@@ -63,9 +63,7 @@ def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -
     yield from zip(ids.dims, data.dims, strict=False)
 
 
-UNSORTED_SEGMENT_SUM = register(
-    Op("unsorted_segment_sum", _infer, _eager, _gradient, sizes=_rows)
-)
+UNSORTED_SEGMENT_SUM = register(Op("unsorted_segment_sum", _infer, _eager, _gradient, sizes=_rows))
 
 
 def unsorted_segment_sum(

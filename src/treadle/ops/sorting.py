@@ -75,9 +75,7 @@ def _names(x: TensorSpec, **more: DType | int) -> dict[str, DType | int]:
     return {**known, "FLOATING": kind.is_floating, "SIGNED": kind.kind == "i", **more}
 
 
-def _sorting_call(
-    x: TensorSpec, numbers: dict[str, Dim], **more: DType | int
-) -> RowCall | None:
+def _sorting_call(x: TensorSpec, numbers: dict[str, Dim], **more: DType | int) -> RowCall | None:
     """A routine that sorts rows; numbers of 16 bits are made wider before."""
     if x.dtype.is_floating and x.dtype.size == 2:
         return None

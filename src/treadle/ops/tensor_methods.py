@@ -50,7 +50,7 @@ def _transpose(self: Tensor, *axes: Any) -> Tensor:
 
 def _astype(self: Tensor, dtype: Any, **kwargs: Any) -> Tensor:
     """The tensor in another dtype, in a copy as NumPy makes it."""
-    made = cast(self, dtypes.as_dtype(dtype))
+    made = cast(self, dtypes.array_dtype(dtype))
     return identity(made) if made is self else made
 
 

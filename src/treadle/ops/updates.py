@@ -22,7 +22,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast as cast_tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.gather import BOUNDS, INDEX, check_positions
-from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _expand, _one_axis
+from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _one_axis, expand, is_array
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
@@ -49,14 +49,7 @@ def set_item(x: Any, key: Any, value: Any) -> Tensor:
         from treadle.ops.updates_by_position import set_at_arrays
 
         return set_at_arrays(tensor, items, value)
-    return _set_part(tensor, _expand(items, tensor), key, value)
-
-
-def is_array(item: Any) -> bool:
-    """Whether an entry of a key holds several positions or a mask."""
-    if isinstance(item, list | np.ndarray):
-        return np.ndim(item) > 0
-    return bool(has_dtype(item) and (item.shape.rank or item.dtype.is_bool))
+    return _set_part(tensor, expand(items, tensor), key, value)
 
 
 def as_element(value: Any, dtype: DType) -> Tensor:
@@ -295,9 +288,7 @@ def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
     return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs)]
 
 
-def _other_dims_fit(
-    specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]
-) -> Pairs:
+def _other_dims_fit(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
     """A part has the dims of the array but for the axis that is sliced."""
     (x, _, part), axis = specs, attrs["axis"]
     pairs = zip(x.dims, part.dims, strict=True)

@@ -12,10 +12,11 @@ from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.gather import SCATTER_UPDATE, gather, gather_nd
+from treadle.ops.gather import SCATTER_UPDATE, gather
+from treadle.ops.indexing import is_array
 from treadle.ops.registry import run
 from treadle.ops.shaping import reshape_to, transpose
-from treadle.ops.updates import as_element, fit, is_array
+from treadle.ops.updates import as_element, fit
 
 
 def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
@@ -36,21 +37,6 @@ def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
         result = _set_positions(moved, arrays, element, first, rest)
     back = [perm.index(i) for i in range(x.ndim)]
     return transpose(result, back) if first else result
-
-
-def part_at_arrays(x: Tensor, items: list[Any]) -> Tensor:
-    """``x[key]`` where entries of the key are arrays of positions, as NumPy reads it."""
-    first, arrays = _arrays_of(x, items)
-    count = len(arrays)
-    perm = [*range(first, first + count), *range(first), *range(first + count, x.ndim)]
-    moved = transpose(x, perm) if first else x
-    dims = broadcast(*(a.dims for a in arrays))
-    found = gather_nd(moved, _columns(arrays, moved.dims, dims))
-    if not first:
-        return found
-    wide = len(dims)
-    back = [*range(wide, wide + first), *range(wide), *range(wide + first, found.ndim)]
-    return transpose(found, back)
 
 
 def _arrays_of(x: Tensor, items: list[Any]) -> tuple[int, list[Tensor]]:

@@ -19,9 +19,8 @@ from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise import identity
 from treadle.ops.graph_list import GraphList
-from treadle.ops.updates import is_array
+from treadle.ops.indexing import is_array
 from treadle.ops.updates import set_item as updated_tensor
-from treadle.ops.updates_by_position import part_at_arrays
 
 slice = builtins.slice
 
@@ -95,7 +94,7 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Owner | N
     last = key[-1] if isinstance(key, Path) else key
     if isinstance(holder, np.ndarray) and _needs_tensor(holder, last, value):
         holder = convert_to_tensor(holder)
-    return set_item(target, key, update(_get(holder, last), value), owner)
+    return set_item(target, key, update(holder[last], value), owner)
 
 
 def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:
@@ -153,14 +152,6 @@ def _needs_tensor(target: Any, key: Any, value: Any) -> bool:
     return isinstance(target, np.ndarray) and any(
         isinstance(x, SymbolicTensor) for x in (*keys, value)
     )
-
-
-def _get(owner: Any, key: Any) -> Any:
-    """``owner[key]``; arrays of positions are taken by a tensor too."""
-    items = list(key) if isinstance(key, tuple) else [key]
-    if isinstance(owner, Tensor) and any(map(is_array, items)) and not _is_mask(items[0]):
-        return part_at_arrays(owner, items)
-    return owner[key]
 
 
 def _is_mask(key: Any) -> bool:

@@ -23,7 +23,7 @@ from treadle.autograph.operators.values import (
     is_tensor_like,
     same,
 )
-from treadle.core import dtypes, nest
+from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, dim_symbols
@@ -195,20 +195,86 @@ class _Loop:
         try:
             typed = _with_types(start, step_all)
             flags = AssignedFlags(names, start, typed)
-            result = _record(
-                [*names, *("whether it is assigned" for _ in flags.numbers)],
-                lambda v: proceed(*opened(flags.take(v))),
-                lambda v: flags.add(step_all(flags.take(v))),
-                (*typed, *flags.initial),
-                self.options,
-            )
-            result = flags.take(result)
+            names += ["whether it is assigned"] * len(flags.numbers)
+
+            def record(values: State) -> State:
+                return _record(
+                    names,
+                    lambda v: proceed(*opened(flags.take(v))),
+                    lambda v: flags.add(step_all(flags.take(v))),
+                    (*values, *flags.initial),
+                    self.options,
+                )
+
+            result = flags.take(_with_wide_numbers(record, step_all, typed))
         finally:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
         for place, value in zip(places, result[len(state) :], strict=True):
             place.set(value)
         return owned.opened(result[: len(state)])
+
+
+def _with_wide_numbers(
+    record: Callable[[State], State], step: Callable[[State], State], start: State
+) -> State:
+    """``record(start)``, where Python numbers take the dtype of what the body makes of them:
+    ``total = 0.0`` before a loop that adds float64 numbers is float64.
+
+    An iteration is traced with the numbers as they are, as Python would run it, where they do not
+    fit as float32 and int32.
+    """
+    while True:
+        try:
+            return record(start)
+        except (TypeError, errors.InvalidArgumentError):
+            found = _wider(start, step)
+            if found is None:
+                raise
+            start = found
+
+
+def _wider(start: State, step: Callable[[State], State]) -> State | None:
+    """`start` with tensors for the numbers that an iteration gives another dtype; None if none."""
+    flat = nest.flatten(start)
+    numbers = [i for i, v in enumerate(flat) if type(v) in (int, float)]
+    if not numbers:
+        return None
+    try:
+        after = _after_one(start, step)
+        nest.assert_same_structure(start, after)
+    except Exception:  # the error to show is that of the loop itself
+        return None
+    changed = False
+    for i, spec in enumerate(nest.flatten(after)):
+        dtype = getattr(spec, "dtype", None)
+        if i in numbers and dtype is not None and dtype is not convert_to_tensor(flat[i]).dtype:
+            if type(flat[i]) is float and dtype.is_integer:
+                return None
+            flat[i], changed = convert_to_tensor(flat[i], dtype), True
+    return tuple(nest.pack(start, flat)) if changed else None
+
+
+def _after_one(start: State, step: Callable[[State], State]) -> State:
+    """What the variables are after an iteration that begins with Python's own numbers: specs where
+    they are tensors."""
+    builder: Any = context.recorder
+    flat = nest.flatten(start)
+    moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
+    found: list[Any] = []
+
+    def run(*params: Any) -> list[Any]:
+        values = dict(zip(moving, params, strict=True))
+        inside = nest.pack(start, [values.get(i, v) for i, v in enumerate(flat)])
+        with taping(()):
+            for value in step(tuple(inside)):
+                found.append(
+                    nest.map_structure(lambda x: x.spec if isinstance(x, Tensor) else x, value)
+                )
+        return []
+
+    builder.trace_region(run, [flat[i].spec for i in moving])
+    return tuple(found)
 
 
 def _with_types(start: State, step: Callable[[State], State]) -> State:
