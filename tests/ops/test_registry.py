@@ -65,6 +65,8 @@ FAMILIES = (
 ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.
     "range_dynamic", "open_dim",
+    # Written by a pass: test_parts.py.
+    "as_dim", "position",
     # Gradients of ops: exercised by test_gradients.py.
     "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex", "sum_to",
 }  # fmt: skip

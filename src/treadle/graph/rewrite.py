@@ -56,9 +56,13 @@ class Rewriter:
     def leave(self, region: Region) -> None:
         """Called after a region's nodes were visited."""
 
+    def finish(self) -> None:
+        """Called after everything was visited, before learned symbols are replaced."""
+
     def run(self) -> bool:
         """Rewrite the whole graph; True when something changed."""
         self._rewrite(self.graph)
+        self.finish()
         if self.symbols:
             substitute_symbols(self.graph, _closed(self.symbols))
         return self.changed
@@ -101,7 +105,7 @@ class Rewriter:
         known = {s for v in node.inputs for s in v.spec.symbols()}
         learned: dict[str, Dim] = {}
         for before, b in zip(old.spec.dims, new.spec.dims, strict=True):
-            a = substitute(before, self.symbols)
+            a, b = substitute(before, self.symbols), substitute(b, self.symbols)
             name = symbol_name(a)
             if a != b and (name is None or name in known or name in learned):
                 return False

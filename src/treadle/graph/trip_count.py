@@ -27,14 +27,14 @@ def most_iterations(node: Node) -> int | None:
     Recognised is a condition ``i < n`` (``<=``, ``>``, ``>=``, ``!=`` with a step of one), alone or
     joined to others by ``logical_and``, where the body adds a constant to i.
     """
-    tests = _conjuncts(node.regions[0].results[0])
+    tests = conjuncts(node.regions[0].results[0])
     bounds = [bound for test in tests if (bound := _bound(node, test)) is not None]
     return min(bounds, default=None)
 
 
 def trip_count(node: Node) -> int | None:
     """The number of iterations of a ``while`` that ends by its counter alone."""
-    tests = _conjuncts(node.regions[0].results[0])
+    tests = conjuncts(node.regions[0].results[0])
     return _bound(node, tests[0]) if len(tests) == 1 else None
 
 
@@ -120,28 +120,30 @@ def _taken_apart(node: Node, value: Value) -> tuple[Value, int] | None:
     return None if number is None else (right, number)
 
 
-def _conjuncts(value: Value) -> list[Node]:
+def conjuncts(value: Value) -> list[Node]:
+    """The tests that must all hold for a condition to hold."""
     node = value.node
     if node is None:
         return []
     if node.op.name == "logical_and":
-        return [n for v in node.inputs for n in _conjuncts(v)]
+        return [n for v in node.inputs for n in conjuncts(v)]
     return [node]
 
 
-_MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
+# Comparison -> the one with its operands exchanged.
+MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
              "greater_equal": "less_equal", "not_equal": "not_equal"}  # fmt: skip
 
 
 def _bound(node: Node, test: Node) -> int | None:
     """The number of iterations after which `test` fails."""
     condition, body = node.regions
-    if test.op.name not in _MIRRORED:
+    if test.op.name not in MIRRORED:
         return None
     left, right = test.inputs
     kind = test.op.name
     if left.node is not None:
-        left, right, kind = right, left, _MIRRORED[kind]
+        left, right, kind = right, left, MIRRORED[kind]
     if left.producer is not condition or left.index >= len(body.results):
         return None
     found = counter(node, left.index)

@@ -52,6 +52,41 @@ DIM = register(
         lower=Compute(lambda call, i: cast(dim_expr(call.attrs["dim"]), call.out.dtype), "view"),
     )
 )
+# An integer as a dim: the result has `dim`, a symbol, as its size and no elements that are read.
+# The passes that write it know that the integer is in [least, most].
+AS_DIM = register(
+    Op(
+        "as_dim",
+        lambda n, *, dim, least, most: TensorSpec((dim,), dtypes.bool),
+        lambda n, *, dim, least, most: np.zeros(int(n), np.bool_),
+        tags=frozenset({"dynamic"}),
+    )
+)
+
+
+def _eager_position(i: NDArray, *, size: int) -> NDArray:
+    if not -size <= i < size:
+        raise errors.InvalidArgumentError(
+            None, None, f"index {int(i)} is out of range for a dim of {size}: [{-size}, {size})"
+        )
+    return np.array(i + size if i < 0 else i, np.int64)
+
+
+def _lower_position(call: LowerCall, index: Sequence[Index]) -> Expr:
+    place = cast(call.inputs[0](()), dtypes.int64)
+    around = apply("add", place, dim_expr(call.attrs["size"]))
+    return apply("select", apply("lt", place, const(0, dtypes.int64)), around, place)
+
+
+# A position on an axis of `size` elements, counted from its start; programs check it.
+POSITION = register(
+    Op(
+        "position",
+        lambda i, *, size: TensorSpec((), dtypes.int64),
+        _eager_position,
+        lower=Compute(_lower_position, "elementwise"),
+    )
+)
 
 
 def _eager_open_dim(number: NDArray, *, what: str, least: int, most: int | None) -> NDArray:

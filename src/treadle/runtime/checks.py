@@ -146,6 +146,10 @@ def _positions(node: Node) -> Kind | None:
     return "wrapping" if wraps else "outside", 1, size
 
 
+def _position(node: Node) -> Kind | None:
+    return "wrapping", 0, node.attrs["size"]
+
+
 def _interval(node: Node) -> Kind | None:
     return "empty", 1, None
 
@@ -173,6 +177,7 @@ _BY_NAME: dict[str, Callable[[Node], Kind | None]] = {
     "truncatediv": _divisor,
     "truncatemod": _divisor,
     "pow": _exponent,
+    "position": _position,
     "random_uniform_int": _interval,
 }
 

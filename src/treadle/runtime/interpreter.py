@@ -117,6 +117,10 @@ class _Interpreter:
             carried = self.region(body, [*carried, *invariant], scope.child())
         return carried
 
+    def size(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
+        """Its attributes mention the symbol that the result tells."""
+        return [np.zeros(int(inputs[0]), np.bool_)]
+
     def call(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
         return self.region(node.regions[0], inputs, Scope())
 
@@ -125,6 +129,7 @@ _STRUCTURED = {
     "cond": _Interpreter.cond,
     "while": _Interpreter.loop,
     "call": _Interpreter.call,
+    "as_dim": _Interpreter.size,
 }
 
 

@@ -12,6 +12,7 @@ _PROGRAM = {
     "epilogues": "library routines run the elementwise kernels that follow them",
     "strided": "matrix products read transposes and slices of arrays where their elements are",
     "takeovers": "an update of a part overwrites its operand where nothing needs the old value",
+    "direct": "kernels store into the parts of arrays that updates in place name",
     "segments": "neighbouring launches of one flat kernel are one launch over all their arrays",
     "lifting": "constants are operands, where kernels beyond the first differ in nothing else",
     "inheritance": "a kernel's result takes the memory of an operand that it reads last",

@@ -24,15 +24,18 @@ from treadle.graph.passes.counted_lists import resolve_counted_lists
 from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
+from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
+from treadle.graph.passes.parts import place_parts
 from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.product_sums import add_rows_first
 from treadle.graph.passes.products import prepare_products
 from treadle.graph.passes.repeats import add_repeats_first
 from treadle.graph.passes.row_sums import keep_rows_apart
+from treadle.graph.passes.thin_products import write_thin_products_out
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.verifier import verify
@@ -44,6 +47,7 @@ class Pass(NamedTuple):
     name: str
     run: Callable[[Graph], bool]
     reason: str
+    last: bool = False  # runs once, after all rounds of the others
 
 
 PIPELINE: tuple[Pass, ...] = (
@@ -68,7 +72,13 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("row_sums", keep_rows_apart, "with the other sums of loops"),
     Pass("factors", lay_out_factors, "after what takes products out of loops"),
     Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
+    Pass("parts", place_parts, "last of all: others know positions by their counters", last=True),
+    Pass("equal_sizes", unify_sizes, "after parts, which tells by how much sizes grow", last=True),
+    Pass("thin_products", write_thin_products_out, "sizes of parts are known", last=True),
 )
+
+# What runs again after the last passes: they leave what they replaced.
+CLEANING = frozenset({"algebra", "common", "dead_code"})
 
 # What one pass exposes to an earlier one is found in the next round.
 MOST_ROUNDS = 4
@@ -105,11 +115,17 @@ def optimize(
     if check:
         verify(graph, "tracing")
     reports: list[Report] = []
-    for number in range(MOST_ROUNDS):
-        reports += [_run(p, number, graph, check, dump) for p in active]
+    rounds = [p for p in active if not p.last]
+    number = 0
+    for number in range(MOST_ROUNDS if rounds else 0):
+        reports += [_run(p, number, graph, check, dump) for p in rounds]
         if not any(r.changed for r in reports if r.round == number):
             break
-    return reports
+    final = [_run(p, number, graph, check, dump) for p in active if p.last]
+    if any(r.changed for r in final):
+        cleaning = [p for p in rounds if p.name in CLEANING]
+        final += [_run(p, number, graph, check, dump) for p in cleaning]
+    return reports + final
 
 
 def _run(

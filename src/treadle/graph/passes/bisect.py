@@ -35,16 +35,12 @@ def find_culprit(
     if not is_good(clone_graph(graph)):
         raise ValueError(f"the graph {graph.name!r} is not good before any pass")
     current, off = clone_graph(graph), disabled_names()
-    for number in range(MOST_ROUNDS):
-        changed = False
+    for number in range(MOST_ROUNDS + 1):
         for item in pipeline:
-            if item.name in off or "all" in off:
+            skipped = item.name in off or "all" in off
+            if skipped or item.last != (number == MOST_ROUNDS):
                 continue
             before = clone_graph(current)
-            if item.run(current):
-                changed = True
-                if not is_good(clone_graph(current)):
-                    return Culprit(item.name, number, before, current)
-        if not changed:
-            break
+            if item.run(current) and not is_good(clone_graph(current)):
+                return Culprit(item.name, number, before, current)
     return None

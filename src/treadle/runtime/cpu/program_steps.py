@@ -18,7 +18,7 @@ from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.cpu.program_loops import emit_append, emit_loops
-from treadle.runtime.cpu.program_updates import emit_update
+from treadle.runtime.cpu.program_updates import emit_update, integer
 from treadle.runtime.schedule.steps import (
     Append,
     Block,
@@ -35,6 +35,7 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Loops,
+    Measure,
     Operand,
     Place,
     SegmentedLaunch,
@@ -143,6 +144,11 @@ def emit_guard(emitter: Emitter, step: Guard) -> None:
             call_python(emitter, number, words)
 
 
+def emit_measure(emitter: Emitter, step: Measure) -> None:
+    """A symbol is the value of an integer."""
+    emitter.symbols[step.name] = integer(emitter, step.source)
+
+
 def emit_deliver(emitter: Emitter, step: Deliver) -> None:
     """Give a result to Python: its address and its dims."""
     fn, spec = emitter.fn, step.source.value.spec
@@ -219,6 +225,7 @@ _EMITTERS: dict[type, Any] = {
     Loop: _emit_loop,
     Loops: emit_loops,
     SegmentedLaunch: emit_segments,
+    Measure: emit_measure,
     Sizes: _emit_sizes,
     Update: emit_update,
 }

@@ -29,7 +29,7 @@ from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.schedule.state import earlier_uses
 
-_TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS)
+_TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS, Role.SIZE)
 
 
 def fuse(

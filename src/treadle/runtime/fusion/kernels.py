@@ -18,6 +18,7 @@ from treadle.kernel.ir import (
     Load,
     Reduce,
     Store,
+    apply,
     postorder,
 )  # fmt: skip
 from treadle.runtime.fusion.collapse import collapse
@@ -38,12 +39,25 @@ class BuiltKernel:
     extent: Dim | None = None  # the value of the symbol `n` of a flat kernel
 
 
+@dataclass(frozen=True)
+class Part:
+    """The part of an array that a value is stored into.
+
+    adds: the value is added to the elements that are there.
+    """
+
+    array: Value
+    index: tuple[Affine, ...]
+    adds: bool
+
+
 def build_kernel(
     group: Group,
     stores: Sequence[Value],
     copies: Mapping[Value, int],
     in_place: Mapping[Value, Value],
     blocked: bool = False,
+    parts: Mapping[Value, Part] | None = None,
 ) -> BuiltKernel:
     """The kernel that computes `stores`.
 
@@ -51,14 +65,22 @@ def build_kernel(
         copies: how many buffers each stored value is written to (1 where missing).
         in_place: stored value -> the loaded value whose memory it overwrites.
         blocked: make a blocked kernel.
+        parts: the values that are stored into parts of arrays.
     """
     operands: dict[Buffer, tuple[Value, int]] = {}
-    roots = [group.values[v] for v in stores]
+    roots = [group.values[v] for v in (*(parts or ()), *stores)]
     order = postorder(roots)
     for expr in order:
         if isinstance(expr, Load):
             operands.setdefault(expr.buffer, (group.build.buffers[expr.buffer], 0))
     written: list[Store] = []
+    for value, part in (parts or {}).items():
+        buffer = group.build.buffer(part.array)
+        operands.setdefault(buffer, (part.array, 0))
+        new = group.values[value]
+        if part.adds:
+            new = apply("add", Load(buffer, part.index), new)
+        written.append(Store(buffer, part.index, new))
     for value in stores:
         for copy in range(copies.get(value, 1)):
             buffer = _target(group, value, copy, in_place)

@@ -30,6 +30,7 @@ class Role(Enum):
     LIST = "list"
     UPDATE = "update"  # writes a part of an array, in its memory or in a copy
     APPEND = "append"  # puts rows at the end of an array that grows
+    SIZE = "size"  # gives a symbol its value
     LOOPS = "loops"  # plain loops written out in the program
 
 
@@ -80,6 +81,7 @@ def role_of(node: Node) -> Role:
 
 _BY_NAME = {
     "const": Role.CONSTANT,
+    "as_dim": Role.SIZE,
     "read_variable": Role.READ,
     "assign_variable": Role.ASSIGN,
     "cond": Role.COND,

@@ -48,6 +48,19 @@ class Fusion:
     takeovers: Takeovers = field(default_factory=Takeovers)
     views: dict[Node, tuple[View, ...]] = field(default_factory=dict)
 
+    def computed(self, unit: Unit) -> list[Node]:
+        """The nodes of a unit, and those that it computes again rather than loading."""
+        loaded = set(self.loads[unit])
+        seen: dict[Node, None] = {}
+        stack = list(unit.nodes)
+        while stack:
+            node = stack.pop()
+            if node not in seen:
+                seen[node] = None
+                inlined = (v.node for v in node.inputs if v not in loaded)
+                stack += [n for n in inlined if n is not None]
+        return list(seen)
+
     def operands(self, node: Node) -> list[Value]:
         """What the routine for a library node reads."""
         views = self.views.get(node)

@@ -71,7 +71,8 @@ class _Walk:
             return False
         if out not in self.found or source not in self.found:
             return False
-        same = source.bytes == out.bytes and source.dtype.size == out.dtype.size
+        same = source.bytes == out.bytes and source.room == out.room
+        same = same and source.dtype.size == out.dtype.size
         return same and self.found[source].last == now == self.found[out].first
 
     def block(self, block: Block) -> None:

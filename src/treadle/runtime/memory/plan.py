@@ -35,13 +35,13 @@ def plan_memory(block: Block) -> Plan:
     live, heirs = lifetimes(block)
     plan = Plan(live=live)
     spans = _spans(live, heirs)
-    static = [p for p in spans if isinstance(p.bytes, int)]
-    for place in sorted(static, key=lambda p: (-p.bytes, p.number)):
+    static = [p for p in spans if isinstance(p.room, int)]
+    for place in sorted(static, key=lambda p: (-p.room, p.number)):
         offset = _first_fit(place, plan, spans)
         plan.offsets[place] = offset
-        plan.static_bytes = max(plan.static_bytes, offset + rounded(place.bytes))
+        plan.static_bytes = max(plan.static_bytes, offset + rounded(place.room))
     for place in spans:
-        if not isinstance(place.bytes, int):
+        if not isinstance(place.room, int):
             plan.slots[place] = _slot(place, plan, spans)
     for place, source in heirs.items():  # in the order of the schedule
         where: dict[Place, int] = plan.offsets if source in plan.offsets else plan.slots
@@ -71,11 +71,11 @@ def rounded(size: Dim) -> int:
 def _first_fit(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
     """The lowest offset that no temporary in use at the same time occupies."""
     taken = sorted(
-        (offset, offset + rounded(other.bytes))
+        (offset, offset + rounded(other.room))
         for other, offset in plan.offsets.items()
         if spans[other].overlaps(spans[place])
     )
-    size, offset = rounded(place.bytes), 0
+    size, offset = rounded(place.room), 0
     for start, end in taken:
         if offset + size <= start:
             break
@@ -85,11 +85,11 @@ def _first_fit(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
 
 def _slot(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
     for number, size in enumerate(plan.slot_sizes):
-        if size == place.bytes and not any(
+        if size == place.room and not any(
             spans[other].overlaps(spans[place])
             for other, slot in plan.slots.items()
             if slot == number
         ):
             return number
-    plan.slot_sizes.append(place.bytes)
+    plan.slot_sizes.append(place.room)
     return len(plan.slot_sizes) - 1

@@ -54,7 +54,7 @@ def _large(block: Block, plan: Plan) -> list[Array]:
     for step in all_steps(block):
         for place in step.writes:
             makers.setdefault(place, step)
-    sizes = {p: p.bytes for p in plan.live}
+    sizes = {p: p.room for p in plan.live}
     known = {p: size for p, size in sizes.items() if isinstance(size, int)}
     first = sorted(known, key=lambda p: -known[p])[:LARGEST]
     others = [p for p in sizes if p not in known][:LARGEST]
@@ -62,7 +62,7 @@ def _large(block: Block, plan: Plan) -> list[Array]:
     for place in (*first, *others):
         dims = ", ".join(map(str, place.dims))
         made_by = maker(node_of(makers[place])) if place in makers else None
-        found.append(Array(place.bytes, f"{place.dtype.short}[{dims}]", made_by))
+        found.append(Array(place.room, f"{place.dtype.short}[{dims}]", made_by))
     return found
 
 

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim, dim_symbols
+from treadle.core.dtypes import DType
+from treadle.core.ranges import Ranges
+from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.switches import is_on
+from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Const, Kernel
 from treadle.runtime.fusion.expressions import Names
@@ -47,6 +50,9 @@ class Builder:
         self.temporaries: list[Place] = []
         self.delivered: list[int] = []  # results whose size is not known on entry
         self.late: set[str] = set()  # symbols that get their value while the program runs
+        self.integers = Integers(graph)
+        self.ranges = Ranges()  # of late symbols
+        self.loops = 0  # around the steps that are being built
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
         self.known: set[str] = set()
@@ -163,10 +169,22 @@ class Builder:
 
     def temporary(self, spec: Spec) -> Place:
         """Memory for an array of this spec."""
-        kind = "late" if spec.symbols() & self.late else "temporary"
-        place = Place(kind, len(self.temporaries), spec.dtype, spec.dims)
+        return self._temporary(spec.dtype, spec.dims)
+
+    def _temporary(self, dtype: DType, dims: tuple[Dim, ...]) -> Place:
+        late = set().union(*map(dim_symbols, dims)) & self.late
+        most = self._most(dims) if late and self.loops else None
+        kind = "late" if late and most is None else "temporary"
+        place = Place(kind, len(self.temporaries), dtype, dims)
+        place.most = None if most is None else most * dtype.size
         self.temporaries.append(place)
         return place
+
+    def _most(self, dims: Sequence[Dim]) -> Dim | None:
+        """The most elements that an array in a loop has, by the ranges of the symbols."""
+        entry = self.known - self.late
+        bounds = [self.ranges.most(d, entry) for d in dims]
+        return None if None in bounds else product(d for d in bounds if d is not None)
 
     def place(self, kind: str, spec: Spec) -> Place:
         """A place for an array whose memory is found while the program runs."""
@@ -176,10 +194,7 @@ class Builder:
 
     def scratch(self, size: Dim) -> Place:
         """Bytes that one step uses."""
-        kind = "late" if dim_symbols(size) & self.late else "temporary"
-        place = Place(kind, len(self.temporaries), dtypes.uint8, (size,))
-        self.temporaries.append(place)
-        return place
+        return self._temporary(dtypes.uint8, (size,))
 
     def copy(self, source: Operand, target: Place) -> Copy:
         """The step that copies an operand."""

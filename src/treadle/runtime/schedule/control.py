@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.shapes import Dim, dim_symbols
+from treadle.core.shapes import Dim, compound, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.trip_count import trip_count
@@ -193,6 +193,7 @@ class ControlFlow:
         self._learn([p for p, _, _ in moving])
         opened = program.known - inside
         _check_sizes(moving, opened)
+        self._bound_sizes(node, moving, opened)
         scheduled = program.schedule(body, pairs, lists)
         taken = {body.params[v.index] for v in node.outputs if v in self.order.taken}
         carried = [self._carry(p, i, r, scheduled, p in taken, opened) for p, i, r in moving]
@@ -203,7 +204,9 @@ class ControlFlow:
             if c.other is not None
         }
         within = set(program.known)
+        program.loops += 1
         block = self._body(body, scheduled, wanted, moving, carried)
+        program.loops -= 1
         program.known = within
         test = self._condition(condition, body)
         program.known = known | (within - inside)
@@ -216,6 +219,20 @@ class ControlFlow:
         self.emit(loop)
         for step in self._bind(node.outputs, body.params[:count]):
             self.emit(step)
+
+    def _bound_sizes(
+        self, loop: Node, moving: Sequence[tuple[Value, Value, Value]], opened: set[str]
+    ) -> None:
+        """Ranges of sizes that each iteration changes by a number, in loops that count."""
+        trips = self.program.integers.trips(loop)
+        for param, start, result in moving if trips is not None else ():
+            if _is_list(param):
+                continue
+            for dim, a, b in zip(param.spec.dims, start.spec.dims, result.spec.dims, strict=True):
+                name, change = plain_symbol(dim), b - dim
+                if name in opened and isinstance(change, int) and trips is not None:
+                    most = compound("max", a + change * trips, a) if change > 0 else a
+                    self.program.ranges.add(name, a if change >= 0 else 0, most)
 
     def _mark_copied(
         self, unit: Unit, node: Node, body: Region, carried: Sequence[Carried]

@@ -163,17 +163,7 @@ class _Orderer:
 
     def _mentioned(self, unit: Unit) -> set[str]:
         """The symbols in the unit's nodes, and in the views that are computed inside it."""
-        found: set[str] = set()
-        seen: dict[Node, None] = {}
-        stack = list(unit.nodes)
-        while stack:
-            node = stack.pop()
-            if node not in seen:
-                seen[node] = None
-                found |= mentioned_symbols(node)
-                inlined = (v.node for v in node.inputs if v not in self.maker)
-                stack += [n for n in inlined if n is not None]
-        return found
+        return set().union(*map(mentioned_symbols, self.fusion.computed(unit)))
 
     def _order_effects(self) -> None:
         last: Unit | None = None

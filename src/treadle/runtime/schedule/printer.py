@@ -26,6 +26,7 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Loops,
+    Measure,
     Operand,
     Place,
     SegmentedLaunch,
@@ -149,6 +150,8 @@ def _line(step: Step) -> str:
             return f"{operand_text(step.output)} = append({_listed(step.inputs)})"
         case Sizes():
             return ", ".join(f"{name} = {dim}" for name, dim in step.pairs)
+        case Measure():
+            return f"{step.name} = {operand_text(step.source)}"
         case Guard():
             return f"check {step.sizes[0]} == {step.sizes[1]} for {step.node.op.name}"
         case Deliver():

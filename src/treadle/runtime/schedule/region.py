@@ -12,10 +12,11 @@ from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import const
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
-from treadle.runtime.fusion.kernels import BuiltKernel, build_kernel
+from treadle.runtime.fusion.kernels import BuiltKernel, Part, build_kernel
 from treadle.runtime.fusion.roles import Role, is_alias, literal, role_of, splat
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
+from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
@@ -30,6 +31,7 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loops,
+    Measure,
     Operand,
     Place,
     SegmentedLaunch,
@@ -61,6 +63,7 @@ class RegionBuilder(ControlFlow):
         grouped = {n for u in order.units if u.role is not Role.SCALAR for n in u.nodes}
         self.unguarded = [n for n in region.nodes if n not in grouped and _is_inlined(n)]
         self.placed: set[Unit] = set()  # list ops whose slot was made ready
+        self.direct = DirectStores(region, fusion, order, program)
         self.pushes = element_slots(region, order) if program.native_lists else {}
 
     def _below(self, value: Value) -> Value | None:
@@ -162,7 +165,7 @@ class RegionBuilder(ControlFlow):
             self.program.places[out] = operand.place
         elif operand.place is not None:
             self.emit(LoadScalar(out, operand.place, reads=[operand.place]))
-        elif out.spec.rank == 0:
+        elif out.spec.rank == 0 or self.direct.is_element(out):
             self.program.same[out] = operand.value
         else:
             place = self.place_for(out)
@@ -179,8 +182,9 @@ class RegionBuilder(ControlFlow):
         stores = self.fusion.stores[unit]
         if not stores:
             return
-        targets = self._targets(stores)
-        self.emit(self._launch(*self._kernel(unit, targets)))
+        parts = self.direct.find(unit, stores)
+        targets = self._targets([v for v in stores if v not in parts])
+        self.emit(self._launch(*self._kernel(unit, targets, parts=parts)))
         self._stay(targets)
 
     def _check_sizes(self, unit: Unit) -> None:
@@ -207,15 +211,17 @@ class RegionBuilder(ControlFlow):
     def _kernel(
         self, unit: Unit, targets: Mapping[Value, list[Operand]],
         over: Mapping[Value, Value] | None = None, blocked: bool = False,
+        parts: Mapping[Value, Part] | None = None,
     ) -> tuple[BuiltKernel, list[Operand], list[int]]:  # fmt: skip
         """The kernel of a group, its operands, and which of them it writes.
 
         over: stored value -> the routine's result that it overwrites.
+        parts: stored value -> the part of an array that it is.
         """
         assert unit.group is not None
         copies = {v: len(t) for v, t in targets.items()}
         in_place = self.order.in_place | dict(over or {})
-        built = build_kernel(unit.group, list(targets), copies, in_place, blocked)
+        built = build_kernel(unit.group, list(targets), copies, in_place, blocked, parts)
         stored = built.kernel.outputs
         operands, outputs = [], []
         for position, (value, copy) in enumerate(built.operands):
@@ -230,7 +236,8 @@ class RegionBuilder(ControlFlow):
     def _guard(self, node: Node) -> None:
         """Compare sizes that the shape rule took for equal and that are known only now."""
         for a, b in guarded_dims(node):
-            if (dim_symbols(a) | dim_symbols(b)) & self.program.late:
+            late = (dim_symbols(a) | dim_symbols(b)) & self.program.late
+            if late and not self.program.ranges.are_equal(a, b):
                 self.emit(Guard(node, (a, b)))
 
     def _guard_inlined(self) -> None:
@@ -388,6 +395,9 @@ class RegionBuilder(ControlFlow):
         program = self.program
         self.known(node)
         (value,) = node.outputs
+        if unit in self.direct.done:
+            program.places[value] = program.places[node.inputs[0]]
+            return
         inputs = [program.operand(v) for v in node.inputs]
         target = self.place_for(value)
         refuse = None if node.op.name in CHECKED else self._refusal(node, inputs)
@@ -418,6 +428,18 @@ class RegionBuilder(ControlFlow):
         sized = [bool(o.value.spec.symbols() & late) for o in inputs]
         mentioned = sorted(_attribute_symbols(node) & late)
         return Callback(node, inputs, [], "", sized, mentioned, reads=places_of(inputs))
+
+    def size(self, unit: Unit) -> None:
+        """A symbol gets its value; nobody reads the elements of an array of that size."""
+        node = unit.nodes[0]
+        dim, program = node.attrs["dim"], self.program
+        name = plain_symbol(dim)
+        if name is None or name in program.known:
+            return
+        program.ranges.add(name, node.attrs["least"], node.attrs["most"])
+        program.known.add(name)
+        program.late.add(name)
+        self.emit(Measure(name, program.operand(node.inputs[0])))
 
     def loops(self, unit: Unit) -> None:
         """An op that is loops of the program."""
@@ -517,6 +539,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.CALL: RegionBuilder.call,
     Role.LIST: RegionBuilder.list_op,
     Role.UPDATE: RegionBuilder.update,
+    Role.SIZE: RegionBuilder.size,
     Role.LOOPS: RegionBuilder.loops,
     Role.APPEND: RegionBuilder.append,
 }

@@ -30,11 +30,17 @@ class Place:
     dtype: DType
     dims: tuple[Dim, ...]
     parts: tuple[Place, ...] = ()  # of a pair: the temporaries that take turns
+    most: Dim | None = None  # bytes that it never exceeds, where `dims` differ from use to use
 
     @property
     def bytes(self) -> Dim:
         total: Dim = product(self.dims) * self.dtype.size
         return total
+
+    @property
+    def room(self) -> Dim:
+        """Bytes to plan for."""
+        return self.bytes if self.most is None else self.most
 
     def __repr__(self) -> str:
         return f"{self.kind[0]}{self.number}"
@@ -195,6 +201,14 @@ class Sizes(Step):
     """Symbols get their values from sizes that are known."""
 
     pairs: list[tuple[str, Dim]]
+
+
+@dataclass(eq=False)
+class Measure(Step):
+    """A symbol gets its value from an integer in a register."""
+
+    name: str
+    source: Operand
 
 
 @dataclass(eq=False)

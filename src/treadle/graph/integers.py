@@ -1,0 +1,217 @@
+"""Integers of a graph as dims: scalars written as expressions over symbols, with their ranges.
+
+In ``while i < n: ... x[:i + 1] ...`` the counter i becomes a symbol between its start and n - 1,
+and ``i + 1`` the dim ``i + 1``: sizes of parts can then be compared, and shown to lie inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from treadle.core import dtypes
+from treadle.core.ranges import Ranges
+from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.trip_count import MIRRORED, conjuncts, position, step_of, trip_count
+from treadle.ops.dims import AS_DIM
+
+_WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
+_ARITHMETIC: dict[str, Callable[[Dim, Dim], Dim]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "maximum": lambda a, b: compound("max", a, b),
+    "minimum": lambda a, b: compound("min", a, b),
+}
+_SHORT = 64
+_SAME = frozenset({"cast", "identity", "reshape", "stop_gradient"})
+
+
+class Integers:
+    """The scalars of one graph.
+
+    Attributes:
+        ranges: of the symbols that stand for scalars.
+        leaves: symbol -> the scalar that it is the value of.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.ranges = Ranges()
+        self.leaves: dict[str, Value] = {}
+        self._dims: dict[Value, Dim | None] = {}
+        self._owners: dict[Region, Node] = {}
+        for node in graph.walk():
+            self._owners.update(dict.fromkeys(node.regions, node))
+            if node.op is AS_DIM:
+                self._learn(node)
+
+    def dim(self, value: Value) -> Dim | None:
+        """The value of an integer scalar as a dim; None where nothing tells that it is none."""
+        if value not in self._dims:
+            self._dims[value] = None  # what a loop makes of itself is not known
+            self._dims[value] = self._find(value)
+        return self._dims[value]
+
+    def leaf(self, value: Value, least: Dim, most: Dim | None) -> Dim:
+        """A new symbol for a scalar that is known to be in a range, which is not negative."""
+        symbol = fresh_symbol("k")
+        (((name,), _),) = symbol.terms
+        assert isinstance(name, str)
+        self.leaves[name] = value
+        self.ranges.add(name, least, most)
+        self._dims[value] = symbol
+        return symbol
+
+    def trips(self, loop: Node) -> Dim | None:
+        """The most iterations of a loop that counts by one; the dim may be negative for none."""
+        known = trip_count(loop)
+        if known is not None:
+            return known
+        for number in range(len(loop.outputs)):
+            start = self.dim(loop.inputs[number]) if step_of(loop, number) == 1 else None
+            for test in conjuncts(loop.regions[0].results[0]) if start is not None else ():
+                _, high = self._tested(loop, test, number)
+                if high is not None and start is not None:
+                    return high + 1 - start
+        return None
+
+    def bind(self) -> None:
+        """Put the nodes into the graph that give the new symbols their values."""
+        for name, value in self.leaves.items():
+            least, most = self.ranges.of[name]
+            dim = SymbolicDim.symbol(name)
+            attrs = {"dim": dim, "least": least, "most": most}
+            maker = value.node
+            region = value.producer if maker is None else maker.region
+            assert isinstance(region, Region)
+            origin = None if maker is None else maker.origin
+            if origin is None and region in self._owners:
+                origin = self._owners[region].origin
+            node = Node(AS_DIM, [value], attrs, [TensorSpec([dim], dtypes.bool)], (), origin)
+            node.region = region
+            region.nodes.insert(0 if maker is None else region.nodes.index(maker) + 1, node)
+        self.leaves = {}
+
+    def _learn(self, node: Node) -> None:
+        dim = node.attrs["dim"]
+        for name in dim.symbols() if isinstance(dim, SymbolicDim) else ():
+            self.ranges.add(name, node.attrs["least"], node.attrs["most"])
+        self._dims[node.inputs[0]] = dim
+
+    def _find(self, value: Value) -> Dim | None:
+        if value.spec.rank or value.spec.dtype not in _WIDE:
+            return None
+        node = value.node
+        if node is None:
+            return self._parameter(value)
+        name = node.op.name
+        if name == "const":
+            return int(node.attrs["value"])
+        if name == "dim":
+            dim: Dim = node.attrs["dim"]
+            return dim
+        if name in _SAME:
+            return self._same(node.inputs[0])
+        if name in _ARITHMETIC:
+            a, b = map(self.dim, node.inputs)
+            return None if a is None or b is None else _ARITHMETIC[name](a, b)
+        return None
+
+    def _same(self, value: Value) -> Dim | None:
+        """The one element of what is given another dtype or other dims."""
+        if value.spec.rank == 0:
+            return self.dim(value)
+        found = self.elements(value)
+        return found[0] if found is not None and len(found) == 1 else None
+
+    def elements(self, value: Value) -> list[Dim | None] | None:
+        """The elements of a short vector, as a shape is."""
+        node = value.node
+        if node is None or value.spec.rank != 1:
+            return None
+        match node.op.name:
+            case "shape":
+                return [*node.inputs[0].spec.dims]
+            case "stack":
+                return [self.dim(v) for v in node.inputs]
+            case "cast" | "identity":
+                return self.elements(node.inputs[0])
+            case "const" if node.attrs["value"].size < _SHORT and value.spec.dtype in _WIDE:
+                return [int(x) for x in node.attrs["value"]]
+            case "strided_slice":
+                return self._part(node)
+        return None
+
+    def _part(self, node: Node) -> list[Dim | None] | None:
+        found = self.elements(node.inputs[0])
+        (begin,), (size,), (stride,) = (node.attrs[k] for k in ("begin", "size", "strides"))
+        if found is None or not (isinstance(begin, int) and isinstance(size, int)):
+            return None
+        return [found[begin + k * stride] for k in range(size)]
+
+    def _parameter(self, value: Value) -> Dim | None:
+        region = value.producer
+        owner = self._owners.get(region) if isinstance(region, Region) else None
+        if owner is None:
+            return None
+        if owner.op.name == "cond":
+            return self.dim(owner.inputs[1 + value.index])
+        if owner.op.name != "while":
+            return None
+        condition, body = owner.regions
+        number = value.index
+        fixed = number >= len(body.results) or body.results[number] is body.params[number]
+        if fixed:
+            return self.dim(owner.inputs[number])
+        return None if region is condition else self._counter(owner, number)
+
+    def _counter(self, loop: Node, number: int) -> Dim | None:
+        """A symbol for a loop variable that counts and is never negative in the body."""
+        step, param = step_of(loop, number), loop.regions[1].params[number]
+        if not step:
+            return None
+        start = self.dim(loop.inputs[number])
+        least = start if step > 0 else None
+        most = start if step < 0 else None
+        for test in conjuncts(loop.regions[0].results[0]):
+            low, high = self._tested(loop, test, number)
+            least = low if least is None else least
+            most = high if most is None else most
+        counted = _constants(loop, param)
+        if counted is not None:
+            least, most = counted
+        if least is None or not self.ranges.is_non_negative(least):
+            return None
+        return self.leaf(param, least, most)
+
+    def _tested(self, loop: Node, test: Node, number: int) -> tuple[Dim | None, Dim | None]:
+        """The least and the most that a test of a loop leaves of a loop variable."""
+        kind = test.op.name
+        if kind not in MIRRORED:
+            return None, None
+        left, right = test.inputs
+        if not self._is_variable(loop, left, number):
+            left, right, kind = right, left, MIRRORED[kind]
+        if not self._is_variable(loop, left, number):
+            return None, None
+        limit = self.dim(right)
+        if limit is None:
+            return None, None
+        if kind in ("less", "less_equal"):
+            return None, limit - 1 if kind == "less" else limit
+        if kind in ("greater", "greater_equal"):
+            return limit + 1 if kind == "greater" else limit, None
+        return None, None
+
+    def _is_variable(self, loop: Node, value: Value, number: int) -> bool:
+        return value.producer is loop.regions[0] and value.index == number
+
+
+def _constants(loop: Node, param: Value) -> tuple[Dim, Dim] | None:
+    """The range of a loop variable in a loop that runs a known number of times."""
+    trips, found = trip_count(loop), position(loop, param)
+    if not trips or found is None:
+        return None
+    ends = found[0], found[0] + found[1] * (trips - 1)
+    return min(ends), max(ends)

@@ -1,0 +1,348 @@
+"""Parts of arrays whose bounds a loop decides, as slices with symbolic bounds.
+
+    %b = stack(0, %i, 0)                               %k = as_dim(%i) {dim=k, 0 <= k <= 99}
+    %s: f64[slice0] = dynamic_slice(%x, %b)       ->   %s: f64[k] = strided_slice(%x)
+                                                            {begin=(0), size=(k)}
+
+Parts of one size then have one dim, kernels and products read them where they are, and nothing has
+to be checked that the loop's bounds show. A bound that nothing is known of is first clamped to the
+axis, as Python's slices do.
+
+In regions with such parts positions that are shown to lie inside are slices too, and an update of
+a part of a part becomes one of the array:
+
+    %r = index(%x, %i); %u = slice_update(%r, %v); index_update(%x, %i, %u)
+        ->   slice_update(%x, %v) {begin=(i, ...)}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.ranges import simplified
+from treadle.core.shapes import Dim, substitute
+from treadle.graph.integers import Integers
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.arithmetic import ADD, MAXIMUM, MINIMUM
+from treadle.ops.casting import CAST
+from treadle.ops.comparison import LESS
+from treadle.ops.dims import DIM, POSITION
+from treadle.ops.selection import WHERE
+from treadle.ops.shaping import RESHAPE
+from treadle.ops.slicing import SLICE_GRAD, STRIDED_SLICE
+from treadle.ops.updates import SLICE_UPDATE
+
+_LATE = frozenset({"dynamic_slice", "dynamic_slice_grad", "dynamic_slice_update"})
+_UPDATES = frozenset({"slice_update", "index_update", "dynamic_slice_update"})
+_GRADIENTS = frozenset({"strided_slice_grad", "index_grad", "dynamic_slice_grad"})
+
+
+def place_parts(graph: Graph) -> bool:
+    """Write dynamic slices, their gradients and updates with symbolic bounds."""
+    if not any(node.op.name in _LATE or _is_nested(node) for node in graph.walk()):
+        return False
+    return _Parts(graph).run()
+
+
+class _Part(NamedTuple):
+    """Where the elements of a part are in an array."""
+
+    begin: tuple[Dim, ...]
+    size: tuple[Dim, ...]
+    strides: tuple[int, ...]
+
+
+class _Parts(Rewriter):
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.integers = Integers(graph)
+        self.clamped: list[dict[tuple[Value, Dim, int], Dim]] = []
+        self.counts: list[dict[Dim, Dim]] = []
+        self.has_parts: list[bool] = []
+
+    def finish(self) -> None:
+        self.integers.bind()
+
+    def enter(self, region: Region) -> None:
+        self.clamped.append({})
+        self.counts.append({})
+        self.has_parts.append(any(n.op.name in _LATE or _is_nested(n) for n in region.nodes))
+
+    def leave(self, region: Region) -> None:
+        self.clamped.pop()
+        self.counts.pop()
+        self.has_parts.pop()
+
+    def visit(self, node: Node) -> Replacement:
+        rule = _RULES.get(node.op.name)
+        found = None if rule is None else rule(self, node)
+        return None if found is None else [found]
+
+    # -- reads -----------------------------------------------------------------------------------
+
+    def slice(self, node: Node) -> Value | None:
+        x, bounds = node.inputs
+        part = self.along(x.spec.dims, node.attrs["axis"], bounds, node.attrs["given"])
+        return None if part is None else self.read(x, part)
+
+    def index(self, node: Node) -> Value | None:
+        x, position = node.inputs
+        part = self.at(x.spec.dims, node.attrs["axis"], position)
+        return None if part is None else self.shaped(self.read(x, part), node.outputs[0].spec.dims)
+
+    def read(self, x: Value, part: _Part) -> Value:
+        return self.emit(STRIDED_SLICE, [x], part._asdict())
+
+    # -- gradients of reads ----------------------------------------------------------------------
+
+    def slice_grad(self, node: Node) -> Value | None:
+        dy, bounds = node.inputs
+        axis, dims = node.attrs["axis"], list(dy.spec.dims)
+        dims[axis] = node.attrs["size"]
+        part = self.along(dims, axis, bounds, node.attrs["given"])
+        return None if part is None else self.spread(dy, part, dims)
+
+    def index_grad(self, node: Node) -> Value | None:
+        dy, position = node.inputs
+        dims = node.outputs[0].spec.dims
+        part = self.at(dims, node.attrs["axis"], position)
+        return None if part is None else self.spread(dy, part, dims)
+
+    def known_grad(self, node: Node) -> Value | None:
+        dy, attrs = node.inputs[0], node.attrs
+        inner = _through_reshapes(dy).node
+        if inner is None or inner.op is not SLICE_GRAD:
+            return None
+        part = _Part(attrs["begin"], dy.spec.dims, attrs["strides"])
+        return self.spread(dy, part, attrs["shape"])
+
+    def spread(self, dy: Value, part: _Part, dims: Sequence[Dim]) -> Value:
+        """Zeros but for a part; zeros around such an array are one array."""
+        inner = _through_reshapes(dy)
+        if inner.node is not None and inner.node.op is SLICE_GRAD:
+            whole = self.nested(part, inner.spec.dims, inner.node)
+            if whole is not None:
+                return self.spread(inner.node.inputs[0], whole, dims)
+        attrs = {"shape": tuple(dims), "begin": part.begin, "strides": part.strides}
+        return self.emit(SLICE_GRAD, [self.shaped(dy, part.size)], attrs)
+
+    # -- updates ---------------------------------------------------------------------------------
+
+    def update_slice(self, node: Node) -> Value | None:
+        x, bounds, new = node.inputs
+        part = self.along(x.spec.dims, node.attrs["axis"], bounds, node.attrs["given"])
+        return None if part is None else self.update(x, new, part)
+
+    def update_index(self, node: Node) -> Value | None:
+        x, position, new = node.inputs
+        part = self.at(x.spec.dims, node.attrs["axis"], position)
+        return None if part is None else self.update(x, new, part)
+
+    def update_known(self, node: Node) -> Value | None:
+        x, new = node.inputs
+        part = _Part(node.attrs["begin"], new.spec.dims, node.attrs["strides"])
+        return self.update(x, new, part) if self.inner_update(x, new, part) else None
+
+    def update(self, x: Value, new: Value, part: _Part) -> Value:
+        inner = self.inner_update(x, new, part)
+        if inner is not None:
+            whole = self.nested(part, inner.outputs[0].spec.dims, inner)
+            if whole is not None:
+                return self.update(x, inner.inputs[1], whole)
+        attrs = {"begin": part.begin, "strides": part.strides}
+        return self.emit(SLICE_UPDATE, [x, self.shaped(new, part.size)], attrs)
+
+    def inner_update(self, x: Value, new: Value, part: _Part) -> Node | None:
+        """The update that made `new` of the very part of x that it goes to."""
+        inner = _through_reshapes(new).node
+        if inner is None or inner.op is not SLICE_UPDATE:
+            return None
+        base = _through_reshapes(inner.inputs[0]).node
+        if base is None or base.op is not STRIDED_SLICE or base.inputs[0] is not x:
+            return None
+        found = _Part(base.attrs["begin"], base.attrs["size"], base.attrs["strides"])
+        return inner if found == part else None
+
+    # -- where parts are -------------------------------------------------------------------------
+
+    def nested(self, outer: _Part, dims: Sequence[Dim], node: Node) -> _Part | None:
+        """Where the part is that `node` has in an array of `dims`, the outer part without dims of
+        1 or with more of them."""
+        places = _matched(self.known(outer.size), self.known(dims))
+        if places is None:
+            return None
+        begin, strides = list(outer.begin), list(outer.strides)
+        size: list[Dim] = [1] * len(begin)
+        inner = node.inputs[-1 if node.op is SLICE_UPDATE else 0].spec.dims
+        for axis, place in enumerate(places):
+            if place is not None:
+                begin[place] = begin[place] + node.attrs["begin"][axis] * strides[place]
+                strides[place] *= node.attrs["strides"][axis]
+                size[place] = inner[axis]
+        return _Part(tuple(begin), tuple(size), tuple(strides))
+
+    def at(self, dims: Sequence[Dim], axis: int, position: Value) -> _Part | None:
+        """One position along an axis. Where nothing shows that it lies inside, it is checked."""
+        if not self.has_parts[-1]:
+            return None
+        place = self.integers.dim(position)
+        ranges, size = self.integers.ranges, substitute(dims[axis], self.symbols)
+        if isinstance(place, int) and place < 0:
+            place = size + place
+        inside = place is not None and ranges.is_less_equal(place + 1, size)
+        if place is None or not inside or not ranges.is_non_negative(place):
+            place = self.checked(position, size)
+        return _cut(dims, axis, place, 1, 1)
+
+    def checked(self, position: Value, size: Dim) -> Dim:
+        key = (position, size, 1)
+        found = self.clamped[-1].get(key)
+        if found is None:
+            inside = self.emit(POSITION, [position], {"size": size})
+            found = self.clamped[-1][key] = self.integers.leaf(inside, 0, size - 1)
+        return found
+
+    def along(
+        self, dims: Sequence[Dim], axis: int, bounds: Value, given: Sequence[bool]
+    ) -> _Part | None:
+        """The part ``start:stop:step`` of an axis; None where only a run tells the step."""
+        size = substitute(dims[axis], self.symbols)
+        start, stop, step = (
+            self.bound(bounds, k) if present else None for k, present in enumerate(given)
+        )
+        stride = 1 if step is None else self.integers.dim(step)
+        if not isinstance(stride, int) or stride == 0:
+            return None
+        low, high = (0, size) if stride > 0 else (-1, size - 1)
+        default = (low, high) if stride > 0 else (high, low)
+        first, last = (
+            known if value is None else self.clamp(value, size, low)
+            for value, known in zip((start, stop), default, strict=True)
+        )
+        count, most = (last - first, last) if stride > 0 else (first - last, first + 1)
+        if abs(stride) != 1:
+            count = (count + (abs(stride) - 1)) // abs(stride)
+        return _cut(dims, axis, first, self.natural(count, most), stride)
+
+    def bound(self, bounds: Value, number: int) -> Value:
+        """One of the numbers that were stacked."""
+        node = bounds.node
+        if node is not None and node.op.name == "stack":
+            return node.inputs[number]
+        if node is not None and node.op.name == "const":
+            return self.constant(np.asarray(node.attrs["value"][number]))
+        attrs = {"begin": (number,), "size": (1,), "strides": (1,)}
+        return self.emit(RESHAPE, [self.emit(STRIDED_SLICE, [bounds], attrs)], {"shape": ()})
+
+    def clamp(self, value: Value, size: Dim, low: int) -> Dim:
+        """A bound as Python takes it: from the end where it is negative, and inside the axis
+        (`low` -1: for steps backwards)."""
+        ranges = self.integers.ranges
+        dim = self.integers.dim(value)
+        if isinstance(dim, int) and isinstance(size, int):
+            return min(max(dim + size if dim < 0 else dim, low), size + low)
+        high = size + low
+        if isinstance(dim, int) and dim < 0:
+            dim = size + dim
+        if dim is not None and ranges.is_less_equal(dim, high) and ranges.is_non_negative(dim):
+            return dim
+        key = (value, size, low)
+        found = self.clamped[-1].get(key)
+        if found is None:
+            found = self.clamped[-1][key] = self.measured(value, size, low)
+        return found
+
+    def measured(self, value: Value, size: Dim, low: int) -> Dim:
+        """The symbol of a clamped bound, plus `low`."""
+        wide = self.emit(CAST, [value], {"dtype": dtypes.int64})
+        extent = self.emit(DIM, (), {"dim": size, "out_type": dtypes.int64})
+        zero = self.constant(np.int64(0))
+        negative = self.emit(LESS, [wide, zero], {})
+        wrapped = self.emit(WHERE, [negative, self.emit(ADD, [wide, extent], {}), wide], {})
+        if low:
+            wrapped = self.emit(ADD, [wrapped, self.constant(np.int64(-low))], {})
+        inside = self.emit(MINIMUM, [self.emit(MAXIMUM, [wrapped, zero], {}), extent], {})
+        return self.integers.leaf(inside, 0, size) + low
+
+    def natural(self, count: Dim, most: Dim) -> Dim:
+        """A number of elements, up to `most`: 0 where the bounds cross."""
+        ranges = self.integers.ranges
+        if ranges.is_non_negative(count):
+            return simplified(count, ranges)
+        known = self.counts[-1].get(count)
+        if known is None:
+            number = self.emit(DIM, (), {"dim": count, "out_type": dtypes.int64})
+            some = self.emit(MAXIMUM, [number, self.constant(np.int64(0))], {})
+            known = self.counts[-1][count] = self.integers.leaf(some, 0, most)
+        return known
+
+    def known(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
+        """Dims with what has been learned of their symbols."""
+        return tuple(substitute(d, self.symbols) for d in dims)
+
+    def shaped(self, value: Value, dims: Sequence[Dim]) -> Value:
+        """The value under other dims of as many elements."""
+        if self.known(value.spec.dims) == self.known(dims):
+            return value
+        return self.emit(RESHAPE, [value], {"shape": tuple(dims)})
+
+
+def _cut(dims: Sequence[Dim], axis: int, begin: Dim, size: Dim, stride: int) -> _Part:
+    rank = len(dims)
+    begins: list[Dim] = [0] * rank
+    sizes, strides = list(dims), [1] * rank
+    begins[axis], sizes[axis], strides[axis] = begin, size, stride
+    return _Part(tuple(begins), tuple(sizes), tuple(strides))
+
+
+def _through_reshapes(value: Value) -> Value:
+    while value.node is not None and value.node.op is RESHAPE:
+        value = value.node.inputs[0]
+    return value
+
+
+def _matched(full: Sequence[Dim], dims: Sequence[Dim]) -> list[int | None] | None:
+    """For every one of `dims` the position in `full` that it is, where both are equal but for dims
+    of 1; a dim of 1 may be none."""
+    places: list[int | None] = []
+    at = 0
+    for dim in dims:
+        while at < len(full) and full[at] != dim and full[at] == 1:
+            at += 1
+        if at < len(full) and full[at] == dim:
+            places.append(at)
+            at += 1
+        elif dim == 1:
+            places.append(None)
+        else:
+            return None
+    return places if all(d == 1 for d in full[at:]) else None
+
+
+def _is_nested(node: Node) -> bool:
+    """Whether a node puts an updated part back, or zeros around zeros."""
+    if node.op.name in _UPDATES:
+        inner = _through_reshapes(node.inputs[-1]).node
+        nested = inner is not None and inner.op.name in _UPDATES
+        return nested and inner is not None and inner.inputs[-1].spec.rank > 0
+    if node.op.name in _GRADIENTS:
+        inner = _through_reshapes(node.inputs[0]).node
+        return inner is not None and inner.op.name in _GRADIENTS
+    return False
+
+
+_RULES: dict[str, Callable[[_Parts, Node], Value | None]] = {
+    "dynamic_slice": _Parts.slice,
+    "dynamic_slice_grad": _Parts.slice_grad,
+    "dynamic_slice_update": _Parts.update_slice,
+    "index": _Parts.index,
+    "index_grad": _Parts.index_grad,
+    "index_update": _Parts.update_index,
+    "slice_update": _Parts.update_known,
+    "strided_slice_grad": _Parts.known_grad,
+}

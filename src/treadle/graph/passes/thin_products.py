@@ -1,0 +1,59 @@
+"""Products with a vector of a size that a loop decides, as sums of products.
+
+    %y = matmul(%a, %v)   a: f64[m, k], v: f64[k, 1]   ->   reduce_sum(multiply(%a, %v'), axis=1)
+
+The routine for products shares its work among threads and plans for what repays that. A row of a
+triangular factor is over before: one kernel computes it, together with what is done to it.
+"""
+
+from __future__ import annotations
+
+from treadle.core.dtypes import DType
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.arithmetic import MULTIPLY
+from treadle.ops.reduction import REDUCE_SUM
+from treadle.ops.shaping import RESHAPE
+
+
+def write_thin_products_out(graph: Graph) -> bool:
+    """Write products of one row or one column, of sizes that symbols of loops give, as sums."""
+    known = {s for p in graph.params for s in p.spec.symbols()}
+    return _Thin(graph, known).run()
+
+
+class _Thin(Rewriter):
+    def __init__(self, graph: Graph, known: set[str]) -> None:
+        super().__init__(graph)
+        self.known = known  # on entry
+
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name != "matmul" or not _is_plain(node.outputs[0].spec.dtype):
+            return None
+        a, b = node.inputs
+        if not (a.spec.symbols() | b.spec.symbols()) - self.known:
+            return None
+        *_, m, n = node.outputs[0].spec.dims
+        if a.spec.rank != 2 or b.spec.rank != 2:
+            return None
+        if n == 1:
+            total = self.sums(a, b, node.attrs["transpose_a"])
+        elif m == 1:
+            total = self.sums(b, a, not node.attrs["transpose_b"])
+        else:
+            return None
+        return [self.emit(RESHAPE, [total], {"shape": node.outputs[0].spec.dims})]
+
+    def sums(self, matrix: Value, vector: Value, down: bool) -> Value:
+        """The products of a vector with the rows of a matrix, or with its columns."""
+        length = matrix.spec.dims[0 if down else 1]
+        shape: tuple[Dim, ...] = (length, 1) if down else (1, length)
+        factor = self.emit(RESHAPE, [vector], {"shape": shape})
+        products = self.emit(MULTIPLY, [matrix, factor], {})
+        return self.emit(REDUCE_SUM, [products], {"axis": (0 if down else 1,), "keepdims": False})
+
+
+def _is_plain(dtype: DType) -> bool:
+    """Numbers that are summed up in their own dtype."""
+    return not (dtype.is_complex or (dtype.is_floating and dtype.size == 2))
