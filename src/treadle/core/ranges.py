@@ -32,6 +32,9 @@ class Ranges:
 
     def are_equal(self, a: Dim, b: Dim) -> bool:
         """Whether two dims are proved to be equal."""
+        if a == b:
+            return True
+        a, b = simplified(a, self), simplified(b, self)
         return a == b or (self.is_less_equal(a, b) and self.is_less_equal(b, a))
 
     def most(self, dim: Dim, symbols: frozenset[str] | set[str]) -> Dim | None:

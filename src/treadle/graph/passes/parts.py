@@ -24,7 +24,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.ranges import simplified
-from treadle.core.shapes import Dim, substitute
+from treadle.core.shapes import Dim, compound, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
@@ -224,7 +224,9 @@ class _Parts(Rewriter):
             known if value is None else self.clamp(value, size, low)
             for value, known in zip((start, stop), default, strict=True)
         )
-        count, most = (last - first, last) if stride > 0 else (first - last, first + 1)
+        count, most = first - last, first + 1
+        if stride > 0:  # a first position past the end leaves nothing
+            count, most = last - first, compound("min", last, size - first)
         if abs(stride) != 1:
             count = (count + (abs(stride) - 1)) // abs(stride)
         return _cut(dims, axis, first, self.natural(count, most), stride)

@@ -23,8 +23,8 @@ from treadle.runtime.fusion.kernels import Part
 from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.build import Builder
-from treadle.runtime.schedule.steps import Place
 from treadle.runtime.schedule.order import Order
+from treadle.runtime.schedule.steps import Place
 
 _PARTS = {"slice_update": False, "slice_add": True}
 _PLACES = frozenset({"temporary", "output", "pair", "pair'"})
