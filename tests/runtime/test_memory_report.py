@@ -90,9 +90,20 @@ def test_inspect_shows_it():
 
 
 def test_interpreted_functions_have_no_plan():
-    f = td.function(lambda x: x * (1 + 2j))
-    assert of(f, td.TensorSpec([], td.complex64)) is None
-    assert td.inspect.stages(f, td.TensorSpec([], td.complex64)).memory is None
+    f = td.function(swaps_lists)
+    with pytest.warns(RuntimeWarning, match="interpreted"):
+        assert of(f, td.TensorSpec([2])) is None
+    with pytest.warns(RuntimeWarning, match="interpreted"):
+        assert td.inspect.stages(f, td.TensorSpec([2])).memory is None
+
+
+def swaps_lists(x):
+    """No program is made for lists that change places."""
+    a = td.TensorArray(td.float32, 1, element_shape=[2]).write(0, x)
+    b = td.TensorArray(td.float32, 1, element_shape=[2]).write(0, -x)
+    for _ in td.range(3):
+        a, b = b, a
+    return a.stack()
 
 
 def chain(x):

@@ -65,6 +65,14 @@ class DType:
         return {"complex64": float32, "complex128": float64}.get(self.name, self)
 
     @property
+    def complex_dtype(self) -> DType:
+        """The dtype of numbers with such parts: complex128 for float64, complex64 for float32 and
+        narrower ones; itself for complex dtypes."""
+        if self.is_complex:
+            return self
+        return complex128 if self.size == 8 else complex64
+
+    @property
     def min(self) -> Any:
         return self._limits()[0]
 

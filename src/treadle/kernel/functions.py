@@ -52,6 +52,14 @@ def _second(args: tuple[DType, ...]) -> DType:
     return args[1]
 
 
+def _real(args: tuple[DType, ...]) -> DType:
+    return args[0].real_dtype
+
+
+def _complex(args: tuple[DType, ...]) -> DType:
+    return args[0].complex_dtype
+
+
 def _define(
     name: str, arity: int, kinds: str, reference: Callable[..., Array],
     result: Rule = _same, costly: bool = False,
@@ -122,6 +130,17 @@ def _select(condition: Array, x: Array, y: Array) -> Array:
     return np.where(condition, x, y)
 
 
+def _join(x: Array, y: Array) -> Array:
+    return join_parts(*np.broadcast_arrays(x, y))
+
+
+def join_parts(x: Array, y: Array) -> Array:
+    """The complex array of two float arrays; ``x + 1j * y`` is not it where y is infinite."""
+    joined = np.empty(x.shape, np.result_type(x.dtype, np.complex64))
+    joined.real, joined.imag = x, y
+    return joined
+
+
 # Arithmetic on numbers.
 _define("add", 2, "fiu", np.add)
 _define("sub", 2, "fiu", np.subtract)
@@ -138,6 +157,7 @@ _define("neg", 1, "fiu", np.negative)
 _define("abs", 1, "fiu", np.abs)
 _define("sign", 1, "fiu", _sign)
 _define("atan2", 2, "f", np.arctan2, costly=True)
+_define("copysign", 2, "f", np.copysign)
 
 # Comparisons, logic, bits. and/or/xor/not on bool are the logical operations.
 for _name, _ufunc in {
@@ -151,7 +171,12 @@ _define("xor", 2, "iub", np.bitwise_xor)
 _define("not", 1, "iub", np.invert)
 _define("shl", 2, "iu", _shift(np.left_shift))
 _define("shr", 2, "iu", _shift(np.right_shift))
-_define("select", 3, "fiub", _select, _second)
+_define("select", 3, "fiubc", _select, _second)
+
+# Complex numbers are loaded, stored and taken apart; arithmetic is on the parts.
+_define("real", 1, "c", np.real, _real)
+_define("imag", 1, "c", np.imag, _real)
+_define("complex", 2, "f", _join, _complex)
 
 # Rounding and classification.
 _define("floor", 1, "f", np.floor)

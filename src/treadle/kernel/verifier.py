@@ -47,8 +47,6 @@ def _unique(names: list[str], what: str) -> None:
 
 
 def _check_expr(expr: Expr, axes: frozenset[Axis], buffers: frozenset[Buffer]) -> None:
-    if expr.dtype.is_complex:
-        raise KernelError(f"complex values have no kernel: {expr}")
     if not expr.axes <= axes:
         stray = ", ".join(a.name for a in expr.axes - axes)
         raise KernelError(f"{expr} varies along {stray}, which is no axis of the kernel")
@@ -97,6 +95,8 @@ def _check_reduce(reduce: Reduce, axes: frozenset[Axis]) -> None:
             raise KernelError(f"{reduce.op} reduces one axis, not {len(reduce.over)}")
         if not reduce.dtype.is_integer:
             raise KernelError(f"{reduce.op} gives an integer, not {reduce.dtype.name}")
+    elif reduce.dtype.is_complex:
+        raise KernelError(f"complex numbers are reduced by their parts: {reduce}")
     elif reduce.of is not None and reduce.of is not reduce.value.dtype:
         raise KernelError(f"{reduce.op} keeps the dtype of its operand: {reduce}")
 

@@ -125,7 +125,7 @@ def _grad_divide(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
 
 
 def _grad_divide_no_nan(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
-    return lambda: divide_no_nan(dz, y), lambda: -dz * divide_no_nan(z, y)
+    return lambda: divide_no_nan(dz, conj(y)), lambda: -dz * conj(divide_no_nan(z, y))
 
 
 def _grad_atan2(y: Tensor, x: Tensor, z: Tensor, dz: Tensor) -> Any:

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
+from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import Public, binary, binary_op, unary_op
 from treadle.ops.families import real as real_result
@@ -16,27 +16,39 @@ from treadle.ops.registry import run
 
 
 def _complex_dtype(dtype: DType) -> DType:
-    return dtypes.complex64 if dtype is dtypes.float32 else dtypes.complex128
-
-
-def _eager_complex(x: Any, y: Any) -> Any:
-    kind = np.complex64 if x.dtype == np.float32 else np.complex128
-    return (x + 1j * y).astype(kind)
+    return dtype.complex_dtype
 
 
 def _from_real(dy: Tensor) -> Tensor:
     return complex(dy, dy * 0)
 
 
+# What kernels do with complex numbers; all else is done to their parts.
+_PARTS = frozenset({"complex_parts"})
 COMPLEX = binary_op(
-    "complex", _eager_complex, "f", None,
-    lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype,
+    "complex", FUNCTIONS["complex"].reference, "f", "complex",
+    lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype, _PARTS,
 )  # fmt: skip
-REAL = unary_op("real", np.real, "c", None, lambda x, y, dy: _from_real(dy), real_result)
-IMAG = unary_op("imag", np.imag, "c", None, lambda x, y, dy: complex(dy * 0, dy), real_result)
+REAL = unary_op(
+    "real", np.real, "c", "real", lambda x, y, dy: _from_real(dy), real_result, _PARTS
+)
+IMAG = unary_op(
+    "imag", np.imag, "c", "imag", lambda x, y, dy: complex(dy * 0, dy), real_result, _PARTS
+)
 CONJ = unary_op("conj", np.conj, "c", None, lambda x, y, dy: conj(dy))
-# The angle of a real number is 0 or pi, which has no slope.
-ANGLE = unary_op("angle", np.angle, "fc", None, None, real_result)
+
+
+def _grad_angle(x: Tensor, y: Tensor, dy: Tensor) -> Tensor | None:
+    """The angle of a real number is 0 or pi, which has no slope."""
+    if not x.dtype.is_complex:
+        return None
+    from treadle.ops.casting import cast
+
+    turned = complex(-imag(x), real(x))
+    return cast(dy, x.dtype) * turned / cast(real(x * conj(x)), x.dtype)
+
+
+ANGLE = unary_op("angle", np.angle, "fc", None, _grad_angle, real_result)
 
 complex: Public = binary(COMPLEX, "real + imag * 1j, from two float32 or float64 tensors.")
 

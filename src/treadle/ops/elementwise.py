@@ -12,7 +12,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops import error_function
-from treadle.ops.arithmetic import conj, maximum, minimum
+from treadle.ops.arithmetic import conj, divide_no_nan, maximum, minimum
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.lowering import Compute, elementwise_rule
@@ -66,8 +66,8 @@ def _scaled(dy: Tensor, slope: Callable[[], Tensor]) -> Tensor:
 _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
     "negative": (np.negative, NUMBERS, "neg", lambda x, y, dy: -dy, "-x."),
     "sign": (
-        _table("sign"), NUMBERS, "sign", lambda x, y, dy: dy * 0,
-        "-1, 0 or 1 by the sign of x; NaN for NaN.",
+        _table("sign"), NUMBERS, "sign", lambda x, y, dy: _grad_sign(x, y, dy),
+        "-1, 0 or 1 by the sign of x; NaN for NaN; x / abs(x) for complex numbers, 0 for 0.",
     ),
     "square": (
         np.square, NUMBERS, _lower(lambda x: apply("mul", x, x)),
@@ -174,6 +174,17 @@ atanh: Public = unary(*_OPS["atanh"])
 sigmoid: Public = unary(*_OPS["sigmoid"])
 erf: Public = unary(*_OPS["erf"])
 erfc: Public = unary(*_OPS["erfc"])
+
+
+def _grad_sign(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
+    """Real signs have no slope; complex ones change with the angle, across `y`."""
+    if not x.dtype.is_complex:
+        return dy * 0
+    from treadle.ops.casting import cast
+    from treadle.ops.complex_numbers import real as real_part
+
+    along = cast(real_part(dy * conj(y)), x.dtype)
+    return divide_no_nan(dy - y * along, cast(abs(x), x.dtype))
 
 
 def _grad_abs(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:

@@ -74,6 +74,7 @@ def unary_op(
     lower: Lower,
     gradient: Callable[[Tensor, Tensor, Tensor], Any] | None = None,
     result: Result = same,
+    tags: frozenset[str] = frozenset(),
 ) -> Op:
     """Register an elementwise op of one input; ``gradient(x, y, dy)`` gives dx."""
 
@@ -86,7 +87,7 @@ def unary_op(
         return [gradient(call.inputs[0], call.outputs[0], dy)]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower)))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), tags=tags))
 
 
 def binary_op(
@@ -96,6 +97,7 @@ def binary_op(
     lower: Lower,
     gradient: Callable[[Tensor, Tensor, Tensor, Tensor], Any] | None = None,
     result: Result = same,
+    tags: frozenset[str] = frozenset(),
 ) -> Op:
     """Register an elementwise op of two inputs that broadcast.
 
@@ -116,7 +118,7 @@ def binary_op(
         ]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower)))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), tags=tags))
 
 
 def _lowering(lower: Lower) -> Compute | None:

@@ -15,6 +15,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Axis, Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.kernel.reference import neutral
+from treadle.ops.arithmetic import conj
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
@@ -174,7 +175,8 @@ def _grad_prod(call: OpCall, dy: Tensor) -> list[Any]:
     rows = reshape_to(moved, (*(x.dims[a] for a in kept), _count(x.dims, axes)))
     others = cumprod(rows, -1, exclusive=True) * cumprod(rows, -1, exclusive=True, reverse=True)
     back = [order.index(a) for a in range(x.ndim)]
-    return [transpose(reshape_to(others, moved.dims), back) * restore_axes(dy, call)]
+    others = transpose(reshape_to(others, moved.dims), back)
+    return [conj(others) * restore_axes(dy, call)]
 
 
 # -- the ops -------------------------------------------------------------------------------------

@@ -46,6 +46,8 @@ class Op:
             None: the op is not differentiable and stops gradients.
         lower: how the compiler implements the op (see `treadle.ops.lowering`); None means that
             compiled programs call back into `eager`.
+        parts: ``parts(call)`` computes the op on complex numbers from their real and imaginary
+            parts (see `treadle.ops.complex_parts`); None: complex numbers are given to `eager`.
         effect: None for pure ops; "random", "read", "write" or "io" keep program order and are
             neither dropped nor merged ("read" may be dropped).
         sizes: pairs of dims that the op needs to be equal and whose equality `infer` cannot tell
@@ -60,6 +62,7 @@ class Op:
     effect: str | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
     sizes: Sizes | None = None
+    parts: Callable[..., Any] | None = None
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
@@ -85,6 +88,18 @@ def set_gradient(op: Op, rule: Gradient) -> None:
     if op.gradient is not None:
         raise ValueError(f"{op.name} has a gradient")
     object.__setattr__(op, "gradient", rule)
+
+
+def set_parts(rule: Callable[..., Any], *ops: Op) -> None:
+    """Tell how ops work on the parts of complex numbers.
+
+    Raises:
+        ValueError: it is known of one of them.
+    """
+    for op in ops:
+        if op.parts is not None:
+            raise ValueError(f"{op.name} has a rule for the parts of complex numbers")
+        object.__setattr__(op, "parts", rule)
 
 
 def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tuple[Spec, ...]:

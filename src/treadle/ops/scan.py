@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.arithmetic import conj
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import guard, require_kinds
@@ -43,8 +44,9 @@ def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
 
 def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
     attrs = call.attrs
-    total = cumsum(call.outputs[0] * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
-    return [total / call.inputs[0]]
+    product = conj(call.outputs[0])
+    total = cumsum(product * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
+    return [total / conj(call.inputs[0])]
 
 
 CUMSUM = register(Op("cumsum", _infer, guard("fciu", _scan(np.cumsum, 0)), _grad_cumsum))

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 
+from treadle.core import errors
 from treadle.core.switches import is_on
 from treadle.graph.ir import Graph, Value, clone_region
 from treadle.graph.passes import optimize
@@ -31,22 +32,35 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
     try:
         return _compile(optimized, graph, key)
-    except Unsupported as unsupported:
-        return InterpretedExecutable(optimized, str(unsupported))
-    except ImportError as error:
-        return InterpretedExecutable(optimized, f"no compiler: {error}")
     except MemoryError:
         raise
+    except Unsupported as unsupported:
+        return _interpreted(optimized, unsupported, str(unsupported))
+    except ImportError as error:
+        return _interpreted(optimized, error, f"no compiler: {error}")
     except Exception as error:
-        if _is_strict():
-            raise
-        warnings.warn(
-            f"{graph.name!r} could not be compiled and is interpreted, which is slow. This is a "
-            f"fault of treadle: {type(error).__name__}: {error}. TREADLE_STRICT=1 shows where.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
-        return InterpretedExecutable(optimized, f"{type(error).__name__}: {error}")
+        reason = f"{type(error).__name__}: {error}"
+        return _interpreted(optimized, error, reason, " This is a fault of treadle.")
+
+
+def _interpreted(graph: Graph, cause: Exception, reason: str, fault: str = "") -> Executable:
+    """The graph for the interpreter, with a warning; an error where that is asked for.
+
+    Raises:
+        UnimplementedError: under TREADLE_STRICT=1, for a graph that no program is made for.
+    """
+    if _is_strict():
+        if not isinstance(cause, Unsupported):
+            raise cause
+        message = f"{graph.name!r} cannot be compiled: {reason} (TREADLE_STRICT is set)"
+        raise errors.UnimplementedError(None, None, message) from None
+    warnings.warn(
+        f"{graph.name!r} is interpreted, which is slow, as it could not be compiled: {reason}."
+        f"{fault} TREADLE_STRICT=1 makes this an error.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return InterpretedExecutable(graph, reason)
 
 
 def compile_native(graph: Graph) -> Executable:

@@ -17,6 +17,7 @@ from treadle.runtime import interpreter
 
 ROUNDING = (
     "powers",
+    "complex_parts",
     "repeats",
     "product_sums",
     "accumulations",

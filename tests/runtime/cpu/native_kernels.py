@@ -153,7 +153,8 @@ def same(found: np.ndarray, wanted: np.ndarray, rtol: float, message: str) -> No
     if found.dtype.kind in "iub":
         np.testing.assert_array_equal(found, wanted, err_msg=message)
     else:
+        wide = np.complex128 if found.dtype.kind == "c" else np.float64
         np.testing.assert_allclose(
-            found.astype(np.float64), wanted.astype(np.float64), rtol=rtol, atol=rtol / 10,
+            found.astype(wide), wanted.astype(wide), rtol=rtol, atol=rtol / 10,
             err_msg=message,
         )  # fmt: skip

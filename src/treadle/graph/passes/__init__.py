@@ -18,6 +18,7 @@ from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.batching import batch_products
 from treadle.graph.passes.common import merge_common_subexpressions
+from treadle.graph.passes.complex_parts import split_complex_numbers
 from treadle.graph.passes.conditionals import inline_conditionals
 from treadle.graph.passes.constants import fold_constants
 from treadle.graph.passes.counted_lists import resolve_counted_lists
@@ -28,6 +29,7 @@ from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
+from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.parts import place_parts
 from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
@@ -57,6 +59,8 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
+    Pass("complex_parts", split_complex_numbers, "after powers; what follows sees real tensors"),
+    Pass("magnitudes", compare_squares, "after complex_parts, which makes the magnitudes"),
     Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
     Pass("unflatten", unflatten_rows, "the reshapes that it moves meet others in algebra"),
     Pass("repeats", add_repeats_first, "what it adds up is merged with other sums"),

@@ -33,7 +33,7 @@ _COMPARE = {
 
 
 def compute_type(dtype: DType) -> str:
-    """The LLVM type of a number in a register."""
+    """The LLVM type of a number in a register; a complex one is the integer of its bits."""
     if dtype.is_bool:
         return "i1"
     if dtype.is_floating:
@@ -44,6 +44,11 @@ def compute_type(dtype: DType) -> str:
 def stored_type(dtype: DType) -> str:
     """The LLVM type of a number in memory."""
     return _STORED.get(dtype.name) or f"i{dtype.size * 8}"
+
+
+def alignment(dtype: DType) -> int:
+    """Where numbers may lie in memory: at multiples of this; of the part's size if complex."""
+    return int(dtype.real_dtype.size)
 
 
 class Elements:
@@ -74,6 +79,8 @@ class Elements:
         if dtype.is_floating:
             rounded = float(np.asarray(value).astype(dtype.np_dtype).astype(np.float64))
             return float_text(rounded, 64 if dtype.size == 8 else 32)
+        if dtype.is_complex:
+            return str(int.from_bytes(np.asarray(value, dtype.np_dtype).tobytes(), "little"))
         return str(int(value))
 
     def constant(self, value: Any, dtype: DType) -> str:
@@ -126,6 +133,10 @@ class Elements:
         if fn == "select":
             return self.select(args[0], args[1], args[2], out)
         dtype = operands[0]
+        if fn == "complex":
+            return self._join(args[0], args[1], dtype)
+        if dtype.is_complex:
+            return self._part(args[0], dtype, int(fn == "imag"))
         if fn in _COMPARE:
             return self._compare(fn, args, dtype)
         if dtype.is_bool:
@@ -133,6 +144,29 @@ class Elements:
         if dtype.is_floating:
             return self._float(fn, args, dtype)
         return integers.apply(self, fn, args, dtype)
+
+    # ---- complex numbers: parts that alternate
+    def _join(self, real: str, imag: str, dtype: DType) -> str:
+        part, whole = compute_type(dtype), self.type(dtype.complex_dtype)
+        if self.count:
+            order = [k // 2 + (k % 2) * self.count for k in range(2 * self.count)]
+            pairs = self._shuffle(self.wrap(part), real, imag, order)
+        else:
+            first = self.value(f"insertelement <2 x {part}> poison, {part} {real}, i64 0")
+            pairs = self.value(f"insertelement <2 x {part}> {first}, {part} {imag}, i64 1")
+        return self.value(f"bitcast <{2 * (self.count or 1)} x {part}> {pairs} to {whole}")
+
+    def _part(self, x: str, dtype: DType, which: int) -> str:
+        kind = f"<{2 * (self.count or 1)} x {compute_type(dtype.real_dtype)}>"
+        pairs = self.value(f"bitcast {self.type(dtype)} {x} to {kind}")
+        if not self.count:
+            return self.value(f"extractelement {kind} {pairs}, i64 {which}")
+        return self._shuffle(kind, pairs, "poison", range(which, 2 * self.count, 2))
+
+    def _shuffle(self, kind: str, a: str, b: str, order: Iterable[int]) -> str:
+        lanes = [f"i32 {k}" for k in order]
+        mask = f"<{len(lanes)} x i32> <{', '.join(lanes)}>"
+        return self.value(f"shufflevector {kind} {a}, {kind} {b}, {mask}")
 
     def _compare(self, fn: str, args: Sequence[str], dtype: DType) -> str:
         ordered, signed, unsigned = _COMPARE[fn]
@@ -206,6 +240,7 @@ def _rounded_quotient(name: str) -> Callable[..., str]:
 _FLOAT: dict[str, Callable[..., str]] = {
     "add": Lanes.add, "sub": Lanes.sub, "mul": Lanes.mul, "div": Lanes.div, "neg": Lanes.neg,
     "abs": Lanes.abs, "sign": _sign, "min": _minimum, "max": _maximum,
+    "copysign": Lanes.copysign,
     "floordiv": _rounded_quotient("floor"), "truncdiv": _rounded_quotient("trunc"),
     "mod": _mod, "truncmod": _remainder,
     "floor": lambda v, x: v.intrinsic("floor", x),

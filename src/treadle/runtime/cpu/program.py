@@ -11,7 +11,7 @@ from treadle.graph.ir import Value
 from treadle.kernel.ir import postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
-from treadle.runtime.cpu.elements import Elements, is_long, stored_type
+from treadle.runtime.cpu.elements import Elements, alignment, is_long, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Module, Word, float_text
 from treadle.runtime.cpu.program_entry import (
     DONE,
@@ -376,7 +376,8 @@ class Emitter:
     def slot(self, value: Value) -> str:
         """Memory for a rank-0 value."""
         if value not in self.slots:
-            self.slots[value] = self.fn.alloca("i64, align 8")
+            words = max(1, value.spec.dtype.size // 8)
+            self.slots[value] = self.fn.alloca(f"[{words} x i64], align 8")
         return self.slots[value]
 
     def operand_pointer(self, operand: Operand) -> str:
@@ -394,12 +395,14 @@ class Emitter:
 
     # ---- rank-0 values in memory
     def load_scalar(self, pointer: str, dtype: DType) -> str:
-        loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}")
+        place = f"ptr {pointer}, align {alignment(dtype)}"
+        loaded = self.fn.value(f"load {stored_type(dtype)}, {place}")
         return self.elements.from_memory(loaded, dtype)
 
     def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
         stored = self.elements.to_memory(register, dtype)
-        self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}")
+        place = f"ptr {pointer}, align {alignment(dtype)}"
+        self.fn.emit(f"store {stored_type(dtype)} {stored}, {place}")
 
 
 def _is_large(block: Block) -> bool:

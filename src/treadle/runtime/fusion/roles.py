@@ -118,10 +118,13 @@ def _same_size(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
 
 
 def _has_kernel_form(node: Node) -> bool:
-    """Real tensors of known rank whose dims are expressions over named symbols."""
+    """Tensors of known rank whose dims are expressions over named symbols; real ones, unless the
+    node only joins or takes apart complex numbers."""
     specs = [v.spec for v in (*node.inputs, *node.outputs)]
+    parts = "complex_parts" in node.op.tags
     return bool(node.outputs) and all(
-        isinstance(s, TensorSpec) and not s.dtype.is_complex and ANY not in s.dims for s in specs
+        isinstance(s, TensorSpec) and (parts or not s.dtype.is_complex) and ANY not in s.dims
+        for s in specs
     )
 
 

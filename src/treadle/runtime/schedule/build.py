@@ -65,7 +65,6 @@ class Builder:
         Raises:
             Unsupported: the graph needs the interpreter.
         """
-        self._refuse_complex_scalars()
         self.known = {s.name for s in symbol_sources(self.graph.params)}
         at_entry = set(self.known)
         block = Block()
@@ -85,13 +84,6 @@ class Builder:
             elif operand.place is not target:
                 block.steps.append(self.copy(operand, target))
         return block
-
-    def _refuse_complex_scalars(self) -> None:
-        """Scalars live in registers, which hold no complex numbers."""
-        made = (v for n in self.graph.walk() for v in n.outputs)
-        for value in (*self.graph.params, *made):
-            if value.spec.dtype.is_complex and value.spec.rank == 0:
-                raise Unsupported(f"{value} is a complex scalar")
 
     def _target(self, number: int, value: Value, at_entry: set[str]) -> Place | None:
         """Where a result goes; None for one whose size is not known on entry."""

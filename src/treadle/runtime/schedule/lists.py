@@ -100,8 +100,6 @@ class _Classes:
                 return None
         for value in list(self.above):
             dims = value.spec.dims
-            if value.spec.dtype.is_complex:
-                return None
             told = has_element_shape(value.spec) and all(dim_symbols(d) <= symbols for d in dims)
             if told and known.setdefault(self.root(value), dims) != dims:
                 return None

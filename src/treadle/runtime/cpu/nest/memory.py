@@ -9,7 +9,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index
-from treadle.runtime.cpu.elements import Elements, stored_type
+from treadle.runtime.cpu.elements import Elements, alignment, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 
 _INT64 = dtypes.int64
@@ -43,7 +43,7 @@ class Memory:
         address = self.fn.offset(pointer, at, stored)
         if valid is not None:
             address = self.fn.value(f"select i1 {valid}, ptr {address}, ptr {self._dummy(stored)}")
-        raw = self.fn.value(f"load {stored}, ptr {address}")
+        raw = self.fn.value(f"load {stored}, ptr {address}, align {alignment(dtype)}")
         return self.scalar.from_memory(raw, dtype)
 
     def _dummy(self, stored: str) -> str:
@@ -56,7 +56,8 @@ class Memory:
     def store_scalar(self, register: str, pointer: str, at: Word, dtype: DType) -> None:
         stored = stored_type(dtype)
         raw = self.scalar.to_memory(register, dtype)
-        self.fn.emit(f"store {stored} {raw}, ptr {self.fn.offset(pointer, at, stored)}")
+        place = self.fn.offset(pointer, at, stored)
+        self.fn.emit(f"store {stored} {raw}, ptr {place}, align {alignment(dtype)}")
 
     def prefetch(self, pointer: str, at: Word, dtype: DType, write: bool = False) -> None:
         """Ask for the cache line of an element, which need not exist; `write`: to change it."""
@@ -86,18 +87,18 @@ class Memory:
         if address.places is None and address.stride == 1:
             place = self.fn.offset(address.pointer, address.base, stored)
             if mask is None:
-                align = f"{dtype.size * v.count}, !nontemporal !0" if past else dtype.size
+                align = f"{dtype.size * v.count}, !nontemporal !0" if past else alignment(dtype)
                 self.fn.emit(f"store {kind} {raw}, ptr {place}, align {align}")
                 return
             if mask == self.lane_mask(1):
                 # LLVM 22 stores too many bytes here where the vector was truncated (trunc to i16).
                 first = self.fn.value(f"extractelement {kind} {raw}, i64 0")
-                self.fn.emit(f"store {stored} {first}, ptr {place}, align {dtype.size}")
+                self.fn.emit(f"store {stored} {first}, ptr {place}, align {alignment(dtype)}")
                 return
             name = f"void @llvm.masked.store.v{v.count}{_suffix(stored)}.p0"
             self._call(
                 f"{name}({kind}, ptr, i32, {v.wrap('i1')})",
-                f"{kind} {raw}, ptr {place}, i32 {dtype.size}, {v.wrap('i1')} {mask}",
+                f"{kind} {raw}, ptr {place}, i32 {alignment(dtype)}, {v.wrap('i1')} {mask}",
             )
             return
         pointers = self._pointers(address, stored)
@@ -105,7 +106,8 @@ class Memory:
         mask = mask or v.lanes32.true
         self._call(
             f"{name}({kind}, {v.wrap('ptr')}, i32, {v.wrap('i1')})",
-            f"{kind} {raw}, {v.wrap('ptr')} {pointers}, i32 {dtype.size}, {v.wrap('i1')} {mask}",
+            f"{kind} {raw}, {v.wrap('ptr')} {pointers}, i32 {alignment(dtype)}, "
+            f"{v.wrap('i1')} {mask}",
         )
 
     def _call(self, declaration: str, arguments: str) -> None:
@@ -118,11 +120,11 @@ class Memory:
         v, place = self.vector, self.fn.offset(address.pointer, address.base, stored)
         kind = v.wrap(stored)
         if mask is None:
-            return self.fn.value(f"load {kind}, ptr {place}, align {dtype.size}")
+            return self.fn.value(f"load {kind}, ptr {place}, align {alignment(dtype)}")
         name = f"{kind} @llvm.masked.load.v{v.count}{_suffix(stored)}.p0"
         return self.fn.call(
             f"{name}(ptr, i32, {v.wrap('i1')}, {kind})",
-            f"ptr {place}, i32 {dtype.size}, {v.wrap('i1')} {mask}, {kind} zeroinitializer",
+            f"ptr {place}, i32 {alignment(dtype)}, {v.wrap('i1')} {mask}, {kind} zeroinitializer",
         )
 
     def _gather(self, pointers: str, stored: str, dtype: DType, mask: str | None) -> str:
@@ -131,7 +133,7 @@ class Memory:
         name = f"{kind} @llvm.masked.gather.v{v.count}{_suffix(stored)}.v{v.count}p0"
         return self.fn.call(
             f"{name}({v.wrap('ptr')}, i32, {v.wrap('i1')}, {kind})",
-            f"{v.wrap('ptr')} {pointers}, i32 {dtype.size}, "
+            f"{v.wrap('ptr')} {pointers}, i32 {alignment(dtype)}, "
             f"{v.wrap('i1')} {mask or v.lanes32.true}, {kind} zeroinitializer",
         )
 
