@@ -12,6 +12,7 @@ from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.rewrite import clone_graph
 from treadle.ops.registry import OPS, run
 
+
 def test_arithmetic_is_on_parts():
     check(
         split_complex_numbers,
