@@ -21,7 +21,7 @@ from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.library_nodes import LibraryNodes
 from treadle.runtime.fusion.recomputation import MAX_MOVED, Recomputation
-from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed
+from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed, through_squeezes
 from treadle.runtime.fusion.siblings import Siblings
 from treadle.runtime.fusion.space import Placement, place_in, placement_of
 from treadle.runtime.fusion.strided import View
@@ -132,7 +132,7 @@ class _Fuser(LibraryNodes, Siblings):
         """Sets of groups to try: all producers' groups together, then each alone."""
         found: dict[Unit, None] = {}
         for value in node.inputs:
-            producer = self._through_squeezes(value).node
+            producer = through_squeezes(value).node
             unit = self.unit_of.get(producer) if producer is not None else None
             if unit is not None and unit.group is not None:
                 found.setdefault(unit)
@@ -144,16 +144,11 @@ class _Fuser(LibraryNodes, Siblings):
         for unit in units:
             yield [unit]
 
-    def _through_squeezes(self, value: Value) -> Value:
-        while value.node is not None and squeezed(value.node) is not None:
-            value = value.node.inputs[0]
-        return value
-
     def _read_by(self, node: Node) -> Sequence[Value]:
         """What a node reads: kernels see through aliases that only add or drop dims of 1."""
         if self.roles[node] is not Role.ARRAY:
             return node.inputs
-        return [self._through_squeezes(v) for v in node.inputs]
+        return [through_squeezes(v) for v in node.inputs]
 
     def _try_join(self, node: Node, units: list[Unit]) -> bool:
         placement = self._placement(node, units)
@@ -309,7 +304,8 @@ class _Fuser(LibraryNodes, Siblings):
 
     def _is_view(self, value: Value) -> bool:
         node = value.node
-        return node is not None and self.roles.get(node) is Role.VIEW
+        view = node is not None and self.roles.get(node) is Role.VIEW
+        return view and self.recomputation.is_near(value)
 
     def _tellers(self) -> Iterator[Value]:
         """Results of calls that first tell a size which some node mentions, in its attributes or

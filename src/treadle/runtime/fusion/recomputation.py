@@ -6,15 +6,16 @@ from collections.abc import Collection, Mapping, Sequence
 
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
-from treadle.kernel.ir import Load, postorder
+from treadle.kernel.ir import Index, Load, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import NotFusable, weight
-from treadle.runtime.fusion.roles import Role, kind_of, squeezed
+from treadle.runtime.fusion.roles import Role, kind_of, squeezed, through_squeezes
 from treadle.runtime.fusion.space import index_at, placement_of
 from treadle.runtime.fusion.takeovers import Takeovers
 
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
+MAX_DEPTH = 32  # views of views, and values computed in them, between a kernel and memory
 
 
 class Recomputation:
@@ -35,26 +36,43 @@ class Recomputation:
     ) -> None:
         self.roles, self.consumers, self.results = roles, consumers, results
         self.takeovers, self.names, self.elementwise = takeovers, names, elementwise
+        self.allowed: dict[Value, bool] = {}
         self.weights: dict[Value, int | None] = {}
+        self.depths: dict[Value, int] = {}  # of those that have a weight
         self.sources: dict[Value, int] = {}  # arrays of the value's own size that it is made of
 
     def allows(self, value: Value) -> bool:
         """Whether a value from outside a group is evaluated in it rather than loaded."""
+        if value not in self.allowed:
+            self.allowed[value] = self._allows(value)
+        return self.allowed[value]
+
+    def _allows(self, value: Value) -> bool:
         node = value.node
-        role = self.roles.get(node) if node is not None else None
-        if node is None or role not in (Role.VIEW, Role.ARRAY) or value in self.results:
+        if node is None or not self._may_repeat(value):
             return False
-        if node in self.takeovers.stored:
-            return False
-        if role is Role.VIEW:
-            return self._weight(value) is not None
-        if not self.elementwise or kind_of(node) != "elementwise" or self._is_required(value):
+        if self.roles[node] is Role.VIEW:
+            return self.is_near(value)
+        if self._is_required(value):
             return False
         total = self._weight(value)
         if total is None:
             return False
         cheap = total <= MAX_RECOMPUTED and self.sources[value] <= 1
         return cheap or self._moves_once(value, total)
+
+    def is_near(self, value: Value) -> bool:
+        """Whether not too much lies between a view and the memory that it is read from."""
+        return self._weight(value) is not None
+
+    def _may_repeat(self, value: Value) -> bool:
+        """Whether the value is of a kind that is computed again, and still can be."""
+        node = value.node
+        role = self.roles.get(node) if node is not None else None
+        if node is None or value in self.results or node in self.takeovers.stored:
+            return False
+        elementwise = role is Role.ARRAY and kind_of(node) == "elementwise" and self.elementwise
+        return role is Role.VIEW or elementwise
 
     def _is_required(self, value: Value) -> bool:
         """Whether something outside kernels reads the value from memory."""
@@ -74,30 +92,48 @@ class Recomputation:
 
     def _weight(self, value: Value) -> int | None:
         """The operations that evaluating `value` repeats; None where it must be in memory."""
-        if value not in self.weights:
-            self.weights[value] = None  # ends recursion on itself
-            self.weights[value] = self._measure(value)
+        stack = [value]
+        while stack:  # operands first, so that measuring never goes deep
+            current = stack[-1]
+            if current in self.weights:
+                stack.pop()
+                continue
+            assert current.node is not None
+            below = {through_squeezes(v) for v in current.node.inputs}
+            new = [v for v in below if v not in self.weights and self._may_repeat(v)]
+            if new:
+                stack += new
+                continue
+            self.weights[current] = None  # ends recursion on itself
+            self.weights[current] = self._measure(current)
+            stack.pop()
         return self.weights[value]
 
     def _measure(self, value: Value) -> int | None:
         node = value.node
         assert node is not None
-        build = Expressions(
-            lambda v, _: v is value or (v.node is not node and self.allows(v)),
-            lambda _: (),
-            self.names,
-        )
+        depth = 1
+
+        def inlines(inner: Value, _: Sequence[Index]) -> bool:
+            nonlocal depth
+            found = inner is value or (inner.node is not node and self.allows(inner))
+            if found and inner is not value:
+                depth = max(depth, self.depths[inner] + 1)
+            return found
+
+        build = Expressions(inlines, lambda _: (), self.names)
         placement = placement_of(node)
         try:
             expr = build.element(value, index_at(placement.space, placement.out))
         except NotFusable:
             return None
         order = postorder([expr])
+        self.depths[value] = depth
         total = sum(weight(e) for e in order)
         size = product(value.spec.dims)
         loaded = {e.buffer for e in order if isinstance(e, Load)}
         self.sources[value] = sum(not _is_less(product(b.shape), size) for b in loaded)
-        return total if total <= 2 * MAX_MOVED else None
+        return total if total <= 2 * MAX_MOVED and depth <= MAX_DEPTH else None
 
 
 def _is_less(a: Dim, b: Dim) -> bool:

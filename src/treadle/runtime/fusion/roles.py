@@ -113,6 +113,13 @@ def squeezed(node: Node) -> tuple[int | None, ...] | None:
     return tuple(None if d == 1 else next(places) for d in source)
 
 
+def through_squeezes(value: Value) -> Value:
+    """The value before aliases that only added or dropped dims of 1."""
+    while value.node is not None and squeezed(value.node) is not None:
+        value = value.node.inputs[0]
+    return value
+
+
 def _same_size(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
     return product(a) == product(b)
 

@@ -37,12 +37,14 @@ def lifetimes(block: Block) -> tuple[dict[Place, Interval], dict[Place, Place]]:
     walk = _Walk()
     walk.block(block)
     heirs: dict[Place, Place] = {}
+    inherited: set[Place] = set()
     for now, launch in walk.flat if is_on("inheritance") else ():
         for out in (launch.operands[i].place for i in launch.outputs):
             for operand in launch.operands:
-                if walk.inherits(out, operand.place, now) and operand.place not in heirs.values():
+                if walk.inherits(out, operand.place, now) and operand.place not in inherited:
                     assert out is not None and operand.place is not None
                     heirs[out] = operand.place
+                    inherited.add(operand.place)
                     break
     return walk.found, heirs
 
@@ -50,6 +52,8 @@ def lifetimes(block: Block) -> tuple[dict[Place, Interval], dict[Place, Place]]:
 class _Walk:
     def __init__(self) -> None:
         self.found: dict[Place, Interval] = {}
+        self.born: dict[Place, int] = {}  # the step that touched it first
+        self.inside: list[set[Place]] = [set()]  # touched in the loops around the current step
         self.flat: list[tuple[int, Launch]] = []  # kernels along one axis, by step
         self.now = 0
 
@@ -61,6 +65,8 @@ class _Walk:
         if place.kind != "temporary":
             return
         interval = self.found.setdefault(place, Interval(self.now, self.now))
+        self.born.setdefault(place, self.now)
+        self.inside[-1].add(place)
         interval.last = max(interval.last, self.now)
         if first is not None:
             interval.first = min(interval.first, first)
@@ -107,7 +113,7 @@ class _Walk:
     def loop(self, step: Loop) -> None:
         """What lives before the loop and is used in it stays for all iterations."""
         start = self.now
-        outside = set(self.found)
+        self.inside.append(set())
         carried = [p for c in step.carried for p in (c.place, c.other)]
         for place in carried:
             self.touch(place, start)
@@ -116,9 +122,10 @@ class _Walk:
         self.now += 1
         for place in carried:
             self.touch(place)
-        for place in outside:
-            if self.found[place].last > start:
+        touched = self.inside.pop()
+        self.inside[-1] |= touched
+        for place in touched:
+            if self.born[place] <= start:
                 self.touch(place)
-        if step.rows is not None:  # its threads are in different iterations
-            for place in self.found.keys() - outside:
+            elif step.rows is not None:  # its threads are in different iterations
                 self.touch(place, start)

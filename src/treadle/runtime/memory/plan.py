@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
 from treadle.runtime.memory.lifetimes import Interval, lifetimes
+from treadle.runtime.memory.occupied import Occupied
 from treadle.runtime.schedule.steps import Block, Place
 
 ALIGNMENT = 64
@@ -35,14 +37,16 @@ def plan_memory(block: Block) -> Plan:
     live, heirs = lifetimes(block)
     plan = Plan(live=live)
     spans = _spans(live, heirs)
+    occupied = Occupied(1 + max((span.last for span in spans.values()), default=0))
     static = [p for p in spans if isinstance(p.room, int)]
     for place in sorted(static, key=lambda p: (-p.room, p.number)):
-        offset = _first_fit(place, plan, spans)
-        plan.offsets[place] = offset
-        plan.static_bytes = max(plan.static_bytes, offset + rounded(place.room))
+        size = rounded(place.room)
+        offset = plan.offsets[place] = occupied.take(spans[place], size)
+        plan.static_bytes = max(plan.static_bytes, offset + size)
+    slots: dict[Dim, list[tuple[int, list[int]]]] = {}
     for place in spans:
         if not isinstance(place.room, int):
-            plan.slots[place] = _slot(place, plan, spans)
+            plan.slots[place] = _slot(place, plan, spans[place], slots.setdefault(place.room, []))
     for place, source in heirs.items():  # in the order of the schedule
         where: dict[Place, int] = plan.offsets if source in plan.offsets else plan.slots
         where[place] = where[source]
@@ -55,10 +59,9 @@ def _spans(live: dict[Place, Interval], heirs: dict[Place, Place]) -> dict[Place
     if not is_on("sharing"):
         last = max((span.last for span in spans.values()), default=0)
         spans = {place: Interval(0, last) for place in spans}
-    for place in heirs:
-        root = place
-        while root in heirs:
-            root = heirs[root]
+    roots: dict[Place, Place] = {}
+    for place, source in heirs.items():  # in the order of the schedule
+        root = roots[place] = roots.get(source, source)
         spans[root].last = max(spans[root].last, live[place].last)
     return spans
 
@@ -68,28 +71,14 @@ def rounded(size: Dim) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _first_fit(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
-    """The lowest offset that no temporary in use at the same time occupies."""
-    taken = sorted(
-        (offset, offset + rounded(other.room))
-        for other, offset in plan.offsets.items()
-        if spans[other].overlaps(spans[place])
-    )
-    size, offset = rounded(place.room), 0
-    for start, end in taken:
-        if offset + size <= start:
-            break
-        offset = max(offset, end)
-    return offset
-
-
-def _slot(place: Place, plan: Plan, spans: dict[Place, Interval]) -> int:
-    for number, size in enumerate(plan.slot_sizes):
-        if size == place.room and not any(
-            spans[other].overlaps(spans[place])
-            for other, slot in plan.slots.items()
-            if slot == number
-        ):
+def _slot(place: Place, plan: Plan, span: Interval, slots: list[tuple[int, list[int]]]) -> int:
+    """The number of a slot of the place's size that is free. `slots` are those of this size: the
+    numbers, and firsts and lasts of the intervals in which they are taken, in order."""
+    for number, taken in slots:
+        at = bisect_left(taken, span.first)
+        if at % 2 == 0 and (at == len(taken) or taken[at] > span.last):
+            taken[at:at] = [span.first, span.last]
             return number
     plan.slot_sizes.append(place.room)
-    return len(plan.slot_sizes) - 1
+    slots.append((len(plan.slot_sizes) - 1, [span.first, span.last]))
+    return slots[-1][0]
