@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from benchmarks.chains import CHAINS, argument
 
 Job = Callable[[int], float]  # size -> seconds
 
@@ -89,8 +90,8 @@ def update_loop(n: int) -> float:
     return best(lambda: f(x, count))
 
 
-def first_call(function: Callable[[Any], Any]) -> float:
-    f, x = td.function(function), td.ones([8])
+def first_call(function: Callable[[Any], Any], x: Any = None) -> float:
+    f, x = td.function(function), td.ones([8]) if x is None else x
     start = time.perf_counter()
     f(x)
     return time.perf_counter() - start
@@ -134,6 +135,11 @@ def gradient(n: int) -> float:
     return first_call(build)
 
 
+def chained(name: str) -> Job:
+    """The first call of a chain of n steps."""
+    return lambda n: first_call(lambda u: CHAINS[name](u, n), argument(name))
+
+
 Group = tuple[str, list[int], list[int], dict[str, Job]]
 GROUPS: list[Group] = [
     (
@@ -159,13 +165,21 @@ GROUPS: list[Group] = [
         [100, 200],
         {"chain": chain, "wide": wide, "loops": loops, "gradient": gradient},
     ),
+    (
+        "µs per step of a chain, traced and compiled",
+        [50, 500, 5000],
+        [20, 40],
+        {name: chained(name) for name in CHAINS},
+    ),
 ]
 
 
-def measure(quick: bool, limit: float) -> dict[str, dict[str, dict[str, float | None]]]:
+def measure(
+    quick: bool, limit: float, wanted: str = ""
+) -> dict[str, dict[str, dict[str, float | None]]]:
     """Figures by group, workload and size; None where ten times the last would pass `limit`."""
     result: dict[str, dict[str, dict[str, float | None]]] = {}
-    for unit, sizes, few, jobs in GROUPS:
+    for unit, sizes, few, jobs in (g for g in GROUPS if wanted in g[0]):
         scale = 1e6 if unit.startswith("µs") else 1e9
         rows: dict[str, dict[str, float | None]] = {}
         for name, job in jobs.items():
@@ -202,10 +216,11 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, help="write the figures to this JSON file")
     parser.add_argument("--quick", action="store_true", help="small sizes only, for tests")
     parser.add_argument("--limit", type=float, default=60.0, help="seconds a measurement may take")
+    parser.add_argument("--group", default="", help="only groups whose unit contains this")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TREADLE_CACHE_DIR"] = folder  # nothing compiled comes from elsewhere
-        result = measure(options.quick, options.limit)
+        result = measure(options.quick, options.limit, options.group)
     if options.out:
         report = {"numpy": np.__version__, "cores": os.cpu_count(), "growth": result}
         options.out.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n")

@@ -13,11 +13,12 @@ from treadle.graph.passes import optimize
 from treadle.runtime.additions import add_in_place
 from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
-from treadle.runtime.memory.plan import plan_memory
+from treadle.runtime.memory.plan import Plan, plan_memory
 from treadle.runtime.narrow_products import narrow_products
 from treadle.runtime.options import Options
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
 from treadle.runtime.unchanged import read_unchanged
 
@@ -96,11 +97,15 @@ def copy_graph(graph: Graph) -> Graph:
     return copy
 
 
-def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
-    """Compile an optimized graph, and store the program under the key of the traced one."""
-    from treadle.runtime.cpu.build_program import Cpu, build_program, record_of
+def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
+    """The schedule of an optimized graph and where its temporaries lie: the graph as scheduled,
+    its builder, the steps, the plan of memory.
 
-    started = time.perf_counter()
+    Raises:
+        Unsupported: the graph needs the interpreter.
+    """
+    from treadle.runtime.cpu.build_program import Cpu
+
     work = copy_graph(graph)
     if is_on("additions"):
         add_in_place(work)
@@ -111,7 +116,15 @@ def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
         narrow_products(work, cpu)
     builder = Builder(work, cpu)
     block = builder.build()
-    plan = plan_memory(block)
+    return work, builder, block, plan_memory(block)
+
+
+def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
+    """Compile an optimized graph, and store the program under the key of the traced one."""
+    from treadle.runtime.cpu.build_program import build_program, record_of
+
+    started = time.perf_counter()
+    work, builder, block, plan = plan_program(graph)
     planned = time.perf_counter()
     executable = build_program(graph, work, builder, block, plan)
     executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))

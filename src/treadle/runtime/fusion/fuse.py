@@ -29,6 +29,7 @@ from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.schedule.state import earlier_uses
 
+MAX_TRIED = 8  # groups that a node may join alone; each try builds the node's expression
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS, Role.SIZE)
 
 
@@ -141,7 +142,7 @@ class _Fuser(LibraryNodes, Siblings):
             return
         if len(units) > 1:
             yield units
-        for unit in units:
+        for unit in units[:MAX_TRIED]:
             yield [unit]
 
     def _read_by(self, node: Node) -> Sequence[Value]:

@@ -1,0 +1,82 @@
+"""The compiler's work is in proportion to the length of what Python unrolled.
+
+Work is counted as calls of Python functions and resumptions of generators, so that no clock is
+needed. `python -m benchmarks.growth` measures times of chains up to 5,000 long.
+"""
+
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import treadle as td
+from benchmarks.chains import CHAINS, argument, variable_chain
+from treadle.graph.passes import optimize
+from treadle.runtime.compiler import copy_graph, plan_program
+
+SHORT, LONG = 25, 100
+
+
+def planned(chain, name, n):
+    """Trace a chain, run every pass, and plan the program; all but machine code."""
+    function = td.function(lambda u: chain(u, n))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that loops were unrolled
+        graph = copy_graph(function.get_concrete_function(argument(name)).graph)
+    optimize(graph)
+    return plan_program(graph)
+
+
+def work(chain, name, n):
+    count = 0
+
+    def note(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(note)
+    try:
+        planned(chain, name, n)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize("name", [*CHAINS, "variable"])
+def test_work_is_linear(name):
+    chain = CHAINS[name] if name in CHAINS else variable_chain()
+    work(chain, name, 10)  # what is done once only
+    short, long = work(chain, name, SHORT), work(chain, name, LONG)
+    assert long < 1.2 * LONG / SHORT * short
+
+
+@pytest.mark.parametrize("name", ["views", "reshapes", "squeezes", "scalars"])
+def test_chains_longer_than_the_stack(name):
+    planned(CHAINS[name], name, sys.getrecursionlimit() + 200)
+
+
+def numpy_views(u, n):
+    for _ in range(n):
+        u = u[:, ::-1].T[::-1]
+    return u
+
+
+@pytest.mark.parametrize("n", [32, 33, 100])
+def test_views_of_views_are_right(n):
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    f = td.function(lambda u: (CHAINS["views"](u, n), CHAINS["views"](u, n)[0, 1] * 2.0))
+    image, corner = f(x)
+    want = numpy_views(x, n)
+    np.testing.assert_array_equal(image.numpy(), want)
+    assert corner.numpy() == 2.0 * want[0, 1]
+
+
+def test_values_of_old_readers():
+    x = argument("old_readers")
+    n = 40
+    np.testing.assert_allclose(
+        td.function(lambda u: CHAINS["old_readers"](u, n))(x).numpy(),
+        CHAINS["old_readers"](x, n).numpy(),
+        rtol=1e-5,
+    )
