@@ -27,6 +27,7 @@ from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import Place
 
 _PARTS = {"slice_update": False, "slice_add": True}
+FARTHEST = 256  # units between a kernel and the update that it does
 _PLACES = frozenset({"temporary", "output", "pair", "pair'"})
 
 
@@ -42,6 +43,7 @@ class DirectStores:
 
     def __post_init__(self) -> None:
         self.number = {u: i for i, u in enumerate(self.order.units)}
+        self.memory: dict[Value, Value] = {}  # what `_memory` found
         self.users: dict[Value, list[Unit]] = {}
         for unit in self.order.units:
             for value in self.fusion.loads[unit]:
@@ -115,7 +117,7 @@ class DirectStores:
         if out not in self.order.taken or place is None or place.kind not in _PLACES:
             return False
         first, last = self.number[unit], self.number[update]
-        if first > last:
+        if not first <= last <= first + FARTHEST:
             return False
         memory = self._memory(array)
         for between in self.order.units[first + 1 : last]:
@@ -132,12 +134,18 @@ class DirectStores:
 
     def _memory(self, value: Value) -> Value:
         """The value that first named the memory, before all updates in place."""
-        value = storage(value)
-        while True:
-            before = self.order.taken.get(value) or self.order.in_place.get(value)
+        chain = []
+        while value not in self.memory:
+            chain.append(value)
+            named = storage(value)
+            before = self.order.taken.get(named) or self.order.in_place.get(named)
             if before is None:
-                return value
-            value = storage(before)
+                self.memory[value] = named
+            else:
+                value = before
+        found = self.memory[value]
+        self.memory.update(dict.fromkeys(chain, found))
+        return found
 
     def _agrees(self, unit: Unit, stores: Sequence[Value], value: Value, part: Part) -> bool:
         """Whether what the kernel reads of the array is the element that it writes, or apart."""
