@@ -134,8 +134,9 @@ def _exact_quotient(a: SymbolicDim, b: Dim) -> Dim | None:
 
 
 _OPERATIONS: dict[str, Callable[..., Any]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
+    # As in compiled programs a divisor of 0 gives 0: sizes are computed before they are checked.
+    "floordiv": lambda a, b: a // b if b != 0 else 0,
+    "mod": lambda a, b: a % b if b != 0 else 0,
     "max": max,
     "min": min,
 }

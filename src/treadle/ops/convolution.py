@@ -28,6 +28,7 @@ from treadle.ops.softmax import wide
 from treadle.ops.windows import (
     Padding,
     Pair,
+    Span,
     check_format,
     check_images,
     check_windows,
@@ -158,6 +159,13 @@ def _eager(
     return y.transpose(1, 0, 2).reshape(shape).astype(x.dtype, copy=False)
 
 
+def _check_windows(dy: NDArray, rows: Span, columns: Span, channels: int) -> None:
+    """ValueError, which the shape rules explain, unless there is an element for every window."""
+    fits = rows.fits and columns.fits
+    if not fits or dy.shape[1:] != (rows.count, columns.count, channels):
+        raise ValueError("the output gradient does not fit")
+
+
 def _eager_input(
     filters: NDArray,
     dy: NDArray,
@@ -170,6 +178,7 @@ def _eager_input(
     kh, kw, inner, _ = filters.shape
     groups = _groups(image[2], inner)
     rows, columns = spans(image[:2], (kh, kw), strides, padding, dilations)
+    _check_windows(dy, rows, columns, filters.shape[3])
     parts = _grouped_outputs(wide(dy, filters), groups) @ _grouped_filters(
         wide(filters), groups
     ).transpose(0, 2, 1)
@@ -190,6 +199,7 @@ def _eager_filter(
 ) -> NDArray:
     groups = _groups(x.shape[3], filters[2])
     rows, columns = spans(x.shape[1:3], filters[:2], strides, padding, dilations)
+    _check_windows(dy, rows, columns, filters[3])
     patches = _grouped_patches(window_view(wide(x, dy), rows, columns), groups)
     slope = patches.transpose(0, 2, 1) @ _grouped_outputs(wide(dy), groups)
     return slope.transpose(1, 0, 2).reshape(filters).astype(x.dtype, copy=False)
@@ -210,7 +220,8 @@ def _images_and_windows(images: int, filters: int, outputs: int) -> Sizes:
             yield f[3], y[3]
         found = spans(x[1:3], f[:2], attrs["strides"], attrs["padding"], attrs["dilations"])
         yield from zip((s.count for s in found), y[1:3], strict=True)
-        yield from (at_most(0, s.count) for s in found if not is_at_least(s.count, 0))
+        least = 0 if attrs["padding"] == "SAME" else 1
+        yield from (at_most(least, s.count) for s in found if not is_at_least(s.count, least))
 
     return rule
 
@@ -360,7 +371,7 @@ def depthwise_conv2d(
         filter: [height, width, channels, multiplier]; the result has channels * multiplier.
         strides, padding, data_format, dilations, name: as for `conv2d`.
     """
-    from treadle.ops.shaping import reshape
+    from treadle.ops.shaping import reshape, with_dims
 
     data_format = check_format(data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filter)
@@ -370,6 +381,7 @@ def depthwise_conv2d(
             None, None,
             f"depthwise_conv2d: a filter of shape {w.shape} does not fit images of shape {x.shape}",
         )  # fmt: skip
+    w = with_dims(w, (*w.dims[:2], x.dims[3] if x.ndim == 4 else w.dims[2], w.dims[3]))
     grouped = reshape(w, (w.dims[0], w.dims[1], 1, product(w.dims[2:])))
     attrs = _attrs(strides, padding, dilations, data_format)
     return from_nhwc(run(CONV2D, x, grouped, **attrs), data_format)

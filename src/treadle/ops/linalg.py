@@ -17,7 +17,7 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.families import guard, needs, require_kinds
 from treadle.ops.lowering import Library
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping import reshape_to, swap_last, transpose
+from treadle.ops.shaping import reshape_to, swap_last, transpose, with_dims
 
 # -- matmul --------------------------------------------------------------------------------------
 
@@ -181,6 +181,8 @@ def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
     inner = product(x.dims[i] for i in over_x)
     rows, columns = [x.dims[i] for i in free_x], [y.dims[j] for j in free_y]
     left = reshape_to(transpose(x, free_x + over_x), (product(rows), inner))
+    wanted = dict(zip(over_y, (x.dims[i] for i in over_x), strict=True))
+    y = with_dims(y, tuple(wanted.get(j, d) for j, d in enumerate(y.dims)))
     inner_y = product(y.dims[j] for j in over_y)
     right = reshape_to(transpose(y, over_y + free_y), (inner_y, product(columns)))
     return reshape_to(matmul(left, right), (*rows, *columns))

@@ -64,6 +64,8 @@ def _check_labels(labels: NDArray, classes: int) -> None:
 
 
 def _eager_sparse(logits: NDArray, labels: NDArray, *, axis: int) -> NDArray:
+    if logits.ndim < 1 or logits.shape[:-1] != labels.shape:
+        raise ValueError("logits and labels do not fit together")
     _check_labels(labels, logits.shape[-1])
     shifted, _, total = shifted_exp(wide(logits), -1)
     picked = np.take_along_axis(shifted, labels[..., None].astype(np.int64), axis=-1)
@@ -210,7 +212,14 @@ def _infer_dense_grad(logits: TensorSpec, labels: TensorSpec, dloss: TensorSpec)
     return logits
 
 
+def _check_labels_fit(logits: NDArray, labels: NDArray) -> None:
+    """ValueError, which the shape rule explains, where NumPy would broadcast."""
+    if not logits.ndim or logits.shape != labels.shape:
+        raise ValueError("logits and labels do not fit together")
+
+
 def _eager_dense(logits: NDArray, labels: NDArray) -> NDArray:
+    _check_labels_fit(logits, labels)
     shifted, _, total = shifted_exp(wide(logits), -1)
     loss: NDArray = np.sum(wide(labels, logits) * (np.log(total) - shifted), axis=-1)
     return loss.astype(logits.dtype, copy=False)
@@ -303,6 +312,8 @@ def _infer_sigmoid(logits: TensorSpec, labels: TensorSpec) -> TensorSpec:
 
 
 def _eager_sigmoid(logits: NDArray, labels: NDArray) -> NDArray:
+    if logits.shape != labels.shape:
+        raise ValueError("logits and labels do not fit together")
     x = wide(logits, labels)
     loss: NDArray = np.maximum(x, 0) - x * wide(labels) + np.log1p(np.exp(-np.abs(x)))
     return loss.astype(logits.dtype, copy=False)

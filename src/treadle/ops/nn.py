@@ -16,7 +16,7 @@ from treadle.ops.gather import gather
 from treadle.ops.random import random_dims, uniform
 from treadle.ops.reduction import reduce_mean, reduce_sum
 from treadle.ops.selection import where
-from treadle.ops.shaping import reshape, squeeze
+from treadle.ops.shaping import reshape, squeeze, with_dims
 
 
 def bias_add(
@@ -42,6 +42,7 @@ def bias_add(
             f"bias_add: a bias of shape {b.shape} does not fit axis {axis} of a value of shape "
             f"{x.shape}{at(user_origin())}",
         )  # fmt: skip
+    b = with_dims(b, x.dims[axis : axis + 1])
     if axis != x.ndim - 1:
         b = reshape(b, (b.dims[0],) + (1,) * (x.ndim - axis - 1))
     return x + b

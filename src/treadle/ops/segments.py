@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import errors
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -30,6 +31,8 @@ def _eager(data: NDArray, ids: NDArray, *, num_segments: int) -> NDArray:
     """Rows with a negative id are dropped."""
     from treadle.ops.gather import check_positions
 
+    if data.shape[: ids.ndim] != ids.shape:
+        raise errors.InvalidArgumentError(None, None, "the segment ids do not fit the data")
     flat, rest = ids.reshape(-1), data.shape[ids.ndim :]
     rows = data.reshape((flat.size, *rest))
     if flat.size and flat.min() < 0:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ from treadle.ops.dims import (
 from treadle.ops.dims import shape as dims_of
 from treadle.ops.lowering import Compute, LowerCall
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.sizes import Pairs, not_one, same_count, same_dims
+from treadle.ops.requirements import require
+from treadle.ops.sizes import not_one, same_count, same_dims
 from treadle.ops.views import reshape_index
 
 # -- reshape -------------------------------------------------------------------------------------
@@ -175,35 +176,6 @@ def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
     return reshape_to(x, (*x.dims[:position], 1, *x.dims[position:]))
 
 
-def _eager_no_ones(x: NDArray, *, axis: tuple[int, ...]) -> NDArray:
-    for position in axis:
-        if x.shape[position] == 1:
-            raise errors.InvalidArgumentError(
-                None, None,
-                f"squeeze: dim {position} is 1 in this call and was not known while tracing; name "
-                "the axes to drop, which decide the rank of the result",
-            )  # fmt: skip
-    return x
-
-
-def _no_ones(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
-    yield from (not_one(specs[0].dims[position]) for position in attrs["axis"])
-
-
-# What `squeeze` without axes assumes of dims that are not known while tracing.
-NO_ONES = register(
-    Op(
-        "squeeze_no_ones",
-        lambda x, *, axis: x,
-        _eager_no_ones,
-        lambda call, dy: [dy],
-        Compute(lambda call, index: call.inputs[0](index), "view"),
-        tags=frozenset({"alias"}),
-        sizes=_no_ones,
-    )
-)
-
-
 def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """`input` without its dims of 1, or without those named by `axis`.
 
@@ -213,8 +185,12 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     """
     x = convert_to_tensor(input)
     if axis is None or (isinstance(axis, list | tuple) and not axis):
-        unknown = tuple(i for i, d in enumerate(x.dims) if not isinstance(d, int))
-        y = run(NO_ONES, x, axis=unknown) if unknown else x
+        unknown = [d for d in x.dims if not isinstance(d, int)]
+        y = require(
+            x, map(not_one, unknown),
+            f"squeeze: a dim of {x.shape} is 1 in this call and was not known while tracing; name "
+            "the axes to drop, which decide the rank of the result",
+        )  # fmt: skip
         return reshape_to(y, tuple(d for d in x.dims if d != 1))
     chosen = {
         normalize_axis(a, x.ndim) for a in (axis if isinstance(axis, list | tuple) else [axis])
@@ -226,6 +202,7 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
                 f"squeeze: dim {position} of {x.shape} is {x.dims[position]}, not 1"
                 f"{at(user_origin())}",
             )  # fmt: skip
+    x = with_dims(x, tuple(1 if i in chosen else d for i, d in enumerate(x.dims)))
     return reshape_to(x, tuple(d for i, d in enumerate(x.dims) if i not in chosen))
 
 

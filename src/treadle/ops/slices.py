@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core import dtypes, errors
+from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor, elements_of, partial_dims, size_of
 from treadle.ops.indexing import getitem
+from treadle.ops.requirements import require
 from treadle.ops.selection import where
+from treadle.ops.sizes import at_most
 from treadle.ops.slicing import slice_known
 
 
@@ -33,6 +36,9 @@ def slice_(input_: Any, begin: Any, size: Any, name: str | None = None) -> Tenso
     begins, dims = [], []
     for axis, (start, count, dim) in enumerate(parts):
         begins.append(size_of(start, f"slice: begin[{axis}]", most=dim))
+        if isinstance(start, int) and not is_at_least(dim, start):
+            text = f"slice: begin[{axis}] = {start} is beyond the dim in this call"
+            x = require(x, [at_most(start, dim)], text)
         dims.append(_length(count, axis, dim - begins[-1]))
     return slice_known(x, begins, dims)
 

@@ -24,7 +24,10 @@ Padding: TypeAlias = "str | tuple[Pair, Pair]"
 
 @dataclass(frozen=True)
 class Span:
-    """Windows along one axis: `count` of them, over `size` elements with padding before them."""
+    """Windows along one axis: `count` of them, over `size` elements with padding before them.
+
+    same: the padding is that of "SAME", with which there may be no windows where there is no image.
+    """
 
     size: Dim
     window: int
@@ -33,6 +36,12 @@ class Span:
     before: Dim
     after: Dim
     count: Dim
+    same: bool = False
+
+    @property
+    def fits(self) -> bool:
+        """Whether there are windows, or need not be any; True where only a run can tell."""
+        return not isinstance(self.count, int) or self.count > 0 or (self.same and self.size == 0)
 
     @property
     def offsets(self) -> tuple[Dim, Dim]:
@@ -60,7 +69,7 @@ def span(size: Dim, window: int, stride: int, dilation: int, padding: str | Pair
         count: Dim = (size + (stride - 1)) // stride
         total = compound("max", (count - 1) * stride + reach - size, 0)
         before = total // 2
-        return Span(size, window, stride, dilation, before, total - before, count)
+        return Span(size, window, stride, dilation, before, total - before, count, True)
     before, after = (0, 0) if padding == "VALID" else (int(padding[0]), int(padding[1]))
     count = (size + (before + after - reach)) // stride + 1
     if isinstance(count, int) and count < 0:
@@ -88,7 +97,7 @@ def padded(x: NDArray, rows: Span, columns: Span, fill: Any = 0) -> NDArray:
 
     Raises ValueError, which the ops' shape rules explain, where a window does not fit.
     """
-    if x.ndim != 4 or any(s.size and static(s.count) < 1 for s in (rows, columns)):
+    if x.ndim != 4 or not (rows.fits and columns.fits):
         raise ValueError("no windows in these images")
     frame: Any = ((0, 0), (rows.before, rows.after), (columns.before, columns.after), (0, 0))
     if not any(any(p) for p in frame):
@@ -209,7 +218,7 @@ def check_images(spec: Any, what: str = "the images") -> None:
 def check_windows(found: Sequence[Span]) -> None:
     """InvalidArgumentError where the window is larger than the padded image."""
     for s, name in zip(found, ("height", "width"), strict=True):
-        if isinstance(s.count, int) and s.count < 1 and s.size != 0:
+        if not s.fits:
             raise errors.InvalidArgumentError(
                 None, None, f"a window of {s.window} does not fit into the {name} {s.size}"
             )

@@ -244,12 +244,14 @@ class NativeExecutable(Executable):
         raise RuntimeError(f"{self._graph.name}: the program returned status {status}")
 
     def _no_results(self, arrays: Sequence[Any]) -> list[Any]:
-        """There are no arrays for the results: sizes below zero, which the interpreter refuses
-        with the name of the op, or no memory."""
+        """There are no arrays for the results: sizes below zero or that do not fit together, which
+        the interpreter refuses with the name of the op, or no memory."""
         specs = {number: self.output_specs[number] for number in self.program.signature.outputs}
         sizes = self._sizes(arrays)
         dims = [substitute(d, sizes) for spec in specs.values() for d in spec.dims]
-        if any(isinstance(d, int) and d < 0 for d in dims):
+        pairs = [[substitute(d, sizes) for d in pair] for pair in self.guards]
+        differ = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+        if differ or any(isinstance(d, int) and d < 0 for d in dims):
             return self._failed(WRONG_SHAPE, arrays, [], 0)
         raise no_results(self._graph, specs, self.program.memory, sizes) from None
 
@@ -308,7 +310,7 @@ def _atom_source(atom: Any, names: Mapping[str, str]) -> str:
     left, right = f"({_dim_source(a, names)})", f"({_dim_source(b, names)})"
     if operation in ("max", "min"):
         return f"{operation}({left}, {right})"
-    return f"({left} {'//' if operation == 'floordiv' else '%'} {right})"
+    return f"({left} {'//' if operation == 'floordiv' else '%'} {right} if {right} else 0)"
 
 
 def _free_workspace(state: Any) -> None:

@@ -146,9 +146,14 @@ class Function:
         return self.select(zero, 0, self.value(f"udiv i64 {a}, {divisor}"))
 
     def remainder(self, a: Word, b: Word) -> Word:
+        """What is left of a non-negative word; a divisor of 0 leaves 0."""
+        return self._rest(a, b, self.divide(a, b))
+
+    def _rest(self, a: Word, b: Word, quotient: Word) -> Word:
         if b == 0:
             return 0
-        return self.sub(a, self.mul(self.divide(a, b), b))
+        rest = self.sub(a, self.mul(quotient, b))
+        return rest if isinstance(b, int) else self.select(self.compare("eq", b, 0), 0, rest)
 
     def signed_divide(self, a: Word, b: Word) -> Word:
         """Floor division of words of any sign; a divisor of 0 gives 0."""
@@ -165,9 +170,7 @@ class Function:
 
     def signed_remainder(self, a: Word, b: Word) -> Word:
         """What `signed_divide` leaves, with the sign of the divisor."""
-        if b == 0:
-            return 0
-        return self.sub(a, self.mul(self.signed_divide(a, b), b))
+        return self._rest(a, b, self.signed_divide(a, b))
 
     def compare(self, predicate: str, a: Word, b: Word) -> str | bool:
         if isinstance(a, int) and isinstance(b, int):
