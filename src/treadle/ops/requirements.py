@@ -47,4 +47,4 @@ def require(x: Tensor, pairs: Iterable[Pair], text: str) -> Tensor:
         InvalidArgumentError: with `text`, when a program runs in which they are not.
     """
     unknown = tuple(pair for pair in pairs if pair[0] != pair[1])
-    return run(REQUIRE, x, pairs=unknown, text=text) if unknown else x  # type: ignore[no-any-return]
+    return run(REQUIRE, x, pairs=unknown, text=text) if unknown else x
