@@ -38,6 +38,22 @@ def trip_count(node: Node) -> int | None:
     return _bound(node, tests[0]) if len(tests) == 1 else None
 
 
+def counts_to(node: Node) -> tuple[int, int] | None:
+    """(counter, limit), numbers of operands, of a ``while`` that adds 1 to its counter until this
+    is not less than the limit, which the loop does not change."""
+    condition, body = node.regions
+    test = condition.results[0].node
+    if test is None or test.op.name != "less":
+        return None
+    if any(v.producer is not condition for v in test.inputs):
+        return None
+    number, limit = (v.index for v in test.inputs)
+    carried = len(body.results)
+    fixed = limit >= carried or body.results[limit] is body.params[limit]
+    counts = number < carried and step_of(node, number) == 1
+    return (number, limit) if fixed and counts else None
+
+
 def invariants(node: Node) -> dict[Value, Value]:
     """The parameters of the body that are the same in every iteration, with what they stand for."""
     body = node.regions[1]

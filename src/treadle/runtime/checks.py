@@ -102,25 +102,29 @@ def add_checks(region: Region, loop: Node | None = None) -> None:
         for inner in node.regions:
             body = node.op.name == "while" and inner is node.regions[1]
             add_checks(inner, node if body else None)
-        kind = _wanted(node)
-        if kind is not None and not (loop is not None and _counted(loop, node, kind)):
-            _insert(region, node, kind)
+        for kind in _wanted(node):
+            if not (loop is not None and _counted(loop, node, kind)):
+                _insert(region, node, kind)
         region.append(node)
 
 
-def _wanted(node: Node) -> Kind | None:
+def _wanted(node: Node) -> list[Kind]:
     if role_of(node) not in (Role.SCALAR, Role.ARRAY, Role.VIEW):
-        return None
+        return []
     find = _BY_NAME.get(node.op.name)
     if find is not None:
-        return find(node)
-    if "checks_bounds" in node.op.tags:
-        return _positions(node)
-    if "checks_bounds_nd" in node.op.tags:
+        found = [find(node)]
+    elif "checks_bounds" in node.op.tags:
+        found = [_position(node, 1, node.inputs[0].spec.dims[node.attrs["axis"]])]
+    elif "checks_elements" in node.op.tags:
+        found = [_position(node, 1 + k, d) for k, d in enumerate(node.inputs[0].spec.dims)]
+    elif "checks_bounds_nd" in node.op.tags:
         depth = node.inputs[1].spec.dims[-1]
         assert isinstance(depth, int)
-        return "row", 1, node.inputs[0].spec.dims[:depth]
-    return None
+        found = [("row", 1, node.inputs[0].spec.dims[:depth])]
+    else:
+        found = []
+    return [kind for kind in found if kind is not None]
 
 
 def _divisor(node: Node) -> Kind | None:
@@ -136,14 +140,13 @@ def _exponent(node: Node) -> Kind | None:
     return "negative", 1, None
 
 
-def _positions(node: Node) -> Kind | None:
-    size = node.inputs[0].spec.dims[node.attrs["axis"]]
+def _position(node: Node, number: int, size: Dim) -> Kind | None:
     # x[-1] is the last element; gather takes no such index.
-    wraps = node.op.name in ("index", "index_update")
+    wraps = node.op.name in ("index", "index_update", "element", "element_update")
     low = -size if wraps else 0
-    if isinstance(size, int) and _never(node.inputs[1], lambda i: (i < low) | (i >= size)):
+    if isinstance(size, int) and _never(node.inputs[number], lambda i: (i < low) | (i >= size)):
         return None
-    return "wrapping" if wraps else "outside", 1, size
+    return "wrapping" if wraps else "outside", number, size
 
 
 def _position(node: Node) -> Kind | None:

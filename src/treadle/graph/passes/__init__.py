@@ -25,6 +25,7 @@ from treadle.graph.passes.counted_lists import resolve_counted_lists
 from treadle.graph.passes.custom_gradients import drop_custom_gradients
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
+from treadle.graph.passes.elements import write_elements
 from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
@@ -66,6 +67,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("repeats", add_repeats_first, "what it adds up is merged with other sums"),
     Pass("product_sums", add_rows_first, "likewise; after repeats, which leaves fewer readers"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
+    Pass("elements", write_elements, "equal views are one value; before rows leave loops"),
     Pass("pooling", mask_winners, "equal images are one value; leaves what it replaced"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),

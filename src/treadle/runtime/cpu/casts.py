@@ -74,6 +74,9 @@ def _to_integer(e: Elements, x: str, source: DType, target: DType) -> str:
     low, high = float(limits.min), float(limits.max)
     kind, whole = e.type(source), e.type(target)
     conversion = "fptosi" if target.kind == "i" else "fptoui"
+    if not e.count:  # the processor's own conversion with two bounds; vectors have no such form
+        name = f"llvm.{conversion}.sat.{whole}.f{32 if kind == 'float' else 64}"
+        return e.function.call(f"{whole} @{name}({kind})", f"{kind} {x}")
     v = e.lanes(source)
     if source.size < 8:
         # A float32 above the limit is at least the next float32, so its value is exact.

@@ -15,14 +15,15 @@ from treadle.runtime.cpu.target import Target, llvm_binding
 
 OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
 _OBJECT, _ASSEMBLY = 1, 0
+_LEVEL = 2  # of LLVM's pipeline
 _machines = threading.local()
 
 
 def object_file(text: str, target: Target) -> bytes:
     """The object file of a module.
 
-    No pass pipeline runs, as the text is already in the shape that the code generator wants; but
-    for modules that ask for it (`OPTIMIZE`).
+    LLVM's passes run only where the text asks for them (`OPTIMIZE`): kernels are written in the
+    shape that the code generator wants.
 
     Raises:
         RuntimeError: the text is not valid LLVM IR.
@@ -57,11 +58,15 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
 
 
 def _optimize(llvm: Any, module: Any, target: Target) -> None:
-    """Run LLVM's passes: registers for variables, vectors for loops."""
-    options = llvm.create_pipeline_tuning_options(speed_level=2)
-    options.loop_vectorization = options.loop_unrolling = options.loop_interleaving = True
-    builder = llvm.create_pass_builder(_machine(target), options)
-    builder.getModulePassManager().run(module, builder)
+    """LLVM's standard passes, in place. Floating arithmetic keeps its order and its rounding."""
+    machine = _machine(target)
+    module.triple, module.data_layout = target.triple, str(machine.target_data)
+    options = llvm.create_pipeline_tuning_options(_LEVEL)
+    options.loop_vectorization, options.slp_vectorization = True, False
+    options.loop_interleaving = options.loop_unrolling = True
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    _unlocked(llvm, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
 
 
 def _parse(llvm: Any, text: str, context: Any) -> Any:

@@ -88,6 +88,9 @@ class _Integers:
         return self.mask_and(nonzero, self.test("slt", signs, self.c(0)))
 
     def floordiv(self, x: str, y: str) -> str:
+        bits = _power_of_two(y)
+        if bits is not None:
+            return self.op("ashr" if self.signed else "lshr", x, self.c(bits))
         quotient = self.truncdiv(x, y)
         if not self.signed:
             return quotient
@@ -96,6 +99,9 @@ class _Integers:
         return self.select(down, self.op("sub", quotient, self.c(1)), quotient)
 
     def mod(self, x: str, y: str) -> str:
+        bits = _power_of_two(y)
+        if bits is not None:
+            return self.op("and", x, self.c((1 << bits) - 1))
         rest = self.truncmod(x, y)
         if not self.signed:
             return rest
@@ -132,3 +138,11 @@ class _Integers:
         even = self.test("eq", self.op("and", y, self.c(1)), self.c(0))
         inverse = self.select(unit, self.select(even, self.c(1), x), self.c(0))
         return self.select(self.test("slt", y, self.c(0)), inverse, power)
+
+
+def _power_of_two(constant: str) -> int | None:
+    """The exponent, where a register is a constant that is a power of two."""
+    digits = constant.removeprefix("splat (").rstrip(")").split(" ")[-1]
+    if not digits.isdecimal() or int(digits).bit_count() != 1:
+        return None
+    return int(digits).bit_length() - 1

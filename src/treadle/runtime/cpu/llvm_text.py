@@ -35,6 +35,7 @@ class Module:
         self.declarations: dict[str, None] = {}
         self.globals: dict[str, str] = {}
         self.functions: dict[str, str] = {}
+        self.metadata: list[str] = []
 
     def declare(self, text: str) -> None:
         """``void @f(ptr)``: an external function or intrinsic."""
@@ -61,6 +62,7 @@ class Module:
                 self.target.attributes,
                 '!0 = !{i32 1}\n!1 = !{!"branch_weights", i32 1, i32 1000}\n'
                 '!2 = !{!"branch_weights", i32 1000, i32 1}\n',
+                *self.metadata,
             ]
         )
 

@@ -12,6 +12,7 @@ from treadle.kernel.ir import postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, alignment, is_long, stored_type
+from treadle.runtime.cpu.emission import OPTIMIZE
 from treadle.runtime.cpu.llvm_text import Function, Module, Word, float_text
 from treadle.runtime.cpu.program_entry import (
     DONE,
@@ -25,6 +26,7 @@ from treadle.runtime.cpu.program_entry import (
 from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, MOST_BYTES, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
+from treadle.runtime.cpu.scopes import STATE, Scopes
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.schedule.printer import all_steps
@@ -60,11 +62,13 @@ class Emitter:
         scalars = (s.expr for s in all_steps(block) if isinstance(s, Evaluate))
         self.elements = Elements(self.fn, 0, is_long(e for s in scalars for e in postorder([s])))
         self.contraction = Contraction(target.has_fma and is_on("contraction"))
+        self.scopes = Scopes(plan)
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]
         self.written = written
         self.releases = releases
+        self.improved = False  # whether LLVM's passes are worth their time
         self.native_lists = False
         self.element_dims: dict[Value, tuple[Dim, ...]] = {}  # of native lists
         self.registers: dict[Value, str] = {}
@@ -130,7 +134,9 @@ class Emitter:
             add_poll(self.module)
         if layout is not None:
             add_entry(self.module, self.signature, layout)
-        return self.module.text()
+        self.module.metadata = self.scopes.lines()
+        text = self.module.text()
+        return OPTIMIZE + text if self.improved else text
 
     def fail_if(self, condition: str, status: int | str) -> None:
         """Leave the program with a status where an i1 holds."""
@@ -177,7 +183,8 @@ class Emitter:
         return self._table_load(fixed(name))
 
     def _table_load(self, position: int) -> str:
-        return self.fn.value(f"load ptr, ptr {self.fn.offset('%state', position, 'ptr')}")
+        place = self.fn.offset("%state", position, "ptr")
+        return self.fn.value(f"load ptr, ptr {place}{self.scopes.of(STATE)}")
 
     # ---- prologue and epilogue
     def _read_frame(self) -> None:
@@ -305,7 +312,8 @@ class Emitter:
         if place.kind == "constant":
             return self.state_word("constant", place.number)
         if place.kind == "variable":
-            return self.fn.value(f"load ptr, ptr {self.cell(place.number)}")
+            cell = self.cell(place.number)
+            return self.fn.value(f"load ptr, ptr {cell}{self.scopes.of(STATE)}")
         if place.kind == "late":
             return self._allocate(place)
         if place.kind == "grown'":
@@ -394,15 +402,21 @@ class Emitter:
         return "%table.words"
 
     # ---- rank-0 values in memory
-    def load_scalar(self, pointer: str, dtype: DType) -> str:
-        place = f"ptr {pointer}, align {alignment(dtype)}"
-        loaded = self.fn.value(f"load {stored_type(dtype)}, {place}")
+    def load_scalar(self, pointer: str, dtype: DType, place: Place | None = None) -> str:
+        """Read an element of a place."""
+        scope = "" if place is None else self.scopes.of(place)
+        align = f"align {alignment(dtype)}"
+        loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}, {align}{scope}")
         return self.elements.from_memory(loaded, dtype)
 
-    def store_scalar(self, register: str, dtype: DType, pointer: str) -> None:
+    def store_scalar(
+        self, register: str, dtype: DType, pointer: str, place: Place | None = None
+    ) -> None:
+        """Write an element of a place."""
+        scope = "" if place is None else self.scopes.of(place)
         stored = self.elements.to_memory(register, dtype)
-        place = f"ptr {pointer}, align {alignment(dtype)}"
-        self.fn.emit(f"store {stored_type(dtype)} {stored}, {place}")
+        align = f"align {alignment(dtype)}"
+        self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}, {align}{scope}")
 
 
 def _is_large(block: Block) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
@@ -95,6 +97,11 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
         emit_row_loop(emitter, step, step.rows)
         return
+    from treadle.runtime.cpu.strips import emit_strips, is_light
+
+    if is_light(step):
+        emit_strips(emitter, step)
+        return
     fn = emitter.fn
     k = fn.unique()
     counter = fn.alloca("i64, align 8")
@@ -106,7 +113,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     fn.branch(f"head{k}")
     fn.label(f"head{k}")
     mark = len(fn.lines)
-    names = declare(emitter, step, k)
+    names = bind(emitter, step, f"x{k}")
     symbols = dict(emitter.symbols)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
@@ -195,24 +202,28 @@ def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
     return [buffer, *(str(emitter.dim(d)) for d in dims)]
 
 
-def declare(emitter: Emitter, step: Loop, k: int) -> list[list[tuple[str, str]]]:
-    """Names for the phis, as (type, name) pairs, and the bindings inside the loop."""
-    names = []
+# The phis of a loop: for each of its variables pairs of (type, name).
+Names: TypeAlias = "list[list[tuple[str, str]]]"
+
+
+def bind(emitter: Emitter, step: Loop, prefix: str) -> Names:
+    """Names for the phis, which the loop variables stand for from here on."""
+    names: Names = []
     for i, carried in enumerate(step.carried):
         if carried.place is None:
-            name = f"%x{k}.{i}"
+            name = f"%{prefix}.{i}"
             emitter.registers[carried.param] = name
             names.append([(value_type(emitter, carried.param), name)])
         elif carried.place.kind == "buffer":
             buffer = emitter.in_place[carried.place.number]
             emitter.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
-            names.append(_declare_sizes(emitter, carried.place, f"{k}.{i}"))
+            names.append(_declare_sizes(emitter, carried.place, f"{prefix}.{i}"))
         elif carried.other is None:
             names.append([])
         elif carried.place.kind == "grown":
-            names.append(_declare_growing(emitter, carried, f"{k}.{i}"))
+            names.append(_declare_growing(emitter, carried, f"{prefix}.{i}"))
         else:
-            pair = [("ptr", f"%now{k}.{i}"), ("ptr", f"%new{k}.{i}")]
+            pair = [("ptr", f"%{prefix}.now{i}"), ("ptr", f"%{prefix}.new{i}")]
             emitter.pointers[carried.place] = pair[0][1]
             emitter.pointers[carried.other] = pair[1][1]
             names.append(pair)

@@ -14,6 +14,8 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
+_CHECKED = frozenset({"checks_bounds", "checks_elements"})  # see runtime/checks.py
+
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
     """Call a kernel on its operands' addresses; rank-0 operands pass through memory."""
@@ -179,7 +181,7 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
             operand = step.inputs[expr.buffer.name]
             if operand.place is None:
                 return emitter.registers[operand.value]
-            return _element(emitter, expr, operand, values)
+            return _element(emitter, step, expr, operand, values)
         case Apply():
             fused = emitter.contraction.fused(emitter, step, expr, values)
             if fused is not None:
@@ -190,8 +192,11 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
     raise AssertionError(f"no scalar form of {expr}")
 
 
-def _element(emitter: Emitter, load: Load, operand: Operand, values: dict[Expr, str]) -> str:
-    """One element of an array; a position that is computed is kept inside it."""
+def _element(
+    emitter: Emitter, step: Evaluate, load: Load, operand: Operand, values: dict[Expr, str]
+) -> str:
+    """One element of an array; a position that is computed is kept inside it, unless a check
+    before the step has done so."""
     fn = emitter.fn
     assert operand.place is not None
     offset: Word = 0
@@ -201,7 +206,19 @@ def _element(emitter: Emitter, load: Load, operand: Operand, values: dict[Expr, 
             place: Word = emitter.dim(index.offset)
         else:
             wide = emitter.elements.apply("cast", [values[index]], [index.dtype], dtypes.int64)
-            place = fn.max(fn.min(wide, fn.sub(size, 1)), 0)
+            place = wide
+            if not _is_checked(step, operand):
+                place = fn.max(fn.min(wide, fn.sub(size, 1)), 0)
         offset = fn.add(fn.mul(offset, size), place)
     pointer = fn.offset(emitter.pointer(operand.place), offset, stored_type(load.dtype))
-    return emitter.load_scalar(pointer, load.dtype)
+    return emitter.load_scalar(pointer, load.dtype, operand.place)
+
+
+def _is_checked(step: Evaluate, operand: Operand) -> bool:
+    """Whether the operand is the array that the step's node indexes: a check came before it."""
+    node = step.value.node
+    return (
+        node is not None
+        and not node.op.tags.isdisjoint(_CHECKED)
+        and operand.value is node.inputs[0]
+    )

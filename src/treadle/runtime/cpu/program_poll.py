@@ -22,6 +22,8 @@ RECORD_WORDS = 3
 def add_poll(module: Module) -> None:
     """Define ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a
     Python exception is set."""
+    for name in ("smin", "smax"):
+        module.declare(f"i64 @llvm.{name}.i64(i64, i64)")
     module.define("poll", _TEXT)
 
 
@@ -73,8 +75,6 @@ look:
   %result = select i1 %raised, i64 -1, i64 %c2
   ret i64 %result
 }}
-declare i64 @llvm.smin.i64(i64, i64)
-declare i64 @llvm.smax.i64(i64, i64)
 
 define internal i64 @clock_ns(ptr %state) #0 {{
 entry:

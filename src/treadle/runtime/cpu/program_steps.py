@@ -70,7 +70,7 @@ def copy_array(emitter: Emitter, source: Operand, target: str, place: Place) -> 
 
 def emit_load_scalar(emitter: Emitter, step: LoadScalar) -> None:
     pointer = emitter.pointer(step.source)
-    emitter.registers[step.value] = emitter.load_scalar(pointer, step.value.spec.dtype)
+    emitter.registers[step.value] = emitter.load_scalar(pointer, step.value.spec.dtype, step.source)
 
 
 def emit_callback(emitter: Emitter, step: Callback) -> None:
@@ -174,14 +174,15 @@ def _put(emitter: Emitter, words: str, position: int, operand: Operand) -> None:
 
 
 def emit_check(emitter: Emitter, step: Check) -> None:
-    """An assertion: Python is called only to raise."""
+    """An assertion: Python is called only to raise, and the program ends then."""
     fn = emitter.fn
     holds = emitter.registers[step.holds.value]
     k = fn.unique()
-    fn.emit(f"br i1 {holds}, label %held{k}, label %broken{k}")
+    fn.emit(f"br i1 {holds}, label %held{k}, label %broken{k}, !prof !2")
     fn.label(f"broken{k}")
     emit_callback(emitter, step.callback)
-    fn.branch(f"held{k}")
+    fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
+    fn.branch("exit")
     fn.label(f"held{k}")
 
 

@@ -17,7 +17,7 @@ from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.schedule.steps import Callback, Operand, Update
+from treadle.runtime.schedule.steps import Callback, Operand, Place, Update
 
 VECTOR_BYTES = 32
 
@@ -38,6 +38,7 @@ class Part:
     operand: Operand
     target: str
     combine: str = ""
+    place: Place | None = None  # of the target
 
     @property
     def dtype(self) -> DType:
@@ -62,9 +63,9 @@ class Part:
         emitter, dtype = self.emitter, self.dtype
         register = emitter.registers[self.operand.value]
         if self.combine:
-            old = emitter.load_scalar(address, dtype)
+            old = emitter.load_scalar(address, dtype, self.place)
             register = emitter.elements.apply(self.combine, [old, register], [dtype] * 2, dtype)
-        emitter.store_scalar(register, dtype, address)
+        emitter.store_scalar(register, dtype, address, self.place)
 
 
 def combine_row(
@@ -125,8 +126,19 @@ def _index(emitter: Emitter, step: Update, combine: str = "") -> None:
         emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
     )
     place = wrapped(emitter, integer(emitter, step.inputs[1]), size)
-    part = Part(emitter, step.inputs[2], emitter.pointer(step.target), combine)
+    part = Part(emitter, step.inputs[2], emitter.pointer(step.target), combine, step.target)
     write_part(part, [(outer, fn.mul(size, inner), inner)], fn.mul(place, inner), inner)
+
+
+def _element_update(emitter: Emitter, step: Update) -> None:
+    """x[i, j, ...] = value; the positions were checked."""
+    fn = emitter.fn
+    *positions, value = step.inputs[1:]
+    place: Word = 0
+    for position, dim in zip(positions, step.node.inputs[0].spec.dims, strict=True):
+        size = emitter.dim(dim)
+        place = fn.add(fn.mul(place, size), wrapped(emitter, integer(emitter, position), size))
+    Part(emitter, value, emitter.pointer(step.target), place=step.target).row(place, 0, 1)
 
 
 def _slice(emitter: Emitter, step: Update, combine: str = "") -> None:
@@ -318,6 +330,7 @@ def slice_bounds(
 
 
 _UPDATES: dict[str, Callable[[Emitter, Update], None]] = {
+    "element_update": _element_update,
     "index_update": _index,
     "index_add": lambda e, s: _index(e, s, "add"),
     "slice_update": _slice,

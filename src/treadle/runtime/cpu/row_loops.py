@@ -19,7 +19,7 @@ from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.library import part_routine
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_control import declare, end_of, start_of, value_type
+from treadle.runtime.cpu.program_control import bind, end_of, start_of, value_type
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
@@ -205,7 +205,7 @@ class _Task:
         fn.branch(f"head{k}")
         fn.label(f"head{k}")
         mark = len(fn.lines)
-        names = declare(self.emitter, step, k)
+        names = bind(self.emitter, step, f"x{k}")
         stop = fn.value("load atomic i64, ptr %record monotonic, align 8")
         fn.emit(f"br i1 {fn.compare('eq', stop, 0)}, label %test{k}, label %exit")
         fn.label(f"test{k}")

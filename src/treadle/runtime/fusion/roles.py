@@ -43,7 +43,8 @@ ALIASES = frozenset(
 # the old one.
 UPDATES = frozenset(
     {"index_update", "slice_update", "dynamic_slice_update", "tensor_scatter_nd_update",
-     "tensor_scatter_nd_add", "index_add", "slice_add", "dynamic_slice_add", "segment_add"}
+     "tensor_scatter_nd_add", "element_update", "index_add", "slice_add", "dynamic_slice_add",
+     "segment_add"}
 )  # fmt: skip
 
 # Ops that the program runs as loops of its own (`cpu/program_loops.py`).

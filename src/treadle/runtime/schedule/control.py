@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.shapes import Dim, compound, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.trip_count import trip_count
+from treadle.graph.trip_count import counts_to, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.backend import Unsupported
@@ -17,6 +17,7 @@ from treadle.runtime.schedule.steps import (
     Block,
     Branch,
     Carried,
+    Counted,
     Loop,
     Operand,
     Place,
@@ -36,6 +37,7 @@ class ControlFlow:
     program: Builder
     order: Order
     block: Block
+    wanted: dict[Value, Place]
 
     if TYPE_CHECKING:
 
@@ -196,7 +198,10 @@ class ControlFlow:
         self._bound_sizes(node, moving, opened)
         scheduled = program.schedule(body, pairs, lists)
         taken = {body.params[v.index] for v in node.outputs if v in self.order.taken}
-        carried = [self._carry(p, i, r, scheduled, p in taken, opened) for p, i, r in moving]
+        carried = [
+            self._carry(p, i, r, scheduled, p in taken, opened, node.outputs[p.index])
+            for p, i, r in moving
+        ]
         self._mark_copied(unit, node, body, carried)
         wanted = {
             r: c.other
@@ -215,6 +220,7 @@ class ControlFlow:
         starts = [c.start.place for c in carried if c.start.place is not None]
         written = [c.place for c in carried if c.place is not None]
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
+        loop.counted = self._counted(node)
         loop.rows = program.backend.rows(loop) if program.native_lists else None
         self.emit(loop)
         for step in self._bind(node.outputs, body.params[:count]):
@@ -233,6 +239,18 @@ class ControlFlow:
                 if name in opened and isinstance(change, int) and trips is not None:
                     most = compound("max", a + change * trips, a) if change > 0 else a
                     self.program.ranges.add(name, a if change >= 0 else 0, most)
+
+    def _counted(self, node: Node) -> Counted | None:
+        """What ends a loop that counts by ones to a limit known before it."""
+        found = counts_to(node)
+        if found is None:
+            return None
+        number, limit = found
+        counter, operand = node.regions[1].params[number], self.program.operand(node.inputs[limit])
+        dtype = counter.spec.dtype
+        if operand.place is not None or dtype is not operand.value.spec.dtype or dtype.kind != "i":
+            return None
+        return Counted(counter, operand.value)
 
     def _mark_copied(
         self, unit: Unit, node: Node, body: Region, carried: Sequence[Carried]
@@ -256,8 +274,9 @@ class ControlFlow:
 
     def _carry(
         self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order],
-        taken: bool, opened: set[str],
+        taken: bool, opened: set[str], output: Value,
     ) -> Carried:  # fmt: skip
+        """A loop variable. `output`: what the loop leaves in it."""
         program = self.program
         if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
             return Carried(param, program.operand(start), None)
@@ -265,7 +284,8 @@ class ControlFlow:
             return self._grown(param, start, result, scheduled[1])
         if scheduled[1].stays(storage(result), param):
             old = program.operand(start).place
-            place = old if taken and old is not None else program.temporary(param.spec)
+            wanted = self.wanted.pop(output, None) if output.spec is param.spec else None
+            place = old if taken and old is not None else wanted or program.temporary(param.spec)
             program.places[param] = place
             return Carried(param, program.operand(start), place)
         halves = (program.temporary(param.spec), program.temporary(param.spec))

@@ -166,12 +166,16 @@ class _Orderer:
         return set().union(*map(mentioned_symbols, self.fusion.computed(unit)))
 
     def _order_effects(self) -> None:
+        single = {u.nodes[0]: u for u in self.units if u.role in (Role.SCALAR, Role.UPDATE)}
         last: Unit | None = None
         for unit in self.program:
             if unit.role not in (Role.READ, Role.ASSIGN) and any(n.has_effect for n in unit.nodes):
                 if last is not None:
                     self.after[last].setdefault(unit)
                 last = unit
+                checked = single.get(unit.nodes[0].attrs.get("of", unit.nodes[0]))
+                if checked is not None:  # it relies on what the check before it found
+                    self.after[unit].setdefault(checked)
 
     def _order_variables(self) -> None:
         """What writes a variable runs after all that used it before, and before all that use it

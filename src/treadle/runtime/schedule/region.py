@@ -42,7 +42,7 @@ from treadle.runtime.schedule.steps import (
 from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
 
 # Updates whose positions are known, or were checked by a node before them.
-CHECKED = frozenset({"index_update", "index_add", "slice_update", "slice_add"})
+CHECKED = frozenset({"element_update", "index_update", "index_add", "slice_update", "slice_add"})
 
 
 class RegionBuilder(ControlFlow):

@@ -287,11 +287,20 @@ class Rows:
     blocks: int
 
 
+@dataclass(frozen=True)
+class Counted:
+    """A loop that does nothing but add 1 to `counter`, a loop variable, until this is `limit`."""
+
+    counter: Value
+    limit: Value
+
+
 @dataclass(eq=False)
 class Loop(Step):
     """Repeat `body` while `condition`, whose only result is a rank-0 bool.
 
     trips: the number of iterations, where it is known.
+    counted: what ends the loop, where that is a counter alone.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
     """
 
@@ -299,6 +308,7 @@ class Loop(Step):
     body: Block
     carried: list[Carried]
     trips: int | None = None
+    counted: Counted | None = None
     rows: Rows | None = None
 
 

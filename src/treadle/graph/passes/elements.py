@@ -1,0 +1,197 @@
+"""Chains of views that end in one element become a read or an update of that element.
+
+    %1 = index(%x, %i)                     %2 = element(%x, %i, %j)
+    %2 = index(%1, %j)               ->
+    %3 = index_update(%1, %j, %v)          %4 = element_update(%x, %i, %j, %v)
+    %4 = index_update(%x, %i, %3)
+
+Without this each element of ``x[i, j]`` costs a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
+from treadle.ops.updates import INDEX_UPDATE
+
+# How a view is taken: ("index", axis, position), ("slice", begin, size, strides) or
+# ("reshape", dims); an update of that view has the same cut.
+Cut: TypeAlias = tuple[object, ...]
+Position: TypeAlias = "Value | int"
+
+_ALIASES = frozenset({"identity", "ensure_shape"})
+
+
+def write_elements(graph: Graph) -> bool:
+    """Replace reads and updates of single elements."""
+    return _Elements(graph).run()
+
+
+class _Elements(Rewriter):
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self.depth = 0  # of regions inside the graph
+
+    def enter(self, region: Region) -> None:
+        self.depth += 1
+
+    def leave(self, region: Region) -> None:
+        self.depth -= 1
+
+    def visit(self, node: Node) -> Replacement:
+        name = node.op.name
+        if name in ("index", "reshape") and node.outputs[0].spec.rank == 0:
+            return self._read(node)
+        if name in ("index_update", "slice_update"):
+            return self._update(node)
+        return None
+
+    def _read(self, node: Node) -> Replacement:
+        for root, cuts in reversed(list(_views(node.outputs[0]))):
+            positions = _positions(root, cuts)
+            if positions is not None and len(positions) > 1 and _vary(positions):
+                return [self.emit(ELEMENT, [root, *map(self._position, positions)], {})]
+        return None
+
+    def _update(self, node: Node) -> Replacement:
+        x = node.inputs[0]
+        found = _updated_element(node)
+        if found is None:
+            return None
+        positions, value = found
+        if not _vary(positions) and self.depth < 2:  # known parts fuse with what is around them
+            return None
+        places = [self._position(p) for p in positions]
+        if len(places) > 1:
+            return [self.emit(ELEMENT_UPDATE, [x, *places, value], {})]
+        if node.op is INDEX_UPDATE:
+            return None
+        return [self.emit(INDEX_UPDATE, [x, *places, value], {"axis": 0})]
+
+    def _position(self, position: Position) -> Value:
+        return position if isinstance(position, Value) else self.constant(np.int64(position))
+
+
+def _vary(positions: Sequence[Position]) -> bool:
+    """Whether a position is known only when the program runs."""
+    return any(isinstance(p, Value) for p in positions)
+
+
+def _views(value: Value) -> Iterator[tuple[Value, list[Cut]]]:
+    """The arrays that a value is a view of, nearest first, each with the cuts down to the value."""
+    cuts: list[Cut] = []
+    while value.node is not None:
+        cut = _cut(value.node)
+        if cut is None and value.node.op.name not in _ALIASES:
+            return
+        if cut is not None:
+            cuts = [cut, *cuts]
+        value = value.node.inputs[0]
+        yield value, cuts
+
+
+def _cut(node: Node) -> Cut | None:
+    """How a node takes a view of its first input."""
+    match node.op.name:
+        case "index":
+            return "index", node.attrs["axis"], node.inputs[1]
+        case "strided_slice":
+            attrs = node.attrs
+            return "slice", tuple(attrs["begin"]), tuple(attrs["size"]), tuple(attrs["strides"])
+        case "reshape":
+            return "reshape", node.outputs[0].spec.dims
+    return None
+
+
+class _Axes:
+    """Where the axes of a view lie in an array: each axis of the array is whole, or fixed at a
+    position and perhaps still there with a size of 1."""
+
+    def __init__(self, root: Value) -> None:
+        self.dims = root.spec.dims
+        self.axes = list(range(len(self.dims)))  # of the array, for each axis of the view
+        self.fixed: dict[int, Position] = {}
+
+    def take(self, cut: Cut) -> bool:
+        """Follow a cut; False where the view is no such part of the array."""
+        match cut:
+            case ("index", int(axis), Value() as position):
+                at = self.axes.pop(axis)
+                whole = at not in self.fixed
+                self.fixed[at] = position
+                return whole
+            case ("slice", begin, size, strides):
+                return self._slice(begin, size, strides)  # type: ignore[arg-type]
+            case ("reshape", dims):
+                left = [a for a in self.axes if a not in self.fixed]
+                self.axes = left
+                return tuple(self.dims[a] for a in left) == dims and 1 not in dims
+        return False
+
+    def _slice(
+        self, begin: Sequence[object], size: Sequence[object], strides: Sequence[object]
+    ) -> bool:
+        for axis, first, count, step in zip(self.axes, begin, size, strides, strict=True):
+            if axis in self.fixed or (first == 0 and step == 1 and count == self.dims[axis]):
+                if axis in self.fixed and (first != 0 or count != 1):
+                    return False
+            elif count == 1 and isinstance(first, int):
+                self.fixed[axis] = first
+            else:
+                return False
+        return True
+
+    @property
+    def positions(self) -> list[Position] | None:
+        """The position along every axis of the array; None where the view has more elements."""
+        if len(self.fixed) < len(self.dims):
+            return None
+        return [self.fixed[a] for a in range(len(self.dims))]
+
+
+def _positions(root: Value, cuts: Sequence[Cut]) -> list[Position] | None:
+    axes = _Axes(root)
+    return axes.positions if all(map(axes.take, cuts)) else None
+
+
+def _updated_element(node: Node) -> tuple[list[Position], Value] | None:
+    """The positions and the new value, where an update changes one element."""
+    x, cuts = node.inputs[0], list[Cut]()
+    axes = _Axes(x)
+    while True:
+        cut = _update_cut(node)
+        if cut is None or not axes.take(cut):
+            return None
+        cuts.append(cut)
+        part = node.inputs[-1]
+        while part.node is not None and part.node.op.name == "reshape" and part.spec.rank:
+            part = part.node.inputs[0]
+            if part.spec.rank:
+                cuts.append(("reshape", part.spec.dims))
+                if not axes.take(cuts[-1]):
+                    return None
+        if part.spec.rank == 0:
+            positions = axes.positions
+            return None if positions is None else (positions, part)
+        inner = part.node
+        if inner is None or not inner.inputs or (x, cuts) not in list(_views(inner.inputs[0])):
+            return None
+        node = inner
+
+
+def _update_cut(node: Node) -> Cut | None:
+    """The view that an update changes."""
+    attrs = node.attrs
+    match node.op.name:
+        case "index_update":
+            return "index", attrs["axis"], node.inputs[1]
+        case "slice_update":
+            size = node.inputs[1].spec.dims
+            return "slice", tuple(attrs["begin"]), size, tuple(attrs["strides"])
+    return None
