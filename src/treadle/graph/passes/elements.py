@@ -17,6 +17,7 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.conversion import CONST
 from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
 from treadle.ops.updates import INDEX_UPDATE
 
@@ -111,39 +112,48 @@ def _cut(node: Node) -> Cut | None:
 
 class _Axes:
     """Where the axes of a view lie in an array: each axis of the array is whole, or fixed at a
-    position and perhaps still there with a size of 1."""
+    position; an axis of the view of size 1 is none of the array's."""
 
     def __init__(self, root: Value) -> None:
         self.dims = root.spec.dims
-        self.axes = list(range(len(self.dims)))  # of the array, for each axis of the view
-        self.fixed: dict[int, Position] = {}
+        self.fixed: dict[int, Position] = {a: 0 for a, d in enumerate(self.dims) if d == 1}
+        self.axes = [None if d == 1 else a for a, d in enumerate(self.dims)]
 
     def take(self, cut: Cut) -> bool:
         """Follow a cut; False where the view is no such part of the array."""
         match cut:
             case ("index", int(axis), Value() as position):
                 at = self.axes.pop(axis)
-                whole = at not in self.fixed
-                self.fixed[at] = position
-                return whole
-            case ("slice", begin, size, strides):
-                return self._slice(begin, size, strides)  # type: ignore[arg-type]
-            case ("reshape", dims):
-                left = [a for a in self.axes if a not in self.fixed]
-                self.axes = left
-                return tuple(self.dims[a] for a in left) == dims and 1 not in dims
+                if at is not None:
+                    self.fixed[at] = position
+                return at is not None
+            case ("slice", tuple(begin), tuple(size), tuple(strides)):
+                return self._slice(begin, size, strides)
+            case ("reshape", tuple(dims)):
+                whole = iter([a for a in self.axes if a is not None])
+                self.axes = [None if d == 1 else next(whole, None) for d in dims]
+                sizes = tuple(1 if a is None else self.dims[a] for a in self.axes)
+                return sizes == dims and next(whole, None) is None
+            case ("element", tuple(positions)):
+                for axis, position in zip(self.axes, positions, strict=True):
+                    if axis is None and not _is_zero(position):
+                        return False
+                    if axis is not None:
+                        self.fixed[axis] = position
+                return True
         return False
 
     def _slice(
         self, begin: Sequence[object], size: Sequence[object], strides: Sequence[object]
     ) -> bool:
-        for axis, first, count, step in zip(self.axes, begin, size, strides, strict=True):
-            if axis in self.fixed or (first == 0 and step == 1 and count == self.dims[axis]):
-                if axis in self.fixed and (first != 0 or count != 1):
+        cuts = zip(list(self.axes), begin, size, strides, strict=True)
+        for number, (axis, first, count, step) in enumerate(cuts):
+            if axis is None:
+                if first != 0 or count != 1:
                     return False
             elif count == 1 and isinstance(first, int):
-                self.fixed[axis] = first
-            else:
+                self.fixed[axis], self.axes[number] = first, None
+            elif first != 0 or step != 1 or count != self.dims[axis]:
                 return False
         return True
 
@@ -153,6 +163,11 @@ class _Axes:
         if len(self.fixed) < len(self.dims):
             return None
         return [self.fixed[a] for a in range(len(self.dims))]
+
+
+def _is_zero(position: object) -> bool:
+    made = position.node if isinstance(position, Value) else None
+    return made is not None and made.op is CONST and not made.attrs["value"].any()
 
 
 def _positions(root: Value, cuts: Sequence[Cut]) -> list[Position] | None:
@@ -182,6 +197,10 @@ def _updated_element(node: Node) -> tuple[list[Position], Value] | None:
         inner = part.node
         if inner is None or not inner.inputs or (x, cuts) not in list(_views(inner.inputs[0])):
             return None
+        if inner.op is ELEMENT_UPDATE:  # of the view, written when that was visited
+            *places, value = inner.inputs[1:]
+            positions = axes.positions if axes.take(("element", tuple(places))) else None
+            return None if positions is None else (positions, value)
         node = inner
 
 
