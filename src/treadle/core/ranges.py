@@ -163,4 +163,3 @@ def _decided(atom: tuple[str, Dim, Dim], ranges: Ranges) -> Dim:
                 return high if operation == "max" else low
         return compound(operation, a, b)
     return a // b if operation == "floordiv" else a % b
-

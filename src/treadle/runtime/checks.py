@@ -115,9 +115,9 @@ def _wanted(node: Node) -> list[Kind]:
     if find is not None:
         found = [find(node)]
     elif "checks_bounds" in node.op.tags:
-        found = [_position(node, 1, node.inputs[0].spec.dims[node.attrs["axis"]])]
+        found = [_inside(node, 1, node.inputs[0].spec.dims[node.attrs["axis"]])]
     elif "checks_elements" in node.op.tags:
-        found = [_position(node, 1 + k, d) for k, d in enumerate(node.inputs[0].spec.dims)]
+        found = [_inside(node, 1 + k, d) for k, d in enumerate(node.inputs[0].spec.dims)]
     elif "checks_bounds_nd" in node.op.tags:
         depth = node.inputs[1].spec.dims[-1]
         assert isinstance(depth, int)
@@ -140,7 +140,7 @@ def _exponent(node: Node) -> Kind | None:
     return "negative", 1, None
 
 
-def _position(node: Node, number: int, size: Dim) -> Kind | None:
+def _inside(node: Node, number: int, size: Dim) -> Kind | None:
     # x[-1] is the last element; gather takes no such index.
     wraps = node.op.name in ("index", "index_update", "element", "element_update")
     low = -size if wraps else 0

@@ -135,13 +135,16 @@ class _Axes:
                 sizes = tuple(1 if a is None else self.dims[a] for a in self.axes)
                 return sizes == dims and next(whole, None) is None
             case ("element", tuple(positions)):
-                for axis, position in zip(self.axes, positions, strict=True):
-                    if axis is None and not _is_zero(position):
-                        return False
-                    if axis is not None:
-                        self.fixed[axis] = position
-                return True
+                return self._element(positions)
         return False
+
+    def _element(self, positions: Sequence[Value]) -> bool:
+        for axis, position in zip(self.axes, positions, strict=True):
+            if axis is None and not _is_zero(position):
+                return False
+            if axis is not None:
+                self.fixed[axis] = position
+        return True
 
     def _slice(
         self, begin: Sequence[object], size: Sequence[object], strides: Sequence[object]
@@ -165,8 +168,8 @@ class _Axes:
         return [self.fixed[a] for a in range(len(self.dims))]
 
 
-def _is_zero(position: object) -> bool:
-    made = position.node if isinstance(position, Value) else None
+def _is_zero(position: Value) -> bool:
+    made = position.node
     return made is not None and made.op is CONST and not made.attrs["value"].any()
 
 
