@@ -260,13 +260,28 @@ FUNCTIONS = [
     appended, appended_while, initial_elements, in_branch, in_branches_of_loop, with_break, nested,
     inner_list, inner_graph_list, popped, used_as_stack, extended, concatenated_lists, assigned,
     fixed_list_at_positions, of_vectors, two_lists, after_the_loop, mutated_in_helper, cleared,
-    deleted_items, deleted_in_loop, dict_of_results, returned_early, read_before_first,
+    dict_of_results, returned_early, read_before_first,
 ]  # fmt: skip
+LISTS = [deleted_items, deleted_in_loop]
 
 
 @pytest.mark.parametrize("fn", FUNCTIONS)
 @pytest.mark.parametrize("n", [2, 5])
 def test_same_as_python(fn, n):
+    check(fn, n)
+
+
+@pytest.fixture
+def interpreted(monkeypatch):
+    """Programs whose result is a list that the graph makes are interpreted, with a warning."""
+    monkeypatch.delenv("TREADLE_STRICT")
+    with pytest.warns(RuntimeWarning, match="is interpreted"):
+        yield
+
+
+@pytest.mark.parametrize("fn", LISTS)
+@pytest.mark.parametrize("n", [2, 5])
+def test_lists_as_results(fn, n, interpreted):
     check(fn, n)
 
 
@@ -294,7 +309,7 @@ def test_no_iteration():
     assert f(td.constant(2)).shape == (2, 3)
 
 
-def test_returned_list():
+def test_returned_list(interpreted):
     @td.function
     def f(n, x):
         out = []

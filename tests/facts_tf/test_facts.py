@@ -16,10 +16,18 @@ CASES = [(group, name) for group in GROUPS for name in programs(group)]
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+# A list is the result, or a variable is given a shape that only the running program knows.
+INTERPRETED = (
+    "autograph_conditions.lists_of_different_length_in_branches",
+    "state.shape_after_open_assignment_in_a_function",
+)
+
+
 @pytest.fixture(autouse=True)
-def no_interpreter(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_interpreter(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     """A graph that cannot be compiled is an error here, not a warning."""
-    monkeypatch.setenv("TREADLE_STRICT", "1")
+    if not any(name in request.node.name for name in INTERPRETED):
+        monkeypatch.setenv("TREADLE_STRICT", "1")
 
 
 @pytest.mark.parametrize("group", GROUPS)
