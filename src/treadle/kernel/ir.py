@@ -230,7 +230,8 @@ class Kernel(Node):
     A buffer that is both loaded and stored is updated in place: its loads must read the
     element being stored. A *segmented* kernel has one axis and runs its body over many groups
     of buffers of different lengths in one launch (an optimizer step over all parameters): its
-    buffers have the axis's extent or are scalars. A *streaming* kernel moves more than caches
+    buffers have the axis's extent or are scalars. A kernel of *few* points, whatever
+    its symbols are, is one thread's work. A *streaming* kernel moves more than caches
     hold: what it stores may go past them.
     A *blocked* kernel is run on blocks of a matrix: a call does a range of positions of the last
     axis at a range of the others, taken as one row-major axis.
@@ -241,6 +242,7 @@ class Kernel(Node):
     stores: tuple[Store, ...]
     segmented: bool = False
     streaming: bool = False
+    few: bool = False
     blocked: bool = False
 
     @property

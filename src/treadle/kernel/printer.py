@@ -88,7 +88,7 @@ class _Printer:
             for b in kernel.buffers
         )
         axes = ", ".join(f"{self.name(a)}<{self.dim(a.extent)}" for a in kernel.axes)
-        kinds = ("segmented", "streaming", "blocked")
+        kinds = ("segmented", "streaming", "few", "blocked")
         head = "".join(f"{kind} " for kind in kinds if getattr(kernel, kind))
         body = [f"{head}{title}({parameters}) for {axes or 'one point'} {{"]
         body += self.definitions([s.value for s in kernel.stores])

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.ranges import simplified
+from treadle.core.ranges import Ranges, simplified
 from treadle.core.shapes import Dim, compound, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -74,9 +74,10 @@ class _Parts(Rewriter):
         self.has_parts.append(any(n.op.name in _LATE or _is_nested(n) for n in region.nodes))
 
     def leave(self, region: Region) -> None:
+        if self.has_parts.pop():
+            _Reads(region, self.integers.ranges).run()
         self.clamped.pop()
         self.counts.pop()
-        self.has_parts.pop()
 
     def visit(self, node: Node) -> Replacement:
         rule = _RULES.get(node.op.name)
@@ -96,6 +97,12 @@ class _Parts(Rewriter):
         return None if part is None else self.shaped(self.read(x, part), node.outputs[0].spec.dims)
 
     def read(self, x: Value, part: _Part) -> Value:
+        """A part of x; a part of a part is one of the array."""
+        inner = _through_reshapes(x).node
+        if inner is not None and inner.op is STRIDED_SLICE:
+            whole = self.nested(_part_of(inner), x.spec.dims, part)
+            if whole is not None:
+                return self.shaped(self.read(inner.inputs[0], whole), part.size)
         return self.emit(STRIDED_SLICE, [x], part._asdict())
 
     # -- gradients of reads ----------------------------------------------------------------------
@@ -114,18 +121,17 @@ class _Parts(Rewriter):
         return None if part is None else self.spread(dy, part, dims)
 
     def known_grad(self, node: Node) -> Value | None:
-        dy, attrs = node.inputs[0], node.attrs
+        dy = node.inputs[0]
         inner = _through_reshapes(dy).node
         if inner is None or inner.op is not SLICE_GRAD:
             return None
-        part = _Part(attrs["begin"], dy.spec.dims, attrs["strides"])
-        return self.spread(dy, part, attrs["shape"])
+        return self.spread(dy, _part_of(node), node.attrs["shape"])
 
     def spread(self, dy: Value, part: _Part, dims: Sequence[Dim]) -> Value:
         """Zeros but for a part; zeros around such an array are one array."""
         inner = _through_reshapes(dy)
         if inner.node is not None and inner.node.op is SLICE_GRAD:
-            whole = self.nested(part, inner.spec.dims, inner.node)
+            whole = self.nested(part, inner.spec.dims, _part_of(inner.node))
             if whole is not None:
                 return self.spread(inner.node.inputs[0], whole, dims)
         attrs = {"shape": tuple(dims), "begin": part.begin, "strides": part.strides}
@@ -145,13 +151,13 @@ class _Parts(Rewriter):
 
     def update_known(self, node: Node) -> Value | None:
         x, new = node.inputs
-        part = _Part(node.attrs["begin"], new.spec.dims, node.attrs["strides"])
+        part = _part_of(node)
         return self.update(x, new, part) if self.inner_update(x, new, part) else None
 
     def update(self, x: Value, new: Value, part: _Part) -> Value:
         inner = self.inner_update(x, new, part)
         if inner is not None:
-            whole = self.nested(part, inner.outputs[0].spec.dims, inner)
+            whole = self.nested(part, inner.outputs[0].spec.dims, _part_of(inner))
             if whole is not None:
                 return self.update(x, inner.inputs[1], whole)
         attrs = {"begin": part.begin, "strides": part.strides}
@@ -165,25 +171,23 @@ class _Parts(Rewriter):
         base = _through_reshapes(inner.inputs[0]).node
         if base is None or base.op is not STRIDED_SLICE or base.inputs[0] is not x:
             return None
-        found = _Part(base.attrs["begin"], base.attrs["size"], base.attrs["strides"])
-        return inner if found == part else None
+        return inner if _part_of(base) == part else None
 
     # -- where parts are -------------------------------------------------------------------------
 
-    def nested(self, outer: _Part, dims: Sequence[Dim], node: Node) -> _Part | None:
-        """Where the part is that `node` has in an array of `dims`, the outer part without dims of
-        1 or with more of them."""
+    def nested(self, outer: _Part, dims: Sequence[Dim], part: _Part) -> _Part | None:
+        """Where a part of an array of `dims` is, which is the outer part without dims of 1 or with
+        more of them."""
         places = _matched(self.known(outer.size), self.known(dims))
         if places is None:
             return None
         begin, strides = list(outer.begin), list(outer.strides)
         size: list[Dim] = [1] * len(begin)
-        inner = node.inputs[-1 if node.op is SLICE_UPDATE else 0].spec.dims
         for axis, place in enumerate(places):
             if place is not None:
-                begin[place] = begin[place] + node.attrs["begin"][axis] * strides[place]
-                strides[place] *= node.attrs["strides"][axis]
-                size[place] = inner[axis]
+                begin[place] = begin[place] + part.begin[axis] * strides[place]
+                strides[place] *= part.strides[axis]
+                size[place] = part.size[axis]
         return _Part(tuple(begin), tuple(size), tuple(strides))
 
     def at(self, dims: Sequence[Dim], axis: int, position: Value) -> _Part | None:
@@ -294,6 +298,12 @@ class _Parts(Rewriter):
         return self.emit(RESHAPE, [value], {"shape": tuple(dims)})
 
 
+def _part_of(node: Node) -> _Part:
+    """The part that a slice reads, an update writes or a gradient fills."""
+    size = node.attrs.get("size") or node.inputs[-1].spec.dims
+    return _Part(node.attrs["begin"], tuple(size), node.attrs["strides"])
+
+
 def _cut(dims: Sequence[Dim], axis: int, begin: Dim, size: Dim, stride: int) -> _Part:
     rank = len(dims)
     begins: list[Dim] = [0] * rank
@@ -324,6 +334,87 @@ def _matched(full: Sequence[Dim], dims: Sequence[Dim]) -> list[int | None] | Non
         else:
             return None
     return places if all(d == 1 for d in full[at:]) else None
+
+
+class _Reads:
+    """Reads of the versions of a region's arrays.
+
+        %r = strided_slice(%x) {row 2}             %y = slice_update(%x, %v) {row 1}
+        %y = slice_update(%x, %v) {row 1}     ->   %r = strided_slice(%y) {row 2}
+        use(%r)                                    use(%r)
+
+    What is used after an update that leaves it as it is comes from the new array: then nothing
+    needs the old one any more, and the update happens in place.
+    """
+
+    def __init__(self, region: Region, ranges: Ranges) -> None:
+        self.region, self.ranges = region, ranges
+        self.last: dict[Value, int] = dict.fromkeys(region.results, len(region.nodes))
+        for number, node in enumerate(region.nodes):
+            self.last |= {v: max(number, self.last.get(v, 0)) for v in node.inputs}
+        self.of: dict[Value, list[list[Node]]] = {}  # array -> slices of it with their reshapes
+        self.chains: dict[Value, list[Node]] = {}  # a slice or a reshape of one -> its chain
+        self.latest: dict[Value, Value] = {}
+
+    def run(self) -> None:
+        nodes, self.region.nodes = self.region.nodes, []
+        for number, node in enumerate(nodes):
+            node.inputs = [self.latest.get(v, v) for v in node.inputs]
+            self.region.nodes.append(node)
+            if node.op is STRIDED_SLICE:
+                self._note(node, [node])
+                self.of.setdefault(node.inputs[0], []).append(self.chains[node.outputs[0]])
+            elif node.op is RESHAPE and node.inputs[0] in self.chains:
+                chain = self.chains[node.inputs[0]]
+                chain.append(node)
+                self._note(node, chain)
+            elif node.op is SLICE_UPDATE:
+                self._update(node, number)
+        self.region.results = [self.latest.get(v, v) for v in self.region.results]
+
+    def _note(self, node: Node, chain: list[Node]) -> None:
+        self.chains[node.outputs[0]] = chain
+
+    def _update(self, update: Node, number: int) -> None:
+        part = _part_of(update)
+        for chain in self.of.pop(update.inputs[0], ()):
+            used = any(self.last.get(n.outputs[0], -1) > number for n in chain)
+            if used and self._apart(_part_of(chain[0]), part):
+                self._copy(chain, update.outputs[0])
+
+    def _copy(self, chain: list[Node], array: Value) -> None:
+        """The chain of views again, of another version of the array."""
+        moved = {chain[0].inputs[0]: array}
+        copies: list[Node] = []
+        for node in chain:
+            inputs = [moved[node.inputs[0]]]
+            copy = Node(node.op, inputs, node.attrs, [node.outputs[0].spec], (), node.origin)
+            copies.append(self.region.append(copy))
+            old, new = node.outputs[0], copy.outputs[0]
+            moved[old] = new
+            self.last[new] = self.last.get(old, -1)
+            self.latest |= {v: new for v, latest in self.latest.items() if latest is old}
+            self.latest[old] = new
+            self._note(copy, copies)
+        self.of.setdefault(array, []).append(copies)
+
+    def _apart(self, a: _Part, b: _Part) -> bool:
+        """Whether one part ends before the other begins, along some axis."""
+        for (low_a, high_a), (low_b, high_b) in zip(_extents(a), _extents(b), strict=True):
+            if self.ranges.is_less_equal(high_a + 1, low_b):
+                return True
+            if self.ranges.is_less_equal(high_b + 1, low_a):
+                return True
+        return False
+
+
+def _extents(part: _Part) -> list[tuple[Dim, Dim]]:
+    """The first and the last position along every axis."""
+    found: list[tuple[Dim, Dim]] = []
+    for begin, size, stride in zip(*part, strict=True):
+        last = begin + (size - 1) * stride
+        found.append((begin, last) if stride > 0 else (last, begin))
+    return found
 
 
 def _is_nested(node: Node) -> bool:

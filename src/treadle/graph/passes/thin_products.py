@@ -37,13 +37,22 @@ class _Thin(Rewriter):
         *_, m, n = node.outputs[0].spec.dims
         if a.spec.rank != 2 or b.spec.rank != 2:
             return None
-        if n == 1:
+        if m == n == 1:
+            total = self.sum(a, b)
+        elif n == 1:
             total = self.sums(a, b, node.attrs["transpose_a"])
         elif m == 1:
             total = self.sums(b, a, not node.attrs["transpose_b"])
         else:
             return None
         return [self.emit(RESHAPE, [total], {"shape": node.outputs[0].spec.dims})]
+
+    def sum(self, a: Value, b: Value) -> Value:
+        """The product of two vectors."""
+        length = a.spec.dims[0] if a.spec.dims[1] == 1 else a.spec.dims[1]
+        a, b = (self.emit(RESHAPE, [v], {"shape": (length,)}) for v in (a, b))
+        products = self.emit(MULTIPLY, [a, b], {})
+        return self.emit(REDUCE_SUM, [products], {"axis": (0,), "keepdims": False})
 
     def sums(self, matrix: Value, vector: Value, down: bool) -> Value:
         """The products of a vector with the rows of a matrix, or with its columns."""

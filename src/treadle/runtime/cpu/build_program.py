@@ -243,6 +243,11 @@ class Cpu:
         shared = in_terms_of(kernel, code.emitted.shared)
         return Needs(_rounded(scratch) * self.workers, shared)
 
+    def is_few(self, kernel: Kernel, points: int) -> bool:
+        from treadle.runtime.cpu.nest.shape import is_few
+
+        return is_few(kernel, points)
+
     def rows(self, loop: Loop) -> Rows | None:
         from treadle.runtime.cpu.rows import split_rows
 

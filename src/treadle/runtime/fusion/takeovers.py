@@ -281,7 +281,8 @@ class _Search:
             if self.last_use.get(current, -1) > position:
                 return True
             for user in self._uses(current):
-                if self.roles[user] is Role.VIEW and user not in seen and user not in self.unread:
+                moves = self.roles[user] in (Role.VIEW, Role.ALIAS)
+                if moves and user not in seen and user not in self.unread:
                     seen.add(user)
                     stack.append(user)
         self.unread |= seen

@@ -50,5 +50,8 @@ class Backend(Protocol):
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
         """Workspace of a kernel; None where it has no code."""
 
+    def is_few(self, kernel: Kernel, points: int) -> bool:
+        """Whether one thread does all work of a kernel that has at most so many points."""
+
     def rows(self, loop: Loop) -> Rows | None:
         """How threads share the rows of a loop's arrays; None where iterations mix them."""

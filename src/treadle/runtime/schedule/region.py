@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
-from treadle.core.shapes import Dim, dim_symbols, substitute
+from treadle.core.shapes import Dim, dim_symbols, product, substitute
 from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
-from treadle.kernel.ir import const
+from treadle.kernel.ir import Kernel, const
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, build_kernel
@@ -255,6 +256,7 @@ class RegionBuilder(ControlFlow):
 
     def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> Launch:
         kernel, constants = self.program.lifted(built)
+        kernel = self._bounded(kernel, built.extent)
         operands = [*operands, *map(self.program.constant_operand, constants)]
         needs = self.program.backend.kernel_needs(kernel)
         step = Launch(kernel, operands, outputs, built.extent, native=needs is not None)
@@ -267,6 +269,17 @@ class RegionBuilder(ControlFlow):
         step.reads = places_of(operands)
         step.writes = [*places_of([operands[i] for i in outputs]), *extra]
         return step
+
+    def _bounded(self, kernel: Kernel, extent: Dim | None) -> Kernel:
+        """A kernel of late sizes that are never large is marked as one of few points."""
+        dims = [extent] if extent is not None else [a.extent for a in kernel.axes]
+        late = set().union(*map(dim_symbols, dims)) & self.program.late
+        bounds = [self.program.ranges.most(d, frozenset()) for d in dims] if late else []
+        points = product(d for d in bounds if d is not None)
+        few = bool(bounds) and None not in bounds and isinstance(points, int)
+        if few and isinstance(points, int) and self.program.backend.is_few(kernel, points):
+            return replace(kernel, few=True)
+        return kernel
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]

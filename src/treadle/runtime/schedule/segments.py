@@ -61,6 +61,6 @@ class _Run:
 
 def _fits(step: Launch) -> bool:
     """Whether the launch is a flat kernel on arrays, without memory of its own."""
-    if step.extent is None or not step.native or step.scratch or step.shared:
+    if step.extent is None or not step.native or step.kernel.few or step.scratch or step.shared:
         return False
     return all(step.operands[i].place is not None for i in step.outputs)

@@ -79,8 +79,9 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     rows = frozenset(_reduced(exprs)) & _stored(kernel)
     vector = _vector_axis(kernel, exprs, rows)
     lanes = _lanes(kernel, exprs, target)
-    total = _total(kernel, exprs)
-    parallel = None if total else _parallel_axis(kernel, exprs, vector)
+    total = () if kernel.few else _total(kernel, exprs)
+    alone = kernel.few or total
+    parallel = None if alone else _parallel_axis(kernel, exprs, vector)
     if total:
         parallel = next((a for a in _outer_first(kernel, total[0], vector)), None)
         chunk = CHUNK
@@ -243,9 +244,20 @@ def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None) -> Dim:
     """Units of the parallel axis for `WORK` elements, costly functions counted as several."""
     if parallel is None:
         return 1
-    costly = sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
-    per_unit = product(a.extent for a in kernel.axes if a is not parallel) * (1 + costly)
+    others = product(a.extent for a in kernel.axes if a is not parallel)
+    per_unit = others * _operations(exprs)
     return compound("max", compound("floordiv", WORK, compound("max", per_unit, 1)), 1)
+
+
+def _operations(exprs: Iterable[Expr]) -> int:
+    """What a point of the axes counts as: costly functions count as much as all others."""
+    return 1 + sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
+
+
+def is_few(kernel: Kernel, points: int) -> bool:
+    """Whether so many points of the axes are not worth a second thread."""
+    exprs = postorder([s.value for s in kernel.stores])
+    return points * _operations(exprs) < 2 * WORK
 
 
 def is_costly(expr: Expr) -> bool:
