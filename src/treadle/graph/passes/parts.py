@@ -96,6 +96,25 @@ class _Parts(Rewriter):
         part = self.at(x.spec.dims, node.attrs["axis"], position)
         return None if part is None else self.shaped(self.read(x, part), node.outputs[0].spec.dims)
 
+    def element(self, node: Node) -> Value | None:
+        x, *positions = node.inputs
+        part = self.one(x.spec.dims, positions)
+        return None if part is None else self.shaped(self.read(x, part), ())
+
+    def update_element(self, node: Node) -> Value | None:
+        x, *positions, new = node.inputs
+        part = self.one(x.spec.dims, positions)
+        return None if part is None else self.update(x, new, part)
+
+    def one(self, dims: Sequence[Dim], positions: Sequence[Value]) -> _Part | None:
+        """One element, at a position along every axis."""
+        parts = [self.at(dims, axis, position) for axis, position in enumerate(positions)]
+        if len(parts) != len(dims) or not all(parts):
+            return None
+        begin = tuple(p.begin[axis] for axis, p in enumerate(parts) if p is not None)
+        ones = (1,) * len(dims)
+        return _Part(begin, ones, ones)
+
     def read(self, x: Value, part: _Part) -> Value:
         """A part of x; a part of a part is one of the array."""
         inner = _through_reshapes(x).node
@@ -437,5 +456,7 @@ _RULES: dict[str, Callable[[_Parts, Node], Value | None]] = {
     "index_grad": _Parts.index_grad,
     "index_update": _Parts.update_index,
     "slice_update": _Parts.update_known,
+    "element": _Parts.element,
+    "element_update": _Parts.update_element,
     "strided_slice_grad": _Parts.known_grad,
 }

@@ -72,6 +72,6 @@ def _overlapping(plan: Plan) -> dict[Place, Hashable]:
     for place, offset in sorted(plan.offsets.items(), key=lambda item: item[1]):
         if offset >= end:
             number += 1
-        end = max(end, offset + max(1, rounded(place.bytes)))
+        end = max(end, offset + max(1, rounded(place.room)))
         found[place] = ("workspace", number)
     return found
