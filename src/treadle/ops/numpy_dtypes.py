@@ -12,12 +12,20 @@ from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.python_numbers import SymbolicNumber
 
 _WEAK = (int, float, complex)  # Python numbers, which take the arrays' precision
 
 
 def is_weak(value: Any) -> bool:
-    return type(value) in _WEAK
+    """Whether a value is a Python number, known or symbolic, which takes the arrays' precision."""
+    return type(value) in _WEAK or (
+        isinstance(value, SymbolicNumber) and not value.tensor.dtype.is_bool
+    )
+
+
+def _weak_type(value: Any) -> Any:
+    return value.python_type if isinstance(value, SymbolicNumber) else type(value)
 
 
 def as_array(value: Any) -> Tensor:
@@ -40,13 +48,13 @@ def _holds_tensor(value: Any) -> bool:
 def numpy_dtype(value: Any) -> Any:
     """The NumPy dtype of an argument, or the Python type of a plain number."""
     if is_weak(value):
-        return type(value)
+        return _weak_type(value)
     return as_array(value).dtype.np_dtype if not has_dtype(value) else value.dtype.np_dtype
 
 
 def result_dtype(*values: Any) -> DType:
     """What NumPy computes these arrays and numbers in."""
-    kinds = [v if is_weak(v) else numpy_dtype(v) for v in values]
+    kinds = [_weak_type(v)() if is_weak(v) else numpy_dtype(v) for v in values]
     return dtypes.as_dtype(np.result_type(*kinds))
 
 
@@ -59,6 +67,8 @@ def promoted(values: Sequence[Any]) -> list[Tensor]:
 def to(value: Any, dtype: Any) -> Tensor:
     """An argument as a tensor of a dtype."""
     wanted = dtypes.as_dtype(dtype)
+    if isinstance(value, SymbolicNumber):
+        return cast(value.tensor, wanted)
     if is_weak(value):
         return convert_to_tensor(np.asarray(value).astype(wanted.np_dtype))
     return cast(as_array(value), wanted)

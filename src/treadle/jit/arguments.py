@@ -1,0 +1,267 @@
+"""The arguments of a jitted function: bound to its parameters, and as operands of the program."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, nest
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import ResourceSpec
+from treadle.core.tensor import Tensor, from_array
+from treadle.ops.state import Variable
+from treadle.tracing.signature import display_name
+
+# The kinds of leaves. An array that is the same object as an earlier leaf has that leaf's number
+# behind the letter, a Python number its dtype's character.
+ARRAY, NUMBER, SCALAR, STATIC = "array", "number:", "scalar", "static"
+
+
+class Parameters:
+    """The parameters of a Python function, and what was seen of its int arguments."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.name = display_name(function)
+        self.signature = inspect.signature(function)
+        kinds = [p.kind for p in self.signature.parameters.values()]
+        positional = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        self.count = len(kinds)
+        self.is_plain = all(k is positional for k in kinds)
+        self.names = list(self.signature.parameters)
+        # Ints that came with more than one value: (leaf number) -> the first value, or None.
+        self.ints: dict[int, int | None] = {}
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
+        """The arguments in canonical form: defaults filled in, keywords at their positions.
+
+        Raises:
+            TypeError: they do not fit the parameters.
+        """
+        if kwargs or len(args) != self.count or not self.is_plain:
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                raise TypeError(f"{self.name}(): {error}{at(user_origin())}") from None
+            bound.apply_defaults()
+            args, kwargs = bound.args, bound.kwargs
+        return Bound(self, args, kwargs)
+
+    def is_constant(self, number: int, value: int) -> bool:
+        """Whether an int is a constant of the program: as long as it is the only value seen."""
+        first = self.ints.setdefault(number, value)
+        if first is not None and first != value:
+            self.ints[number] = None
+            return False
+        return first is not None
+
+    def leaf_names(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
+        """A readable, unique name for each leaf: ``x``, ``params_0``."""
+        names = list(self.names)
+        if len(args) > len(names):
+            names += [f"arg{i}" for i in range(len(names), len(args))]
+        labelled = [*zip(names, args, strict=False), *sorted(kwargs.items())]
+        paths = [p for label, v in labelled for p, _ in nest.flatten_with_paths(v, label)]
+        taken: dict[str, int] = {}
+        found = []
+        for path in paths:
+            base = "_".join("".join(c if c.isalnum() else " " for c in path).split())
+            count = taken[base] = taken.get(base, -1) + 1
+            found.append(f"{base}_{count}" if count else base)
+        return found
+
+
+class Bound:
+    """One call's arguments.
+
+    Attributes:
+        args, kwargs: as the Python function takes them.
+        leaves: what is in them, in order.
+        kinds: for every leaf ARRAY, NUMBER, SCALAR or STATIC.
+        key: equal for calls that one program serves.
+        has_tensors: whether a leaf is a tensor or variable of treadle's.
+    """
+
+    __slots__ = ("args", "has_tensors", "key", "kinds", "kwargs", "leaves", "parameters")
+
+    def __init__(
+        self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> None:
+        self.parameters = parameters
+        self.args, self.kwargs = args, kwargs
+        self.has_tensors = False
+        simple = not kwargs and not any(type(a) in _NESTED for a in args)
+        self.leaves = list(args) if simple else nest.flatten((args, kwargs))
+        self.kinds: list[str] = []
+        keys: list[Any] = [] if simple else [_structure(args, kwargs)]
+        seen: dict[int, int] = {}
+        for i, leaf in enumerate(self.leaves):
+            self.kinds.append(self._kind(i, leaf, keys, seen))
+        self.key = tuple(keys)
+
+    def _kind(self, number: int, leaf: Any, keys: list[Any], seen: dict[int, int]) -> str:
+        if isinstance(leaf, np.ndarray):
+            same = seen.setdefault(id(leaf), number)
+            keys += (leaf.dtype, leaf.shape, same, leaf.flags.writeable)
+            return ARRAY if same == number else f"{ARRAY}{same}"
+        kind = type(leaf)
+        if kind is float:
+            keys.append(float)
+            return NUMBER + "d"
+        if kind is int:
+            if self.parameters.is_constant(number, leaf):
+                keys.append(leaf)
+                return STATIC
+            keys.append(int)
+            return NUMBER + "l"
+        if kind is complex:
+            keys.append(complex)
+            return NUMBER + "D"
+        if isinstance(leaf, np.generic) and leaf.dtype.kind in "biufc":
+            keys.append(leaf.dtype)
+            return SCALAR
+        if isinstance(leaf, Tensor | Variable):
+            self.has_tensors = True
+            keys.append(leaf.spec)
+            return ARRAY if leaf.shape.rank else SCALAR
+        keys.append((kind, _hashable(leaf)))
+        return STATIC
+
+    def check(self) -> None:
+        """Raise TypeError for arrays that the graph cannot hold."""
+        for name, leaf in zip(self.names(), self.leaves, strict=True):
+            if isinstance(leaf, np.ndarray):
+                try:
+                    dtypes.as_dtype(leaf.dtype)
+                except TypeError:
+                    raise TypeError(
+                        f"{self.parameters.name}(): the argument {name!r} is an array of dtype "
+                        f"{leaf.dtype}, which jitted functions do not take{at(user_origin())}"
+                    ) from None
+
+    def check_writable(self, written: set[int]) -> None:
+        """Raise ValueError where the function changes a read-only array."""
+        for i in written:
+            if not self.leaves[i].flags.writeable:
+                raise ValueError(
+                    f"{self.parameters.name}() changes its argument {self.names()[i]!r} in place, "
+                    f"which is read-only{at(user_origin())}"
+                )
+
+    def names(self) -> list[str]:
+        return self.parameters.leaf_names(self.args, self.kwargs)
+
+    def overlapping(self, written: Sequence[int]) -> bool:
+        """Whether an array that is written shares memory with another one."""
+        arrays = [(i, x) for i, x in enumerate(self.leaves) if isinstance(x, np.ndarray)]
+        for i in written:
+            mine = self.leaves[i]
+            for j, other in arrays:
+                if other is not mine and np.may_share_memory(mine, other):
+                    if np.shares_memory(mine, other):
+                        return True
+        return False
+
+    # -- operands ----------------------------------------------------------------------------
+
+    def traced(self, written: set[int]) -> tuple[Any, dict[str, Any]]:
+        """The structure of kinds and the leaves by name, for tracing."""
+        kinds = nest.pack((self.args, self.kwargs), self.kinds)
+        leaves = [
+            _variable(leaf)[0] if i in written else self._operand(kind, leaf)
+            for i, (kind, leaf) in enumerate(zip(self.kinds, self.leaves, strict=True))
+        ]
+        return kinds, dict(zip(self.names(), leaves, strict=True))
+
+    def _operand(self, kind: str, leaf: Any) -> Any:
+        if kind.startswith(ARRAY):
+            return from_array(native(leaf)) if isinstance(leaf, np.ndarray) else leaf
+        if kind.startswith(NUMBER):
+            return from_array(np.asarray(leaf, kind.removeprefix(NUMBER)))
+        return from_array(np.asarray(leaf)) if kind == SCALAR else leaf
+
+    def order(self) -> list[int]:
+        """The leaves that the program takes, in the order of its parameters: by name."""
+        names = self.names()
+        taken = [i for i, kind in enumerate(self.kinds) if kind != STATIC]
+        return sorted(taken, key=names.__getitem__)
+
+    def operands(self, written: Sequence[int]) -> tuple[list[Any], list[tuple[Variable, Any]]]:
+        """A value of the program for each leaf, and the variables for the arrays it changes."""
+        operands: list[Any] = []
+        changed: list[tuple[Variable, Any]] = []
+        for i, (kind, leaf) in enumerate(zip(self.kinds, self.leaves, strict=True)):
+            if i in written:
+                variable, array = _variable(leaf)
+                operands.append(variable)
+                changed.append((variable, array if array is leaf else leaf))
+            elif kind.startswith(ARRAY):
+                operands.append(leaf if _is_ready(leaf) else native(leaf))
+            elif kind.startswith(NUMBER):
+                operands.append(np.array(leaf, kind.removeprefix(NUMBER)))
+            elif kind == SCALAR:
+                operands.append(np.array(leaf))
+            else:
+                operands.append(leaf)
+        return operands, changed
+
+    @staticmethod
+    def of_kinds(kinds: Any) -> Kinds:
+        return Kinds(kinds)
+
+
+class Kinds:
+    """The structure of a call's arguments with a kind for every leaf."""
+
+    def __init__(self, kinds: Any) -> None:
+        self._kinds = kinds
+        self.flat: list[str] = nest.flatten(kinds)
+
+    def pack(self, values: list[Any]) -> Any:
+        """(args, kwargs) with the values as leaves."""
+        return nest.pack(self._kinds, values)
+
+
+_NESTED = frozenset({list, tuple, dict})
+
+
+def _structure(args: Any, kwargs: Any) -> Any:
+    """What tells apart arguments of different structure."""
+    if isinstance(args, list | tuple):
+        own: Any = (type(args), *(_structure(a, None) for a in args))
+    elif isinstance(args, dict):
+        own = (dict, *((k, _structure(v, None)) for k, v in sorted(args.items())))
+    else:
+        own = type(args) if nest.is_nested(args) else None
+    return (own, _structure(kwargs, None)) if kwargs else own
+
+
+def _hashable(leaf: Any) -> Any:
+    try:
+        hash(leaf)
+    except TypeError:
+        return id(leaf)
+    return leaf
+
+
+def _is_ready(array: Any) -> bool:
+    return bool(array.flags.c_contiguous and array.dtype.isnative and type(array) is np.ndarray)
+
+
+def native(array: Any) -> Any:
+    """An array as programs read it: in row order, in the machine's byte order."""
+    plain = np.asarray(array)
+    return np.ascontiguousarray(plain, plain.dtype.newbyteorder("=")).reshape(plain.shape)
+
+
+def _variable(array: Any) -> tuple[Variable, Any]:
+    """A variable over the array's own memory where programs can write it, else over a copy."""
+    ready = array if _is_ready(array) and array.flags.aligned else native(array).copy()
+    made = object.__new__(Variable)
+    made._array, made._shared, made._cell = ready, False, None
+    made.spec = ResourceSpec(ready.shape, dtypes.as_dtype(ready.dtype))
+    made.trainable, made.name, made.constraint = False, "array:0", None
+    return made, ready
+

@@ -1,0 +1,442 @@
+"""What stands for NumPy's arrays and scalars while a jitted function is traced.
+
+An `Array` is a storage and the view of it that the array shows: assignments to its items change the
+storage, which every other view of it sees. A `Scalar` is what NumPy makes of one element: a value
+with a dtype that does not change.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, product
+from treadle.core.tensor import Tensor
+from treadle.jit.storage import Storage
+from treadle.jit.views import ComplexPart, Key, Permuted, Reshaped, View, joined
+from treadle.ops import complex_numbers
+from treadle.ops.axes import normalize_axis
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.casting import cast
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise import identity
+from treadle.ops.indexing import getitem
+from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.updates import set_item
+
+
+class Traced:
+    """An array or scalar of NumPy's whose elements are only known when the program runs."""
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 1000.0
+
+    @property
+    def tensor(self) -> Tensor:
+        """The elements at this point of the trace."""
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.tensor.dtype.np_dtype
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        return self.tensor.dims
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        return tuple(number_of(d) for d in self.dims)
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def size(self) -> Any:
+        return number_of(product(self.dims))
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> Any:
+        return self.size * self.itemsize
+
+    def __array__(self, *args: Any, **kwargs: Any) -> NoReturn:
+        raise self.no_value("read as an ndarray by a function that td.jit does not know")
+
+    def __bool__(self) -> bool:
+        raise self.no_value("used as a Python bool outside of converted code")
+
+    def __int__(self) -> int:
+        raise self.no_value("converted to a Python int")
+
+    __index__ = __int__
+
+    def __float__(self) -> float:
+        raise self.no_value("converted to a Python float")
+
+    def __complex__(self) -> complex:
+        raise self.no_value("converted to a Python complex")
+
+    def no_value(self, use: str) -> TypeError:
+        """The error for a use that needs the elements during the trace."""
+        return ConcreteValueError(f"{self!r} has no value while it is traced: it is {use}"
+                                  f"{at(user_origin())}")  # fmt: skip
+
+    def __hash__(self) -> int:
+        raise TypeError(f"unhashable type: 'numpy.{type(self).__name__.lower()}'")
+
+
+class ConcreteValueError(TypeError):
+    """Python needs a value that is only known when the program runs."""
+
+
+class Scalar(Traced):
+    """A NumPy scalar: one element with a dtype."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._tensor = tensor
+
+    @property
+    def tensor(self) -> Tensor:
+        return self._tensor
+
+    def __repr__(self) -> str:
+        return f"<traced np.{self.dtype.name}>"
+
+    def __getitem__(self, key: Any) -> Any:
+        if key == () or key is Ellipsis:
+            return self
+        raise IndexError(f"invalid index to scalar variable.{at(user_origin())}")
+
+    @property
+    def real(self) -> Any:
+        return Scalar(complex_numbers.real(self.tensor)) if self.tensor.dtype.is_complex else self
+
+    @property
+    def imag(self) -> Any:
+        return Scalar(complex_numbers.imag(self.tensor))
+
+    def item(self) -> Any:
+        return as_number(self)
+
+
+class Array(Traced):
+    """An ndarray: a storage and the steps from its tensor to the elements that the array shows."""
+
+    __slots__ = ("_read", "storage", "views")
+
+    def __init__(self, storage: Storage, views: tuple[View, ...] = ()) -> None:
+        self.storage = storage
+        self.views = views
+        self._read: tuple[Tensor, Tensor] | None = None  # of which elements; what they are here
+
+    @property
+    def tensor(self) -> Tensor:
+        whole = self.storage.tensor
+        if not self.views:
+            return whole
+        from treadle.core.context import context
+
+        if self._read is not None and self._read[0] is whole:
+            if self._read[1].recorder is context.recorder:  # type: ignore[attr-defined]
+                return self._read[1]
+        part = whole
+        for view in self.views:
+            part = view.read(part)
+        self._read = (whole, part)
+        return part
+
+    def write(self, tensor: Tensor) -> None:
+        """Replace all elements that the array shows by those of a tensor of its shape and dtype."""
+        if not self.views:
+            self.storage.write(tensor)
+            return
+        parts = [self.storage.tensor]
+        for view in self.views[:-1]:
+            parts.append(view.read(parts[-1]))
+        for view, part in zip(reversed(self.views), reversed(parts), strict=True):
+            tensor = view.put_back(part, tensor)
+        self.storage.write(tensor)
+
+    def viewed(self, *views: View) -> Array:
+        """A view of this array."""
+        return Array(self.storage, (*self.views, *views))
+
+    @property
+    def is_contiguous(self) -> bool:
+        """Whether NumPy would have the elements in row order, without gaps."""
+        return all(view.keeps_rows() for view in self.views)
+
+    def __repr__(self) -> str:
+        shape = ", ".join(str(d) if isinstance(d, int) else "?" for d in self.dims)
+        return f"<traced ndarray ({shape}) of {self.dtype.name}>"
+
+    def __len__(self) -> int:
+        if not self.dims:
+            raise TypeError(f"len() of unsized object{at(user_origin())}")
+        size = self.dims[0]
+        if not isinstance(size, int):
+            raise self.no_value("asked for its len() outside of converted code")
+        return size
+
+    def __iter__(self) -> Any:
+        return (self[i] for i in range(len(self)))
+
+    # -- items -------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        items = index_items(key)
+        if any(is_index_array(i) for i in items):
+            return wrapped(read_at_arrays(self.tensor, items))
+        part = Array(self.storage, joined(self.views, items))
+        selects_one = len([i for i in items if i is not None]) == self.ndim and all(
+            not isinstance(i, slice) and i is not None and i is not Ellipsis for i in items
+        )
+        return Scalar(part.tensor) if selects_one else part
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        items = index_items(key)
+        self.check_writable()
+        element = element_of(value, self.tensor.dtype)
+        if len(self.views) == 1 and isinstance(self.views[0], Key):
+            chain = joined(self.views, items)
+            if len(chain) == 1:
+                assert isinstance(chain[0], Key)
+                whole = self.storage.tensor
+                self.storage.write(set_item(whole, chain[0].key, element))
+                return
+        self.write(set_item(self.tensor, tuple(items), element))
+
+    def check_writable(self) -> None:
+        """Raise ValueError for an argument that is read-only."""
+
+    # -- views -------------------------------------------------------------------------------
+
+    @property
+    def T(self) -> Array:
+        return self.viewed(Permuted(range(self.ndim)[::-1])) if self.ndim > 1 else self
+
+    def transpose(self, *axes: Any, **named: Any) -> Array:
+        axes = tuple(named.values()) if named else axes  # np.transpose(a, axes=...)
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
+            axes = axes[0] or ()
+        perm = [normalize_axis(int(a), self.ndim) for a in axes] or range(self.ndim)[::-1]
+        return self.viewed(Permuted(perm))
+
+    def swapaxes(self, axis1: int, axis2: int) -> Array:
+        perm = list(range(self.ndim))
+        a, b = (normalize_axis(x, self.ndim) for x in (axis1, axis2))
+        perm[a], perm[b] = perm[b], perm[a]
+        return self.viewed(Permuted(perm))
+
+    def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Array:
+        from treadle.ops.shaping import reshape
+
+        if order != "C":
+            raise TypeError(f"reshape: only order='C' is supported{at(user_origin())}")
+        shape = tuple(named.values()) if named else shape  # np.reshape(a, shape=...)
+        wanted = shape[0] if len(shape) == 1 else shape
+        wanted = wanted if isinstance(wanted, tuple | list) else (wanted,)
+        made = reshape(self.tensor, [unwrapped(d) for d in wanted])
+        if self.is_contiguous:
+            return self.viewed(Reshaped(made.dims))
+        return Array(Storage(made))
+
+    def ravel(self, order: str = "C") -> Array:
+        return self.reshape(-1, order=order)
+
+    def flatten(self, order: str = "C") -> Array:
+        return self.reshape(-1, order=order).copy()
+
+    def squeeze(self, axis: Any = None) -> Array:
+        from treadle.ops.shaping import squeeze
+
+        return self.viewed(Reshaped(squeeze(self.tensor, axis).dims))
+
+    def view(self, *args: Any) -> Array:
+        if args:
+            raise TypeError(f"view() with another dtype is not supported{at(user_origin())}")
+        return self.viewed()
+
+    @property
+    def real(self) -> Array:
+        return self.viewed(ComplexPart(True)) if self.tensor.dtype.is_complex else self
+
+    @property
+    def imag(self) -> Array:
+        if self.tensor.dtype.is_complex:
+            return self.viewed(ComplexPart(False))
+        return Array(Storage(complex_numbers.imag(self.tensor)))
+
+    @property
+    def flat(self) -> Array:
+        return self.reshape(-1)
+
+    # -- copies and changes of the whole -----------------------------------------------------
+
+    def copy(self, order: str = "C") -> Array:
+        return Array(Storage(identity(self.tensor)))
+
+    def astype(self, dtype: Any, copy: bool = True, **options: Any) -> Array:
+        wanted = dtypes.as_dtype(np.dtype(dtype))
+        if not copy and wanted is self.tensor.dtype:
+            return self
+        return Array(Storage(cast(self.tensor, wanted)))
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def sort(self, axis: int = -1, kind: Any = None) -> None:
+        from treadle.ops.numpy_functions import named
+
+        self.write(named("sort")(self.tensor, axis))
+
+    def item(self, *args: Any) -> Any:
+        if not args:
+            return as_number(Scalar(self.reshape(()).tensor))
+        flat = self.reshape(-1) if len(args) == 1 and isinstance(args[0], int) else self
+        key = args[0] if len(args) == 1 and isinstance(args[0], tuple) else args
+        return as_number(flat[key])
+
+    def set_shape(self, shape: Any) -> None:
+        """``a.shape = shape``: this array, and not other views of its storage, has the shape."""
+        self.views = self.reshape(shape).views if self.is_contiguous else self._no_shape(shape)
+
+    def _no_shape(self, shape: Any) -> NoReturn:
+        raise AttributeError(
+            "Incompatible shape for in-place modification: the array's elements are not "
+            f"contiguous. Use .reshape() to make a copy{at(user_origin())}"
+        )
+
+    def itemset(self, *args: Any) -> None:
+        raise AttributeError(f"itemset was removed from ndarray in NumPy 2.0{at(user_origin())}")
+
+    def tolist(self) -> Any:
+        if not self.ndim:
+            return self.item()
+        return [row.tolist() if self.ndim > 1 else as_number(row) for row in self]
+
+
+# -- between values of NumPy's and tensors -------------------------------------------------------
+
+
+def wrapped(value: Any) -> Any:
+    """What NumPy gives for a result: scalars for rank 0, arrays otherwise, in structures too."""
+    if isinstance(value, Tensor):
+        return Array(Storage(value)) if value.ndim else Scalar(value)
+    if isinstance(value, list | tuple):
+        parts = [wrapped(v) for v in value]
+        return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+    return value
+
+
+def unwrapped(value: Any) -> Any:
+    """The tensors behind arrays and scalars, in structures too; other values as they are."""
+    if isinstance(value, Traced):
+        return value.tensor
+    if type(value) in (list, tuple):
+        return type(value)(unwrapped(v) for v in value)
+    if isinstance(value, slice):
+        return slice(*(unwrapped_bound(b) for b in (value.start, value.stop, value.step)))
+    return value
+
+
+def unwrapped_bound(value: Any) -> Any:
+    """A position or bound: an int, None or a scalar tensor."""
+    if isinstance(value, SymbolicNumber):
+        return value.tensor
+    if isinstance(value, Traced):
+        return value.tensor
+    return int(value) if isinstance(value, np.integer) else value
+
+
+def is_traced(value: Any) -> bool:
+    """Whether a value, or one inside a list or tuple, is only known when the program runs."""
+    if isinstance(value, list | tuple):
+        return any(is_traced(v) for v in value)
+    if isinstance(value, slice):
+        return any(is_traced(v) for v in (value.start, value.stop, value.step))
+    return isinstance(value, Traced | SymbolicNumber)
+
+
+def number_of(dim: Dim) -> Any:
+    """A dim as a Python int, symbolic where only the run knows it."""
+    return dim if isinstance(dim, int) else SymbolicNumber(dims_tensor(dim, dtypes.int64))
+
+
+def as_number(scalar: Any) -> Any:
+    """``scalar.item()``: a Python number."""
+    if not isinstance(scalar, Traced):
+        return scalar.item() if isinstance(scalar, np.generic) else scalar
+    tensor = scalar.tensor
+    if tensor.ndim:
+        from treadle.ops.shaping import reshape_to
+
+        if any(d != 1 for d in tensor.dims):
+            raise TypeError(
+                f"only arrays of one element convert to Python numbers, not {scalar!r}"
+                f"{at(user_origin())}"
+            )
+        tensor = reshape_to(tensor, ())
+    wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
+    return SymbolicNumber(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
+
+
+def element_of(value: Any, dtype: Any) -> Tensor:
+    """An assigned value in the array's dtype, as NumPy's ``x[...] = value`` converts it."""
+    from treadle.ops.numpy_dtypes import as_array
+
+    given = as_array(unwrapped(value))
+    if given.dtype.is_complex and not dtype.is_complex:
+        raise TypeError(
+            f"a {given.dtype.name} value cannot be assigned into an array of {dtype.name}; take "
+            f"np.real of it{at(user_origin())}"
+        )
+    return cast(given, dtype)
+
+
+def index_items(key: Any) -> tuple[Any, ...]:
+    """The entries of an index, with tensors for what is only known when the program runs."""
+    items = key if isinstance(key, tuple) else (key,)
+    return tuple(_item(i) for i in items)
+
+
+def _item(item: Any) -> Any:
+    if isinstance(item, slice):
+        return slice(*(unwrapped_bound(b) for b in (item.start, item.stop, item.step)))
+    if isinstance(item, list) and is_traced(item):
+        from treadle.ops.numpy_dtypes import as_array
+
+        return as_array(unwrapped(item))
+    return unwrapped_bound(item)
+
+
+def is_index_array(item: Any) -> bool:
+    """Whether an entry of an index holds several positions or a mask."""
+    if isinstance(item, list | np.ndarray):
+        return True
+    return isinstance(item, Tensor) and (item.ndim > 0 or item.dtype.is_bool)
+
+
+def read_at_arrays(tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
+    """``x[items]`` where entries are arrays of positions or a mask: a copy."""
+    from treadle.ops.numpy_dtypes import as_array
+    from treadle.ops.updates_by_position import part_at_arrays
+
+    known = [as_array(i) if is_index_array(i) else i for i in items]
+    if len(known) == 1 and known[0].dtype.is_bool:
+        return getitem(tensor, known[0])
+    return part_at_arrays(tensor, known)
+
+
+def broadcast_to_dims(tensor: Tensor, dims: tuple[Dim, ...]) -> Tensor:
+    return tensor if tensor.dims == dims else broadcast_dims(tensor, dims)

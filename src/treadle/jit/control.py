@@ -1,0 +1,299 @@
+"""Branches and loops of a jitted function in the graph.
+
+What a branch or loop body changes is found out by tracing it: the variables that it gives back, and
+the storages of arrays that it writes, also through views and in functions that it calls. A loop is
+traced again until its variables keep their forms and every storage that is written is carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.autograph.operators.journal import changes
+from treadle.autograph.operators.undefined import PartlyDefined, Undefined
+from treadle.core import nest
+from treadle.core.context import context, recording, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.spec import Spec
+from treadle.core.tensor import Tensor
+from treadle.jit.arrays import Array
+from treadle.jit.forms import Form, NoForm, form_of, joined, same
+from treadle.jit.storage import Scope, Storage, scope
+from treadle.ops import control_flow
+from treadle.ops.registry import run_with_regions
+
+State = tuple[Any, ...]
+
+
+class NotStaged(TypeError):
+    """A loop cannot be one of the graph: its variables do not keep their structure."""
+
+
+# -- branches ------------------------------------------------------------------------------------
+
+
+class _Branch:
+    """One traced branch: its region, what it gave back, and the storages that it wrote."""
+
+    def __init__(self, run: Callable[[], Any], state: Any) -> None:
+        builder: Any = context.recorder
+
+        def body() -> list[Any]:
+            with taping(()):
+                self.result = run()
+            return []
+
+        self.scope = Scope()
+        with changes(state), scope() as self.scope:
+            self.builder = builder.trace_region(body, [])
+        self.values: list[Tensor] = []
+
+    def add(self, make: Callable[[], Tensor]) -> int:
+        """One more result of the region; gives its number."""
+        with recording(self.builder):
+            self.values.append(make())
+        return len(self.values) - 1
+
+
+def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
+    """What ``then()`` or ``otherwise()`` gives, by a bool of the graph, as a ``cond`` node."""
+    builder: Any = context.recorder
+    sides = _Branch(then, state), _Branch(otherwise, state)
+    merge = _Merge(*sides)
+    result = merge.value(sides[0].result, sides[1].result)
+    written = list({**sides[0].scope.after, **sides[1].scope.after})
+    numbers = [merge.pair(s.scope.after.get(w, w.tensor) for s in sides) for w in written]
+    for side in sides:
+        side.builder.region.results = [side.builder.use(v).value for v in side.values]
+    children = [s.builder for s in sides]
+    outputs: list[Tensor] = []
+    if sides[0].values or any(c.region.nodes for c in children):
+        operands = [test, *builder.align_captures(children)]
+        outputs = list(
+            run_with_regions(control_flow.COND, operands, [c.region for c in children])
+        )
+    for storage, number in zip(written, numbers, strict=True):
+        storage.write(outputs[number])
+    return result(outputs)
+
+
+class _Merge:
+    """Pairs up what two branches gave back."""
+
+    def __init__(self, then: _Branch, otherwise: _Branch) -> None:
+        self.sides = then, otherwise
+
+    def pair(self, tensors: Any) -> int:
+        numbers = [
+            side.add(lambda t=t: t) for side, t in zip(self.sides, tensors, strict=True)
+        ]
+        return numbers[0]
+
+    def value(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """A function from the node's outputs to the merged value."""
+        if same(a, b):
+            return lambda out: a
+        a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self.half_defined(a, b)
+        if nest.is_nested(a) and nest.is_nested(b):
+            return self.structure(a, b)
+        forms = form_of(a), form_of(b)
+        if forms[0] is None or forms[1] is None:
+            raise self.mismatch(a, b, "both must be arrays or numbers")
+        try:
+            form = joined(*forms)
+        except NoForm as problem:
+            raise self.mismatch(a, b, str(problem)) from None
+        return self.formed(form, a, b)
+
+    def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        numbers = [
+            side.add(lambda v=v: form.tensor(v))
+            for side, v in zip(self.sides, (a, b), strict=True)
+        ]
+        return lambda out: form.value(out[numbers[0]])
+
+    def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        try:
+            nest.assert_same_structure(a, b)
+        except (TypeError, ValueError):
+            raise self.mismatch(a, b, "the structures differ") from None
+        parts = [self.value(x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
+        return lambda out: nest.pack(a, [p(out) for p in parts])
+
+    def half_defined(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """A variable that one branch assigns: zeros on the other path, where Python has no value
+        and correct programs do not read it."""
+        missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
+        if nest.is_nested(value):
+            parts = [
+                self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)
+                for v in nest.flatten(value)
+            ]
+            return lambda out: nest.pack(value, [p(out) for p in parts])
+        form = form_of(value)
+        if form is None or (isinstance(value, Array) and value.tensor.spec.symbols()):
+            return lambda out: Undefined(missing.name)
+        assigning = self.sides[1] if missing is a else self.sides[0]
+        with recording(assigning.builder):
+            spec = form.tensor(value).spec
+        blank = form.blank(spec)
+        filler = form.value(blank)
+        return self.formed(form, filler if missing is a else a, filler if missing is b else b)
+
+    def mismatch(self, a: Any, b: Any, why: str) -> NotStaged:
+        return NotStaged(
+            "The branches of a conditional that depends on array values give a variable values "
+            f"that one variable cannot hold: {a!r} and {b!r} ({why}){at(user_origin())}"
+        )
+
+
+# -- loops ---------------------------------------------------------------------------------------
+
+
+class _Again(Exception):
+    """The loop must be traced again with what was found out."""
+
+
+class Loop:
+    """A loop of the graph over a state of Python values.
+
+    Args:
+        test: ``test(state)`` gives whether to go on, a bool tensor or bool.
+        body: ``body(state)`` gives the next state.
+        state: the values before the loop.
+        known: forms and storages that an earlier trace of the same loop found out, or None.
+    """
+
+    def __init__(
+        self, test: Callable[[State], Any], body: Callable[[State], State], state: State
+    ) -> None:
+        self.test, self.body = test, body
+        self.state = state
+        self.leaves = nest.flatten(state)
+        self.forms: dict[int, Form] = {}
+        self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
+        self.storages: list[Storage] = []
+        for i, leaf in enumerate(self.leaves):
+            form = form_of(leaf)
+            if form is not None and not isinstance(leaf, Array):
+                self.forms[i] = form
+
+    def run(self) -> State:
+        """Record the loop; gives the values after it.
+
+        Raises:
+            NotStaged: the variables do not keep their structure from one iteration to the next.
+        """
+        for _ in range(_MOST_TRACES):
+            try:
+                return self.record()
+            except _Again:
+                continue
+        raise NotStaged(f"the variables of a loop do not settle{at(user_origin())}")
+
+    def record(self) -> State:
+        numbers = sorted(self.forms)
+        start = [self.start(i) for i in numbers] + [s.tensor for s in self.storages]
+        forms = [self.forms[i] for i in numbers]
+        results = control_flow.staged_loop(
+            lambda *flat: self.traced_test(numbers, forms, flat),
+            lambda *flat: self.traced_body(numbers, forms, flat),
+            tuple(start),
+            widen=True,
+        )
+        count = len(numbers)
+        for storage, tensor in zip(self.storages, results[count:], strict=True):
+            storage.write(tensor)
+        values = list(self.leaves)
+        for i, form, tensor in zip(numbers, forms, results, strict=False):
+            values[i] = form.value(tensor)
+        return tuple(nest.pack(self.state, values))
+
+    def start(self, number: int) -> Tensor:
+        leaf, form = self.leaves[number], self.forms[number]
+        return form.blank(self.specs[number]) if number in self.specs else form.tensor(leaf)
+
+    def inside(self, numbers: Sequence[int], forms: Sequence[Form], flat: Sequence[Any]) -> State:
+        """The state that the user's code sees in an iteration; storages hold what is carried."""
+        for storage, tensor in zip(self.storages, flat[len(numbers) :], strict=True):
+            storage.put_back(tensor)
+        values = list(self.leaves)
+        for i, form, tensor in zip(numbers, forms, flat, strict=False):
+            values[i] = form.value(tensor)
+        return tuple(nest.pack(self.state, values))
+
+    def opened(self, found: Scope) -> None:
+        """Have a scope put the carried storages back when it ends."""
+        for storage in self.storages:
+            found.before[storage] = storage.tensor
+
+    def traced_test(self, numbers: list[int], forms: list[Form], flat: Sequence[Any]) -> Any:
+        with scope() as found:
+            self.opened(found)
+            return self.test(self.inside(numbers, forms, flat))
+
+    def traced_body(self, numbers: list[int], forms: list[Form], flat: Sequence[Any]) -> Any:
+        with changes(self.state), scope() as found:
+            self.opened(found)
+            before = self.inside(numbers, forms, flat)
+            after = self.body(before)
+            self.settle(nest.flatten(before), after, found)
+            leaves = nest.flatten(after)
+            given = [form.tensor(leaves[i]) for i, form in zip(numbers, forms, strict=True)]
+            return tuple([*given, *(s.tensor for s in self.storages)])
+
+    def settle(self, before: list[Any], after: State, found: Scope) -> None:
+        """See whether the next iteration begins as this one did.
+
+        Raises:
+            _Again: not yet; what is to be carried is noted.
+            NotStaged: it never will.
+        """
+        try:
+            nest.assert_same_structure(self.state, after)
+        except (TypeError, ValueError) as error:
+            raise NotStaged(f"{error}{at(user_origin())}") from None
+        changed = False
+        for i, (old, new) in enumerate(zip(before, nest.flatten(after), strict=True)):
+            changed |= self.settle_leaf(i, old, new)
+        written = [s for s in found.before if s not in self.storages]
+        self.storages += written
+        if changed or written:
+            raise _Again
+
+    def settle_leaf(self, number: int, old: Any, new: Any) -> bool:
+        """Whether a variable needs another form than it has."""
+        new = new.value if isinstance(new, PartlyDefined) else new
+        form = self.forms.get(number)
+        if form is None and same(old, new):
+            return False
+        found = form_of(new)
+        if found is None:
+            raise NotStaged(
+                f"A variable is {old!r} before an iteration of a loop in the graph and {new!r} "
+                f"after it{at(user_origin())}"
+            )
+        if isinstance(old, Undefined) and form is None:
+            self.forms[number], self.specs[number] = found, found.tensor(new).spec
+            return True
+        try:
+            wanted = joined(form or self.form_before(old), found)
+        except NoForm as problem:
+            raise NotStaged(f"A variable is {problem}{at(user_origin())}") from None
+        self.forms[number] = wanted
+        return wanted != form
+
+    def form_before(self, old: Any) -> Form:
+        form = form_of(old)
+        if form is None:
+            raise NotStaged(
+                f"A variable begins as {old!r} and becomes a number or array in a loop in the "
+                f"graph{at(user_origin())}"
+            )
+        return form
+
+
+_MOST_TRACES = 12

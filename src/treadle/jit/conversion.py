@@ -1,0 +1,96 @@
+"""From Python functions to what runs while a jitted function is traced.
+
+AutoGraph's generated code runs with this package's operators and with `Globals` for its names. A
+function that AutoGraph leaves as it is gets the names alone.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from treadle.autograph import config
+from treadle.autograph.templates import AG, template_of
+from treadle.core.origin import LINE_MAPS
+from treadle.jit.namespace import Globals, stand_in
+
+_GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+_converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
+
+
+def call(target: Any) -> Any:
+    """What a jitted function calls in place of `target`: the user's functions are converted too."""
+    target = stand_in(target)
+    inner = getattr(target, "__treadle_jitted__", None)
+    if inner is not None:
+        return call(inner)
+    if isinstance(target, types.FunctionType):
+        return convert(target)
+    if isinstance(target, types.MethodType):
+        function = target.__func__
+        if not isinstance(function, types.FunctionType):
+            return target
+        return types.MethodType(convert(function), target.__self__)
+    if isinstance(target, functools.partial):
+        return functools.partial(call(target.func), *target.args, **target.keywords)
+    if isinstance(target, type | types.BuiltinFunctionType):
+        return target
+    method = getattr(type(target), "__call__", None)  # noqa: B004
+    if isinstance(method, types.FunctionType) and not config.is_library_object(method):
+        return types.MethodType(convert(method), target)
+    return target
+
+
+def convert(function: types.FunctionType) -> Callable[..., Any]:
+    """The converted form of a function of the user's; a library's function as it is."""
+    code = function.__code__
+    if (
+        config.is_library_object(function)
+        or code.co_filename in LINE_MAPS  # defined inside a converted function
+        or code.co_flags & _GENERATORS
+    ):
+        return function
+    made = _converted.get(function)
+    if made is None or made.__globals__.real is not function.__globals__:  # type: ignore[attr-defined]
+        made = _converted[function] = _instantiated(function)
+    return made
+
+
+def _instantiated(function: types.FunctionType) -> types.FunctionType:
+    from treadle.jit import operators
+
+    template = template_of(function)
+    code = template.code or function.__code__
+    original = function.__code__
+    cells = {
+        name: _cell(cell)
+        for name, cell in zip(original.co_freevars, function.__closure__ or (), strict=True)
+    }
+    cells[AG] = types.CellType(operators)
+    made = types.FunctionType(
+        code,
+        Globals(function.__globals__),
+        function.__name__,
+        function.__defaults__,
+        tuple(cells[name] for name in code.co_freevars),
+    )
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__, made.__module__ = function.__qualname__, function.__module__
+    return made
+
+
+def _cell(cell: types.CellType) -> types.CellType:
+    """The variable of an outer function; one that holds NumPy's own things holds stand-ins."""
+    try:
+        held = cell.cell_contents
+    except ValueError:  # not assigned yet
+        return cell
+    if isinstance(held, np.ndarray):
+        return cell
+    made = stand_in(held)
+    return cell if made is held else types.CellType(made)

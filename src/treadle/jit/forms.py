@@ -1,0 +1,140 @@
+"""How a variable's value crosses the border of a branch or loop that is traced.
+
+Inside the graph there are tensors; the user's code sees Python numbers, NumPy scalars and arrays. A
+`Form` says which of these a tensor stands for. Where two paths give a variable different forms, it
+gets the form in which NumPy would compute with both: an int and a float become a float, a Python
+number and a scalar of float32 a scalar of float32.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.autograph.operators.undefined import Undefined
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.spec import Spec
+from treadle.core.tensor import Tensor
+from treadle.jit.arrays import Array, Scalar
+from treadle.jit.storage import Storage
+from treadle.ops.casting import cast
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
+from treadle.ops.python_numbers import SymbolicNumber
+
+NUMBER, SCALAR, ARRAY = "Python number", "NumPy scalar", "array"
+_PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
+_WEAK: dict[DType, Any] = {dtypes.int64: 0, dtypes.float64: 0.0, dtypes.complex128: 0j}
+
+
+class NoForm(TypeError):
+    """A value that the graph cannot hold, or two that it cannot hold in one variable."""
+
+
+class Form(NamedTuple):
+    """What a tensor of the graph stands for.
+
+    Attributes:
+        kind: NUMBER, SCALAR or ARRAY.
+        dtype: of the tensor.
+        rank: of an array.
+    """
+
+    kind: str
+    dtype: DType
+    rank: int = 0
+
+    def tensor(self, value: Any) -> Tensor:
+        """A value as a tensor of this form."""
+        if isinstance(value, Array | Scalar | SymbolicNumber):
+            tensor = value.tensor
+            return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
+        return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
+
+    def value(self, tensor: Tensor) -> Any:
+        """What the user's code sees of a tensor."""
+        if self.kind == NUMBER:
+            return SymbolicNumber(tensor)
+        return Scalar(tensor) if self.kind == SCALAR else Array(Storage(tensor))
+
+    def blank(self, spec: Spec) -> Tensor:
+        """Zeros for a variable without a value, of the shape that `spec` has."""
+        return zeros([d if isinstance(d, int) else 0 for d in spec.dims], self.dtype)
+
+
+def form_of(value: Any) -> Form | None:
+    """The form of a value; None for what stays in Python."""
+    kind = type(value)
+    if kind in _PYTHON:
+        return Form(NUMBER, _PYTHON[kind])
+    if isinstance(value, SymbolicNumber):
+        return Form(NUMBER, value.tensor.dtype)
+    if isinstance(value, Scalar):
+        return Form(SCALAR, value.tensor.dtype)
+    if isinstance(value, np.generic) and value.dtype.kind in "biufc":
+        return Form(SCALAR, dtypes.as_dtype(value.dtype))
+    if isinstance(value, Array):
+        return Form(ARRAY, value.tensor.dtype, value.ndim)
+    return None
+
+
+def joined(a: Form, b: Form) -> Form:
+    """The form that holds the values of both.
+
+    Raises:
+        NoForm: an array of one rank and an array of another, or a number.
+    """
+    if a == b:
+        return a
+    if ARRAY in (a.kind, b.kind):
+        if a.rank != b.rank:
+            raise NoForm(f"{_text(a)} in one case, {_text(b)} in the other")
+        return Form(ARRAY, _dtype(a, b), a.rank)
+    if a.kind == b.kind == NUMBER:
+        order = list(_PYTHON.values())
+        return Form(NUMBER, max(a.dtype, b.dtype, key=order.index))
+    return Form(SCALAR, _dtype(a, b))
+
+
+def _dtype(a: Form, b: Form) -> DType:
+    kinds = [_WEAK.get(f.dtype, f.dtype.np_dtype) if f.kind == NUMBER else f.dtype.np_dtype
+             for f in (a, b)]  # fmt: skip
+    return dtypes.as_dtype(np.result_type(*kinds))
+
+
+def _text(form: Form) -> str:
+    if form.kind == ARRAY:
+        return f"an array of rank {form.rank}"
+    return f"a {form.kind} ({form.dtype.name})"
+
+
+def is_static(value: Any) -> bool:
+    """Whether a value is Python's own, the same in every call of the program."""
+    return form_of(value) is None and not isinstance(value, Undefined)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values of a variable are one, so that nothing has to be merged."""
+    if a is b:
+        return True
+    if isinstance(a, Array | Scalar | SymbolicNumber) or isinstance(
+        b, Array | Scalar | SymbolicNumber
+    ):
+        return _same_tensor(a, b)
+    if isinstance(a, Undefined) or isinstance(b, Undefined):
+        return isinstance(a, Undefined) and isinstance(b, Undefined)
+    try:
+        return type(a) is type(b) and bool(a == b)
+    except Exception:  # a comparison of the user's
+        return False
+
+
+def _same_tensor(a: Any, b: Any) -> bool:
+    """Two objects for one unchangeable value, or for one view of one storage."""
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, Array):
+        return a.storage is b.storage and a.views == b.views
+    return a.tensor is b.tensor

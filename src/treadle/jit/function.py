@@ -1,0 +1,232 @@
+"""Jitted: a function of NumPy arrays and Python numbers that runs as compiled programs.
+
+A call turns its arguments into what the program takes: arrays as they lie in memory, numbers as
+scalars. Arrays that the function changes in place are handed over as variables whose buffers are
+the caller's own memory, so that the caller sees the changes. Which arrays these are is found out by
+tracing: the first trace takes all as values, and a second one is made where storages were written.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+import types
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jit import capturing
+from treadle.jit.arguments import ARRAY, NUMBER, SCALAR, Bound, Parameters
+from treadle.jit.arrays import Array, Scalar
+from treadle.jit.conversion import call as converted
+from treadle.jit.results import Results, collect
+from treadle.jit.storage import Storage, no_scopes
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.state import Variable
+from treadle.tracing.concrete import ConcreteFunction
+from treadle.tracing.function import Function
+from treadle.tracing.tracebacks import show_user_frames
+
+
+class _Plan:
+    """How calls of one signature run.
+
+    Attributes:
+        concrete: the trace.
+        written: the numbers of the leaves that the function changes in place.
+        order: the number of the leaf that each of the program's operands is.
+        results: how the caller's result is made of the program's.
+    """
+
+    def __init__(
+        self, concrete: ConcreteFunction, written: Sequence[int], order: Sequence[int],
+        results: Results,
+    ) -> None:  # fmt: skip
+        self.concrete = concrete
+        self.written = tuple(written)
+        self.order = tuple(order)
+        self.results = results
+
+
+class Jitted:
+    """A function for NumPy arrays and numbers, compiled for each signature. Made by `jit`.
+
+    Attributes:
+        python_function: the function as written.
+    """
+
+    def __init__(self, python_function: Callable[..., Any], name: str | None = None) -> None:
+        self.python_function = python_function
+        self.__treadle_jitted__ = python_function
+        self._parameters = Parameters(python_function)
+        self._traced = Function(self._body, autograph=False, name=name or self._parameters.name)
+        self._plans: dict[Any, _Plan] = {}
+        self._made: weakref.WeakKeyDictionary[ConcreteFunction, tuple[set[int], Results]]
+        self._made = weakref.WeakKeyDictionary()
+        self._last: Any = threading.local()
+        functools.update_wrapper(self, python_function, updated=())
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    # -- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = self._parameters.bind(args, kwargs)
+            if context.recorder is not None or context.tapes or bound.has_tensors:
+                return self._inside(bound)
+            plan = self._plans.get(bound.key)
+            if plan is None:
+                plan = self._plan(bound)
+            return self._run(plan, bound)
+        except Exception as error:
+            show_user_frames(error)
+            raise
+
+    def _run(self, plan: _Plan, bound: Bound) -> Any:
+        if plan.written:
+            overlap = bound.overlapping(plan.written)
+            if overlap:  # views of one memory: only NumPy knows the order of reads and writes
+                return self.python_function(*bound.args, **bound.kwargs)
+        operands, changed = bound.operands(plan.written)
+        concrete = plan.concrete
+        inputs = [operands[i] for i in plan.order]
+        inputs += [_array_of(c) for c in concrete.graph.captures]
+        found = concrete.executable.run(inputs)
+        for variable, array in changed:
+            if variable._array is not array:
+                array[...] = variable._array
+        return plan.results.pack(found, bound.leaves)
+
+    def _inside(self, bound: Bound) -> Any:
+        """A call with tensors, under a tape or in a function that is being traced."""
+        from treadle.jit.nested import call_with_tensors
+
+        return call_with_tensors(self, bound)
+
+    # -- tracing -----------------------------------------------------------------------------
+
+    def _plan(self, bound: Bound) -> _Plan:
+        """Trace for a new signature."""
+        bound.check()
+        written: set[int] = set()
+        while True:
+            concrete = self._concrete(bound, written)
+            found, results = self._made[concrete]
+            if found <= written:
+                break
+            written |= found
+        bound.check_writable(written)
+        plan = self._plans[bound.key] = _Plan(
+            concrete, sorted(written), bound.order(), results
+        )
+        return plan
+
+    def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
+        kinds, leaves = bound.traced(written)
+        self._last.made = None
+        concrete = self._traced.get_concrete_function(kinds, **leaves)
+        if self._last.made is not None:
+            self._made[concrete] = self._last.made
+            self._last.made = None
+        return concrete
+
+    def _body(self, kinds: Any, /, **leaves: Any) -> Any:
+        """What is traced: the user's function on stand-ins for its arguments."""
+        signature = Bound.of_kinds(kinds)
+        names = list(leaves)
+        storages: dict[int, tuple[Storage, Tensor]] = {}
+        kept, capturing.captured.arrays = capturing.captured.arrays, {}
+        try:
+            with no_scopes():
+                values: list[Any] = []
+                for i, (kind, name) in enumerate(zip(signature.flat, names, strict=True)):
+                    leaf = leaves[name]
+                    if kind.startswith(ARRAY):
+                        same = int(kind.removeprefix(ARRAY) or i)
+                        if same != i:
+                            values.append(values[same])
+                            continue
+                        tensor = convert_to_tensor(leaf)
+                        storage = Storage(tensor, name)
+                        storages[i] = storage, tensor
+                        values.append(Array(storage))
+                    elif kind.startswith(NUMBER):
+                        values.append(SymbolicNumber(convert_to_tensor(leaf)))
+                    elif kind == SCALAR:
+                        values.append(Scalar(convert_to_tensor(leaf)))
+                    else:
+                        values.append(leaf)
+                args, kwargs = signature.pack(values)
+                result = converted(self.python_function)(*args, **kwargs)
+                results, tensors = collect(result, {s: i for i, (s, _) in storages.items()})
+                written = {i for i, (s, t) in storages.items() if s.tensor is not t}
+                for i in written:
+                    if isinstance(leaves[names[i]], Variable):
+                        leaves[names[i]].assign(storages[i][0].tensor)
+        finally:
+            capturing.captured.arrays = kept
+        self._last.made = written, results
+        return tensors
+
+    # -- inspection --------------------------------------------------------------------------
+
+    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
+        """The trace for some arguments, made if it does not exist."""
+        bound = self._parameters.bind(args, kwargs)
+        plan = self._plans.get(bound.key) or self._plan(bound)
+        return plan.concrete
+
+    def explain(self) -> Any:
+        """Why the function was traced."""
+        return self._traced.explain()
+
+    @property
+    def concrete_functions(self) -> list[ConcreteFunction]:
+        """All traces that are kept, oldest first."""
+        return self._traced.concrete_functions
+
+    def experimental_get_tracing_count(self) -> int:
+        """How often the Python function was traced."""
+        return self._traced.experimental_get_tracing_count()
+
+    def __repr__(self) -> str:
+        return f"<jitted {self._parameters.name}>"
+
+
+def _array_of(capture: Any) -> Any:
+    return capture if isinstance(capture, Variable) else capture._array
+
+
+def jit(func: Callable[..., Any] | None = None) -> Any:
+    """Compile a function written for NumPy; usable as a decorator.
+
+    Arrays and numbers go in, arrays and numbers come out, with NumPy's promotion rules, views and
+    in-place changes, which the caller sees in its own arrays. The function is traced and compiled
+    once for each combination of dtypes and shapes; ints among the arguments are constants of the
+    program until a second value comes, floats never are.
+
+    Args:
+        func: the function; without it a decorator is returned.
+
+    Raises:
+        TypeError: `func` is not callable.
+    """
+
+    def decorate(fn: Any) -> Any:
+        if isinstance(fn, Jitted):
+            return fn
+        if isinstance(fn, Function):
+            fn = fn.python_function
+        if not callable(fn):
+            raise TypeError(f"jit() needs a callable, got {fn!r}{at(user_origin())}")
+        return Jitted(fn)
+
+    return decorate if func is None else decorate(func)
+
+

@@ -1,0 +1,118 @@
+"""What a `for` statement of a jitted function iterates by position."""
+
+from __future__ import annotations
+
+import builtins
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.jit.arrays import Array, Traced, as_number, is_traced, number_of
+from treadle.ops.python_numbers import SymbolicNumber
+
+
+class Counted:
+    """Elements by position.
+
+    Attributes:
+        length: their number, a Python int or a symbolic one.
+        item: gives the element at a (symbolic) position.
+        size: the number, where it is known while tracing.
+    """
+
+    def __init__(self, length: Any, item: Callable[[Any], Any]) -> None:
+        self.length = length
+        self.item = item
+        self.size = length if isinstance(length, int) else None
+
+    def items(self) -> Iterator[Any]:
+        """The elements one by one, where their number is known."""
+        assert self.size is not None
+        return (self.item(i) for i in builtins.range(self.size))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.item(index)
+
+
+def as_counted(iterable: Any) -> Counted | None:
+    """`iterable` by position; None for what only Python can iterate."""
+    if isinstance(iterable, Counted):
+        return iterable
+    if isinstance(iterable, builtins.range):
+        start, step = iterable.start, iterable.step
+        return Counted(len(iterable), lambda i: i * step + start if step != 1 else i + start)
+    if isinstance(iterable, Array) and iterable.ndim:
+        return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
+    return None
+
+
+def range(*args: Any) -> Any:
+    """``range``; by position where a bound is only known when the program runs."""
+    if not is_traced(args):
+        return builtins.range(*args)
+    bounds = [as_number(a) if isinstance(a, Traced) else a for a in args]
+    start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
+    if isinstance(step, int) and step == 1:
+        length = stop - start if not (isinstance(start, int) and start == 0) else stop
+        return Counted(length, lambda i: i + start)
+    return Counted(-((start - stop) // step), lambda i: i * step + start)
+
+
+def enumerate(iterable: Any, start: Any = 0) -> Any:
+    counted = as_counted(iterable)
+    if counted is None:
+        return builtins.enumerate(iterable, start)
+    return Counted(counted.length, lambda i: (i + start, counted.item(i)))
+
+
+def zip(*iterables: Any, strict: bool = False) -> Any:
+    found = [as_counted(x) for x in iterables]
+    known = [c for c in found if c is not None]
+    sizes = [c.size for c in known]
+    if len(known) < len(found) or None in sizes or not known:
+        parts = (x if c is None else c.items() for x, c in builtins.zip(iterables, found))  # noqa: B905
+        return builtins.zip(*parts, strict=strict)
+    if strict and len(set(sizes)) > 1:
+        raise ValueError(f"zip() arguments have different lengths: {sizes}")
+    shortest = min(s for s in sizes if s is not None)
+    return Counted(shortest, lambda i: tuple(c.item(i) for c in known))
+
+
+def reversed(sequence: Any) -> Any:
+    counted = as_counted(sequence)
+    if counted is None:
+        return builtins.reversed(sequence)
+    return Counted(counted.length, lambda i: counted.item(counted.length - 1 - i))
+
+
+# -- short loops ---------------------------------------------------------------------------------
+
+_SHORT = 4  # iterations; written out, their positions are constants
+_MOST_COPIES = 16  # of the innermost body where short loops are nested
+
+
+class _Unrolling(threading.local):
+    copies = 1
+
+
+_unrolling = _Unrolling()
+
+
+def is_short(size: int) -> bool:
+    """Whether a loop is better written out than made one of the graph."""
+    return size <= _SHORT and size * _unrolling.copies <= _MOST_COPIES
+
+
+@contextmanager
+def unrolled(size: int) -> Iterator[None]:
+    """Write a loop out: loops inside of it are copied `size` times."""
+    before = _unrolling.copies
+    _unrolling.copies = before * max(size, 1)
+    try:
+        yield
+    finally:
+        _unrolling.copies = before
+
+
+_ = SymbolicNumber

@@ -1,0 +1,190 @@
+"""NumPy's functions that make arrays: in a jitted function each call makes a storage of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jit.arrays import Array, Scalar, Traced, is_traced, unwrapped, wrapped
+from treadle.jit.storage import Storage
+from treadle.ops import creation
+from treadle.ops.casting import cast
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise import identity
+from treadle.ops.numpy_dtypes import as_array, is_weak, result_dtype, to
+from treadle.ops.python_numbers import SymbolicNumber
+
+
+def known(value: Any) -> Any:
+    """A result that NumPy computed while the function was traced: arrays become constants."""
+    if isinstance(value, np.ndarray):
+        return Array(Storage(convert_to_tensor(value)))
+    if type(value) in (list, tuple):
+        return type(value)(known(v) for v in value)
+    return value
+
+
+def captured(value: np.ndarray[Any, Any]) -> Array:
+    """An array that the function finds by name: the one of the call, as an argument is."""
+    from treadle.jit.capturing import captured_array
+
+    return captured_array(value)
+
+
+def dtype_of(dtype: Any, default: DType) -> DType:
+    """A dtype argument; None stands for the default.
+
+    Raises:
+        TypeError: it is not a dtype that arrays of the graph can have.
+    """
+    if dtype is None:
+        return default
+    if dtype in (int, float, complex, bool) or not isinstance(dtype, DType):
+        dtype = np.dtype(getattr(dtype, "type", dtype) if not isinstance(dtype, np.dtype) else dtype)
+    try:
+        return dtypes.as_dtype(dtype)
+    except TypeError:
+        raise TypeError(
+            f"arrays of dtype {dtype} are not supported in jitted functions{at(user_origin())}"
+        ) from None
+
+
+def _shape(shape: Any) -> list[Any]:
+    if isinstance(shape, Traced) and shape.ndim:
+        return shape.tensor  # type: ignore[return-value]
+    given = shape if isinstance(shape, tuple | list) else (shape,)
+    return [_size(s) for s in given]
+
+
+def _size(size: Any) -> Any:
+    if isinstance(size, SymbolicNumber | Traced):
+        return size.tensor
+    return int(size)
+
+
+def _fresh(tensor: Tensor) -> Array:
+    return Array(Storage(tensor))
+
+
+def zeros(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
+    return _fresh(creation.zeros(_shape(shape), dtype_of(dtype, dtypes.float64)))
+
+
+def ones(shape: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
+    return _fresh(creation.ones(_shape(shape), dtype_of(dtype, dtypes.float64)))
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C", **options: Any) -> Array:
+    value = as_array(unwrapped(fill_value))
+    wanted = dtype_of(dtype, value.dtype)
+    if value.ndim == 0:
+        return _fresh(creation.fill(_shape(shape), cast(value, wanted)))
+    base = creation.zeros(_shape(shape), wanted)
+    made = _fresh(base)
+    made[...] = fill_value
+    return made
+
+
+def _like(a: Any, dtype: Any, shape: Any) -> tuple[list[Any], DType]:
+    x = as_array(unwrapped(a))
+    dims = list(x.dims) if shape is None else _shape(shape)
+    return dims, dtype_of(dtype, x.dtype)
+
+
+def zeros_like(a: Any, dtype: Any = None, shape: Any = None, **options: Any) -> Any:
+    dims, wanted = _like(a, dtype, shape)
+    return _fresh(creation.zeros(dims, wanted))
+
+
+def ones_like(a: Any, dtype: Any = None, shape: Any = None, **options: Any) -> Any:
+    dims, wanted = _like(a, dtype, shape)
+    return _fresh(creation.ones(dims, wanted))
+
+
+def full_like(
+    a: Any, fill_value: Any, dtype: Any = None, order: str = "K", subok: bool = True,
+    shape: Any = None,
+) -> Any:  # fmt: skip
+    dims, wanted = _like(a, dtype, shape)
+    made = _fresh(creation.zeros(dims, wanted))
+    made[...] = fill_value
+    return made
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -> Array:
+    wanted = dtype_of(dtype, dtypes.float64)
+    if not is_traced((N, M, k)):
+        return _fresh(convert_to_tensor(np.eye(N, M, k, wanted.np_dtype)))
+    rows, columns = _size(N), _size(N if M is None else M)
+    i = creation.range(rows)
+    j = creation.range(columns)
+    return _fresh(cast(i[:, None] + cast(_size(k), i.dtype) == j[None, :], wanted))
+
+
+def identity_matrix(n: Any, dtype: Any = None, **options: Any) -> Array:
+    return eye(n, dtype=float if dtype is None else dtype)
+
+
+def array(
+    object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False,
+    ndmin: int = 0, like: Any = None,
+) -> Any:  # fmt: skip
+    """``np.array``: of numbers, arrays and nested lists of them, always with elements of its own."""
+    if not is_traced(object):
+        kind = None if dtype is None else dtype_of(dtype, dtypes.float64).np_dtype
+        return known(np.array(object, kind, ndmin=ndmin))
+    x = as_array(unwrapped(object))
+    x = x if dtype is None else cast(x, dtype_of(dtype, x.dtype))
+    if ndmin > x.ndim:
+        from treadle.ops.shaping import reshape_to
+
+        x = reshape_to(x, ((1,) * (ndmin - x.ndim)) + x.dims)
+    return _fresh(identity(x))
+
+
+def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
+    """``np.asarray``: the array itself where its dtype is the wanted one."""
+    if isinstance(a, Array) and (dtype is None or dtype_of(dtype, a.tensor.dtype) is a.tensor.dtype):
+        return a
+    return array(a, dtype)
+
+
+def arange(*args: Any, dtype: Any = None, **options: Any) -> Array:
+    """``np.arange``: int64 for ints, float64 for floats."""
+    if not is_traced(args):
+        kind = None if dtype is None else dtype_of(dtype, dtypes.int64).np_dtype
+        return known(np.arange(*args, dtype=kind))
+    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
+    parts = [unwrapped(v) for v in (start, stop, step)]
+    wanted = dtype_of(dtype, result_dtype(*parts))
+    if wanted.is_floating:
+        first, last, by = (to(v, dtypes.float64) for v in parts)
+        from treadle.ops.elementwise import ceil
+
+        count = cast(ceil((last - first) / by), dtypes.int64)
+        steps = cast(creation.range(count), dtypes.float64)
+        return _fresh(cast(first + steps * by, wanted))
+    if all(is_weak(v) for v in parts) or wanted.is_integer:
+        first, last, by = (to(v, dtypes.int64) for v in parts)
+        return _fresh(cast(creation.range(first, last, by), wanted))
+    raise TypeError(f"np.arange of {wanted.name} is not supported{at(user_origin())}")
+
+
+def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
+    return array(a)
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.zeros: zeros, np.ones: ones, np.empty: zeros, np.full: full, np.eye: eye,
+    np.identity: identity_matrix, np.array: array, np.asarray: asarray, np.arange: arange,
+    np.asanyarray: asarray, np.ascontiguousarray: asarray, np.copy: copy,
+    np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: zeros_like,
+    np.full_like: full_like,
+}  # fmt: skip
+_ = (Scalar, wrapped)

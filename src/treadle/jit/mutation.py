@@ -1,0 +1,126 @@
+"""NumPy's functions that give views of an array or change it in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.jit.arrays import Array, element_of, unwrapped
+from treadle.jit.operations import call_function
+from treadle.jit.views import Permuted, Reshaped
+from treadle.ops.axes import normalize_axis
+from treadle.ops.numpy_dtypes import as_array
+from treadle.ops.selection import where as select
+
+
+def _view(name: str, func: Any) -> Callable[..., Any]:
+    """A function that has a method of the same name, which gives a view."""
+
+    def call(a: Any, *args: Any, **options: Any) -> Any:
+        if isinstance(a, Array):
+            return getattr(a, name)(*args, **options)
+        return call_function(func, (a, *args), options)
+
+    call.__name__ = name
+    return call
+
+
+def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    if not isinstance(a, Array):
+        return call_function(np.moveaxis, (a, source, destination), {})
+    moved, places = (
+        [normalize_axis(x, a.ndim) for x in (v if isinstance(v, tuple | list) else (v,))]
+        for v in (source, destination)
+    )
+    perm = [i for i in range(a.ndim) if i not in moved]
+    for place, axis in sorted(zip(places, moved, strict=True)):
+        perm.insert(place, axis)
+    return a.viewed(Permuted(perm))
+
+
+def expand_dims(a: Any, axis: Any) -> Any:
+    if not isinstance(a, Array):
+        return call_function(np.expand_dims, (a, axis), {})
+    axes = axis if isinstance(axis, tuple | list) else (axis,)
+    rank = a.ndim + len(axes)
+    new = {normalize_axis(x, rank) for x in axes}
+    rest = iter(a.dims)
+    return a.viewed(Reshaped([1 if i in new else next(rest) for i in range(rank)]))
+
+
+def flip(m: Any, axis: Any = None) -> Any:
+    if not isinstance(m, Array):
+        return call_function(np.flip, (m, axis), {})
+    axes = range(m.ndim) if axis is None else axis if isinstance(axis, tuple) else (axis,)
+    turned = {normalize_axis(x, m.ndim) for x in axes}
+    return m[tuple(slice(None, None, -1) if i in turned else slice(None) for i in range(m.ndim))]
+
+
+def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) -> None:
+    if where is True:
+        dst[...] = src
+        return
+    old = dst.tensor
+    new = element_of(src, old.dtype)
+    dst[...] = select(as_array(unwrapped(where)), new, old)
+
+
+def fill_diagonal(a: Array, val: Any, wrap: bool = False) -> None:
+    if wrap or a.ndim != 2:
+        raise TypeError(f"np.fill_diagonal: matrices without wrap= are supported{at(user_origin())}")
+    from treadle.ops import creation
+
+    rows, columns = (creation.range(unwrapped(d), dtype=dtypes.int64) for d in a.shape)
+    here = rows[:, None] == columns[None, :]
+    value = element_of(val, a.tensor.dtype)
+    if value.ndim == 1:
+        from treadle.ops.gather import gather
+
+        value = gather(value, rows)[:, None]
+    a[...] = select(here, value, a.tensor)
+
+
+def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
+    a.reshape(-1)[ind] = v
+
+
+def put_along_axis(arr: Array, indices: Any, values: Any, axis: int) -> None:
+    from treadle.jit.scatter import positions_along
+
+    arr[positions_along(arr, indices, axis)] = values
+
+
+def shape(a: Any) -> tuple[Any, ...]:
+    if isinstance(a, Array):
+        return a.shape
+    return tuple(getattr(as_array(unwrapped(a)), "dims", ()))
+
+
+def ndim(a: Any) -> int:
+    return a.ndim if hasattr(a, "ndim") else int(as_array(unwrapped(a)).ndim)
+
+
+def size(a: Any, axis: Any = None) -> Any:
+    dims = shape(a)
+    if axis is not None:
+        return dims[axis]
+    total: Any = 1
+    for d in dims:
+        total = total * d
+    return total
+
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.transpose: _view("transpose", np.transpose), np.reshape: _view("reshape", np.reshape),
+    np.ravel: _view("ravel", np.ravel), np.swapaxes: _view("swapaxes", np.swapaxes),
+    np.squeeze: _view("squeeze", np.squeeze), np.real: _view("real_part", np.real),
+    np.moveaxis: moveaxis, np.expand_dims: expand_dims, np.flip: flip,
+    np.flipud: lambda m: flip(m, 0), np.fliplr: lambda m: flip(m, 1), np.copyto: copyto,
+    np.fill_diagonal: fill_diagonal, np.put: put, np.put_along_axis: put_along_axis,
+    np.shape: shape, np.ndim: ndim, np.size: size,
+}  # fmt: skip
+del FUNCTIONS[np.real]

@@ -1,0 +1,193 @@
+"""The names that a jitted function sees: NumPy and math with functions that take traced values.
+
+A converted function runs with `Globals` in place of its module's dict. What it reads there is the
+module's own value, except for NumPy's and math's modules, functions and types, which come as
+stand-ins, and ndarrays, whose elements are read when the program runs.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
+from treadle.jit import making, mutation
+from treadle.jit.arrays import Array, is_traced, unwrapped
+from treadle.jit.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.ops.casting import cast
+from treadle.ops.numpy_dtypes import as_array
+from treadle.ops.python_numbers import math_function
+
+
+class Globals(dict[str, Any]):
+    """A module's global names as a jitted function reads them."""
+
+    def __init__(self, real: dict[str, Any]) -> None:
+        super().__init__()
+        self.real = real
+
+    def __getitem__(self, name: str) -> Any:
+        if name in self:  # assigned by the function
+            return dict.__getitem__(self, name)
+        return stand_in(self.real[name])
+
+
+def stand_in(value: Any) -> Any:
+    """What a jitted function works with in place of a value that it finds by name."""
+    if isinstance(value, types.ModuleType):
+        return Namespace(value) if value.__name__ in _MODULES else value
+    if isinstance(value, np.ufunc):
+        return Ufunc(value)
+    if isinstance(value, np.ndarray):
+        return making.captured(value)
+    if value is np.ndarray:
+        return ArrayType()
+    if isinstance(value, type) and issubclass(value, np.generic):
+        return ScalarType(value)
+    if callable(value) and not isinstance(value, type) and _is_numpys(value):
+        return function_of(value)
+    if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
+        return math_function(value)
+    return value
+
+
+_MODULES = {"numpy", "numpy.linalg", "numpy.fft", "numpy.random", "math"}
+
+
+def _is_numpys(value: Any) -> bool:
+    module = getattr(value, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+class Namespace:
+    """A module whose functions take traced values."""
+
+    def __init__(self, module: types.ModuleType) -> None:
+        self._module = module
+
+    def __getattr__(self, name: str) -> Any:
+        if self._module is np.random:
+            raise TypeError(
+                f"np.random.{name} draws its numbers when Python runs, which td.jit does once for "
+                "many calls: draw them before the call and pass the array, or use td.random"
+                f"{at(user_origin())}"
+            )
+        found = stand_in(getattr(self._module, name))
+        setattr(self, name, found)
+        return found
+
+    def __repr__(self) -> str:
+        return repr(self._module)
+
+
+class Ufunc:
+    """A ufunc of NumPy's."""
+
+    def __init__(self, ufunc: np.ufunc) -> None:
+        self._ufunc = ufunc
+
+    def __call__(self, *inputs: Any, **options: Any) -> Any:
+        if is_traced(inputs) or is_traced(list(options.values())):
+            return call_ufunc(self._ufunc, *inputs, **options)
+        return making.known(self._ufunc(*inputs, **options))
+
+    def reduce(self, array: Any, *args: Any, **options: Any) -> Any:
+        return reduce_ufunc(self._ufunc, "reduce", array, *args, **options)
+
+    def accumulate(self, array: Any, *args: Any, **options: Any) -> Any:
+        return reduce_ufunc(self._ufunc, "accumulate", array, *args, **options)
+
+    def outer(self, a: Any, b: Any, **options: Any) -> Any:
+        from treadle.jit.arrays import wrapped
+        from treadle.ops.numpy_ufuncs import outer
+
+        return wrapped(outer(self._ufunc, unwrapped(a), unwrapped(b), **options))
+
+    def at(self, target: Any, indices: Any, values: Any = None) -> None:
+        ufunc_at(self._ufunc, target, indices, values)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ufunc, name)
+
+    def __repr__(self) -> str:
+        return repr(self._ufunc)
+
+
+class ScalarType:
+    """A scalar type of NumPy's: called it converts, elsewhere it is a dtype."""
+
+    def __init__(self, kind: type[np.generic]) -> None:
+        self.type = kind
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return np.dtype(self.type)
+
+    def __call__(self, *args: Any) -> Any:
+        if not is_traced(args):
+            return self.type(*args)
+        from treadle.jit.arrays import wrapped
+
+        return wrapped(cast(as_array(unwrapped(args[0])), dtypes.as_dtype(self.dtype)))
+
+    def __eq__(self, other: object) -> bool:
+        other = other.type if isinstance(other, ScalarType) else other
+        return self.type is other or (isinstance(other, np.dtype) and other == self.dtype)
+
+    def __hash__(self) -> int:
+        return hash(self.type)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.type, name)
+
+    def __repr__(self) -> str:
+        return repr(self.type)
+
+
+class ArrayType(type):
+    """``np.ndarray``: called it makes an array, and traced arrays are instances of it."""
+
+    def __new__(cls) -> Any:
+        return _ARRAY_TYPE
+
+    def __call__(cls, shape: Any, dtype: Any = float, *args: Any, **options: Any) -> Any:
+        if args or options.keys() - {"order"}:
+            raise TypeError(f"np.ndarray with a buffer is not supported{at(user_origin())}")
+        return making.zeros(shape, dtype)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Array | np.ndarray)
+
+    def __getattr__(cls, name: str) -> Any:
+        return getattr(Array, name)
+
+
+_ARRAY_TYPE: Any = type.__new__(ArrayType, "ndarray", (), {})
+
+
+def function_of(func: Any) -> Callable[..., Any]:
+    """What a jitted function calls in place of a function of NumPy's."""
+    own = making.FUNCTIONS.get(func) or mutation.FUNCTIONS.get(func)
+    if own is not None:
+        return own
+
+    def call(*args: Any, **options: Any) -> Any:
+        if is_traced(args) or is_traced(list(options.values())):
+            return call_function(func, args, options)
+        args = tuple(real(a) for a in args)
+        return making.known(func(*args, **{k: real(v) for k, v in options.items()}))
+
+    call.__name__ = call.__qualname__ = getattr(func, "__name__", "function")
+    return call
+
+
+def real(value: Any) -> Any:
+    """An argument as NumPy itself takes it."""
+    return value.type if isinstance(value, ScalarType) else value
+
+
+__all__ = ["Globals", "Namespace", "ScalarType", "Ufunc", "function_of", "stand_in"]

@@ -1,0 +1,114 @@
+"""How an array that is a view reads and writes the storage behind it.
+
+A view is a chain of steps from the storage's tensor to the elements that the view shows. Each step
+reads a part of the tensor before it, and puts a new part back into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from treadle.core.shapes import Dim
+from treadle.core.tensor import Tensor
+from treadle.ops import complex_numbers
+from treadle.ops.indexing import getitem
+from treadle.ops.shaping import reshape_to, transpose
+from treadle.ops.updates import set_item
+
+
+class Key:
+    """``x[key]`` with ints, slices, None and Ellipsis."""
+
+    __slots__ = ("key",)
+
+    def __init__(self, key: tuple[Any, ...]) -> None:
+        self.key = key
+
+    def read(self, x: Tensor) -> Tensor:
+        return getitem(x, self.key)
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        return set_item(x, self.key, part)
+
+    def keeps_rows(self) -> bool:
+        """Whether the part is contiguous: positions first, then at most one step-1 slice."""
+        rest = list(self.key)
+        while rest and not isinstance(rest[0], slice) and rest[0] is not None:
+            if rest[0] is Ellipsis:
+                return len(rest) == 1
+            rest.pop(0)
+        if rest and isinstance(rest[0], slice) and rest[0].step in (None, 1):
+            rest.pop(0)
+        return all(isinstance(r, slice) and r == slice(None) for r in rest)
+
+
+class Permuted:
+    """The axes in another order."""
+
+    __slots__ = ("perm",)
+
+    def __init__(self, perm: Sequence[int]) -> None:
+        self.perm = list(perm)
+
+    def read(self, x: Tensor) -> Tensor:
+        return transpose(x, self.perm)
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        return transpose(part, [self.perm.index(i) for i in range(len(self.perm))])
+
+    def keeps_rows(self) -> bool:
+        return False
+
+
+class Reshaped:
+    """The same elements in row order under another shape."""
+
+    __slots__ = ("dims",)
+
+    def __init__(self, dims: Sequence[Dim]) -> None:
+        self.dims = tuple(dims)
+
+    def read(self, x: Tensor) -> Tensor:
+        return reshape_to(x, self.dims)
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        return reshape_to(part, x.dims)
+
+    def keeps_rows(self) -> bool:
+        return True
+
+
+class ComplexPart:
+    """The real or imaginary parts of complex elements."""
+
+    __slots__ = ("is_real",)
+
+    def __init__(self, is_real: bool) -> None:
+        self.is_real = is_real
+
+    def read(self, x: Tensor) -> Tensor:
+        return complex_numbers.real(x) if self.is_real else complex_numbers.imag(x)
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        if self.is_real:
+            return complex_numbers.complex(part, complex_numbers.imag(x))
+        return complex_numbers.complex(complex_numbers.real(x), part)
+
+    def keeps_rows(self) -> bool:
+        return False
+
+
+View = Key | Permuted | Reshaped | ComplexPart
+
+
+def joined(views: tuple[View, ...], key: tuple[Any, ...]) -> tuple[View, ...]:
+    """`views` followed by ``[key]``: positions on the leading axes become part of the last key."""
+    last = views[-1] if views else None
+    if isinstance(last, Key) and all(_is_position(k) for k in last.key):
+        return (*views[:-1], Key((*last.key, *key)))
+    return (*views, Key(key))
+
+
+def _is_position(item: Any) -> bool:
+    return not isinstance(item, slice) and item is not None and item is not Ellipsis
