@@ -24,7 +24,7 @@ from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 from treadle.ops.updates import set_item
 
 
@@ -352,8 +352,8 @@ def unwrapped(value: Any) -> Any:
 
 def unwrapped_bound(value: Any) -> Any:
     """A position or bound: an int, None or a scalar tensor."""
-    if isinstance(value, SymbolicNumber):
-        return value.tensor
+    if type(value) is SymbolicNumber:
+        return value.tensor()
     if isinstance(value, Traced):
         return value.tensor
     return int(value) if isinstance(value, np.integer) else value
@@ -365,12 +365,14 @@ def is_traced(value: Any) -> bool:
         return any(is_traced(v) for v in value)
     if isinstance(value, slice):
         return any(is_traced(v) for v in (value.start, value.stop, value.step))
-    return isinstance(value, Traced | SymbolicNumber)
+    return type(value) is SymbolicNumber or isinstance(value, Traced)
 
 
 def number_of(dim: Dim) -> Any:
     """A dim as a Python int, symbolic where only the run knows it."""
-    return dim if isinstance(dim, int) else SymbolicNumber(dims_tensor(dim, dtypes.int64))
+    if isinstance(dim, int):
+        return dim
+    return symbolic_number(dims_tensor(dim, dtypes.int64), (0, 2**62))
 
 
 def as_number(scalar: Any) -> Any:
@@ -388,7 +390,7 @@ def as_number(scalar: Any) -> Any:
             )
         tensor = reshape_to(tensor, ())
     wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
-    return SymbolicNumber(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
+    return symbolic_number(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
 
 
 def element_of(value: Any, dtype: Any) -> Tensor:

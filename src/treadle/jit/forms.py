@@ -22,7 +22,7 @@ from treadle.jit.storage import Storage
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 
 NUMBER, SCALAR, ARRAY = "Python number", "NumPy scalar", "array"
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
@@ -48,15 +48,18 @@ class Form(NamedTuple):
 
     def tensor(self, value: Any) -> Tensor:
         """A value as a tensor of this form."""
-        if isinstance(value, Array | Scalar | SymbolicNumber):
+        if type(value) is SymbolicNumber:
+            tensor = value.tensor()
+        elif isinstance(value, Array | Scalar):
             tensor = value.tensor
-            return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
-        return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
+        else:
+            return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
+        return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
 
     def value(self, tensor: Tensor) -> Any:
         """What the user's code sees of a tensor."""
         if self.kind == NUMBER:
-            return SymbolicNumber(tensor)
+            return symbolic_number(tensor)
         return Scalar(tensor) if self.kind == SCALAR else Array(Storage(tensor))
 
     def blank(self, spec: Spec) -> Tensor:
@@ -69,8 +72,8 @@ def form_of(value: Any) -> Form | None:
     kind = type(value)
     if kind in _PYTHON:
         return Form(NUMBER, _PYTHON[kind])
-    if isinstance(value, SymbolicNumber):
-        return Form(NUMBER, value.tensor.dtype)
+    if kind is SymbolicNumber:
+        return Form(NUMBER if value.kind in _PYTHON else SCALAR, value.tensor().dtype)
     if isinstance(value, Scalar):
         return Form(SCALAR, value.tensor.dtype)
     if isinstance(value, np.generic) and value.dtype.kind in "biufc":
@@ -119,10 +122,10 @@ def same(a: Any, b: Any) -> bool:
     """Whether two values of a variable are one, so that nothing has to be merged."""
     if a is b:
         return True
-    if isinstance(a, Array | Scalar | SymbolicNumber) or isinstance(
-        b, Array | Scalar | SymbolicNumber
-    ):
+    if isinstance(a, Array | Scalar) or isinstance(b, Array | Scalar):
         return _same_tensor(a, b)
+    if type(a) is SymbolicNumber or type(b) is SymbolicNumber:
+        return type(a) is type(b) and a.key == b.key
     if isinstance(a, Undefined) or isinstance(b, Undefined):
         return isinstance(a, Undefined) and isinstance(b, Undefined)
     try:

@@ -25,7 +25,7 @@ from treadle.jit.conversion import call as converted
 from treadle.jit.results import Results, collect
 from treadle.jit.storage import Storage, no_scopes
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
@@ -157,7 +157,7 @@ class Jitted:
                         storages[i] = storage, tensor
                         values.append(Array(storage))
                     elif kind.startswith(NUMBER):
-                        values.append(SymbolicNumber(convert_to_tensor(leaf)))
+                        values.append(symbolic_number(convert_to_tensor(leaf)))
                     elif kind == SCALAR:
                         values.append(Scalar(convert_to_tensor(leaf)))
                     else:

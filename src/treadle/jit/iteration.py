@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.jit.arrays import Array, Traced, as_number, is_traced, number_of
-from treadle.ops.python_numbers import SymbolicNumber
 
 
 class Counted:
@@ -114,5 +113,3 @@ def unrolled(size: int) -> Iterator[None]:
     finally:
         _unrolling.copies = before
 
-
-_ = SymbolicNumber

@@ -11,14 +11,13 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jit.arrays import Array, Scalar, Traced, is_traced, unwrapped, wrapped
+from treadle.jit.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
 from treadle.jit.storage import Storage
 from treadle.ops import creation
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.numpy_dtypes import as_array, is_weak, result_dtype, to
-from treadle.ops.python_numbers import SymbolicNumber
 
 
 def known(value: Any) -> Any:
@@ -63,9 +62,7 @@ def _shape(shape: Any) -> list[Any]:
 
 
 def _size(size: Any) -> Any:
-    if isinstance(size, SymbolicNumber | Traced):
-        return size.tensor
-    return int(size)
+    return unwrapped_bound(size) if is_traced(size) else int(size)
 
 
 def _fresh(tensor: Tensor) -> Array:
@@ -187,4 +184,3 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.zeros_like: zeros_like, np.ones_like: ones_like, np.empty_like: zeros_like,
     np.full_like: full_like,
 }  # fmt: skip
-_ = (Scalar, wrapped)

@@ -16,11 +16,11 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.jit import making, mutation
-from treadle.jit.arrays import Array, is_traced, unwrapped
+from treadle.jit.arrays import Array, as_number, is_traced, unwrapped
 from treadle.jit.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.python_numbers import math_function
+from treadle.ops.python_numbers import apply
 
 
 class Globals(dict[str, Any]):
@@ -45,22 +45,35 @@ def stand_in(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         return making.captured(value)
     if value is np.ndarray:
-        return ArrayType()
+        return _ARRAY_TYPE
+    if any(value is g for g in _GRIDS):
+        return _Grid(value)
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
         return function_of(value)
     if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
-        return math_function(value)
+        return _math(value)
     return value
 
 
+_GRIDS = (np.mgrid, np.ogrid, np.r_, np.c_)
 _MODULES = {"numpy", "numpy.linalg", "numpy.fft", "numpy.random", "math"}
 
 
 def _is_numpys(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def _math(function: Any) -> Callable[..., Any]:
+    """A function of Python's math module, also of symbolic numbers and of arrays of one element."""
+
+    def call(*args: Any) -> Any:
+        return apply(function, *(as_number(a) for a in args))
+
+    call.__name__ = function.__name__
+    return call
 
 
 class Namespace:
@@ -148,11 +161,8 @@ class ScalarType:
         return repr(self.type)
 
 
-class ArrayType(type):
+class _ArrayType(type):
     """``np.ndarray``: called it makes an array, and traced arrays are instances of it."""
-
-    def __new__(cls) -> Any:
-        return _ARRAY_TYPE
 
     def __call__(cls, shape: Any, dtype: Any = float, *args: Any, **options: Any) -> Any:
         if args or options.keys() - {"order"}:
@@ -166,7 +176,22 @@ class ArrayType(type):
         return getattr(Array, name)
 
 
-_ARRAY_TYPE: Any = type.__new__(ArrayType, "ndarray", (), {})
+_ARRAY_TYPE: Any = type.__new__(_ArrayType, "ndarray", (), {})
+
+
+class _Grid:
+    """``np.mgrid``, ``np.ogrid``, ``np.r_`` and the like, which make arrays of an index."""
+
+    def __init__(self, maker: Any) -> None:
+        self._maker = maker
+
+    def __getitem__(self, key: Any) -> Any:
+        if is_traced(key if isinstance(key, tuple) else (key,)):
+            raise TypeError(
+                "np.mgrid, np.ogrid, np.r_ and np.c_ take only values that are known before the "
+                f"call: use np.arange, np.meshgrid or np.concatenate{at(user_origin())}"
+            )
+        return making.known(self._maker[key])
 
 
 def function_of(func: Any) -> Callable[..., Any]:

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jit.arrays import (
     Array,
-    Scalar,
     Traced,
     broadcast_to_dims,
     is_traced,
@@ -29,12 +27,11 @@ from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.numpy_functions import FUNCTIONS, named
 from treadle.ops.numpy_staging import REDUCTIONS, unsupported
-from treadle.ops.python_numbers import SymbolicNumber
 from treadle.ops.selection import where as select
 
 # Keywords that choose how NumPy stores a result, which is always in row order here.
 _STORAGE = frozenset({"order", "subok", "like", "device", "kind"})
-_OPERANDS = (bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced, SymbolicNumber)
+_OPERANDS = (bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced)
 
 
 def call_ufunc(
@@ -281,5 +278,3 @@ def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) ->
 
 
 install()
-__all__ = ["call_function", "call_ufunc", "is_traced", "reduce_ufunc", "store", "ufunc_at"]
-_ = (dtypes, Scalar)

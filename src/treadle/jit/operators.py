@@ -19,7 +19,7 @@ from treadle.autograph.operators.items import Path, path
 from treadle.autograph.operators.outer import outer
 from treadle.autograph.operators.places import attribute, item
 from treadle.autograph.operators.undefined import Undefined, defined, undefined
-from treadle.core import dtypes, errors
+from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jit import iteration
@@ -28,19 +28,23 @@ from treadle.jit.control import Loop, NotStaged, branch
 from treadle.jit.conversion import call
 from treadle.jit.forms import form_of, joined
 from treadle.jit.iteration import Counted, as_counted, enumerate, range, reversed, zip
-from treadle.ops.casting import cast
 from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
 from treadle.ops.logic import logical_not
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.python_numbers import (
+    SymbolicNumber,
+    ValueNeededError,
+    apply,
+    symbolic_number,
+)
 from treadle.ops.selection import where as select
 from treadle.ops.shaping import reshape_to
 
 State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # What a body raises that needs a value which only the run has: the loop stays Python's.
-_CONCRETE = (ConcreteValueError, NotStaged, errors.OperatorNotAllowedInGraphError)
+_CONCRETE = (ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError)
 
 
 # -- truth ---------------------------------------------------------------------------------------
@@ -50,9 +54,12 @@ def truth(value: Any) -> Any:
     """``bool(value)``: a Python bool, or a bool tensor where only the run knows it."""
     if isinstance(value, Tensor):
         return value
-    if not isinstance(value, Traced | SymbolicNumber):
+    if type(value) is SymbolicNumber:
+        tensor = value.tensor()
+    elif isinstance(value, Traced):
+        tensor = value.tensor
+    else:
         return builtins.bool(value)
-    tensor = value.tensor
     if tensor.ndim:
         if builtins.any(d != 1 for d in tensor.dims):
             raise ValueError(
@@ -65,7 +72,7 @@ def truth(value: Any) -> Any:
 
 def not_(value: Any) -> Any:
     found = truth(value)
-    return SymbolicNumber(logical_not(found)) if isinstance(found, Tensor) else not found
+    return symbolic_number(logical_not(found)) if isinstance(found, Tensor) else not found
 
 
 def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
@@ -98,7 +105,7 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
 
 def _boolean(value: Any) -> Any:
     found = truth(value)
-    return SymbolicNumber(found) if isinstance(found, Tensor) else found
+    return symbolic_number(found) if isinstance(found, Tensor) else found
 
 
 def in_(item: Any, container: Any) -> Any:
@@ -257,10 +264,15 @@ def _counted_for(loop: _Body, counted: Counted, values: State, until: Any) -> St
 
     def step(state: State) -> State:
         index, *rest = state
-        return (index + 1, *loop.step(tuple(rest), counted.item(index)))
+        position = symbolic_number(index.tensor(), (0, _last(counted.size)))
+        return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
-    start = SymbolicNumber(convert_to_tensor(np.int64(0)))
-    return _staged(proceed, step, (start, *values))[1:]
+    return _staged(proceed, step, (0, *values))[1:]
+
+
+def _last(size: Any) -> Any:
+    """The last position of so many, or of any number where that is not known."""
+    return builtins.max(size - 1, 0) if size is not None else 2**62
 
 
 def _python_for(loop: _Body, iterable: Any, values: State, until: Any) -> State:
@@ -365,15 +377,13 @@ def abs(value: Any) -> Any:
 
 def int(value: Any = 0, *args: Any) -> Any:
     """``int``: towards zero."""
-    if not isinstance(value, Traced | SymbolicNumber):
+    if not is_traced(value):
         return builtins.int(value, *args)
-    return SymbolicNumber(cast(as_number(value).tensor, dtypes.int64))
+    return apply(builtins.int, as_number(value))
 
 
 def float(value: Any = 0.0) -> Any:
-    if not isinstance(value, Traced | SymbolicNumber):
-        return builtins.float(value)
-    return SymbolicNumber(cast(as_number(value).tensor, dtypes.float64))
+    return apply(builtins.float, as_number(value)) if is_traced(value) else builtins.float(value)
 
 
 def bool(value: Any = False) -> Any:

@@ -56,8 +56,8 @@ def collect(result: Any, arguments: dict[Storage, int]) -> tuple[Results, list[T
         if isinstance(value, Scalar):
             place = number(value.tensor)
             return lambda found, leaves: found[place][()]
-        if isinstance(value, SymbolicNumber):
-            place = number(value.tensor)
+        if type(value) is SymbolicNumber:
+            place = number(value.tensor())
             return lambda found, leaves: found[place].item()
         if isinstance(value, Tensor):
             place = number(value)

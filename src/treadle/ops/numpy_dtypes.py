@@ -19,19 +19,19 @@ _WEAK = (int, float, complex)  # Python numbers, which take the arrays' precisio
 
 def is_weak(value: Any) -> bool:
     """Whether a value is a Python number, known or symbolic, which takes the arrays' precision."""
-    return type(value) in _WEAK or (
-        isinstance(value, SymbolicNumber) and not value.tensor.dtype.is_bool
-    )
+    return (value.kind if type(value) is SymbolicNumber else type(value)) in _WEAK
 
 
 def _weak_type(value: Any) -> Any:
-    return value.python_type if isinstance(value, SymbolicNumber) else type(value)
+    return value.kind if type(value) is SymbolicNumber else type(value)
 
 
 def as_array(value: Any) -> Tensor:
     """`value` as a tensor in the dtype that NumPy gives it: a Python float is float64."""
     if has_dtype(value):
         return convert_to_tensor(value)
+    if type(value) is SymbolicNumber:
+        return value.tensor()
     if isinstance(value, list | tuple) and _holds_tensor(value):
         from treadle.ops.joining import stack
 
@@ -42,7 +42,7 @@ def as_array(value: Any) -> Tensor:
 def _holds_tensor(value: Any) -> bool:
     if isinstance(value, list | tuple):
         return any(_holds_tensor(v) for v in value)
-    return has_dtype(value)
+    return has_dtype(value) or type(value) is SymbolicNumber
 
 
 def numpy_dtype(value: Any) -> Any:
@@ -67,8 +67,8 @@ def promoted(values: Sequence[Any]) -> list[Tensor]:
 def to(value: Any, dtype: Any) -> Tensor:
     """An argument as a tensor of a dtype."""
     wanted = dtypes.as_dtype(dtype)
-    if isinstance(value, SymbolicNumber):
-        return cast(value.tensor, wanted)
+    if type(value) is SymbolicNumber:
+        return cast(value.tensor(), wanted)
     if is_weak(value):
         return convert_to_tensor(np.asarray(value).astype(wanted.np_dtype))
     return cast(as_array(value), wanted)
