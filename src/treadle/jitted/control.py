@@ -17,9 +17,9 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jit.arrays import Array
-from treadle.jit.forms import Form, NoForm, form_of, joined, same
-from treadle.jit.storage import Scope, Storage, scope
+from treadle.jitted.arrays import Array
+from treadle.jitted.forms import Form, NoForm, form_of, joined, same
+from treadle.jitted.storage import Scope, Storage, scope
 from treadle.ops import control_flow
 from treadle.ops.registry import run_with_regions
 
@@ -49,10 +49,10 @@ class _Branch:
             self.builder = builder.trace_region(body, [])
         self.values: list[Tensor] = []
 
-    def add(self, make: Callable[[], Tensor]) -> int:
-        """One more result of the region; gives its number."""
+    def add(self, value: Any, form: Form | None = None) -> int:
+        """One more result of the region, in a form; gives its number."""
         with recording(self.builder):
-            self.values.append(make())
+            self.values.append(value if form is None else form.tensor(value))
         return len(self.values) - 1
 
 
@@ -85,9 +85,7 @@ class _Merge:
         self.sides = then, otherwise
 
     def pair(self, tensors: Any) -> int:
-        numbers = [
-            side.add(lambda t=t: t) for side, t in zip(self.sides, tensors, strict=True)
-        ]
+        numbers = [side.add(t) for side, t in zip(self.sides, tensors, strict=True)]
         return numbers[0]
 
     def value(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
@@ -99,20 +97,17 @@ class _Merge:
             return self.half_defined(a, b)
         if nest.is_nested(a) and nest.is_nested(b):
             return self.structure(a, b)
-        forms = form_of(a), form_of(b)
-        if forms[0] is None or forms[1] is None:
+        first, second = form_of(a), form_of(b)
+        if first is None or second is None:
             raise self.mismatch(a, b, "both must be arrays or numbers")
         try:
-            form = joined(*forms)
+            form = joined(first, second)
         except NoForm as problem:
             raise self.mismatch(a, b, str(problem)) from None
         return self.formed(form, a, b)
 
     def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
-        numbers = [
-            side.add(lambda v=v: form.tensor(v))
-            for side, v in zip(self.sides, (a, b), strict=True)
-        ]
+        numbers = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)]
         return lambda out: form.value(out[numbers[0]])
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
@@ -243,7 +238,7 @@ class Loop:
             self.settle(nest.flatten(before), after, found)
             leaves = nest.flatten(after)
             given = [form.tensor(leaves[i]) for i, form in zip(numbers, forms, strict=True)]
-            return tuple([*given, *(s.tensor for s in self.storages)])
+            return (*given, *(s.tensor for s in self.storages))
 
     def settle(self, before: list[Any], after: State, found: Scope) -> None:
         """See whether the next iteration begins as this one did.

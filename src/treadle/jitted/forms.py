@@ -17,8 +17,8 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jit.arrays import Array, Scalar
-from treadle.jit.storage import Storage
+from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.storage import Storage
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros

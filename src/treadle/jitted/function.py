@@ -18,12 +18,12 @@ from typing import Any
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jit import capturing
-from treadle.jit.arguments import ARRAY, NUMBER, SCALAR, Bound, Parameters
-from treadle.jit.arrays import Array, Scalar
-from treadle.jit.conversion import call as converted
-from treadle.jit.results import Results, collect
-from treadle.jit.storage import Storage, no_scopes
+from treadle.jitted import capturing
+from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Parameters
+from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.conversion import call as converted
+from treadle.jitted.results import Results, collect
+from treadle.jitted.storage import Storage, no_scopes
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -80,10 +80,7 @@ class Jitted:
             bound = self._parameters.bind(args, kwargs)
             if context.recorder is not None or context.tapes or bound.has_tensors:
                 return self._inside(bound)
-            plan = self._plans.get(bound.key)
-            if plan is None:
-                plan = self._plan(bound)
-            return self._run(plan, bound)
+            return self._run(self.plan_for(bound), bound)
         except Exception as error:
             show_user_frames(error)
             raise
@@ -105,23 +102,30 @@ class Jitted:
 
     def _inside(self, bound: Bound) -> Any:
         """A call with tensors, under a tape or in a function that is being traced."""
-        from treadle.jit.nested import call_with_tensors
+        from treadle.jitted.nested import call_with_tensors
 
         return call_with_tensors(self, bound)
 
     # -- tracing -----------------------------------------------------------------------------
 
-    def _plan(self, bound: Bound) -> _Plan:
-        """Trace for a new signature."""
+    def plan_for(self, bound: Bound) -> _Plan:
+        """How calls with such arguments run; traced where they are new."""
+        plan = self._plans.get(bound.key)
+        if plan is not None and (plan.written == () or bound.are_writable(plan.written)):
+            return plan
+        return self._new_plan(bound)
+
+    def _new_plan(self, bound: Bound) -> _Plan:
         bound.check()
         written: set[int] = set()
         while True:
             concrete = self._concrete(bound, written)
             found, results = self._made[concrete]
-            if found <= written:
+            bound.check_writable(sorted(found))
+            if found <= written or bound.has_tensors:
+                written = found
                 break
             written |= found
-        bound.check_writable(written)
         plan = self._plans[bound.key] = _Plan(
             concrete, sorted(written), bound.order(), results
         )
@@ -178,9 +182,7 @@ class Jitted:
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
         """The trace for some arguments, made if it does not exist."""
-        bound = self._parameters.bind(args, kwargs)
-        plan = self._plans.get(bound.key) or self._plan(bound)
-        return plan.concrete
+        return self.plan_for(self._parameters.bind(args, kwargs)).concrete
 
     def explain(self) -> Any:
         """Why the function was traced."""

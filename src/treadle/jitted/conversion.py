@@ -17,7 +17,7 @@ import numpy as np
 from treadle.autograph import config
 from treadle.autograph.templates import AG, template_of
 from treadle.core.origin import LINE_MAPS
-from treadle.jit.namespace import Globals, stand_in
+from treadle.jitted.namespace import Globals, stand_in
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
@@ -62,7 +62,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _instantiated(function: types.FunctionType) -> types.FunctionType:
-    from treadle.jit import operators
+    from treadle.jitted import operators
 
     template = template_of(function)
     code = template.code or function.__code__

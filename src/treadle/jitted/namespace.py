@@ -15,9 +15,9 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.jit import making, mutation
-from treadle.jit.arrays import Array, as_number, is_traced, unwrapped
-from treadle.jit.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.jitted import making, mutation
+from treadle.jitted.arrays import Array, as_number, is_traced, unwrapped
+from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.python_numbers import apply
@@ -115,7 +115,7 @@ class Ufunc:
         return reduce_ufunc(self._ufunc, "accumulate", array, *args, **options)
 
     def outer(self, a: Any, b: Any, **options: Any) -> Any:
-        from treadle.jit.arrays import wrapped
+        from treadle.jitted.arrays import wrapped
         from treadle.ops.numpy_ufuncs import outer
 
         return wrapped(outer(self._ufunc, unwrapped(a), unwrapped(b), **options))
@@ -143,7 +143,7 @@ class ScalarType:
     def __call__(self, *args: Any) -> Any:
         if not is_traced(args):
             return self.type(*args)
-        from treadle.jit.arrays import wrapped
+        from treadle.jitted.arrays import wrapped
 
         return wrapped(cast(as_array(unwrapped(args[0])), dtypes.as_dtype(self.dtype)))
 

@@ -104,7 +104,7 @@ class Bound:
     def _kind(self, number: int, leaf: Any, keys: list[Any], seen: dict[int, int]) -> str:
         if isinstance(leaf, np.ndarray):
             same = seen.setdefault(id(leaf), number)
-            keys += (leaf.dtype, leaf.shape, same, leaf.flags.writeable)
+            keys += (leaf.dtype, leaf.shape, same)
             return ARRAY if same == number else f"{ARRAY}{same}"
         kind = type(leaf)
         if kind is float:
@@ -141,10 +141,15 @@ class Bound:
                         f"{leaf.dtype}, which jitted functions do not take{at(user_origin())}"
                     ) from None
 
-    def check_writable(self, written: set[int]) -> None:
+    def are_writable(self, written: Sequence[int]) -> bool:
+        """Whether the arrays that a function changes in place can be changed."""
+        return all(self.leaves[i].flags.writeable for i in written)
+
+    def check_writable(self, written: Sequence[int]) -> None:
         """Raise ValueError where the function changes a read-only array."""
         for i in written:
-            if not self.leaves[i].flags.writeable:
+            leaf = self.leaves[i]
+            if isinstance(leaf, np.ndarray) and not leaf.flags.writeable:
                 raise ValueError(
                     f"{self.parameters.name}() changes its argument {self.names()[i]!r} in place, "
                     f"which is read-only{at(user_origin())}"
@@ -155,14 +160,14 @@ class Bound:
 
     def overlapping(self, written: Sequence[int]) -> bool:
         """Whether an array that is written shares memory with another one."""
-        arrays = [(i, x) for i, x in enumerate(self.leaves) if isinstance(x, np.ndarray)]
-        for i in written:
-            mine = self.leaves[i]
-            for j, other in arrays:
-                if other is not mine and np.may_share_memory(mine, other):
-                    if np.shares_memory(mine, other):
-                        return True
-        return False
+        arrays = [x for x in self.leaves if isinstance(x, np.ndarray)]
+        return any(
+            other is not self.leaves[i]
+            and np.may_share_memory(self.leaves[i], other)
+            and np.shares_memory(self.leaves[i], other)
+            for i in written
+            for other in arrays
+        )
 
     # -- operands ----------------------------------------------------------------------------
 

@@ -12,11 +12,12 @@ from typing import Any, NoReturn
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
-from treadle.jit.storage import Storage
-from treadle.jit.views import ComplexPart, Key, Permuted, Reshaped, View, joined
+from treadle.jitted.storage import Storage
+from treadle.jitted.views import ComplexPart, Key, Permuted, Reshaped, View, joined
 from treadle.ops import complex_numbers
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -144,11 +145,9 @@ class Array(Traced):
         whole = self.storage.tensor
         if not self.views:
             return whole
-        from treadle.core.context import context
-
-        if self._read is not None and self._read[0] is whole:
-            if self._read[1].recorder is context.recorder:  # type: ignore[attr-defined]
-                return self._read[1]
+        known = self._read
+        if known is not None and known[0] is whole and known[1].recorder is context.recorder:  # type: ignore[attr-defined]
+            return known[1]
         part = whole
         for view in self.views:
             part = view.read(part)
@@ -226,9 +225,9 @@ class Array(Traced):
         return self.viewed(Permuted(range(self.ndim)[::-1])) if self.ndim > 1 else self
 
     def transpose(self, *axes: Any, **named: Any) -> Array:
-        axes = tuple(named.values()) if named else axes  # np.transpose(a, axes=...)
+        axes = tuple(named.values()) or axes  # np.transpose(a, axes=...)
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
-            axes = axes[0] or ()
+            axes = tuple(axes[0] or ())
         perm = [normalize_axis(int(a), self.ndim) for a in axes] or range(self.ndim)[::-1]
         return self.viewed(Permuted(perm))
 
@@ -244,7 +243,7 @@ class Array(Traced):
         if order != "C":
             raise TypeError(f"reshape: only order='C' is supported{at(user_origin())}")
         shape = tuple(named.values()) if named else shape  # np.reshape(a, shape=...)
-        wanted = shape[0] if len(shape) == 1 else shape
+        wanted: Any = shape[0] if len(shape) == 1 else shape
         wanted = wanted if isinstance(wanted, tuple | list) else (wanted,)
         made = reshape(self.tensor, [unwrapped(d) for d in wanted])
         if self.is_contiguous:

@@ -11,8 +11,8 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jit.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
-from treadle.jit.storage import Storage
+from treadle.jitted.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
+from treadle.jitted.storage import Storage
 from treadle.ops import creation
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
@@ -31,7 +31,7 @@ def known(value: Any) -> Any:
 
 def captured(value: np.ndarray[Any, Any]) -> Array:
     """An array that the function finds by name: the one of the call, as an argument is."""
-    from treadle.jit.capturing import captured_array
+    from treadle.jitted.capturing import captured_array
 
     return captured_array(value)
 
@@ -45,7 +45,8 @@ def dtype_of(dtype: Any, default: DType) -> DType:
     if dtype is None:
         return default
     if dtype in (int, float, complex, bool) or not isinstance(dtype, DType):
-        dtype = np.dtype(getattr(dtype, "type", dtype) if not isinstance(dtype, np.dtype) else dtype)
+        kind = dtype if isinstance(dtype, np.dtype) else getattr(dtype, "type", dtype)
+        dtype = np.dtype(kind)
     try:
         return dtypes.as_dtype(dtype)
     except TypeError:
@@ -132,7 +133,7 @@ def array(
     object: Any, dtype: Any = None, *, copy: Any = True, order: str = "K", subok: bool = False,
     ndmin: int = 0, like: Any = None,
 ) -> Any:  # fmt: skip
-    """``np.array``: of numbers, arrays and nested lists of them, always with elements of its own."""
+    """``np.array`` of numbers, arrays and nested lists of them, with elements of its own."""
     if not is_traced(object):
         kind = None if dtype is None else dtype_of(dtype, dtypes.float64).np_dtype
         return known(np.array(object, kind, ndmin=ndmin))
@@ -147,7 +148,7 @@ def array(
 
 def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any:
     """``np.asarray``: the array itself where its dtype is the wanted one."""
-    if isinstance(a, Array) and (dtype is None or dtype_of(dtype, a.tensor.dtype) is a.tensor.dtype):
+    if isinstance(a, Array) and dtype_of(dtype, a.tensor.dtype) is a.tensor.dtype:
         return a
     return array(a, dtype)
 
@@ -156,7 +157,7 @@ def arange(*args: Any, dtype: Any = None, **options: Any) -> Array:
     """``np.arange``: int64 for ints, float64 for floats."""
     if not is_traced(args):
         kind = None if dtype is None else dtype_of(dtype, dtypes.int64).np_dtype
-        return known(np.arange(*args, dtype=kind))
+        return Array(Storage(convert_to_tensor(np.arange(*args, dtype=kind))))
     start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
     parts = [unwrapped(v) for v in (start, stop, step)]
     wanted = dtype_of(dtype, result_dtype(*parts))

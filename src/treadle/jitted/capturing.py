@@ -10,8 +10,8 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import from_array
-from treadle.jit.arrays import Array
-from treadle.jit.storage import Storage
+from treadle.jitted.arrays import Array
+from treadle.jitted.storage import Storage
 from treadle.ops.elementwise import identity
 
 

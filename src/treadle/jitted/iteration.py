@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from treadle.jit.arrays import Array, Traced, as_number, is_traced, number_of
+from treadle.jitted.arrays import Array, Traced, as_number, is_traced, number_of
 
 
 class Counted:
@@ -23,7 +23,7 @@ class Counted:
     def __init__(self, length: Any, item: Callable[[Any], Any]) -> None:
         self.length = length
         self.item = item
-        self.size = length if isinstance(length, int) else None
+        self.size = length if type(length) is int else None
 
     def items(self) -> Iterator[Any]:
         """The elements one by one, where their number is known."""
@@ -52,8 +52,8 @@ def range(*args: Any) -> Any:
         return builtins.range(*args)
     bounds = [as_number(a) if isinstance(a, Traced) else a for a in args]
     start, stop, step = (0, *bounds, 1) if len(bounds) == 1 else (*bounds, 1)[:3]
-    if isinstance(step, int) and step == 1:
-        length = stop - start if not (isinstance(start, int) and start == 0) else stop
+    if type(step) is int and step == 1:
+        length = stop - start if not (type(start) is int and start == 0) else stop
         return Counted(length, lambda i: i + start)
     return Counted(-((start - stop) // step), lambda i: i * step + start)
 

@@ -14,11 +14,10 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jit.arrays import (
+from treadle.jitted.arrays import (
     Array,
     Traced,
     broadcast_to_dims,
-    is_traced,
     unwrapped,
     wrapped,
 )
@@ -104,7 +103,7 @@ def reduce_ufunc(ufunc: Any, method: str, array: Any, *args: Any, **options: Any
 
 def ufunc_at(ufunc: Any, target: Any, indices: Any, values: Any = None) -> None:
     """``ufunc.at(target, indices, values)``: repeated positions count each time."""
-    from treadle.jit.scatter import combined_at
+    from treadle.jitted.scatter import combined_at
 
     combined_at(ufunc, target, indices, values)
 
@@ -272,7 +271,7 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: An
 
 
 def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    from treadle.jit.namespace import function_of
+    from treadle.jitted.namespace import function_of
 
     return function_of(func)(*args, **kwargs)
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.jit.arrays import Array, element_of, unwrapped
-from treadle.jit.operations import call_function
-from treadle.jit.views import Permuted, Reshaped
+from treadle.jitted.arrays import Array, element_of, unwrapped
+from treadle.jitted.operations import call_function
+from treadle.jitted.views import Permuted, Reshaped
 from treadle.ops.axes import normalize_axis
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.selection import where as select
@@ -71,7 +71,9 @@ def copyto(dst: Array, src: Any, casting: str = "same_kind", where: Any = True) 
 
 def fill_diagonal(a: Array, val: Any, wrap: bool = False) -> None:
     if wrap or a.ndim != 2:
-        raise TypeError(f"np.fill_diagonal: matrices without wrap= are supported{at(user_origin())}")
+        raise TypeError(
+            f"np.fill_diagonal: matrices without wrap= are supported{at(user_origin())}"
+        )
     from treadle.ops import creation
 
     rows, columns = (creation.range(unwrapped(d), dtype=dtypes.int64) for d in a.shape)
@@ -89,7 +91,7 @@ def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
 
 
 def put_along_axis(arr: Array, indices: Any, values: Any, axis: int) -> None:
-    from treadle.jit.scatter import positions_along
+    from treadle.jitted.scatter import positions_along
 
     arr[positions_along(arr, indices, axis)] = values
 

@@ -1,0 +1,69 @@
+"""Assignments to items, which change arrays in place."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.autograph import operators as python_operators
+from treadle.autograph.operators.items import Path
+from treadle.core.origin import at, user_origin
+from treadle.jitted.arrays import Array, ConcreteValueError, is_traced
+
+
+def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
+    """``target[key] = value``; gives the target, which is the same object."""
+    if isinstance(key, Path):
+        holder = target
+        for inner in key[:-1]:
+            holder = holder[inner]
+        set_item(holder, key[-1], value)
+        return target
+    if not isinstance(target, Array):
+        _check_container(target, key, value)
+        return python_operators.set_item(target, key, value)
+    target[key] = value
+    return target
+
+
+def _check_container(target: Any, key: Any, value: Any) -> None:
+    if isinstance(target, np.ndarray) and is_traced([key, value]):
+        raise TypeError(
+            "This array was made by a function that td.jit does not know, and cannot take values "
+            "that are only known when the program runs: make it with np.array(...)"
+            f"{at(user_origin())}"
+        )
+    if is_traced(key):
+        raise ConcreteValueError(
+            f"a {type(target).__name__} takes only Python values as a key{at(user_origin())}"
+        )
+
+
+def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = None) -> Any:
+    """``target[key] += value`` or another assigning operator; gives the target."""
+    holder, last = target, key
+    if isinstance(key, Path):
+        for inner in key[:-1]:
+            holder = holder[inner]
+        last = key[-1]
+    set_item(holder, last, _UPDATES[symbol](holder[last], value))
+    return target
+
+
+def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:
+    set_item(getattr(owner, name), key, value)
+
+
+def update_attribute_item(owner: Any, name: str, key: Any, symbol: str, value: Any) -> None:
+    update_item(getattr(owner, name), key, symbol, value)
+
+
+_UPDATES: dict[str, Callable[[Any, Any], Any]] = {
+    "+=": operator.iadd, "-=": operator.isub, "*=": operator.imul, "/=": operator.itruediv,
+    "//=": operator.ifloordiv, "%=": operator.imod, "**=": operator.ipow, "@=": operator.imatmul,
+    "&=": operator.iand, "|=": operator.ior, "^=": operator.ixor, "<<=": operator.ilshift,
+    ">>=": operator.irshift,
+}  # fmt: skip

@@ -1,0 +1,83 @@
+"""Jitted functions among treadle's own: called with tensors, under tapes, inside other functions.
+
+There arrays are tensors: the result is made of tensors, and gradients go through the call. Nothing
+can be changed in place, because a tensor never changes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core import nest
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.jitted import capturing
+from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
+from treadle.jitted.arrays import Array, Scalar, Traced
+from treadle.jitted.conversion import call as converted
+from treadle.jitted.storage import Storage, no_scopes
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.python_numbers import SymbolicNumber
+
+
+def call_with_tensors(jitted: Any, bound: Bound) -> Any:
+    """The result of a call, with tensors in place of arrays and scalars."""
+    if context.recorder is None:
+        return _call_traced(jitted, bound)
+    kept, capturing.captured.arrays = capturing.captured.arrays, {}
+    try:
+        with no_scopes():
+            return _spliced(jitted, bound)
+    finally:
+        capturing.captured.arrays = kept
+
+
+def _call_traced(jitted: Any, bound: Bound) -> Any:
+    """An eager call: the program runs, and tapes see it as one operation."""
+    plan = jitted.plan_for(bound)
+    if plan.written:
+        raise _changes(jitted, bound, plan.written[0])
+    operands, _ = bound.operands(())
+    inputs = [convert_to_tensor(operands[i]) for i in plan.order]
+    found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
+    return plan.results.tensors(found, bound.leaves)
+
+
+def _spliced(jitted: Any, bound: Bound) -> Any:
+    """A call inside of a trace: what the function does is recorded there."""
+    storages: dict[Storage, tuple[int, Any]] = {}
+    values: list[Any] = []
+    for i, (kind, leaf) in enumerate(zip(bound.kinds, bound.leaves, strict=True)):
+        if kind.startswith(ARRAY):
+            tensor = convert_to_tensor(leaf)
+            storage = Storage(tensor, bound.names()[i])
+            storages[storage] = i, tensor
+            values.append(Array(storage))
+        elif kind.startswith(NUMBER):
+            values.append(leaf)
+        elif kind == SCALAR:
+            values.append(Scalar(convert_to_tensor(leaf)))
+        else:
+            values.append(leaf)
+    args, kwargs = nest.pack((bound.args, bound.kwargs), values)
+    result = converted(jitted.python_function)(*args, **kwargs)
+    for storage, (i, tensor) in storages.items():
+        if storage.tensor is not tensor:
+            raise _changes(jitted, bound, i)
+    return nest.map_structure(_tensor_of, result)
+
+
+def _tensor_of(value: Any) -> Any:
+    if isinstance(value, Traced):
+        return value.tensor
+    return value.tensor() if type(value) is SymbolicNumber else value
+
+
+def _changes(jitted: Any, bound: Bound, number: int) -> TypeError:
+    return TypeError(
+        f"{jitted!r} changes its argument {bound.names()[number]!r} in place, which a tensor does "
+        "not allow: call it with ndarrays and without a tape, or have it work on a copy "
+        f"({bound.names()[number]}.copy()){at(user_origin())}"
+    )
+
+

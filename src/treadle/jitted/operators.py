@@ -1,0 +1,58 @@
+"""What the generated code of a jitted function calls: AutoGraph's operators with NumPy's meaning.
+
+The text that AutoGraph generates is the same as for `td.function`. There an assignment to an item
+gives a variable a new tensor; here it changes the array, for all that see it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.autograph import operators as python_operators
+from treadle.autograph.operators.items import path
+from treadle.autograph.operators.outer import outer
+from treadle.autograph.operators.places import attribute, item
+from treadle.autograph.operators.undefined import defined, undefined
+from treadle.jitted.builtin_functions import (
+    abs,
+    all,
+    any,
+    bool,
+    enumerate,
+    filter,
+    float,
+    int,
+    iter,
+    iterable,
+    len,
+    list,
+    list_comp,
+    map,
+    max,
+    min,
+    python_bool,
+    python_iterable,
+    range,
+    reversed,
+    sorted,
+    sum,
+    tuple,
+    zip,
+)
+from treadle.jitted.conversion import call
+from treadle.jitted.items import set_attribute_item, set_item, update_attribute_item, update_item
+from treadle.jitted.statements import and_, for_stmt, if_exp, if_stmt, in_, not_, or_, while_stmt
+
+
+def __getattr__(name: str) -> Any:
+    """Operators that mean the same for arrays."""
+    return getattr(python_operators, name)
+
+
+__all__ = [
+    "abs", "all", "and_", "any", "attribute", "bool", "call", "defined", "enumerate", "filter",
+    "float", "for_stmt", "if_exp", "if_stmt", "in_", "int", "item", "iter", "iterable", "len",
+    "list", "list_comp", "map", "max", "min", "not_", "or_", "outer", "path", "python_bool",
+    "python_iterable", "range", "reversed", "set_attribute_item", "set_item", "sorted", "sum",
+    "tuple", "undefined", "update_attribute_item", "update_item", "while_stmt", "zip",
+]  # fmt: skip

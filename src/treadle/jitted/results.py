@@ -1,0 +1,160 @@
+"""The caller's result of a jitted function, made of what the program gives.
+
+An argument that is returned is the caller's own array, a view of one a view of it; other arrays are
+new. Numbers are Python's where plain NumPy code would have Python's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from treadle.core import nest
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
+from treadle.jitted.iteration import Counted
+from treadle.jitted.storage import Storage
+from treadle.jitted.views import Key, Permuted, Reshaped, View
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.python_numbers import SymbolicNumber
+
+
+class OfProgram(NamedTuple):
+    """A leaf that the program computes: `place` among its results, ARRAY, SCALAR or NUMBER."""
+
+    place: int
+    kind: str
+
+    def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        value = found[self.place]
+        if self.kind == ARRAY:
+            return value
+        return value[()] if self.kind == SCALAR else value.item()
+
+    def tensor(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        return found[self.place]
+
+
+class OfArgument(NamedTuple):
+    """A leaf that is an argument, by its number, or a view of one."""
+
+    number: int
+    views: tuple[View, ...]
+
+    def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        array = leaves[self.number]
+        for view in self.views:
+            array = _shown(array, view)
+        return array
+
+    def tensor(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        tensor = convert_to_tensor(leaves[self.number])
+        for view in self.views:
+            tensor = view.read(tensor)
+        return tensor
+
+
+class Known(NamedTuple):
+    """A leaf that is the same in every call."""
+
+    value: Any
+
+    def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        return self.value
+
+    def tensor(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        return self.value
+
+
+Leaf = OfProgram | OfArgument | Known
+
+
+class Results:
+    """How a result is made: its structure and where each leaf comes from."""
+
+    def __init__(self, structure: Any, leaves: list[Leaf]) -> None:
+        self._structure = nest.map_structure(lambda _: None, structure)
+        self._leaves = leaves
+        self._single = leaves[0] if not nest.is_nested(structure) else None
+
+    def pack(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        """The result, of the arrays that the program gives and the leaves of the arguments."""
+        if self._single is not None:
+            return self._single.made(found, leaves)
+        return nest.pack(self._structure, [leaf.made(found, leaves) for leaf in self._leaves])
+
+    def tensors(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
+        """The result with tensors in place of arrays, scalars and numbers."""
+        return nest.pack(self._structure, [leaf.tensor(found, leaves) for leaf in self._leaves])
+
+
+def collect(result: Any, arguments: dict[Storage, int]) -> tuple[Results, list[Tensor]]:
+    """How to make `result`, and the tensors that the program gives for it.
+
+    Raises:
+        TypeError: a value that only has a meaning while the function is traced.
+    """
+    found = _Collected(arguments)
+    return Results(result, [found.leaf(v) for v in nest.flatten(result)]), found.tensors
+
+
+class _Collected:
+    """The tensors that a result needs of the program, each once."""
+
+    def __init__(self, arguments: dict[Storage, int]) -> None:
+        self.arguments = arguments
+        self.tensors: list[Tensor] = []
+        self.arrays: dict[Any, OfProgram] = {}
+
+    def add(self, tensor: Tensor, kind: str) -> OfProgram:
+        self.tensors.append(tensor)
+        return OfProgram(len(self.tensors) - 1, kind)
+
+    def leaf(self, value: Any) -> Leaf:
+        if isinstance(value, Array):
+            return self.array(value)
+        if isinstance(value, Scalar):
+            return self.add(value.tensor, SCALAR)
+        if type(value) is SymbolicNumber:
+            return self.add(value.tensor(), NUMBER)
+        if isinstance(value, Tensor):
+            return self.add(value, ARRAY)
+        if isinstance(value, Counted):
+            raise TypeError(
+                f"a jitted function cannot return an iterator or range{at(user_origin())}"
+            )
+        return Known(value)
+
+    def array(self, value: Array) -> Leaf:
+        source = self.arguments.get(value.storage)
+        if source is not None and all(_is_constant(v) for v in value.views):
+            return OfArgument(source, value.views)
+        key = value.storage, value.views
+        if key not in self.arrays:
+            self.arrays[key] = self.add(value.tensor, ARRAY)
+        return self.arrays[key]
+
+
+def _is_constant(view: Any) -> bool:
+    """Whether NumPy can show the same view of the caller's array."""
+    if isinstance(view, Key):
+        return not any(isinstance(x, Tensor) for k in view.key for x in _parts(k))
+    if isinstance(view, Reshaped):
+        return all(isinstance(d, int) for d in view.dims)
+    return isinstance(view, Permuted)
+
+
+def _parts(item: Any) -> list[Any]:
+    return [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
+
+
+def _shown(array: Any, view: View) -> Any:
+    """A view of the caller's array."""
+    if isinstance(view, Key):
+        return array[view.key]
+    if isinstance(view, Permuted):
+        return array.transpose(view.perm)
+    assert isinstance(view, Reshaped)
+    return array.reshape(view.dims)

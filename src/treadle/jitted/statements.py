@@ -1,0 +1,298 @@
+"""Conditions, branches and loops of a jitted function: Python's, or the graph's where array values
+decide."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from treadle.core import errors
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jitted import iteration
+from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
+from treadle.jitted.control import Loop, NotStaged, branch
+from treadle.jitted.iteration import Counted, as_counted
+from treadle.ops.comparison import not_equal
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
+from treadle.ops.logic import logical_not
+from treadle.ops.python_numbers import SymbolicNumber, ValueNeededError, symbolic_number
+from treadle.ops.shaping import reshape_to
+
+State = tuple[Any, ...]
+NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
+# What a body raises that needs a value which only the run has: the loop stays Python's.
+_CONCRETE = (ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError)
+
+
+# -- truth ---------------------------------------------------------------------------------------
+
+
+def truth(value: Any) -> Any:
+    """``bool(value)``: a Python bool, or a bool tensor where only the run knows it."""
+    if isinstance(value, Tensor):
+        return value
+    if type(value) is SymbolicNumber:
+        tensor = value.tensor()
+    elif isinstance(value, Traced):
+        tensor = value.tensor
+    else:
+        return bool(value)
+    if tensor.ndim:
+        if any(d != 1 for d in tensor.dims):
+            raise ValueError(
+                "The truth value of an array with more than one element is ambiguous. Use a.any() "
+                f"or a.all(){at(user_origin())}"
+            )
+        tensor = reshape_to(tensor, ())
+    return tensor if tensor.dtype.is_bool else not_equal(tensor, zeros((), tensor.dtype))
+
+
+def not_(value: Any) -> Any:
+    found = truth(value)
+    return symbolic_number(logical_not(found)) if isinstance(found, Tensor) else not found
+
+
+def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
+    """``first() and ...``: later operands are evaluated only if the earlier ones are true."""
+    value = first()
+    for i, other in enumerate(others):
+        test = truth(value)
+        if isinstance(test, Tensor):
+            rest = others[i:]
+            return if_exp(value, lambda: truth_value(and_(*rest)), lambda: False)  # noqa: B023
+        if not test:
+            return value
+        value = other()
+    return value
+
+
+def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
+    """``first() or ...``: later operands are evaluated only if the earlier ones are false."""
+    value = first()
+    for i, other in enumerate(others):
+        test = truth(value)
+        if isinstance(test, Tensor):
+            rest = others[i:]
+            return if_exp(value, lambda: True, lambda: truth_value(or_(*rest)))  # noqa: B023
+        if test:
+            return value
+        value = other()
+    return value
+
+
+def truth_value(value: Any) -> Any:
+    """``bool(value)`` as a Python bool, or as a symbolic one."""
+    found = truth(value)
+    return symbolic_number(found) if isinstance(found, Tensor) else found
+
+
+def in_(item: Any, container: Any) -> Any:
+    if isinstance(container, Array):
+        return (container == item).any()
+    if isinstance(container, list | tuple | range) and is_traced([item, *container]):
+        return or_(lambda: False, *(_equal_to(item, e) for e in container))
+    return item in container
+
+
+def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
+    return lambda: element == item
+
+
+# -- branches ------------------------------------------------------------------------------------
+
+
+def if_stmt(
+    test: Any, then: Callable[..., Any], otherwise: Callable[..., Any], *state: Any,
+    places: Sequence[Any] = (), filled: bool = False,
+) -> Any:  # fmt: skip
+    """``then(*state)`` or ``otherwise(*state)``; both are traced where `test` is traced."""
+    found = truth(test)
+    if not isinstance(found, Tensor):
+        return then(*state) if found else otherwise(*state)
+    kept = [p for p in places if p is not None]
+    before = [p.get() for p in kept]
+
+    def side(run: Callable[..., Any]) -> Callable[[], Any]:
+        def traced() -> Any:
+            try:
+                result = run(*state)
+                return result, tuple(p.get() for p in kept)
+            finally:
+                for place, value in zip(kept, before, strict=True):
+                    place.set(value)
+
+        return traced
+
+    result, placed = branch(found, side(then), side(otherwise), state)
+    for place, value in zip(kept, placed, strict=True):
+        place.set(value)
+    return result
+
+
+def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+    found = truth(test)
+    if not isinstance(found, Tensor):
+        return then() if found else otherwise()
+    return branch(found, then, otherwise, ())
+
+
+# -- loops ---------------------------------------------------------------------------------------
+
+
+class _Body:
+    """A loop's body as a function from state to state, attributes and items included."""
+
+    def __init__(self, body: Callable[..., Any], skip: int, places: Sequence[Any]) -> None:
+        code = body.__code__
+        self.body = body
+        self.places = [p for p in places if p is not None]
+        self.count = code.co_argcount - skip
+
+    def begin(self, state: State) -> State:
+        return (*state, *(p.get() for p in self.places))
+
+    def step(self, state: State, *item: Any) -> State:
+        self.set_places(state)
+        result = self.body(*item, *state[: self.count])
+        values = (result,) if self.count == 1 else tuple(result) if self.count else ()
+        return (*values, *(p.get() for p in self.places))
+
+    def set_places(self, state: State) -> None:
+        for place, value in zip(self.places, state[self.count :], strict=True):
+            place.set(value)
+
+    def end(self, state: State) -> Any:
+        self.set_places(state)
+        if not self.count:
+            return None
+        return state[0] if self.count == 1 else tuple(state[: self.count])
+
+
+def while_stmt(
+    test: Callable[..., Any], body: Callable[..., Any], *state: Any,
+    until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> Any:  # fmt: skip
+    """Repeat ``state = body(*state)`` while ``test(*state)`` and not ``until(*state)``."""
+    loop = _Body(body, 0, places)
+    count = loop.count
+
+    def proceed(values: State) -> Any:
+        loop.set_places(values)
+        own = values[:count]
+        if until is None:
+            return truth(test(*own))
+        return truth(and_(lambda: not_(until(*own)), lambda: test(*own)))
+
+    values = loop.begin(state)
+    steps = 0
+    while True:
+        go = proceed(values)
+        if not isinstance(go, Tensor) and not go:
+            return loop.end(values)
+        if isinstance(go, Tensor) or steps < _PEELED:
+            try:
+                return loop.end(_staged(proceed, loop.step, values))
+            except _CONCRETE as problem:
+                if isinstance(go, Tensor):
+                    raise _explained(problem) from None
+        elif steps > _MOST_UNROLLED:
+            raise _too_long()
+        loop.set_places(values)
+        values = loop.step(values)
+        steps += 1
+
+
+def _staged(proceed: Any, step: Any, values: State) -> State:
+    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values).run()
+
+
+def for_stmt(
+    iterable: Any, body: Callable[..., Any], *state: Any,
+    until: Callable[..., Any] | None = None, places: Sequence[Any] = (),
+    options: Mapping[str, Any] = NO_OPTIONS,
+) -> Any:  # fmt: skip
+    """``state = body(item, *state)`` for each item, until ``until(*state)``."""
+    loop = _Body(body, 1, places)
+    values = loop.begin(state)
+    counted = as_counted(iterable)
+    if counted is None:
+        return loop.end(_python_for(loop, iterable, values, until))
+    size = counted.size
+    if size is not None and iteration.is_short(size):
+        with iteration.unrolled(size):
+            return loop.end(_python_for(loop, counted.items(), values, until))
+    try:
+        return loop.end(_counted_for(loop, counted, values, until))
+    except _CONCRETE as problem:
+        if size is None:
+            raise _explained(problem) from None
+        if size > _MOST_UNROLLED:
+            raise _too_long() from problem
+    return loop.end(_python_for(loop, counted.items(), values, until))
+
+
+def _counted_for(loop: _Body, counted: Counted, values: State, until: Any) -> State:
+    """The loop in the graph, over positions 0, 1, 2 and so on."""
+
+    def proceed(state: State) -> Any:
+        index, *rest = state
+        more = index < counted.length
+        if until is None:
+            return truth(more)
+        loop.set_places(tuple(rest))
+        own = rest[: loop.count]
+        return truth(and_(lambda: not_(until(*own)), lambda: more))
+
+    def step(state: State) -> State:
+        index, *rest = state
+        position = symbolic_number(index.tensor(), (0, _last(counted.size)))
+        return (index + 1, *loop.step(tuple(rest), counted.item(position)))
+
+    return _staged(proceed, step, (0, *values))[1:]
+
+
+def _last(size: Any) -> Any:
+    """The last position of so many, or of any number where that is not known."""
+    return max(size - 1, 0) if size is not None else 2**62
+
+
+def _python_for(loop: _Body, iterable: Any, values: State, until: Any) -> State:
+    """Iterations one by one; from the one in which a `break` depends on array values, guarded."""
+    for one in iterable:
+        if until is not None:
+            loop.set_places(values)
+            stop = truth(until(*values[: loop.count]))
+            if isinstance(stop, Tensor):
+                values = _unless(stop, loop, values, one)
+                continue
+            if stop:
+                break
+        values = loop.step(values, one)
+    return values
+
+
+def _unless(stop: Tensor, loop: _Body, values: State, one: Any) -> State:
+    """One iteration, if the loop has not ended before."""
+    found: State = branch(stop, lambda: values, lambda: loop.step(values, one), values)
+    return found
+
+
+def _explained(problem: Exception) -> Exception:
+    return NotStaged(
+        f"A loop that depends on array values cannot become one of the graph: {problem}"
+    )
+
+
+def _too_long() -> Exception:
+    return NotStaged(
+        f"A loop of more than {_MOST_UNROLLED} iterations needs Python values of its variables in "
+        f"every iteration, and is too long to be written out{at(user_origin())}"
+    )
+
+
+_PEELED = 2
+_MOST_UNROLLED = 2000
