@@ -22,6 +22,7 @@ ALLOWED = {
     "autograph": FRONT,
     "runtime": FRONT,
     "tracing": FRONT | {"autodiff", "autograph", "runtime"},
+    "jitted": FRONT | {"autodiff", "autograph", "runtime", "tracing"},
 }
 # Third-party packages that cost time or may be missing, and who may import them.
 OWNERS = {

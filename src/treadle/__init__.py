@@ -259,6 +259,7 @@ from treadle.version import __version__
 if TYPE_CHECKING:
     from treadle import autodiff, autograph, data, inspect, keras, passes, test
     from treadle.bench import benchmark
+    from treadle.jitted import grad, jit, value_and_grad
 
 # Imported when first used, to keep `import treadle` quick.
 _LAZY = {
@@ -270,13 +271,19 @@ _LAZY = {
     "passes": "treadle.passes",
     "test": "treadle.test",
 }
+_LAZY_FUNCTIONS = {
+    "benchmark": "treadle.bench",
+    "grad": "treadle.jitted",
+    "jit": "treadle.jitted",
+    "value_and_grad": "treadle.jitted",
+}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = importlib.import_module(_LAZY[name])
-    elif name == "benchmark":
-        value = importlib.import_module("treadle.bench").benchmark
+    elif name in _LAZY_FUNCTIONS:
+        value = getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
     else:
         raise AttributeError(
             f"treadle has no {name!r}. If it is TensorFlow's, it is not supported yet: see the "
@@ -364,6 +371,7 @@ __all__ = [
     "function",
     "gather",
     "gather_nd",
+    "grad",
     "grad_pass_through",
     "greater",
     "greater_equal",
@@ -377,6 +385,7 @@ __all__ = [
     "int64",
     "int8",
     "is_tensor",
+    "jit",
     "keras",
     "less",
     "less_equal",
@@ -464,6 +473,7 @@ __all__ = [
     "uint64",
     "uint8",
     "unstack",
+    "value_and_grad",
     "where",
     "while_loop",
     "zeros",

@@ -202,6 +202,8 @@ class Bound:
                 variable, array = _variable(leaf)
                 operands.append(variable)
                 changed.append((variable, array if array is leaf else leaf))
+            elif isinstance(leaf, Tensor | Variable):
+                operands.append(leaf)
             elif kind.startswith(ARRAY):
                 operands.append(leaf if _is_ready(leaf) else native(leaf))
             elif kind.startswith(NUMBER):
@@ -211,10 +213,6 @@ class Bound:
             else:
                 operands.append(leaf)
         return operands, changed
-
-    @staticmethod
-    def of_kinds(kinds: Any) -> Kinds:
-        return Kinds(kinds)
 
 
 class Kinds:

@@ -7,6 +7,7 @@ with a dtype that does not change.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
-from treadle.jitted.storage import Storage
+from treadle.jitted.storage import Storage, captured_storage
 from treadle.jitted.views import ComplexPart, Key, Permuted, Reshaped, View, joined
 from treadle.ops import complex_numbers
 from treadle.ops.axes import normalize_axis
@@ -26,6 +27,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.selection import where as select
 from treadle.ops.updates import set_item
 
 
@@ -195,7 +197,7 @@ class Array(Traced):
     def __getitem__(self, key: Any) -> Any:
         items = index_items(key)
         if any(is_index_array(i) for i in items):
-            return wrapped(read_at_arrays(self.tensor, items))
+            return wrapped(getitem(self.tensor, items))
         part = Array(self.storage, joined(self.views, items))
         selects_one = len([i for i in items if i is not None]) == self.ndim and all(
             not isinstance(i, slice) and i is not None and i is not Ellipsis for i in items
@@ -325,6 +327,44 @@ class Array(Traced):
         return [row.tolist() if self.ndim > 1 else as_number(row) for row in self]
 
 
+class ChosenStorage(Storage):
+    """The elements of one of several arrays, or elements of its own: which, only the run knows.
+
+    A variable has such a storage after a branch or loop that gave it one of several arrays. What is
+    written to it is written to the array that it turns out to be.
+
+    Args:
+        tensor: the elements that were chosen.
+        options: the arrays, each with a bool scalar that tells whether it is the chosen one.
+    """
+
+    __slots__ = ("_options", "_own", "_seen")
+
+    def __init__(self, tensor: Tensor, options: Sequence[tuple[Tensor, Array]]) -> None:
+        super().__init__(tensor)
+        self._own = Storage(tensor)
+        self._options = list(options)
+        self._seen = self._held()
+
+    def _held(self) -> list[Tensor]:
+        return [array.storage.tensor for _, array in self._options]
+
+    @property
+    def tensor(self) -> Tensor:
+        found = self._own.tensor
+        if all(a is b for a, b in zip(self._seen, self._held(), strict=True)):
+            return found
+        for chosen, array in self._options:
+            found = select(chosen, array.tensor, found)
+        return found
+
+    def write(self, tensor: Tensor) -> None:
+        for chosen, array in self._options:
+            array.write(select(chosen, tensor, array.tensor))
+        self._own.write(tensor)
+        self._seen = self._held()
+
+
 # -- between values of NumPy's and tensors -------------------------------------------------------
 
 
@@ -342,6 +382,8 @@ def unwrapped(value: Any) -> Any:
     """The tensors behind arrays and scalars, in structures too; other values as they are."""
     if isinstance(value, Traced):
         return value.tensor
+    if isinstance(value, np.ndarray):  # an attribute of an object, for instance
+        return captured_storage(value).tensor
     if type(value) in (list, tuple):
         return type(value)(unwrapped(v) for v in value)
     if isinstance(value, slice):
@@ -426,17 +468,6 @@ def is_index_array(item: Any) -> bool:
     if isinstance(item, list | np.ndarray):
         return True
     return isinstance(item, Tensor) and (item.ndim > 0 or item.dtype.is_bool)
-
-
-def read_at_arrays(tensor: Tensor, items: tuple[Any, ...]) -> Tensor:
-    """``x[items]`` where entries are arrays of positions or a mask: a copy."""
-    from treadle.ops.numpy_dtypes import as_array
-    from treadle.ops.updates_by_position import part_at_arrays
-
-    known = [as_array(i) if is_index_array(i) else i for i in items]
-    if len(known) == 1 and known[0].dtype.is_bool:
-        return getitem(tensor, known[0])
-    return part_at_arrays(tensor, known)
 
 
 def broadcast_to_dims(tensor: Tensor, dims: tuple[Dim, ...]) -> Tensor:

@@ -7,7 +7,7 @@ traced again until its variables keep their forms and every storage that is writ
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from treadle.autograph.operators.journal import changes
@@ -17,24 +17,26 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array
-from treadle.jitted.forms import Form, NoForm, form_of, joined, same
+from treadle.jitted.arrays import Array, ChosenStorage
+from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, scope
 from treadle.ops import control_flow
+from treadle.ops.logic import logical_not
 from treadle.ops.registry import run_with_regions
 
 State = tuple[Any, ...]
-
-
-class NotStaged(TypeError):
-    """A loop cannot be one of the graph: its variables do not keep their structure."""
 
 
 # -- branches ------------------------------------------------------------------------------------
 
 
 class _Branch:
-    """One traced branch: its region, what it gave back, and the storages that it wrote."""
+    """One traced branch: its region, what it gave back, and the storages that it wrote.
+
+    Attributes:
+        held: by id, the elements of the arrays in the result at the end of the branch.
+    """
 
     def __init__(self, run: Callable[[], Any], state: Any) -> None:
         builder: Any = context.recorder
@@ -42,6 +44,7 @@ class _Branch:
         def body() -> list[Any]:
             with taping(()):
                 self.result = run()
+                self.held = {id(a): a.tensor for a in _arrays(self.result)}
             return []
 
         self.scope = Scope()
@@ -52,15 +55,32 @@ class _Branch:
     def add(self, value: Any, form: Form | None = None) -> int:
         """One more result of the region, in a form; gives its number."""
         with recording(self.builder):
-            self.values.append(value if form is None else form.tensor(value))
+            if form is not None:
+                held = self.held.get(id(value))
+                value = form.tensor(value) if held is None else form.of(held)
+            self.values.append(value)
         return len(self.values) - 1
+
+
+def _arrays(result: Any) -> Iterator[Array]:
+    """The arrays in what a branch gave back. Their elements are those at its end."""
+    for leaf in nest.flatten(result):
+        if isinstance(leaf, PartlyDefined):
+            yield from _arrays(leaf.value)
+        elif isinstance(leaf, Array):
+            yield leaf
+
+
+def _keeps(array: Array, form: Form) -> bool:
+    """Whether a merged variable can stand for the array itself: it has its dtype."""
+    return array.tensor.dtype is form.dtype
 
 
 def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
     """What ``then()`` or ``otherwise()`` gives, by a bool of the graph, as a ``cond`` node."""
     builder: Any = context.recorder
     sides = _Branch(then, state), _Branch(otherwise, state)
-    merge = _Merge(*sides)
+    merge = _Merge(test, *sides)
     result = merge.value(sides[0].result, sides[1].result)
     written = list({**sides[0].scope.after, **sides[1].scope.after})
     numbers = [merge.pair(s.scope.after.get(w, w.tensor) for s in sides) for w in written]
@@ -81,7 +101,8 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
 class _Merge:
     """Pairs up what two branches gave back."""
 
-    def __init__(self, then: _Branch, otherwise: _Branch) -> None:
+    def __init__(self, test: Tensor, then: _Branch, otherwise: _Branch) -> None:
+        self.test = test
         self.sides = then, otherwise
 
     def pair(self, tensors: Any) -> int:
@@ -107,8 +128,16 @@ class _Merge:
         return self.formed(form, a, b)
 
     def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
-        numbers = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)]
-        return lambda out: form.value(out[numbers[0]])
+        number = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)][0]
+        tests = self.test, logical_not(self.test)
+        options = [
+            (chosen, v)
+            for chosen, side, v in zip(tests, self.sides, (a, b), strict=True)
+            if isinstance(v, Array) and v.storage.home is not side.scope and _keeps(v, form)
+        ]
+        if not options:
+            return lambda out: form.value(out[number])
+        return lambda out: Array(ChosenStorage(out[number], options))
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         try:
@@ -155,11 +184,15 @@ class _Again(Exception):
 class Loop:
     """A loop of the graph over a state of Python values.
 
+    The loop carries the numbers and arrays among the state's leaves that the body replaces, and the
+    storages that it writes. An array that is replaced by another variable's array (``p, pn = pn,
+    p``) is carried with a number that tells which array it was before the loop: changes in place
+    reach that array in the end.
+
     Args:
         test: ``test(state)`` gives whether to go on, a bool tensor or bool.
         body: ``body(state)`` gives the next state.
         state: the values before the loop.
-        known: forms and storages that an earlier trace of the same loop found out, or None.
     """
 
     def __init__(
@@ -171,6 +204,7 @@ class Loop:
         self.forms: dict[int, Form] = {}
         self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
         self.storages: list[Storage] = []
+        self.replaced = Replaced()
         for i, leaf in enumerate(self.leaves):
             form = form_of(leaf)
             if form is not None and not isinstance(leaf, Array):
@@ -191,54 +225,59 @@ class Loop:
 
     def record(self) -> State:
         numbers = sorted(self.forms)
-        start = [self.start(i) for i in numbers] + [s.tensor for s in self.storages]
-        forms = [self.forms[i] for i in numbers]
+        self.replaced.begin({i: self.leaves[i] for i in numbers if self.forms[i].kind == ARRAY})
+        start = [self.start(i) for i in numbers] + [s.held for s in self.storages]
+        start += self.replaced.start()
         results = control_flow.staged_loop(
-            lambda *flat: self.traced_test(numbers, forms, flat),
-            lambda *flat: self.traced_body(numbers, forms, flat),
+            lambda *flat: self.traced_test(numbers, flat),
+            lambda *flat: self.traced_body(numbers, flat),
             tuple(start),
             widen=True,
         )
-        count = len(numbers)
-        for storage, tensor in zip(self.storages, results[count:], strict=True):
+        values = dict(zip(numbers, results, strict=False))
+        rest = results[len(numbers) :]
+        for storage, tensor in zip(self.storages, rest, strict=False):
             storage.write(tensor)
-        values = list(self.leaves)
-        for i, form, tensor in zip(numbers, forms, results, strict=False):
-            values[i] = form.value(tensor)
-        return tuple(nest.pack(self.state, values))
+        leaves = list(self.leaves)
+        for i, tensor in values.items():
+            leaves[i] = self.forms[i].value(tensor)
+        leaves = self.replaced.end(leaves, rest[len(self.storages) :])
+        return tuple(nest.pack(self.state, leaves))
 
     def start(self, number: int) -> Tensor:
         leaf, form = self.leaves[number], self.forms[number]
         return form.blank(self.specs[number]) if number in self.specs else form.tensor(leaf)
 
-    def inside(self, numbers: Sequence[int], forms: Sequence[Form], flat: Sequence[Any]) -> State:
+    def inside(self, numbers: Sequence[int], flat: Sequence[Any]) -> State:
         """The state that the user's code sees in an iteration; storages hold what is carried."""
-        for storage, tensor in zip(self.storages, flat[len(numbers) :], strict=True):
+        rest = flat[len(numbers) :]
+        for storage, tensor in zip(self.storages, rest, strict=False):
             storage.put_back(tensor)
         values = list(self.leaves)
-        for i, form, tensor in zip(numbers, forms, flat, strict=False):
-            values[i] = form.value(tensor)
+        for i, tensor in zip(numbers, flat, strict=False):
+            values[i] = self.forms[i].value(tensor)
+        self.replaced.enter(values, rest[len(self.storages) :])
         return tuple(nest.pack(self.state, values))
 
     def opened(self, found: Scope) -> None:
         """Have a scope put the carried storages back when it ends."""
         for storage in self.storages:
-            found.before[storage] = storage.tensor
+            found.before[storage] = storage.held
 
-    def traced_test(self, numbers: list[int], forms: list[Form], flat: Sequence[Any]) -> Any:
+    def traced_test(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with scope() as found:
             self.opened(found)
-            return self.test(self.inside(numbers, forms, flat))
+            return self.test(self.inside(numbers, flat))
 
-    def traced_body(self, numbers: list[int], forms: list[Form], flat: Sequence[Any]) -> Any:
+    def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope() as found:
             self.opened(found)
-            before = self.inside(numbers, forms, flat)
+            before = self.inside(numbers, flat)
             after = self.body(before)
             self.settle(nest.flatten(before), after, found)
             leaves = nest.flatten(after)
-            given = [form.tensor(leaves[i]) for i, form in zip(numbers, forms, strict=True)]
-            return (*given, *(s.tensor for s in self.storages))
+            given = [self.forms[i].tensor(leaves[i]) for i in numbers]
+            return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
 
     def settle(self, before: list[Any], after: State, found: Scope) -> None:
         """See whether the next iteration begins as this one did.
@@ -251,11 +290,14 @@ class Loop:
             nest.assert_same_structure(self.state, after)
         except (TypeError, ValueError) as error:
             raise NotStaged(f"{error}{at(user_origin())}") from None
+        leaves = nest.flatten(after)
         changed = False
-        for i, (old, new) in enumerate(zip(before, nest.flatten(after), strict=True)):
+        for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
             changed |= self.settle_leaf(i, old, new)
         written = [s for s in found.before if s not in self.storages]
         self.storages += written
+        if not changed and not written:
+            changed = self.replaced.settle(leaves, found, self.storages)
         if changed or written:
             raise _Again
 

@@ -29,6 +29,10 @@ _PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex:
 _WEAK: dict[DType, Any] = {dtypes.int64: 0, dtypes.float64: 0.0, dtypes.complex128: 0j}
 
 
+class NotStaged(TypeError):
+    """A loop or branch cannot be one of the graph: its variables do not keep their structure."""
+
+
 class NoForm(TypeError):
     """A value that the graph cannot hold, or two that it cannot hold in one variable."""
 
@@ -54,6 +58,10 @@ class Form(NamedTuple):
             tensor = value.tensor
         else:
             return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
+        return self.of(tensor)
+
+    def of(self, tensor: Tensor) -> Tensor:
+        """A tensor in this form's dtype."""
         return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
 
     def value(self, tensor: Tensor) -> Any:

@@ -18,12 +18,11 @@ from typing import Any
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jitted import capturing
-from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Parameters
+from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.results import Results, collect
-from treadle.jitted.storage import Storage, no_scopes
+from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
@@ -134,7 +133,7 @@ class Jitted:
     def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
         kinds, leaves = bound.traced(written)
         self._last.made = None
-        concrete = self._traced.get_concrete_function(kinds, **leaves)
+        concrete = self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
         if self._last.made is not None:
             self._made[concrete] = self._last.made
             self._last.made = None
@@ -142,39 +141,17 @@ class Jitted:
 
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:
         """What is traced: the user's function on stand-ins for its arguments."""
-        signature = Bound.of_kinds(kinds)
-        names = list(leaves)
-        storages: dict[int, tuple[Storage, Tensor]] = {}
-        kept, capturing.captured.arrays = capturing.captured.arrays, {}
-        try:
-            with no_scopes():
-                values: list[Any] = []
-                for i, (kind, name) in enumerate(zip(signature.flat, names, strict=True)):
-                    leaf = leaves[name]
-                    if kind.startswith(ARRAY):
-                        same = int(kind.removeprefix(ARRAY) or i)
-                        if same != i:
-                            values.append(values[same])
-                            continue
-                        tensor = convert_to_tensor(leaf)
-                        storage = Storage(tensor, name)
-                        storages[i] = storage, tensor
-                        values.append(Array(storage))
-                    elif kind.startswith(NUMBER):
-                        values.append(symbolic_number(convert_to_tensor(leaf)))
-                    elif kind == SCALAR:
-                        values.append(Scalar(convert_to_tensor(leaf)))
-                    else:
-                        values.append(leaf)
-                args, kwargs = signature.pack(values)
-                result = converted(self.python_function)(*args, **kwargs)
-                results, tensors = collect(result, {s: i for i, (s, _) in storages.items()})
-                written = {i for i, (s, t) in storages.items() if s.tensor is not t}
-                for i in written:
-                    if isinstance(leaves[names[i]], Variable):
-                        leaves[names[i]].assign(storages[i][0].tensor)
-        finally:
-            capturing.captured.arrays = kept
+        given = list(leaves.values())
+        with own_trace():
+            signature = Kinds(kinds)
+            values, storages = _stand_ins(signature.flat, leaves)
+            args, kwargs = signature.pack(values)
+            result = converted(self.python_function)(*args, **kwargs)
+            results, tensors = collect(result, {s: i for i, (s, _) in storages.items()})
+            written = {i for i, (s, before) in storages.items() if s.tensor is not before}
+            for i in written:
+                if isinstance(given[i], Variable):
+                    given[i].assign(storages[i][0].tensor)
         self._last.made = written, results
         return tensors
 
@@ -199,6 +176,31 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jitted {self._parameters.name}>"
+
+
+def _stand_ins(
+    kinds: Sequence[str], leaves: dict[str, Any]
+) -> tuple[list[Any], dict[int, tuple[Storage, Tensor]]]:
+    """What the user's function gets for each leaf, and the storages of arrays, by their number,
+    with the tensors that they begin with."""
+    values: list[Any] = []
+    storages: dict[int, tuple[Storage, Tensor]] = {}
+    for i, (kind, (name, leaf)) in enumerate(zip(kinds, leaves.items(), strict=True)):
+        if kind.startswith(ARRAY):
+            same = int(kind.removeprefix(ARRAY) or i)
+            if same == i:
+                tensor = convert_to_tensor(leaf)
+                storages[i] = Storage(tensor, name), tensor
+                values.append(Array(storages[i][0]))
+            else:
+                values.append(values[same])
+        elif kind.startswith(NUMBER):
+            values.append(symbolic_number(convert_to_tensor(leaf)))
+        elif kind == SCALAR:
+            values.append(Scalar(convert_to_tensor(leaf)))
+        else:
+            values.append(leaf)
+    return values, storages
 
 
 def _array_of(capture: Any) -> Any:

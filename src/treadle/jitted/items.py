@@ -11,7 +11,8 @@ import numpy as np
 from treadle.autograph import operators as python_operators
 from treadle.autograph.operators.items import Path
 from treadle.core.origin import at, user_origin
-from treadle.jitted.arrays import Array, ConcreteValueError, is_traced
+from treadle.jitted.arrays import Array, ConcreteValueError, element_of, is_traced, wrapped
+from treadle.ops.selection import where as select
 
 
 def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
@@ -49,8 +50,24 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         for inner in key[:-1]:
             holder = holder[inner]
         last = key[-1]
+    is_number = not getattr(value, "ndim", 0)
+    if isinstance(holder, Array) and _is_mask(last) and symbol in _MASKED and is_number:
+        # Nothing needs to be brought together: elements that are false keep their value.
+        old = holder.tensor
+        new = element_of(_UPDATES[symbol](wrapped(old), value), old.dtype)
+        mask = last.tensor[(..., *(None,) * (holder.ndim - last.ndim))]
+        holder.write(select(mask, new, old))
+        return target
     set_item(holder, last, _UPDATES[symbol](holder[last], value))
     return target
+
+
+def _is_mask(key: Any) -> bool:
+    return isinstance(key, Array) and key.tensor.dtype.is_bool
+
+
+# Operators that raise nothing for the elements that a mask leaves out.
+_MASKED = frozenset({"+=", "-=", "*=", "&=", "|=", "^="})
 
 
 def set_attribute_item(owner: Any, name: str, key: Any, value: Any) -> None:

@@ -30,6 +30,10 @@ class Counted:
         assert self.size is not None
         return (self.item(i) for i in builtins.range(self.size))
 
+    def rest(self) -> Counted:
+        """The elements behind the first one."""
+        return Counted(self.length - 1, lambda i: self.item(i + 1))
+
     def __getitem__(self, index: Any) -> Any:
         return self.item(index)
 

@@ -29,13 +29,6 @@ def known(value: Any) -> Any:
     return value
 
 
-def captured(value: np.ndarray[Any, Any]) -> Array:
-    """An array that the function finds by name: the one of the call, as an argument is."""
-    from treadle.jitted.capturing import captured_array
-
-    return captured_array(value)
-
-
 def dtype_of(dtype: Any, default: DType) -> DType:
     """A dtype argument; None stands for the default.
 

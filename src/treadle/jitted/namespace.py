@@ -14,10 +14,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted import making, mutation
 from treadle.jitted.arrays import Array, as_number, is_traced, unwrapped
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
+from treadle.jitted.storage import captured_storage
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.python_numbers import apply
@@ -43,7 +45,7 @@ def stand_in(value: Any) -> Any:
     if isinstance(value, np.ufunc):
         return Ufunc(value)
     if isinstance(value, np.ndarray):
-        return making.captured(value)
+        return value if context.recorder is None else Array(captured_storage(value))
     if value is np.ndarray:
         return _ARRAY_TYPE
     if any(value is g for g in _GRIDS):

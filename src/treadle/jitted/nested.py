@@ -11,25 +11,21 @@ from typing import Any
 from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.jitted import capturing
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
 from treadle.jitted.conversion import call as converted
-from treadle.jitted.storage import Storage, no_scopes
+from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.state import Variable
 
 
 def call_with_tensors(jitted: Any, bound: Bound) -> Any:
     """The result of a call, with tensors in place of arrays and scalars."""
     if context.recorder is None:
         return _call_traced(jitted, bound)
-    kept, capturing.captured.arrays = capturing.captured.arrays, {}
-    try:
-        with no_scopes():
-            return _spliced(jitted, bound)
-    finally:
-        capturing.captured.arrays = kept
+    with own_trace():
+        return _spliced(jitted, bound)
 
 
 def _call_traced(jitted: Any, bound: Bound) -> Any:
@@ -38,7 +34,8 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
     if plan.written:
         raise _changes(jitted, bound, plan.written[0])
     operands, _ = bound.operands(())
-    inputs = [convert_to_tensor(operands[i]) for i in plan.order]
+    values = (operands[i] for i in plan.order)
+    inputs = [v if isinstance(v, Variable) else convert_to_tensor(v) for v in values]
     found = plan.concrete.run([*inputs, *plan.concrete.graph.captures])
     return plan.results.tensors(found, bound.leaves)
 

@@ -12,7 +12,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted import iteration
 from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
-from treadle.jitted.control import Loop, NotStaged, branch
+from treadle.jitted.control import Loop, branch
+from treadle.jitted.forms import NotStaged
 from treadle.jitted.iteration import Counted, as_counted
 from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
@@ -225,13 +226,20 @@ def for_stmt(
     if size is not None and iteration.is_short(size):
         with iteration.unrolled(size):
             return loop.end(_python_for(loop, counted.items(), values, until))
-    try:
-        return loop.end(_counted_for(loop, counted, values, until))
-    except _CONCRETE as problem:
-        if size is None:
-            raise _explained(problem) from None
-        if size > _MOST_UNROLLED:
-            raise _too_long() from problem
+    for _ in range(_PEELED):
+        try:
+            return loop.end(_counted_for(loop, counted, values, until))
+        except _CONCRETE as problem:
+            if size is None:
+                raise _explained(problem) from None
+            if size > _MOST_UNROLLED:
+                raise _too_long() from problem
+            if until is not None or not isinstance(problem, NotStaged):
+                break
+        # The first iteration may be the one that is unlike the others.
+        loop.set_places(values)
+        values = loop.step(values, counted.item(0))
+        counted = counted.rest()
     return loop.end(_python_for(loop, counted.items(), values, until))
 
 

@@ -13,7 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from treadle.core.tensor import Tensor
+import numpy as np
+
+from treadle.core.context import context
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor, from_array
 
 
 class Storage:
@@ -34,6 +38,10 @@ class Storage:
 
     @property
     def tensor(self) -> Tensor:
+        for scope in reversed(scopes.open):
+            if scope is self.home:
+                break
+            scope.reads.add(self)
         return self._tensor
 
     def write(self, tensor: Tensor) -> None:
@@ -43,6 +51,11 @@ class Storage:
                 break
             scope.before.setdefault(self, self._tensor)
         self._tensor = tensor
+
+    @property
+    def held(self) -> Tensor:
+        """The elements, without noting that they are read."""
+        return self._tensor
 
     def put_back(self, tensor: Tensor) -> None:
         """Set the elements without noting that they changed."""
@@ -54,17 +67,19 @@ class Scope:
 
     Attributes:
         before: the storages from outside that were written, with their earlier elements.
+        reads: the storages from outside that were read.
         after: what they hold at the end.
     """
 
     def __init__(self) -> None:
         self.before: dict[Storage, Tensor] = {}
         self.after: dict[Storage, Tensor] = {}
+        self.reads: set[Storage] = set()
 
     def close(self) -> None:
         """Keep what was written in `after`, and put the earlier elements back."""
         for storage, tensor in self.before.items():
-            self.after[storage] = storage.tensor
+            self.after[storage] = storage.held
             storage.put_back(tensor)
 
 
@@ -94,16 +109,50 @@ def scope() -> Iterator[Scope]:
         made.close()
 
 
+# -- arrays that are no arguments ----------------------------------------------------------------
+
+
+class CapturedStorage(Storage):
+    """The elements of an array that the function finds by name: each call reads what it holds."""
+
+    __slots__ = ()
+
+    def write(self, tensor: Tensor) -> None:
+        raise TypeError(
+            "A jitted function changes an array in place that is not one of its arguments: pass "
+            f"the array as an argument{at(user_origin())}"
+        )
+
+
+class _Captured(threading.local):
+    """The arrays that the trace of this thread has captured, by id, and their storages."""
+
+    def __init__(self) -> None:
+        self.storages: dict[int, tuple[Any, Storage]] = {}
+
+
+_captured = _Captured()
+
+
+def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
+    """The storage for an array that is no argument; one for each object and trace."""
+    known = _captured.storages.get(id(array))
+    if known is None:
+        root: Any = context.recorder
+        while root.parent is not None:
+            root = root.parent
+        made = CapturedStorage(root.capture(from_array(array)))
+        known = _captured.storages[id(array)] = array, made
+    return known[1]
+
+
 @contextmanager
-def no_scopes() -> Iterator[None]:
-    """A trace of its own."""
+def own_trace() -> Iterator[None]:
+    """Trace a function: nothing is captured yet, and no branch or loop is open."""
     kept, scopes.open = scopes.open, []
+    before, _captured.storages = _captured.storages, {}
     try:
         yield
     finally:
         scopes.open = kept
-
-
-def is_inside(storage: Storage, found: Any) -> bool:
-    """Whether a storage was made in a scope or in one inside of it."""
-    return storage.home is found
+        _captured.storages = before

@@ -1,0 +1,150 @@
+"""Arrays that a loop's body puts in place of others: ``p, pn = pn, p``.
+
+The loop carries the elements of each such variable. Which array it is matters where elements are
+changed in place: then the arrays from before the loop must hold the changes after it. So the loop
+also carries, for each variable, the number of the array that it is (NEW for an array that the body
+made), and for each array that no variable is any more the elements that it was left with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jitted.arrays import Array, ChosenStorage
+from treadle.jitted.forms import NotStaged
+from treadle.jitted.storage import Scope, Storage
+from treadle.ops.comparison import equal
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.selection import where as select
+
+NEW = -1
+
+
+class Replaced:
+    """The array variables that a loop carries by value.
+
+    Attributes:
+        before: variable (number of its leaf) -> its array before the loop.
+        keeps: whether elements of arrays that no variable is any more are carried.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[int, Array] = {}
+        self.keeps = False
+        self.inside: dict[int, tuple[Storage, Tensor]] = {}
+        self.which: dict[int, Tensor] = {}
+        self.left: dict[int, Tensor] = {}
+        self.changes_arrays = False
+
+    def begin(self, arrays: dict[int, Any]) -> None:
+        """The variables, with what they are before the loop."""
+        self.before = {i: a for i, a in arrays.items() if isinstance(a, Array)}
+
+    def start(self) -> list[Tensor]:
+        """What is carried besides the elements, before the first iteration."""
+        which = [convert_to_tensor(np.int64(i)) for i in self.before]
+        return which + ([a.tensor for a in self.before.values()] if self.keeps else [])
+
+    def enter(self, values: list[Any], carried: Sequence[Tensor]) -> None:
+        """Begin an iteration on `values`, the leaves that the body sees."""
+        self.inside = {i: (values[i].storage, values[i].storage.held) for i in self.before}
+        self.which = dict(zip(self.before, carried, strict=False))
+        self.left = dict(zip(self.before, carried[len(self.before) :], strict=False))
+
+    def settle(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
+        """Whether the loop must be traced again, to carry the elements of arrays that are left.
+
+        Raises:
+            NotStaged: an array is changed that the body reaches by two ways.
+        """
+        if not self.before:
+            return False
+        written = {i for i, (s, t) in self.inside.items() if s.held is not t}
+        self.changes_arrays = bool(written)
+        for i in self.before:
+            self._check_alias(leaves[i], found, carried, bool(written))
+        if not written:
+            return False
+        storages = [a.storage for a in self.before.values()]
+        if len(set(storages)) < len(storages) or found.reads.intersection(storages):
+            raise NotStaged(
+                "A loop changes an array in place that it also reaches by another variable"
+                f"{at(user_origin())}"
+            )
+        if any(self.before[i].tensor.spec is not self.inside[i][1].spec for i in self.before):
+            raise NotStaged(
+                "A loop changes an array in place whose dtype or shape is another one in later "
+                f"iterations{at(user_origin())}"
+            )
+        if not self.keeps and written.intersection(self._dropped(leaves)):
+            self.keeps = True
+            return True
+        return False
+
+    def _check_alias(
+        self, value: Any, found: Scope, carried: Sequence[Storage], changes: bool
+    ) -> None:
+        """A variable that becomes an array from outside, or a part of one, is carried as a copy:
+        that is right as long as neither changes."""
+        storage = value.storage
+        own = {s for s, _ in self.inside.values()}
+        if storage.home is found or (storage in own and not value.views):
+            return
+        if storage in carried or (changes and storage in own):
+            raise NotStaged(
+                "A variable becomes an array that a loop changes in place, or a part of one"
+                f"{at(user_origin())}"
+            )
+
+    def _dropped(self, leaves: list[Any]) -> list[int]:
+        """The variables whose arrays are none of the variables' after the iteration."""
+        held = {leaves[i].storage for i in self.before}
+        return [i for i, (storage, _) in self.inside.items() if storage not in held]
+
+    def leave(self, leaves: list[Any]) -> list[Tensor]:
+        """What is carried to the next iteration besides the elements."""
+        known = {s: self.which[i] for i, (s, _) in self.inside.items()}
+        new = convert_to_tensor(np.int64(NEW))
+        which = [
+            known.get(leaves[i].storage, new) if not leaves[i].views else new for i in self.before
+        ]
+        if not self.keeps:
+            return which
+        left = []
+        dropped = self._dropped(leaves)
+        for k, tensor in self.left.items():
+            for i in dropped:
+                here = equal(self.which[i], convert_to_tensor(np.int64(k)))
+                tensor = select(here, self.inside[i][0].tensor, tensor)
+            left.append(tensor)
+        return which + left
+
+    def end(self, leaves: list[Any], carried: Sequence[Tensor]) -> list[Any]:
+        """The leaves after the loop: arrays that stand for those that they turn out to be."""
+        which = dict(zip(self.before, carried, strict=False))
+        left = dict(zip(self.before, carried[len(self.before) :], strict=False))
+        contents = {i: leaves[i].tensor for i in self.before}
+        if self.changes_arrays:
+            for k, array in self.before.items():
+                tensor = left.get(k, array.tensor)
+                for i, content in contents.items():
+                    tensor = select(_is(which[i], k), content, tensor)
+                array.write(tensor)
+        made = list(leaves)
+        for i, content in contents.items():
+            options = [
+                (which[i], k, array)
+                for k, array in self.before.items()
+                if array.tensor.spec is content.spec
+            ]
+            made[i] = Array(ChosenStorage(content, [(_is(w, k), a) for w, k, a in options]))
+        return made
+
+
+def _is(which: Tensor, number: int) -> Tensor:
+    return equal(which, convert_to_tensor(np.int64(number)))
