@@ -4,45 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
-from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.casting import cast
-from treadle.ops.complex_numbers import conj, real
-from treadle.ops.joining import concat
+from treadle.ops.fourier import FOURIER, OF_REAL, TO_REAL
 from treadle.ops.numpy_dtypes import as_array, floating
-from treadle.ops.numpy_shapes import flip, roll
-from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.numpy_shapes import roll
+from treadle.ops.registry import run
 from treadle.ops.slicing import pad
-
-
-def _transform(x: NDArray, *, inverse: bool, axis: int) -> NDArray:
-    """Without any scaling in either direction."""
-    if inverse:
-        return np.ascontiguousarray(np.fft.ifft(x, axis=axis, norm="forward"))
-    return np.ascontiguousarray(np.fft.fft(x, axis=axis))
-
-
-def _gradient(call: OpCall, grad: Tensor) -> list[Any]:
-    """The transform is symmetric, and the gradient of a linear map is its adjoint."""
-    turned = {**call.attrs, "inverse": not call.attrs["inverse"]}
-    return [run(FOURIER, grad, **turned)]
-
-
-FOURIER = register(
-    Op(
-        "fourier",
-        lambda x, *, inverse, axis: TensorSpec(x.dims, x.dtype),
-        _transform,
-        _gradient,
-    )
-)
 
 
 def _complex_dtype(x: Tensor) -> DType:
@@ -93,9 +66,14 @@ def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) 
 
 
 def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
-    x = fft(floating(as_array(a)), n, axis, norm)
+    x = floating(as_array(a))
     place = normalize_axis(axis, x.ndim)
-    return x[(*(slice(None),) * place, slice(None, x.dims[place] // 2 + 1))]
+    x = _resized(x, n, place)
+    size = x.dims[place]
+    if x.dtype.is_complex or x.dtype.size == 2 or not isinstance(size, int):
+        whole = fft(x, None, place, norm)
+        return whole[(*(slice(None),) * place, slice(None, size // 2 + 1))]
+    return _scaled(run(OF_REAL, x, axis=place), size, False, norm)
 
 
 def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
@@ -105,13 +83,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     if not isinstance(size, int):
         raise ValueError(f"np.fft.irfft needs an axis of known size, or n={at(user_origin())}")
     x = _resized(cast(x, _complex_dtype(x)), size // 2 + 1, place)
-    before = (slice(None),) * place
-    rest = flip(x[(*before, slice(1, (size + 1) // 2))], place)
-    ends = [0] + ([size // 2] if size % 2 == 0 else [])
-    real_ends = [cast(real(x[(*before, slice(i, i + 1))]), x.dtype) for i in ends]
-    inside = x[(*before, slice(1, (size + 1) // 2))]
-    parts = [real_ends[0], inside, *real_ends[1:], conj(rest)]
-    return real(ifft(concat(parts, place), None, place, norm))
+    return _scaled(run(TO_REAL, x, size=size, axis=place), size, True, norm)
 
 
 def _over(a: Any, s: Any, axes: Any, norm: str | None, transform: Any) -> Tensor:

@@ -101,6 +101,13 @@ def add_function(
     return symbol, parameters, result
 
 
+def _is_apart(annotation: ast.expr | None) -> bool:
+    match annotation:
+        case ast.Subscript(ast.Name("Apart")):
+            return True
+    return False
+
+
 class _Loop(NamedTuple):
     after: str
     again: str
@@ -131,9 +138,11 @@ class _Writer:
         self.body(definition.body)
         if self.open:
             self.fn.emit("ret void" if result is None else "unreachable")
+        apart = {a.arg for a in definition.args.args if _is_apart(a.annotation)}
+        if not linkage:
+            apart = {name for name, kind in parameters if kind.family == "p"}
         listed = ", ".join(
-            f"{kind.text}{' noalias' if kind.family == 'p' and not linkage else ''} %{name}"
-            for name, kind in parameters
+            f"{kind.text}{' noalias' if name in apart else ''} %{name}" for name, kind in parameters
         )
         head = f"define {linkage} {result.text if result else 'void'} @{symbol}({listed}) #0 {{"
         return "\n".join([head, "entry:", *self.fn.entry, *self.fn.lines, "}", ""])
@@ -145,7 +154,7 @@ class _Writer:
         match node:
             case ast.Name(name):
                 return self.kind(node, name)
-            case ast.Subscript(ast.Name("Array"), element):
+            case ast.Subscript(ast.Name("Array" | "Apart"), element):
                 return Kind("p", 64, self.annotation(element))
         raise self.fail(node or ast.Pass(), "not a type")
 

@@ -22,6 +22,11 @@ class Array(Generic[_Element]):
         raise NotImplementedError
 
 
+class Apart(Array[_Element]):
+    """An array none of whose elements are reached through another parameter of the function, which
+    lets its loops use vectors."""
+
+
 # What a routine is compiled for (`RowCall.names`).
 T: TypeAlias = Any  # the type of its elements
 K: TypeAlias = Any  # the unsigned integers of their size
