@@ -18,7 +18,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import join_parts
 from treadle.ops.complex_parts import Pair, PartsCall
 from treadle.ops.conversion import CONST, convert_to_tensor
-from treadle.ops.families import require_kinds
+from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import transpose
@@ -208,16 +208,22 @@ def _split(z: NDArray) -> tuple[NDArray, NDArray]:
     return np.ascontiguousarray(z.real), np.ascontiguousarray(z.imag)
 
 
-FOURIER = register(Op("fourier", _infer, _transform, _gradient, parts=_parts))
+FOURIER = register(Op("fourier", _infer, guard("c", _transform), _gradient, parts=_parts))
 OF_REAL = register(
     Op(
         "fourier_of_real", _infer_of_real,
-        lambda x, *, axis: np.ascontiguousarray(np.fft.rfft(x, axis=axis)),
+        guard("f", lambda x, *, axis: np.ascontiguousarray(np.fft.rfft(x, axis=axis))),
         _gradient_of_real, parts=_parts_of_real,
     )
 )  # fmt: skip
 TO_REAL = register(
-    Op("fourier_to_real", _infer_to_real, _to_real, _gradient_to_real, parts=_parts_to_real)
+    Op(
+        "fourier_to_real",
+        _infer_to_real,
+        guard("c", _to_real),
+        _gradient_to_real,
+        parts=_parts_to_real,
+    )
 )
 ON_PARTS = register(
     Op(

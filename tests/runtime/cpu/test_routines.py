@@ -20,6 +20,9 @@ SYMBOLS = [
     f"rows sorting.argsort DESCENDING=1 {SORTING}",
     f"rows sorting.top_k DESCENDING=1 {SORTING}",
     f"rows sorting.searchsorted RIGHT=1 {SORTING}",
+    "rows fourier.transform T=f32",
+    "rows fourier.real_transform T=f64",
+    "rows fourier.to_real T=f32",
 ]
 
 

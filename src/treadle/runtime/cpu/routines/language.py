@@ -22,9 +22,9 @@ class Array(Generic[_Element]):
         raise NotImplementedError
 
 
-class Apart(Array[_Element]):
-    """An array none of whose elements are reached through another parameter of the function, which
-    lets its loops use vectors."""
+# An array none of whose elements are reached through another parameter of the function, which lets
+# its loops use vectors.
+Apart: TypeAlias = Array[_Element]
 
 
 # What a routine is compiled for (`RowCall.names`).
