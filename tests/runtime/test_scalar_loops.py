@@ -126,6 +126,61 @@ def test_the_same_without_the_mechanisms(switch):
     np.testing.assert_array_equal(td.function(sweep)(u), want)
 
 
+def checks_of(fn, *args):
+    return schedule_of(fn, *args).count("check ")
+
+
+def test_positions_that_count_are_not_checked():
+    @td.function
+    def triangle(x):
+        x = td.identity(x)
+        n = x.shape[0]
+        for k in td.range(n):
+            for i in td.range(k + 1, n):
+                for j in td.range(n - 1 - i):
+                    x[i, j + 1] = x[i, j] + x[k, n - 1 - j]
+        return x
+
+    @td.function
+    def down(x, n):
+        x = td.identity(x)
+        for i in td.range(1, 7):
+            j = i - 1
+            while j >= 0 and n > 0:
+                x[j] = x[j] + x[j + 1]
+                j = j - 1
+        return x
+
+    assert checks_of(triangle, np.ones((8, 8))) == 0
+    assert checks_of(down, np.ones(7), np.int32(1)) == 0
+    assert checks_of(write, X, np.int32(0), np.int32(0)) == 2
+
+
+def test_a_product_that_wraps_around_is_checked():
+    """i * i * i is 2**31 and more from 1291 on; what it becomes then is less than the minimum."""
+
+    @td.function
+    def cubes(x, n):
+        total = x[0]
+        for i in td.range(n):
+            total += x[td.minimum(i * i * i, 15)]
+        return total
+
+    @td.function
+    def known(x):
+        total = x[0]
+        for i in td.range(2000):
+            total += x[td.minimum(i * i * i, 15)]
+        return total
+
+    x = np.ones(16)
+    assert float(cubes(x, 100)) == 101
+    with pytest.raises(errors.InvalidArgumentError, match="out of range for a dim of 16"):
+        cubes(x, 2000)
+    with pytest.raises(errors.InvalidArgumentError, match="out of range for a dim of 16"):
+        known(x)
+
+
 def test_elements_at_known_places_beside_counted_ones():
     @td.function
     def table(n):

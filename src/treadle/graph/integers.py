@@ -6,7 +6,9 @@ and ``i + 1`` the dim ``i + 1``: sizes of parts can then be compared, and shown 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+
+import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.ranges import Ranges
@@ -40,6 +42,8 @@ class Integers:
         self.ranges = Ranges()
         self.leaves: dict[str, Value] = {}
         self._dims: dict[Value, Dim | None] = {}
+        self._exact: dict[Value, bool] = {}
+        self._sums: dict[Value, bool] = {}
         self._owners: dict[Region, Node] = {}
         for node in graph.walk():
             self._owners.update(dict.fromkeys(node.regions, node))
@@ -75,6 +79,73 @@ class Integers:
                 if high is not None and start is not None:
                     return high + 1 - start
         return None
+
+    def most_trips(self, loop: Node) -> int | None:
+        """A number that no run of a loop that counts exceeds, whatever the sizes are."""
+        found = [t for number in range(len(loop.outputs)) for t in self._trips(loop, number)]
+        known = trip_count(loop)
+        return min(found, default=None) if known is None else known
+
+    def _trips(self, loop: Node, number: int) -> Iterator[int]:
+        """Bounds of the number of iterations by the tests of one counter."""
+        step = step_of(loop, number)
+        start = self.dim(loop.inputs[number]) if step else None
+        for test in conjuncts(loop.regions[0].results[0]) if start is not None else ():
+            low, high = self._tested(loop, test, number)
+            assert step is not None and start is not None
+            end = high if step > 0 else low
+            if end is None:
+                continue
+            distance = self.ranges.most((end - start) * (1 if step > 0 else -1), frozenset())
+            if isinstance(distance, int):
+                yield max(0, distance // abs(step) + 1)
+
+    def lies_inside(self, value: Value, least: Dim, size: Dim) -> bool:
+        """Whether a scalar is proved to be in [least, size), with all that wraps around on the way
+        to it: sums and products of numbers that are exact are right where they end up in range."""
+        dim = self.dim(value)
+        return (
+            dim is not None
+            and self._is_sum(value)
+            and self.ranges.is_less_equal(least, dim)
+            and self.ranges.is_less_equal(dim + 1, size)
+        )
+
+    def _is_sum(self, value: Value) -> bool:
+        """Whether a scalar is made of exact ones by additions, subtractions and products."""
+        if value not in self._sums:
+            node = value.node
+            inner = node is not None and node.op.name in ("add", "subtract", "multiply")
+            self._sums[value] = (
+                all(map(self._is_sum, node.inputs))
+                if node is not None and inner
+                else self._is_exact(value)
+            )
+        return self._sums[value]
+
+    def _is_exact(self, value: Value) -> bool:
+        """Whether a scalar is its dim: no product on the way to it may have wrapped around."""
+        if value not in self._exact:
+            self._exact[value] = self._find_exact(value)
+        return self._exact[value]
+
+    def _find_exact(self, value: Value) -> bool:
+        node = value.node
+        if node is None:
+            region = value.producer
+            owner = self._owners.get(region) if isinstance(region, Region) else None
+            return owner is None or all(map(self._is_exact, _makers(owner, value.index)))
+        if node.op.name == "multiply" and not self._fits(value):
+            return False
+        scalars = (v for v in node.inputs if not v.spec.rank)
+        return node.op.name in ("const", "dim") or all(map(self._is_exact, scalars))
+
+    def _fits(self, value: Value) -> bool:
+        """Whether a dim is proved to be a number of its scalar's dtype."""
+        dim = self.dim(value)
+        limits = np.iinfo(value.spec.dtype.np_dtype)
+        ends = () if dim is None else (self.ranges.most(d, frozenset()) for d in (dim, -dim))
+        return dim is not None and all(isinstance(e, int) and e <= limits.max for e in ends)
 
     def bind(self) -> None:
         """Put the nodes into the graph that give the new symbols their values."""
@@ -206,6 +277,21 @@ class Integers:
 
     def _is_variable(self, loop: Node, value: Value, number: int) -> bool:
         return value.producer is loop.regions[0] and value.index == number
+
+
+def _makers(owner: Node, number: int) -> Iterator[Value]:
+    """The operands of a branch or loop that decide the range of a parameter of its regions."""
+    if owner.op.name == "cond":
+        yield owner.inputs[1 + number]
+        return
+    yield owner.inputs[number]
+    condition = owner.regions[0]
+    for test in conjuncts(condition.results[0]) if number < len(owner.outputs) else ():
+        for limit in test.inputs if test.op.name in MIRRORED else ():
+            if limit.node is not None:
+                yield limit
+            elif limit.index != number:
+                yield owner.inputs[limit.index]
 
 
 def _constants(loop: Node, param: Value) -> tuple[Dim, Dim] | None:

@@ -143,7 +143,14 @@ def conjuncts(value: Value) -> list[Node]:
         return []
     if node.op.name == "logical_and":
         return [n for v in node.inputs for n in conjuncts(v)]
+    if node.op.name == "cond" and _is_false(node.regions[1].results[value.index]):
+        return [*conjuncts(node.inputs[0]), node]  # ``a and b``, where b is asked only after a
     return [node]
+
+
+def _is_false(value: Value) -> bool:
+    node = value.node
+    return node is not None and node.op.name == "const" and not node.attrs["value"].any()
 
 
 # Comparison -> the one with its operands exchanged.

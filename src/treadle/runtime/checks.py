@@ -15,8 +15,8 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
-from treadle.graph.ir import Node, Region, Value
-from treadle.graph.trip_count import counted_range
+from treadle.graph.integers import Integers
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
@@ -34,9 +34,11 @@ def _is_bad(call: LowerCall, x: Expr, *more: Expr) -> Expr:
             return apply("lt", x, zero)
         case "empty":
             return apply("ge", x, more[0])
-    size = dim_expr(call.attrs["size"])
-    low = apply("neg", size) if call.attrs["kind"] == "wrapping" else const(0, dtypes.int64)
-    return _outside(x, low, size)
+    size, wide = dim_expr(call.attrs["size"]), cast(x, dtypes.int64)
+    if call.attrs["kind"] == "wrapping":  # the position as the op then computes it
+        back = apply("lt", wide, const(0, dtypes.int64))
+        wide = apply("select", back, apply("add", wide, size), wide)
+    return _outside(wide, const(0, dtypes.int64), size)
 
 
 def _outside(x: Expr, low: Expr, size: Expr) -> Expr:
@@ -91,21 +93,28 @@ CHECK = Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io")
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
-def add_checks(region: Region, loop: Node | None = None) -> None:
-    """Put a check before every node, also in inner regions, that needs one.
+def add_checks(graph: Graph) -> None:
+    """Put a check before every node, also in inner regions, that needs one."""
+    _add_checks(graph, Integers(graph))
 
-    Args:
-        loop: the ``while`` whose body the region is.
-    """
+
+def _add_checks(region: Region, integers: Integers) -> None:
     nodes, region.nodes = region.nodes, []
     for node in nodes:
         for inner in node.regions:
-            body = node.op.name == "while" and inner is node.regions[1]
-            add_checks(inner, node if body else None)
+            _add_checks(inner, integers)
         for kind in _wanted(node):
-            if not (loop is not None and _counted(loop, node, kind)):
+            if not _is_proved(node, kind, integers):
                 _insert(region, node, kind)
         region.append(node)
+
+
+def _is_proved(node: Node, kind: Kind, integers: Integers) -> bool:
+    """Whether a position stays inside because of how the loops around it count."""
+    what, number, size = kind
+    if what not in ("outside", "wrapping") or size is None or isinstance(size, tuple):
+        return False
+    return integers.lies_inside(node.inputs[number], -size if what == "wrapping" else 0, size)
 
 
 def _wanted(node: Node) -> list[Kind]:
@@ -155,17 +164,6 @@ def _position(node: Node) -> Kind | None:
 
 def _interval(node: Node) -> Kind | None:
     return "empty", 1, None
-
-
-def _counted(loop: Node, node: Node, kind: Kind) -> bool:
-    """Whether the position is a counter of the loop that stays inside."""
-    what, number, size = kind
-    if what not in ("outside", "wrapping") or not isinstance(size, int):
-        return False
-    found = counted_range(loop, node.inputs[number])
-    return (
-        found is not None and found[0] >= (-size if what == "wrapping" else 0) and (found[1] < size)
-    )
 
 
 def _never(value: Value, bad: Callable[[Any], Any]) -> bool:

@@ -60,7 +60,7 @@ def emit_strips(emitter: Emitter, step: Loop) -> None:
     emitter.improved = True
     fn, k = emitter.fn, emitter.fn.unique()
     starts = [start_of(emitter, c) for c in step.carried]
-    if step.trips is not None and step.trips <= UNINTERRUPTED:
+    if step.most is not None and step.most <= UNINTERRUPTED:
         fn.branch(f"strip{k}")
         fn.label(f"strip{k}")
         _inner(emitter, step, k, starts, None)

@@ -300,6 +300,7 @@ class Loop(Step):
     """Repeat `body` while `condition`, whose only result is a rank-0 bool.
 
     trips: the number of iterations, where it is known.
+    most: a number of iterations that no run exceeds, where one is known.
     counted: what ends the loop, where that is a counter alone.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
     """
@@ -308,6 +309,7 @@ class Loop(Step):
     body: Block
     carried: list[Carried]
     trips: int | None = None
+    most: int | None = None
     counted: Counted | None = None
     rows: Rows | None = None
 
