@@ -27,6 +27,7 @@ _ARITHMETIC: dict[str, Callable[[Dim, Dim], Dim]] = {
     "minimum": lambda a, b: compound("min", a, b),
 }
 _SHORT = 64
+_SMALL = 16
 _SAME = frozenset({"cast", "identity", "reshape", "stop_gradient"})
 
 
@@ -135,7 +136,7 @@ class Integers:
             region = value.producer
             owner = self._owners.get(region) if isinstance(region, Region) else None
             return owner is None or all(map(self._is_exact, _makers(owner, value.index)))
-        if node.op.name == "multiply" and not self._fits(value):
+        if node.op.name == "multiply" and not (_is_scaled(node) or self._fits(value)):
             return False
         scalars = (v for v in node.inputs if not v.spec.rank)
         return node.op.name in ("const", "dim") or all(map(self._is_exact, scalars))
@@ -277,6 +278,12 @@ class Integers:
 
     def _is_variable(self, loop: Node, value: Value, number: int) -> bool:
         return value.producer is loop.regions[0] and value.index == number
+
+
+def _is_scaled(node: Node) -> bool:
+    """Whether a product is a number times a small constant, as good as a few sums."""
+    constants = [v.node.attrs["value"] for v in node.inputs if v.node and v.node.op.name == "const"]
+    return any(abs(int(c)) <= _SMALL for c in constants)
 
 
 def _makers(owner: Node, number: int) -> Iterator[Value]:

@@ -18,11 +18,13 @@ from treadle.core.tensor import NDArray
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
+from treadle.ops.casting import CAST
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
 
 BOOL = dtypes.bool
+POSITIONS = frozenset({"checks_bounds", "checks_elements"})  # tags of ops with positions to check
 
 
 def _is_bad(call: LowerCall, x: Expr, *more: Expr) -> Expr:
@@ -100,13 +102,34 @@ def add_checks(graph: Graph) -> None:
 
 def _add_checks(region: Region, integers: Integers) -> None:
     nodes, region.nodes = region.nodes, []
+    unsigned: dict[Value, Value] = {}
     for node in nodes:
         for inner in node.regions:
             _add_checks(inner, integers)
         for kind in _wanted(node):
             if not _is_proved(node, kind, integers):
                 _insert(region, node, kind)
+        if _takes_element(node):
+            for number, size in enumerate(node.inputs[0].spec.dims, 1):
+                if integers.lies_inside(node.inputs[number], 0, size):
+                    node.inputs[number] = _unsigned(region, node.inputs[number], unsigned)
         region.append(node)
+
+
+def _takes_element(node: Node) -> bool:
+    """Whether the node reads or writes one element, with a position for each axis."""
+    rank = node.inputs[0].spec.rank if node.inputs else 0
+    single = "checks_bounds" in node.op.tags and rank == 1 and node.op.name != "gather"
+    return "checks_elements" in node.op.tags or single
+
+
+def _unsigned(region: Region, position: Value, known: dict[Value, Value]) -> Value:
+    """A position that is not negative as an unsigned number: it does not count from the end."""
+    if position not in known and position.spec.dtype.kind == "i":
+        spec = TensorSpec((), dtypes.uint64)
+        node = Node(CAST, [position], {"dtype": dtypes.uint64}, [spec], (), None)
+        known[position] = region.append(node).outputs[0]
+    return known.get(position, position)
 
 
 def _is_proved(node: Node, kind: Kind, integers: Integers) -> bool:

@@ -2,6 +2,8 @@
 
 %2 = add(const 1, const 2)     ->  const 3
 %3 = shape(%x: f32[2, 5])      ->  const [2, 5]
+
+Loops and branches know the scalar constants among their operands.
 """
 
 from __future__ import annotations
@@ -12,7 +14,7 @@ import numpy as np
 
 from treadle.core.shapes import product
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of
 from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Compute
@@ -30,6 +32,8 @@ def fold_constants(graph: Graph) -> bool:
 
 class _Folder(Rewriter):
     def visit(self, node: Node) -> Replacement:
+        if node.op.name in ("while", "cond"):
+            self.tell(node)
         if node.op is CONST or node.regions or not node.is_pure or node.op.eager is None:
             return None
         if not node.outputs or not all(map(_is_small, node.outputs)):
@@ -42,11 +46,38 @@ class _Folder(Rewriter):
         results = _compute(node, arrays)
         return None if results is None else [self.constant(r) for r in results]
 
+    def tell(self, node: Node) -> None:
+        """Let the body of a loop, or branches, see what their constant operands are."""
+        carried = len(node.outputs) if node.op.name == "while" else 0
+        for region in node.regions[1:] if carried else node.regions:
+            first = len(node.inputs) - len(region.params)
+            pairs = zip(region.params, node.inputs[first:], strict=True)
+            for param, value in list(pairs)[carried:]:
+                array = constant_of(value)
+                if array is not None and array.ndim == 0 and _is_used(region, param):
+                    _replace(region, param, array)
+                    self.changed = True
+
     def shape(self, node: Node) -> Replacement:
         dims = node.inputs[0].spec.dims
         if not all(isinstance(d, int) for d in dims):
             return None
         return [self.constant(np.array(dims, node.outputs[0].spec.dtype.np_dtype))]
+
+
+def _is_used(region: Region, value: Value) -> bool:
+    return value in region.results or any(value in n.inputs for n in region.nodes)
+
+
+def _replace(region: Region, param: Value, array: Any) -> None:
+    """Let a constant inside the region stand for a parameter."""
+    node = Node(CONST, (), {"value": array}, [param.spec], (), None)
+    node.region = region
+    value = node.outputs[0]
+    for user in region.nodes:
+        user.inputs = [value if v is param else v for v in user.inputs]
+    region.results = [value if v is param else v for v in region.results]
+    region.nodes.insert(0, node)
 
 
 def _is_small(value: Any) -> bool:

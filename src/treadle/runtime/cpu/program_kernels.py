@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
+from treadle.runtime.checks import POSITIONS
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
-
-_CHECKED = frozenset({"checks_bounds", "checks_elements"})  # see runtime/checks.py
 
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
@@ -219,6 +218,6 @@ def _is_checked(step: Evaluate, operand: Operand) -> bool:
     node = step.value.node
     return (
         node is not None
-        and not node.op.tags.isdisjoint(_CHECKED)
+        and not node.op.tags.isdisjoint(POSITIONS)
         and operand.value is node.inputs[0]
     )

@@ -125,7 +125,7 @@ def _index(emitter: Emitter, step: Update, combine: str = "") -> None:
     outer, size, inner = (
         emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
     )
-    place = wrapped(emitter, integer(emitter, step.inputs[1]), size)
+    place = from_start(emitter, step.inputs[1], size)
     part = Part(emitter, step.inputs[2], emitter.pointer(step.target), combine, step.target)
     write_part(part, [(outer, fn.mul(size, inner), inner)], fn.mul(place, inner), inner)
 
@@ -137,7 +137,7 @@ def _element_update(emitter: Emitter, step: Update) -> None:
     place: Word = 0
     for position, dim in zip(positions, step.node.inputs[0].spec.dims, strict=True):
         size = emitter.dim(dim)
-        place = fn.add(fn.mul(place, size), wrapped(emitter, integer(emitter, position), size))
+        place = fn.add(fn.mul(place, size), from_start(emitter, position, size))
     Part(emitter, value, emitter.pointer(step.target), place=step.target).row(place, 0, 1)
 
 
@@ -295,6 +295,12 @@ def load_integer(emitter: Emitter, operand: Operand, position: Word) -> str:
     return emitter.elements.apply(
         "cast", [emitter.load_scalar(pointer, dtype)], [dtype], dtypes.int64
     )
+
+
+def from_start(emitter: Emitter, operand: Operand, size: Word) -> Word:
+    """A rank-0 operand as a position; unsigned ones do not count from the end."""
+    place = integer(emitter, operand)
+    return place if operand.value.spec.dtype.is_unsigned else wrapped(emitter, place, size)
 
 
 def wrapped(emitter: Emitter, place: str, size: Word) -> Word:
