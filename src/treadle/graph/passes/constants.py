@@ -55,7 +55,7 @@ class _Folder(Rewriter):
             for param, value in list(pairs)[carried:]:
                 array = constant_of(value)
                 if array is not None and array.ndim == 0 and _is_used(region, param):
-                    _replace(region, param, array)
+                    _replace(region, param, array, node)
                     self.changed = True
 
     def shape(self, node: Node) -> Replacement:
@@ -69,9 +69,9 @@ def _is_used(region: Region, value: Value) -> bool:
     return value in region.results or any(value in n.inputs for n in region.nodes)
 
 
-def _replace(region: Region, param: Value, array: Any) -> None:
+def _replace(region: Region, param: Value, array: Any, owner: Node) -> None:
     """Let a constant inside the region stand for a parameter."""
-    node = Node(CONST, (), {"value": array}, [param.spec], (), None)
+    node = Node(CONST, (), {"value": array}, [param.spec], (), owner.origin)
     node.region = region
     value = node.outputs[0]
     for user in region.nodes:
