@@ -229,3 +229,42 @@ def test_an_array_in_a_loop_as_users_write_it() -> None:
         total = td.reduce_sum(y)
     np.testing.assert_allclose(y.numpy(), np.stack([x.numpy() ** k for k in (2, 3, 4)]))
     assert tape.gradient(total, x).numpy().tolist() == [9, 48, -3]
+
+
+def test_an_array_is_written_in_a_branch_inside_a_loop() -> None:
+    @td.function
+    def positive(xs: td.Tensor) -> tuple[td.Tensor, td.Tensor, td.Tensor]:
+        kept = td.TensorArray(td.float32, size=0, dynamic_size=True)
+        where = td.TensorArray(td.int32, size=3)
+        i = 0
+        for x in xs:
+            if x > 0:
+                kept = kept.write(kept.size(), x * td.ones([2]))
+                where = where.write(i, i)
+            elif x < -5:
+                where = where.write(i, -i)
+            i += 1
+        return kept.stack(), where.stack(), kept.size()
+
+    for values in ([1.0, -2.0, 3.0], [1.0, -9.0, -9.0]):
+        rows, places, count = positive(td.constant(values))
+        wanted = [v for v in values if v > 0]
+        np.testing.assert_array_equal(rows, np.array([[v, v] for v in wanted], np.float32))
+        signs = [i if v > 0 else -i if v < -5 else 0 for i, v in enumerate(values)]
+        np.testing.assert_array_equal(places, signs)  # what was not written is 0
+        assert count.numpy() == len(wanted)
+
+
+def test_gradient_of_what_a_branch_in_a_loop_writes() -> None:
+    @td.function
+    def slope(xs: td.Tensor) -> td.Tensor:
+        with td.GradientTape() as tape:
+            tape.watch(xs)
+            kept = td.TensorArray(td.float32, size=0, dynamic_size=True)
+            for x in xs:
+                if x > 0:
+                    kept = kept.write(kept.size(), x * x)
+            total = td.reduce_sum(kept.stack())
+        return tape.gradient(total, xs)
+
+    np.testing.assert_array_equal(slope(td.constant([1.0, -2.0, 3.0])), [2.0, 0.0, 6.0])

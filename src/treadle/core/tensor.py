@@ -49,6 +49,13 @@ class Tensor:
     def shape(self) -> TensorShape:
         return self.spec.shape
 
+    @shape.setter
+    def shape(self, shape: Any) -> None:
+        raise AttributeError(
+            "A tensor never changes its shape: use x = td.reshape(x, shape), or decorate the "
+            f"function with td.jit, which has NumPy's meaning{at(user_origin())}"
+        )
+
     @property
     def dims(self) -> tuple[Dim, ...]:
         """The exact dims, symbolic ones included (`shape` shows those as None)."""

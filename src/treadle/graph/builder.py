@@ -25,6 +25,8 @@ class GraphBuilder:
         region: where nodes are appended.
         outer: the builder of the trace during which this trace runs, if any.
         finished: true once the trace has ended; its tensors cannot be used any more.
+        changed: parameters of the graph whose elements the function changes in place, as NumPy
+            would: how, where, and whether it went on with the changed values. Shared like `graph`.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class GraphBuilder:
         )
         self.region: Region = Graph(name) if parent is None else Region()
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
+        self.changed: dict[Value, tuple[str, str, bool]] = {} if parent is None else parent.changed
         # Outer thing (by id) -> (the thing, kept alive; its parameter here).
         self.captured: dict[int, tuple[Any, SymbolicTensor]] = {}
         self._tensors: WeakValueDictionary[Value, SymbolicTensor] = WeakValueDictionary()

@@ -76,8 +76,13 @@ def from_dlpack(external: Any) -> Tensor:
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     from treadle.ops.numpy_staging import array_ufunc, is_operator
+    from treadle.ops.operators import in_place
 
-    return array_ufunc(ufunc, method, inputs, kwargs, is_operator(sys._getframe(1)))
+    frame = sys._getframe(1)
+    operator = is_operator(frame)
+    if operator and kwargs.get("out"):  # array += tensor
+        in_place.note(inputs[0], frame)
+    return array_ufunc(ufunc, method, inputs, kwargs, operator)
 
 
 def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:

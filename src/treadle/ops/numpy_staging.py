@@ -133,7 +133,7 @@ def _options(name: str, kwargs: dict[str, Any]) -> dict[str, Any]:
 
 
 _INSTEAD = {
-    "out": "a tensor never changes; use the result",
+    "out": "a tensor never changes; use the result, or td.jit, which has NumPy's meaning",
     "where": "use td.where or np.where on the arguments or the result",
     "initial": "combine it with the result, or use np.concatenate",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import operator
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -60,6 +61,16 @@ class _Patience:
 
 
 patience = _Patience()
+
+
+class _InPlace:
+    """What is told of ``x += y`` and the like on symbolic tensors: NumPy would change the array."""
+
+    def __init__(self) -> None:
+        self.note: Callable[[Any, FrameType], None] = lambda target, frame: None
+
+
+in_place = _InPlace()
 
 
 def _fast(ufunc: Any, function: Operator) -> Operator:
@@ -131,7 +142,10 @@ _ARITHMETIC: dict[str, tuple[Any, Operator]] = {
     "and": (None, logic.and_),
     "or": (None, logic.or_),
     "xor": (None, logic.xor_),
+    "lshift": (None, logic.left_shift),
+    "rshift": (None, logic.right_shift),
 }
+_KEYWORDS = frozenset({"and", "or"})
 _ORDER: dict[str, tuple[Any, Operator]] = {
     "lt": (np.less, comparison.less),
     "le": (np.less_equal, comparison.less_equal),
@@ -317,6 +331,16 @@ def _methods() -> dict[str, Any]:
     return found
 
 
+def _assigning(function: Operator) -> Operator:
+    """``x += y`` on a symbolic tensor: a new tensor, as ``x + y``."""
+
+    def operator(self: Any, other: Any) -> Any:
+        in_place.note(self, sys._getframe(1))
+        return function(self, other)
+
+    return operator
+
+
 def _named(name: str, function: Any) -> Any:
     function.__name__ = function.__qualname__ = name
     return function
@@ -327,6 +351,9 @@ def install() -> None:
     printing.install()
     numpy_interop.install()
     tensor_methods.install()
+    for name in _ARITHMETIC:
+        assigning = _assigning(getattr(operator, name + "_" * (name in _KEYWORDS)))
+        setattr(SymbolicTensor, f"__i{name}__", _named(f"__i{name}__", assigning))
     for name, method in _methods().items():
         setattr(Tensor, name, method)
         if name == "__setitem__":

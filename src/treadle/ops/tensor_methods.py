@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
 from treadle.ops.elementwise import identity
@@ -78,8 +79,32 @@ _FUNCTIONS = (
     "searchsorted", "squeeze", "swapaxes", "take", "trace",
 )  # fmt: skip
 
+
+def _refused(name: str, instead: str) -> Callable[..., Any]:
+    """A method that changes an array in place, which a tensor cannot."""
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError(
+            f".{name}() changes an array in place, and a tensor never changes: {instead}, or "
+            f"decorate the function with td.jit, which has NumPy's meaning{at(user_origin())}"
+        )
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Refused: {instead}."
+    return method
+
+
+_IN_PLACE = {
+    "sort": "use td.sort(x), or np.sort(x)",
+    "fill": "use td.fill(x.shape, value), or np.full_like(x, value)",
+    "partition": "use np.partition(x, k)",
+    "put": "use x[positions] = values in a function",
+    "resize": "use td.reshape(x, shape)",
+}
+
 METHODS: dict[str, Any] = {
     **{name: _from(name) for name in (*_REDUCTIONS, *_FUNCTIONS)},
+    **{name: _refused(name, instead) for name, instead in _IN_PLACE.items()},
     "reshape": _reshape,
     "transpose": _transpose,
     "astype": _astype,

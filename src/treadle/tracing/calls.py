@@ -160,6 +160,8 @@ class _PlanWriter:
         if param is None or not isinstance(param.spec, TensorSpec):
             raise _NoPlan
         array = self.fresh("x")
+        if any(c.name == param.name for c in self.concrete.changed):
+            self.miss_if(f"type({place}) is ndarray")  # what refuses it has a message
         test = self.exact if is_static(param.spec) else self.open_dims
         test(place, array, param.spec)
         self.inputs.append(array)

@@ -36,6 +36,7 @@ class ConcreteFunction:
         number: which trace of the function it is, counted from 1.
         has_open_dims: whether it was traced for more than one shape of an argument.
         was_called: whether the function has called it.
+        changed: see `Trace.changed`.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class ConcreteFunction:
         self._signature = signature
         self.number = number
         self.was_called = False
+        self.changed = trace.changed
         self._programs = programs
         self._family = arguments.family
         self.has_open_dims = arguments.has_open_dims

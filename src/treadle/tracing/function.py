@@ -19,6 +19,7 @@ from treadle.runtime import expect_compilation
 from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
 from treadle.runtime.dispatch.self_check import works
 from treadle.tracing import settings
+from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.calls import MISS, make_plan
 from treadle.tracing.concrete import ConcreteFunction
@@ -126,6 +127,8 @@ class Function:
             return self.__get__(args[0])(*args[1:], **kwargs)
         arguments = self._signature.bind(args, kwargs)
         concrete = self._lookup(arguments)
+        if concrete.changed:
+            refuse_changed_arrays(concrete, arguments)
         leaves = [
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]

@@ -56,7 +56,7 @@ class _Writer:
         self.concrete = concrete
         native, self.sizes = _native(concrete.executable)
         program = native.program
-        if program.needs_frame or program.signature.cells or not program.run:
+        if concrete.changed or program.needs_frame or program.signature.cells or not program.run:
             raise _NoPlan
         self.signature = program.signature
         self.slots = {number: i for i, number in enumerate(self.signature.arguments)}

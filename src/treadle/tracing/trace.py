@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
@@ -20,6 +20,22 @@ from treadle.tracing.frozen_randomness import watch_numpy_random
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_spec
 
 
+class ChangedArgument(NamedTuple):
+    """An argument that a function changes in place, as NumPy would.
+
+    Attributes:
+        leaf: its number among the leaves of the arguments.
+        how, where: what changes it, and the line.
+        goes_on: whether the function goes on with the changed values.
+    """
+
+    leaf: int
+    name: str
+    how: str
+    where: str
+    goes_on: bool
+
+
 @dataclass
 class Trace:
     """What one trace gave.
@@ -29,12 +45,14 @@ class Trace:
         leaves: for every leaf of the arguments, its parameter's spec or None for Python values.
         structure: what the function returned, with result numbers in place of tensors.
         created_variables: whether the function made variables.
+        changed: arguments that the function changes in place.
     """
 
     graph: Graph
     leaves: list[Spec | None]
     structure: Any
     created_variables: bool
+    changed: list[ChangedArgument]
 
 
 class _Result:
@@ -85,7 +103,15 @@ def trace(
     finally:
         builder.finished = True
         forget_last()
-    return Trace(graph, specs, structure, created[0])
+    return Trace(graph, specs, structure, created[0], _changed(builder, specs))
+
+
+def _changed(builder: GraphBuilder, specs: list[Spec | None]) -> list[ChangedArgument]:
+    """The arguments that were changed in place, by the numbers of their leaves."""
+    leaves = [number for number, spec in enumerate(specs) if spec is not None]
+    pairs = zip(leaves, builder.graph.arguments, strict=True)
+    changed = builder.changed
+    return [ChangedArgument(n, p.name, *changed[p]) for n, p in pairs if p in changed]
 
 
 def _parameter_spec(leaf: Any) -> Spec | None:

@@ -29,6 +29,21 @@ def live_after(code: types.CodeType, offset: int) -> Names:
     return after[bisect.bisect_right(offsets, offset) - 1]  # may point behind the instruction
 
 
+def stored_after(code: types.CodeType, offset: int) -> tuple[str | None, bool]:
+    """The variable that gets the result of the operator at `offset`, and whether it is read
+    afterwards; None and True where the result goes elsewhere."""
+    offsets, after, _ = _liveness(code)
+    k = bisect.bisect_right(offsets, offset)
+    here = offsets[k] if k < len(offsets) else None
+    stores = [i for i in dis.get_instructions(code) if i.offset == here]
+    if not stores or not stores[0].opname.startswith(("STORE_FAST", "STORE_DEREF", "STORE_NAME")):
+        return None, True
+    name = stores[0].argval
+    if isinstance(name, tuple):  # STORE_FAST_LOAD_FAST, STORE_FAST_STORE_FAST
+        return name[0], name[0] in after[k] or name[0] == name[-1]
+    return name, stores[0].opname == "STORE_DEREF" or name in after[k]
+
+
 def outer_target(code: types.CodeType, offset: int) -> str | None:
     """The variable of an enclosing scope that gets the value of the call at `offset`."""
     offsets, _, targets = _liveness(code)

@@ -15,11 +15,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from treadle.autograph import config
-from treadle.autograph.analysis.frames import live_after, outer_target
+from treadle.autograph.analysis.frames import live_after, outer_target, stored_after
 from treadle.autograph.errors import StagingTypeError
 from treadle.core import nest
 from treadle.core.origin import at, is_internal, user_origin
+from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.operators import in_place
 
 _VIEWS = {"strided_slice", "reshape", "transpose", "index", "dynamic_slice"}
 _LIMIT = 1000  # elements looked at in one structure
@@ -56,19 +58,51 @@ class Owner:
 def check_aliases(target: Any, owner: Owner | None = None) -> None:
     """StagingTypeError if a variable that is still read shares the elements of `target`."""
     own = _Storage(target)
+    own.note_arguments("a part of it is assigned", goes_on=False)
     for name, value in _held(owner):
         if own.shares(value):
             raise StagingTypeError(
                 f"This assigns to a part of a tensor that {name!r} shares and that is read later. "
                 "NumPy would change both; here a tensor never changes, and only the variable that "
                 f"is assigned gets the new values. Make {name!r} a copy first, with td.identity, "
-                f"or take it again from the result{at(user_origin())}"
+                "or take it again from the result; td.jit has NumPy's meaning"
+                f"{at(user_origin())}"
             )
 
 
-def _held(owner: Owner | None) -> Iterator[tuple[str, Any]]:
-    """The tensors and arrays in variables that converted functions on the stack still read."""
-    frame: types.FrameType | None = sys._getframe(1)
+def note_operator(target: Any, frame: types.FrameType) -> None:
+    """``target += value`` in a frame. Of an array that is an argument, or of one that another
+    variable holds too, NumPy would change the elements for all.
+
+    Raises:
+        StagingTypeError: the array is not an argument, and another variable that is still read
+            holds it too.
+    """
+    code, offset = frame.f_code, frame.f_lasti
+    if is_internal(code.co_filename):
+        return
+    own = _Storage(target)
+    name, goes_on = stored_after(code, offset)
+    if isinstance(target, SymbolicTensor):
+        if own.arguments():
+            others = any(own.shares(v) for other, v in _held(None, frame) if other != name)
+            how = f"an operator such as += changes {name!r}" if name else "an operator changes it"
+            own.note_arguments(how, goes_on and not others)
+        return
+    for other, value in _held(None, frame):
+        if other != name and own.shares(value):
+            raise StagingTypeError(
+                f"This changes an array in place that {other!r} holds too and that is read later. "
+                f"NumPy would change it for both; here {name!r} becomes a tensor, which never "
+                f"changes. Make {other!r} a copy first; td.jit has NumPy's meaning"
+                f"{at(user_origin())}"
+            )
+
+
+def _held(owner: Owner | None, first: types.FrameType | None = None) -> Iterator[tuple[str, Any]]:
+    """The tensors and arrays in variables that converted functions on the stack, and the frame
+    `first`, still read."""
+    frame: types.FrameType | None = sys._getframe(1) if first is None else first
     if owner is not None:
         yield from (("its container", leaf) for leaf in _leaves(owner.root, owner, None))
         for attribute, held in _attributes(owner.root):
@@ -78,7 +112,7 @@ def _held(owner: Owner | None) -> Iterator[tuple[str, Any]]:
     innermost = True
     while frame is not None:
         code = frame.f_code
-        if code.co_filename.startswith("<autograph of "):
+        if frame is first or code.co_filename.startswith("<autograph of "):
             if innermost:
                 assigned = outer_target(code, frame.f_lasti)
                 innermost = False
@@ -139,6 +173,20 @@ class _Storage:
         self.bases: dict[Any, Any] = {}
         if isinstance(tensor, SymbolicTensor):
             self._walk(tensor)
+
+    def arguments(self) -> list[Any]:
+        """The arguments of the function being traced that have these elements."""
+        if not isinstance(self.tensor, SymbolicTensor):
+            return []
+        params = self.tensor.recorder.graph.arguments
+        return [p for p in params if p in self.bases and type(p.spec) is TensorSpec and p.spec.rank]
+
+    def note_arguments(self, how: str, goes_on: bool) -> None:
+        """Note that the function changes them in place; what is refused counts before the rest."""
+        for param in self.arguments():
+            changed = self.tensor.recorder.changed
+            if changed.get(param, ("", "", True))[2]:
+                changed[param] = how, at(user_origin()), goes_on
 
     def shares(self, value: Any) -> bool:
         if value is self.tensor:
@@ -221,3 +269,6 @@ def _apart_on_axis(
     ends = sorted((begin, begin + (size - 1) * stride))
     others = sorted((other_begin, other_begin + (other_size - 1) * other_stride))
     return bool(ends[1] < others[0] or others[1] < ends[0])
+
+
+in_place.note = note_operator

@@ -22,6 +22,11 @@ from treadle.ops.graph_list import GraphList
 def range(*args: Any) -> Any:
     """``range``; over symbolic numbers something that loops of the graph iterate."""
     if not builtins.any(is_staged(a) for a in args):
+        if None in args:
+            raise TypeError(
+                "range(None): a size that is not known while tracing reads as None in x.shape; use "
+                f"td.range(td.shape(x)[0]){at(user_origin())}"
+            )
         return builtins.range(*args)
     if builtins.len(args) == 1:
         args = (0, *args)

@@ -43,6 +43,7 @@ from treadle.autograph.operators.values import (
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
+from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
@@ -247,7 +248,8 @@ class _Merge:
                 raise self.mismatch(a, b, index) from None
         left: Any = self.then.tensor(a)
         right: Any = self.otherwise.tensor(b)
-        if left.dtype is not right.dtype or left.ndim != right.ndim:
+        lists = isinstance(left.spec, ListSpec) and isinstance(right.spec, ListSpec)
+        if left.dtype is not right.dtype or (not lists and left.ndim != right.ndim):
             raise self.mismatch(left, right, index)
         merged = self.pair(left, right)
         names = [x.assigned[1] for x in (left, right) if assigned_flag(x) is not None]

@@ -206,7 +206,7 @@ class _Loop:
                     self.options,
                 )
 
-            result = flags.take(_with_wide_numbers(record, step_all, typed))
+            result = flags.take(_with_wide_floats(record, step_all, typed))
         finally:
             for place, value in zip(places, before, strict=True):
                 place.set(value)
@@ -215,14 +215,14 @@ class _Loop:
         return owned.opened(result[: len(state)])
 
 
-def _with_wide_numbers(
+def _with_wide_floats(
     record: Callable[[State], State], step: Callable[[State], State], start: State
 ) -> State:
-    """``record(start)``, where Python numbers take the dtype of what the body makes of them:
+    """``record(start)``, where Python floats take the dtype of what the body makes of them:
     ``total = 0.0`` before a loop that adds float64 numbers is float64.
 
-    An iteration is traced with the numbers as they are, as Python would run it, where they do not
-    fit as float32 and int32.
+    An iteration is traced with the floats as they are, as Python would run it, where they do not
+    fit as float32.
     """
     while True:
         try:
@@ -235,10 +235,10 @@ def _with_wide_numbers(
 
 
 def _wider(start: State, step: Callable[[State], State]) -> State | None:
-    """`start` with tensors for the numbers that an iteration gives another dtype; None if none."""
+    """`start` with tensors for the floats that an iteration gives another dtype; None if none."""
     flat = nest.flatten(start)
-    numbers = [i for i, v in enumerate(flat) if type(v) in (int, float)]
-    if not numbers:
+    floats = [i for i, v in enumerate(flat) if type(v) is float]
+    if not floats:
         return None
     try:
         after = _after_one(start, step)
@@ -248,15 +248,15 @@ def _wider(start: State, step: Callable[[State], State]) -> State | None:
     changed = False
     for i, spec in enumerate(nest.flatten(after)):
         dtype = getattr(spec, "dtype", None)
-        if i in numbers and dtype is not None and dtype is not convert_to_tensor(flat[i]).dtype:
-            if type(flat[i]) is float and dtype.is_integer:
+        if i in floats and dtype is not None and dtype is not dtypes.float32:
+            if not (dtype.is_floating or dtype.is_complex):
                 return None
             flat[i], changed = convert_to_tensor(flat[i], dtype), True
     return tuple(nest.pack(start, flat)) if changed else None
 
 
 def _after_one(start: State, step: Callable[[State], State]) -> State:
-    """What the variables are after an iteration that begins with Python's own numbers: specs where
+    """What the variables are after an iteration that begins with Python's own floats: specs where
     they are tensors."""
     builder: Any = context.recorder
     flat = nest.flatten(start)
