@@ -39,6 +39,7 @@ from treadle.core.shapes import ANY, Dim, dim_symbols, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.passes.element_shapes import infer_element_shapes_of
 from treadle.graph.replay import inner_symbols, substitute_spec
 from treadle.graph.trip_count import most_iterations, step_of
 from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
@@ -86,6 +87,7 @@ class _Loop:
         first: Any = call.outputs[0]
         self.builder: Any = first.recorder
         self.node: Node = first.value.producer
+        infer_element_shapes_of(self.node, self.builder.graph)
         self.count = len(self.node.outputs)
         self.first_count = self.builder.carried_at_first.get(self.node, self.count)
         body = self.node.regions[1]

@@ -353,7 +353,7 @@ def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Sp
     merged = []
     for i, (a, b) in enumerate(zip(then, otherwise, strict=True)):
         if isinstance(a, ListSpec) and isinstance(b, ListSpec) and a.dtype is b.dtype:
-            merged.append(a if a is b else ListSpec(UNKNOWN_SHAPE, a.dtype))
+            merged.append(_merged_list(a, b))
             continue
         if a.dtype is not b.dtype or a.rank != b.rank or type(a) is not type(b):
             raise TypeError(
@@ -363,6 +363,15 @@ def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Sp
         dims = [x if x == y else fresh_symbol() for x, y in zip(a.dims, b.dims, strict=True)]
         merged.append(a.with_dims(dims))
     return tuple(merged)
+
+
+def _merged_list(a: ListSpec, b: ListSpec) -> ListSpec:
+    """What either branch gives: its elements have the shape that one branch knows and the other
+    has not learned yet."""
+    for one, other in ((a, b), (b, a)):
+        if one is other or one.dims == UNKNOWN_SHAPE:
+            return other
+    return ListSpec(UNKNOWN_SHAPE, a.dtype)
 
 
 def _infer_while(

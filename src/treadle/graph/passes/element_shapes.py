@@ -21,6 +21,19 @@ def infer_element_shapes(graph: Graph) -> bool:
     """Give lists of unknown element shape the shape of what is stored in them."""
     groups = _Groups()
     groups.region(graph)
+    return _learn(groups, graph)
+
+
+def infer_element_shapes_of(node: Node, graph: Graph) -> bool:
+    """The same for the lists of one control flow node of a graph that is being traced."""
+    groups = _Groups()
+    groups.node(node)
+    for region in node.regions:
+        groups.region(region)
+    return _learn(groups, graph)
+
+
+def _learn(groups: _Groups, graph: Graph) -> bool:
     known = frozenset().union(*(p.spec.symbols() for p in graph.params))
     fixed = {groups.find(v) for v in graph.params if isinstance(v.spec, ListSpec)}
     changed = False
