@@ -221,7 +221,13 @@ def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
     from treadle.ops.casting import cast as cast_tensor
 
     numbers = [cast_tensor(v, dtype) for v in values]
-    size = size_of(_range_count(*numbers), "range: the number of steps from start to limit")
+    start, _, delta = values
+    if dtype.is_integer and isinstance(delta, int) and delta == 1:
+        from_zero = isinstance(start, int) and start == 0
+        count = numbers[1] if from_zero else numbers[1] - numbers[0]
+    else:
+        count = _range_count(*numbers)
+    size = size_of(count, "range: the number of steps from start to limit")
     return run(RANGE_DYNAMIC, *numbers, size=size)  # type: ignore[no-any-return]
 
 
