@@ -686,12 +686,16 @@ def test_arguments_and_captured_values_stay():
         x[0] = 6.0
         return x, y
 
-    array = np.array([3.0, 4.0])
-    x, y = f(array)
+    argument = td.constant([3.0, 4.0])
+    x, y = f(argument)
     np.testing.assert_array_equal(x, [6, 4])
     np.testing.assert_array_equal(y, [5, 2])
-    np.testing.assert_array_equal(array, [3, 4])
+    np.testing.assert_array_equal(argument, [3, 4])
     np.testing.assert_array_equal(outside, [1, 2])
+    array = np.array([3.0, 4.0], np.float32)
+    with pytest.raises(TypeError, match=r"argument 'x', a NumPy array"):
+        f(array)
+    np.testing.assert_array_equal(array, [3, 4])
 
 
 def test_refused():
