@@ -276,9 +276,9 @@ def copies(steps):
 def test_loops_copy_nothing(fn):
     x = MATRIX if fn in (rows, columns) else X
     steps = in_loop(native(trace_like(fn, x)))
-    assert any(
-        s.startswith("kernel") or f" in {memory}" in s for s in steps for memory in "tpo"
-    ), steps
+    assert any(s.startswith("kernel") or f" in {memory}" in s for s in steps for memory in "tpo"), (
+        steps
+    )
     assert not copies(steps), steps
 
 

@@ -29,9 +29,7 @@ COMPLEX = binary_op(
     "complex", FUNCTIONS["complex"].reference, "f", "complex",
     lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype, _PARTS,
 )  # fmt: skip
-REAL = unary_op(
-    "real", np.real, "c", "real", lambda x, y, dy: _from_real(dy), real_result, _PARTS
-)
+REAL = unary_op("real", np.real, "c", "real", lambda x, y, dy: _from_real(dy), real_result, _PARTS)
 IMAG = unary_op(
     "imag", np.imag, "c", "imag", lambda x, y, dy: complex(dy * 0, dy), real_result, _PARTS
 )

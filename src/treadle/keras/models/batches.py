@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,35 @@ import treadle as td
 
 def unpack(data: Any) -> tuple[Any, Any, Any]:
     """(x, y, sample_weight) from what a batch holds; missing parts are None."""
-    parts = data if isinstance(data, tuple) else (data,)
+    parts = tuple(data) if isinstance(data, list | tuple) else (data,)
     if len(parts) > 3:
         raise ValueError(f"A batch is (x, y, sample_weight) or less of it, got {len(parts)} parts")
     return (*parts, *(None,) * (3 - len(parts)))
+
+
+def pack(*parts: Any) -> Any:
+    """A batch as a Dataset has it: (x, y, sample_weight) without what is missing. x alone is
+    itself, unless it is a list or tuple of inputs."""
+    given = tuple(p for p in parts if p is not None)
+    alone = len(given) == 1 and not isinstance(given[0], list | tuple)
+    return given[0] if alone else given
+
+
+def with_class_weight(data: Any, table: Mapping[int, float]) -> Any:
+    """A batch whose examples weigh what their class does, besides their own weights.
+
+    Labels are class numbers, or rows whose largest element is the class; a class that `table` does
+    not have weighs 1.
+    """
+    x, y, weight = unpack(data)
+    if y is None:
+        raise ValueError("class_weight needs labels: there is no y")
+    labels = np.asarray(y)
+    if labels.ndim > 1:
+        labels = labels[..., 0] if labels.shape[-1] == 1 else labels.argmax(-1)
+    classes = np.round(labels).astype(np.int64)
+    found = np.vectorize(lambda c: table.get(int(c), 1.0), otypes=[np.float32])(classes)
+    return x, y, found if weight is None else found * np.asarray(weight, np.float32)
 
 
 def is_arrays(x: Any) -> bool:
@@ -49,13 +74,13 @@ class Arrays:
     def __len__(self) -> int:
         return -(-self.size // self.batch_size)
 
-    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+    def __iter__(self) -> Iterator[Any]:
         order = np.asarray(td.random.shuffle(np.arange(self.size))) if self.shuffle else None
         for start in range(0, self.size, self.batch_size):
             chosen: Any = slice(start, start + self.batch_size)
             if order is not None:
                 chosen = order[chosen]
-            yield tuple(td.nest.map_structure(lambda a, c=chosen: a[c], p) for p in self.parts)
+            yield pack(*(td.nest.map_structure(lambda a, c=chosen: a[c], p) for p in self.parts))
 
     def split(self, fraction: float) -> tuple[Arrays, Arrays]:
         """The first examples and, apart, the last `fraction` of them."""

@@ -126,21 +126,20 @@ class Sequential(Model):
             return
         shape = tuple(input_shape)
         for layer in self._layers:
-            if not layer.built:
-                if layer.input_spec is not None:
-                    fault = layer.input_spec.fault(td.TensorShape(shape))
-                    if fault:
-                        raise ValueError(
-                            f'Input 0 of layer "{layer.name}" ({type(layer).__name__}) is '
-                            f"incompatible with the layer: {fault}. Full shape received: {shape}"
-                        )
-                if not _knows_its_shapes(layer):
-                    return  # the rest is built on the first call
-                layer.build(shape)
-                layer.built = True
-            if not _knows_its_shapes(layer):
-                return
-            shape = tuple(layer.compute_output_shape(shape))
+            if not layer.built and layer.input_spec is not None:
+                fault = layer.input_spec.fault(td.TensorShape(shape))
+                if fault:
+                    raise ValueError(
+                        f'Input 0 of layer "{layer.name}" ({type(layer).__name__}) is '
+                        f"incompatible with the layer: {fault}. Full shape received: {shape}"
+                    )
+            if _knows_its_shapes(layer):
+                if not layer.built:
+                    layer.build(shape)
+                    layer.built = True
+                shape = tuple(layer.compute_output_shape(shape))
+            else:
+                shape = _traced_shape(layer, shape)
             layer._output_shape = shape
         self.built = True
 
@@ -159,6 +158,13 @@ class Sequential(Model):
     def get_config(self) -> dict[str, Any]:
         layers = [{"class_name": type(x).__name__, "config": x.get_config()} for x in self._layers]
         return {"name": self.name, "layers": layers, "input_shape": self._batch_shape}
+
+
+def _traced_shape(layer: Layer, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
+    """The shape of a layer's output, from tracing its `call`, which makes its weights."""
+    trace = td.function(lambda x: layer(x))
+    output = trace.get_concrete_function(td.TensorSpec(shape, layer.dtype)).structured_outputs
+    return tuple(output.shape)
 
 
 def _knows_its_shapes(layer: Layer) -> bool:

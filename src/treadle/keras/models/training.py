@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 import treadle as td
 from treadle.keras import callbacks as cb
 from treadle.keras import losses, metrics, optimizers
-from treadle.keras.models.batches import Arrays, Continued, batches, unpack
+from treadle.keras.models.batches import Arrays, Continued, batches, pack, unpack, with_class_weight
 
 Logs = dict[str, Any]
 
@@ -19,10 +20,14 @@ Logs = dict[str, Any]
 class _Compiled:
     """What `compile` was given."""
 
-    def __init__(self, optimizer: Any, loss: Any, given: Any, eager: bool) -> None:
+    def __init__(
+        self, optimizer: Any, loss: Any, given: Any, eager: bool, factor: Any, weighted: Any
+    ) -> None:
         self.optimizer = optimizers.get(optimizer)
         self.loss = None if loss is None else losses.as_loss(loss)
-        self.given = list(given or ())
+        self.factor = _loss_factor(factor)
+        self.given = [*(given or ()), *(weighted or ())]
+        self.unweighted = len(given or ())
         self.run_eagerly = eager
         self.tracker = metrics.Mean(name="loss")
         self.metrics: list[metrics.Metric] | None = None
@@ -31,11 +36,37 @@ class _Compiled:
         """The metrics; "accuracy" is chosen by the shapes of the first batch."""
         if self.metrics is None:
             self.metrics = [
-                metrics.for_accuracy(td.convert_to_tensor(y), pred)
-                if m in ("accuracy", "acc") else metrics.get(m)
+                _named(m, metrics.for_accuracy(td.convert_to_tensor(y), pred))
+                if m in _BY_SHAPE else _named(m, metrics.get(m))
                 for m in self.given
             ]  # fmt: skip
         return self.metrics
+
+    def known_metrics(self) -> list[metrics.Metric]:
+        """The metrics, where none waits for the first batch."""
+        if self.metrics is None and not any(m in _BY_SHAPE for m in self.given):
+            self.metrics = [_named(m, metrics.get(m)) for m in self.given]
+        return self.metrics or []
+
+
+_BY_SHAPE = ("accuracy", "acc")  # the labels' and predictions' shapes say which one is meant
+
+
+def _named(given: Any, metric: metrics.Metric) -> metrics.Metric:
+    """A metric that `compile` was given by name has that name, as in ``val_mae``."""
+    if isinstance(given, str):
+        metric.name = given
+    return metric
+
+
+def _loss_factor(given: Any) -> float | None:
+    """The weight of the only loss, from what `compile` was given."""
+    values = [given] if isinstance(given, int | float) or given is None else list(given)
+    if len(values) != 1 or isinstance(given, Mapping):
+        raise ValueError(
+            f"compile: loss_weights is one number, since a model has one loss, not {given!r}"
+        )
+    return None if values[0] is None else float(values[0])
 
 
 class Trainer:
@@ -54,6 +85,8 @@ class Trainer:
         metrics: Sequence[Any] | None = None,
         run_eagerly: bool = False,
         jit_compile: Any = "auto",
+        loss_weights: Any = None,
+        weighted_metrics: Sequence[Any] | None = None,
         **kwargs: Any,
     ) -> None:
         """Set how the model is trained.
@@ -62,12 +95,16 @@ class Trainer:
             optimizer: an optimizer or its name.
             loss: a loss, its name or a function of (y_true, y_pred).
             metrics: metrics, names ("accuracy" fits itself to the labels) or functions.
+            loss_weights: a factor of the loss, or a list of one.
+            weighted_metrics: metrics that take sample weights and class weights into account.
             run_eagerly: run batches op by op, for debugging.
             jit_compile: accepted for Keras programs; functions are always compiled.
         """
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
-        self._compiled = _Compiled(optimizer, loss, metrics, run_eagerly)
+        self._compiled = _Compiled(
+            optimizer, loss, metrics, run_eagerly, loss_weights, weighted_metrics
+        )
         self._functions = {}
 
     def _setup(self) -> _Compiled:
@@ -89,7 +126,7 @@ class Trainer:
     def metrics(self) -> list[Any]:
         """The loss tracker and the metrics that `compile` was given."""
         setup = self._setup()
-        return [setup.tracker, *(setup.metrics or ())]
+        return [setup.tracker, *setup.known_metrics()]
 
     @property
     def metrics_names(self) -> list[str]:
@@ -97,14 +134,27 @@ class Trainer:
 
     # -- one batch -------------------------------------------------------------------------------
 
-    def compute_loss(self, x: Any, y: Any, y_pred: Any, sample_weight: Any = None) -> td.Tensor:
+    def compute_loss(
+        self, x: Any = None, y: Any = None, y_pred: Any = None, sample_weight: Any = None,
+        training: bool = True,
+    ) -> td.Tensor:  # fmt: skip
         """The loss of a batch, weight penalties included."""
         setup = self._setup()
         penalties = list(self.losses)  # type: ignore[attr-defined]
         if setup.loss is None and not penalties:
             raise ValueError(f'Model "{self.name}": compile it with a loss, or add_loss in call()')
         total = [] if setup.loss is None else [setup.loss(y, y_pred, sample_weight)]
+        if setup.factor is not None:
+            total = [value * setup.factor for value in total]
         return td.add_n([*total, *penalties])
+
+    def _loss_of(self, x: Any, y: Any, pred: Any, weight: Any, training: bool) -> Any:
+        """`compute_loss`, which may be the user's and take no `training`."""
+        given: dict[str, Any] = {"x": x, "y": y, "y_pred": pred, "sample_weight": weight}
+        taken = inspect.signature(self.compute_loss).parameters
+        if "training" in taken or any(p.kind is p.VAR_KEYWORD for p in taken.values()):
+            given["training"] = training
+        return self.compute_loss(**given)
 
     def train_step(self, data: Any) -> Logs:
         """One update of the weights from a batch."""
@@ -112,7 +162,7 @@ class Trainer:
         setup = self._setup()
         with td.GradientTape() as tape:
             pred = self(x, training=True)  # type: ignore[operator]
-            loss = self.compute_loss(x, y, pred, weight)
+            loss = self._loss_of(x, y, pred, weight, True)
         variables = self.trainable_variables  # type: ignore[attr-defined]
         setup.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return self._update_metrics(x, y, pred, weight, loss)
@@ -121,7 +171,8 @@ class Trainer:
         """The metrics of a batch."""
         x, y, weight = unpack(data)
         pred = self(x, training=False)  # type: ignore[operator]
-        return self._update_metrics(x, y, pred, weight, self.compute_loss(x, y, pred, weight))
+        loss = self._loss_of(x, y, pred, weight, False)
+        return self._update_metrics(x, y, pred, weight, loss)
 
     def predict_step(self, data: Any) -> Any:
         """The model's outputs for a batch."""
@@ -131,8 +182,11 @@ class Trainer:
         setup = self._setup()
         count = td.cast(td.shape(td.nest.flatten(x)[0])[0], td.float32)
         setup.tracker.update_state(loss, sample_weight=count)
-        for metric in setup.ready_metrics(y, pred):
-            metric.update_state(y, pred)
+        for number, metric in enumerate(setup.ready_metrics(y, pred)):
+            if number < setup.unweighted or weight is None:
+                metric.update_state(y, pred)
+            else:
+                metric.update_state(y, pred, weight)
         return {m.name: m.result() for m in self.metrics}
 
     def _function(self, name: str) -> Callable[[Any], Any]:
@@ -165,6 +219,7 @@ class Trainer:
         steps_per_epoch: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: int = 1,
+        class_weight: Mapping[int, float] | None = None,
     ) -> cb.History:
         """Train for a number of epochs.
 
@@ -176,6 +231,7 @@ class Trainer:
             validation_split: the last fraction of the arrays is kept for validation.
             validation_data: (x, y) or an iterable of batches.
             shuffle: a new order of the examples each epoch (arrays only).
+            class_weight: what the examples of a class weigh, 1 for classes that are not there.
             steps_per_epoch: batches an epoch; all when omitted. The next epoch goes on where
                 a Dataset was left.
 
@@ -184,6 +240,8 @@ class Trainer:
         """
         self._setup()
         data = batches(x, y, sample_weight, batch_size, shuffle)
+        if class_weight is not None and sample_weight is not None:
+            raise ValueError("fit: give class_weight or sample_weight, not both")
         if validation_split:
             if not isinstance(data, Arrays):
                 raise ValueError("validation_split needs arrays")
@@ -199,7 +257,7 @@ class Trainer:
         self.stop_training = False
         for epoch in range(initial_epoch, epochs):
             started = time.perf_counter()
-            logs = self._run_epoch(epoch, data, steps_per_epoch, hooks)
+            logs = self._run_epoch(epoch, data, steps_per_epoch, hooks, class_weight)
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
                 values = self._validate(validation_data, validation_batch_size or batch_size)
                 logs |= {f"val_{name}": value for name, value in values.items()}
@@ -214,8 +272,9 @@ class Trainer:
         return history
 
     def _run_epoch(
-        self, epoch: int, data: Any, steps: int | None, hooks: Sequence[cb.Callback]
-    ) -> Logs:
+        self, epoch: int, data: Any, steps: int | None, hooks: Sequence[cb.Callback],
+        class_weight: Mapping[int, float] | None = None,
+    ) -> Logs:  # fmt: skip
         self._reset_metrics()
         for hook in hooks:
             hook.on_epoch_begin(epoch)
@@ -225,6 +284,8 @@ class Trainer:
                 break
             for hook in hooks:
                 hook.on_train_batch_begin(number)
+            if class_weight is not None:
+                batch = with_class_weight(batch, class_weight)
             logs = step(_as_tensors(batch))
             for hook in hooks:
                 hook.on_train_batch_end(number, logs)
@@ -302,8 +363,7 @@ class Trainer:
 
     def _on_batch(self, step: str, x: Any, y: Any, weight: Any, return_dict: bool) -> Any:
         self._setup()
-        parts = tuple(p for p in (x, y, weight) if p is not None)
-        logs = _floats(self._function(step)(_as_tensors(parts)))
+        logs = _floats(self._function(step)(_as_tensors(pack(x, y, weight))))
         if return_dict:
             return logs
         values = list(logs.values())
@@ -311,7 +371,7 @@ class Trainer:
 
     def predict_on_batch(self, x: Any) -> Any:
         """The model's outputs for one batch, as arrays."""
-        outputs = self._function("predict_step")(_as_tensors((x,)))
+        outputs = self._function("predict_step")(_as_tensors(pack(x)))
         return td.nest.map_structure(np.asarray, outputs)
 
 

@@ -54,16 +54,31 @@ class PiecewiseConstantDecay(LearningRateSchedule):
 
 
 class CosineDecay(LearningRateSchedule):
-    """Half a cosine wave from the initial rate down to ``alpha`` times it."""
+    """Half a cosine wave from the initial rate down to ``alpha`` times it.
+
+    Args:
+        warmup_target: with it the rate first rises in a line to this one, within `warmup_steps`,
+            and the wave begins there.
+    """
 
     def __init__(
         self, initial_learning_rate: float, decay_steps: int, alpha: float = 0.0,
-        name: str | None = None,
+        name: str | None = None, warmup_target: float | None = None, warmup_steps: int = 0,
     ) -> None:  # fmt: skip
         self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
         self.alpha = alpha
+        self.warmup_target, self.warmup_steps = warmup_target, warmup_steps
 
     def __call__(self, step: Any) -> td.Tensor:
-        done = td.minimum(td.cast(step, td.float32) / self.decay_steps, 1.0)
+        now = td.cast(step, td.float32)
+        if self.warmup_target is None:
+            return self._wave(now, self.initial_learning_rate)
+        rise = self.warmup_target - self.initial_learning_rate
+        risen = self.initial_learning_rate + rise * (now / max(self.warmup_steps, 1))
+        wave = self._wave(now - self.warmup_steps, self.warmup_target)
+        return td.where(now < self.warmup_steps, risen, wave)
+
+    def _wave(self, step: td.Tensor, top: float) -> td.Tensor:
+        done = td.minimum(step / self.decay_steps, 1.0)
         wave = 0.5 * (1.0 + td.cos(math.pi * done))
-        return self.initial_learning_rate * ((1.0 - self.alpha) * wave + self.alpha)
+        return top * ((1.0 - self.alpha) * wave + self.alpha)
