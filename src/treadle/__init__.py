@@ -66,6 +66,7 @@ from treadle.core.tensor import (
 from treadle.module import (
     Module,
 )
+from treadle.names import missing_name
 from treadle.ops.arithmetic import (
     add,
     add_n,
@@ -254,12 +255,15 @@ from treadle.tracing.retraces import (
     explain_retraces,
     no_retrace,
 )
+from treadle.tracing.tracebacks import install_hook
 from treadle.version import __version__
 
 if TYPE_CHECKING:
     from treadle import autodiff, autograph, data, inspect, keras, passes, test
     from treadle.bench import benchmark
     from treadle.jitted import grad, jit, value_and_grad
+
+install_hook()
 
 # Imported when first used, to keep `import treadle` quick.
 _LAZY = {
@@ -285,10 +289,7 @@ def __getattr__(name: str) -> Any:
     elif name in _LAZY_FUNCTIONS:
         value = getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
     else:
-        raise AttributeError(
-            f"treadle has no {name!r}. If it is TensorFlow's, it is not supported yet: see the "
-            "list of names in docs/api.md"
-        )
+        raise missing_name("treadle", name)
     globals()[name] = value
     return value
 

@@ -1,5 +1,6 @@
 """``td.bitwise``: operations on the bits of integers."""
 
+from treadle.names import missing_in
 from treadle.ops.logic import (
     bitwise_and,
     bitwise_or,
@@ -17,3 +18,5 @@ __all__ = [
     "left_shift",
     "right_shift",
 ]
+
+__getattr__ = missing_in(__name__)

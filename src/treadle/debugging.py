@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.names import missing_in
 from treadle.tracing import settings
 from treadle.tracing.function import clear_all_traces
 
@@ -43,3 +44,6 @@ def enable_traceback_filtering() -> None:
 def is_traceback_filtering_enabled() -> bool:
     """Whether treadle's own frames are left out of tracebacks."""
     return settings.filter_tracebacks
+
+
+__getattr__ = missing_in(__name__)

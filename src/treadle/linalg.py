@@ -1,5 +1,6 @@
 """``td.linalg``: matrices."""
 
+from treadle.names import missing_in
 from treadle.ops.clipping import (
     global_norm,
 )
@@ -35,3 +36,5 @@ __all__ = [
     "tensordot",
     "trace",
 ]
+
+__getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.math``: element-by-element functions, reductions and scans."""
 
+from treadle.names import missing_in
 from treadle.ops.activations import (
     softplus,
 )
@@ -209,3 +210,5 @@ __all__ = [
     "unsorted_segment_sum",
     "zero_fraction",
 ]
+
+__getattr__ = missing_in(__name__)

@@ -7,6 +7,7 @@ from treadle.core.nest import (
     map_structure,
     pack,
 )
+from treadle.names import missing_in
 
 pack_sequence_as = pack
 
@@ -18,3 +19,5 @@ __all__ = [
     "pack",
     "pack_sequence_as",
 ]
+
+__getattr__ = missing_in(__name__)

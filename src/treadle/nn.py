@@ -1,5 +1,6 @@
 """``td.nn``: neural network functions."""
 
+from treadle.names import missing_in
 from treadle.ops.activations import (
     elu,
     gelu,
@@ -85,3 +86,5 @@ __all__ = [
     "weighted_cross_entropy_with_logits",
     "zero_fraction",
 ]
+
+__getattr__ = missing_in(__name__)

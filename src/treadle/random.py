@@ -1,5 +1,6 @@
 """``td.random``: random numbers from counter-based streams (Philox 4x32-10)."""
 
+from treadle.names import missing_in
 from treadle.ops.generator import (
     Generator,
     get_global_generator,
@@ -35,3 +36,5 @@ __all__ = [
     "truncated_normal",
     "uniform",
 ]
+
+__getattr__ = missing_in(__name__)

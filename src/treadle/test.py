@@ -5,9 +5,12 @@ from treadle.autodiff.checking import (
     check_gradients,
     compute_gradient,
 )
+from treadle.names import missing_in
 
 __all__ = [
     "GradientError",
     "check_gradients",
     "compute_gradient",
 ]
+
+__getattr__ = missing_in(__name__)

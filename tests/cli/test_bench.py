@@ -29,6 +29,13 @@ def test_table_json_and_plot(files, capsys):
     assert files[1].read_bytes().startswith(PNG)
 
 
+def test_no_file_is_written_unasked(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["bench", "--only", "scalar"]) == 0
+    assert "scalar loop" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_without_matplotlib_the_json_is_still_written(files, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert bench(files) == 0

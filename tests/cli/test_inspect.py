@@ -1,6 +1,8 @@
 import pytest
 
+import treadle as td
 from treadle.cli import main
+from treadle.cli.target import parse_argument
 
 TARGET = "treadle.examples.collatz:collatz"
 
@@ -21,6 +23,29 @@ def test_one_stage(capsys):
     out = shown(capsys, "--args", "int32[]", "--stage", "autograph")
     assert "ag__.while_stmt" in out
     assert "source ──" not in out
+
+
+def test_a_stage_whose_name_begins_another(capsys):
+    out = shown(capsys, "--args", "i32[]", "--stage", "graph")
+    assert "graph ──" in out and "graph after passes" not in out
+    out = shown(capsys, "--args", "i32[]", "--stage", "graph a")
+    assert "graph after passes ──" in out
+
+
+def test_the_help_lists_every_stage(capsys):
+    from treadle.examples.collatz import collatz
+
+    with pytest.raises(SystemExit):
+        main(["inspect", "--help"])
+    listed = " ".join(capsys.readouterr().out.split())
+    for name in td.inspect.stages(collatz, td.TensorSpec([], td.int32)):
+        assert name in listed
+
+
+def test_arguments_as_the_dumps_print_them():
+    spec = parse_argument("f32[?, d0, 4]")
+    assert (spec.dtype, spec.shape.as_list()) == (td.float32, [None, None, 4])
+    assert parse_argument("bf16[]").dtype is td.bfloat16
 
 
 def test_long_lines_are_neither_cut_nor_wrapped(capsys, monkeypatch):

@@ -1,4 +1,4 @@
-"""`treadle bench`: eager against graph for a set of workloads; a table, JSON and a plot."""
+"""`treadle bench`: eager against graph for a set of workloads; a table, and files on demand."""
 
 import argparse
 import json
@@ -26,29 +26,36 @@ def run(options: argparse.Namespace) -> None:
     if options.bisect_passes:
         bisect(names, options.json, console)
         return
-    check_writable(options.json, options.plot)
+    check_writable(*(file for file in (options.json, options.plot) if file is not None))
     results = {}
     for name in names:
         with console.status(f"timing {name}"):
             function, arguments = WORKLOADS[name]()
             results[name] = benchmark(function, *arguments)
     console.print(table(results))
-    options.json.write_text(json.dumps(report(results), indent=1) + "\n")
-    console.print(f"wrote {options.json}", markup=False)
-    plot(results, options.plot, console)
+    if options.json is not None:
+        write(options.json, report(results), console)
+    if options.plot is not None:
+        plot(results, options.plot, console)
 
 
-def bisect(names: list[str], file: Path, console: Console) -> None:
+def write(file: Path, found: dict[str, Any], console: Console) -> None:
+    file.write_text(json.dumps(found, indent=1) + "\n")
+    console.print(f"wrote {file}", markup=False)
+
+
+def bisect(names: list[str], file: Path | None, console: Console) -> None:
     """Time the workloads with each pass and mechanism switched off in turn."""
-    check_writable(file)
+    if file is not None:
+        check_writable(file)
     found = {}
     for name in names:
         with console.status(f"timing {name}"):
             found[name] = bisect_passes.contributions(WORKLOADS[name])
         console.print(bisect_passes.table(name, found[name]))
     passes = {name: bisect_passes.to_json(rows) for name, rows in found.items()}
-    file.write_text(json.dumps({**report({}), "passes": passes}, indent=1) + "\n")
-    console.print(f"wrote {file}", markup=False)
+    if file is not None:
+        write(file, {**report({}), "passes": passes}, console)
 
 
 def check_writable(*files: Path) -> None:

@@ -31,10 +31,12 @@ def run(options: argparse.Namespace) -> None:
 
 
 def select(stages: dict[str, str], names: list[str] | None) -> dict[str, str]:
-    """The stages whose name starts with one of `names`, all for None."""
+    """The stages called `names`, or else those whose names start so; all for None."""
     if not names:
         return stages
     unknown = [name for name in names if not any(stage.startswith(name) for stage in stages)]
     if unknown:
         raise UsageError(f"there is no stage {unknown[0]!r}: {', '.join(stages)}")
-    return {stage: text for stage, text in stages.items() if stage.startswith(tuple(names))}
+    whole = [name for name in names if name in stages]
+    begun = tuple(name for name in names if name not in stages)
+    return {n: text for n, text in stages.items() if n in whole or n.startswith(begun)}

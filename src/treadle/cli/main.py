@@ -11,6 +11,11 @@ from treadle.version import __version__
 
 from .errors import UsageError
 
+STAGES = (
+    "source, autograph, graph (as traced), graph after passes, schedule, memory, kernels, llvm, "
+    "assembly"
+)
+
 
 class Parser(argparse.ArgumentParser):
     """Reports a wrong argument in one line instead of after the whole usage."""
@@ -34,8 +39,8 @@ def parser() -> argparse.ArgumentParser:
         action="store_true",
         help="what each pass and mechanism contributes: time graphs without each in turn",
     )
-    bench.add_argument("--json", type=Path, default=Path("treadle-bench.json"), metavar="FILE")
-    bench.add_argument("--plot", type=Path, default=Path("treadle-bench.png"), metavar="FILE")
+    bench.add_argument("--json", type=Path, metavar="FILE", help="write the results there")
+    bench.add_argument("--plot", type=Path, metavar="FILE", help="draw a plot there")
 
     commands.add_parser("passes", help="list the passes and mechanisms that can be switched off")
 
@@ -46,9 +51,11 @@ def parser() -> argparse.ArgumentParser:
         nargs="*",
         default=[],
         metavar="ARG",
-        help="what to trace it with: float32[3,4], int32[], or a Python literal",
+        help="what to trace it with: float32[3,4], f32[?,4], int32[], or a Python literal",
     )
-    inspect.add_argument("--stage", action="append", metavar="NAME", help="only this stage")
+    inspect.add_argument(
+        "--stage", action="append", metavar="NAME", help=f"only this stage: {STAGES}"
+    )
     return top
 
 

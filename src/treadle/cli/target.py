@@ -18,6 +18,17 @@ from .errors import UsageError
 
 SPEC = re.compile(r"(?P<dtype>[a-z]+\d*)\[(?P<shape>[^\]]*)\]")
 
+OPEN = re.compile(r"None|\?|[a-z]+\d+")  # dims that are not known; graphs print them as d0
+
+# The dtypes as graphs print them: f32, i64.
+SHORT = {
+    d.short: d.name
+    for d in (
+        td.float16, td.bfloat16, td.float32, td.float64, td.int8, td.int16, td.int32, td.int64,
+        td.uint8, td.uint16, td.uint32, td.uint64, td.bool, td.complex64, td.complex128,
+    )
+}  # fmt: skip
+
 
 def find_function(target: str) -> Any:
     """The function named by `package.module:name` or `path/to/file.py:name`.
@@ -69,7 +80,7 @@ def parse_arguments(texts: Sequence[str]) -> list[Any]:
 
 
 def parse_argument(text: str) -> Any:
-    """`float32[3,None]` is a TensorSpec, anything else a Python literal."""
+    """`float32[3,None]` is a TensorSpec, as is `f32[3,?]`; anything else a Python literal."""
     if match := SPEC.fullmatch(text):
         return td.TensorSpec(parse_shape(match["shape"], text), parse_dtype(match["dtype"], text))
     try:
@@ -82,7 +93,7 @@ def parse_argument(text: str) -> Any:
 
 def parse_dtype(name: str, text: str) -> Any:
     try:
-        return td.as_dtype(name)
+        return td.as_dtype(SHORT.get(name, name))
     except (TypeError, ValueError):
         raise UsageError(f"argument {text!r}: there is no dtype {name!r}") from None
 
@@ -90,7 +101,7 @@ def parse_dtype(name: str, text: str) -> Any:
 def parse_shape(dims: str, text: str) -> list[int | None]:
     try:
         return [
-            None if dim.strip() in ("None", "?") else int(dim)
+            None if OPEN.fullmatch(dim.strip()) else int(dim)
             for dim in dims.split(",")
             if dim.strip()
         ]

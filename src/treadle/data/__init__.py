@@ -9,6 +9,7 @@ from treadle.data.options import Options
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
+from treadle.names import missing_name
 
 __all__ = [
     "AUTOTUNE",
@@ -32,6 +33,5 @@ _MISSING = {
 
 
 def __getattr__(name: str) -> object:
-    if name in _MISSING:
-        raise AttributeError(f"td.data.{name} is not supported: {_MISSING[name]}")
-    raise AttributeError(f"td.data has no {name!r}")
+    instead = f"It is not supported: {_MISSING[name]}" if name in _MISSING else ""
+    raise missing_name(__name__, name, instead)

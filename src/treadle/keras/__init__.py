@@ -14,6 +14,7 @@ from treadle.keras import (
 )
 from treadle.keras.layers import Input
 from treadle.keras.models import Model, Sequential
+from treadle.names import missing_name
 
 __all__ = [
     "Input", "Model", "Sequential", "activations", "callbacks", "initializers", "layers", "losses",
@@ -22,7 +23,5 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    raise AttributeError(
-        f"treadle.keras has no {name!r}: it is not supported yet. "
-        f"What there is: {', '.join(__all__)}"
-    )
+    there = f"It is not supported yet. What there is: {', '.join(__all__)}"
+    raise missing_name(__name__, name, there)

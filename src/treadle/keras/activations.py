@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.names import missing_in
 
 Activation = Callable[[Any], td.Tensor]
 
@@ -134,3 +135,6 @@ def get(identifier: Any) -> Activation:
 def serialize(activation: Activation) -> str:
     """The name by which `get` finds it."""
     return getattr(activation, "__name__", str(activation))
+
+
+__getattr__ = missing_in(__name__)

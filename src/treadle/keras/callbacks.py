@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.names import missing_in
+
 
 class Callback:
     """Base: override what is of interest. `model` and `params` are set by fit."""
@@ -82,3 +84,6 @@ class LambdaCallback(Callback):
             if not hasattr(Callback, name):
                 raise TypeError(f"LambdaCallback: no hook {name!r}")
             setattr(self, name, function)
+
+
+__getattr__ = missing_in(__name__)

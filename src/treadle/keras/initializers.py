@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.names import missing_in
 
 Shape = Sequence[int]
 
@@ -254,3 +255,6 @@ def serialize(initializer: Any) -> dict[str, Any]:
     """The config from which `get` makes an equal initializer."""
     config = initializer.get_config() if hasattr(initializer, "get_config") else {}
     return {"class_name": type(initializer).__name__, "config": config}
+
+
+__getattr__ = missing_in(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.names import missing_in
 
 _EPSILON = 1e-7  # keeps logarithms of probabilities finite
 
@@ -325,3 +326,6 @@ def as_loss(identifier: Any) -> Loss:
     """What `compile` was given, as a Loss."""
     found = get(identifier)
     return found if isinstance(found, Loss) else LossFunctionWrapper(found)
+
+
+__getattr__ = missing_in(__name__)

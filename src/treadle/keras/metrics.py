@@ -7,6 +7,7 @@ from typing import Any
 
 import treadle as td
 from treadle.keras import losses, naming
+from treadle.names import missing_in
 
 
 class Metric:
@@ -268,3 +269,6 @@ def for_accuracy(y_true: Any, y_pred: Any) -> Any:
         return BinaryAccuracy(name="accuracy")
     same = len(y_true.shape) == len(y_pred.shape) and y_true.shape[-1] == classes
     return (CategoricalAccuracy if same else SparseCategoricalAccuracy)(name="accuracy")
+
+
+__getattr__ = missing_in(__name__)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
+from treadle.names import missing_in
 
 Regularizer = Callable[[td.Tensor], td.Tensor]
 
@@ -61,3 +62,6 @@ def get(identifier: Any) -> Any:
     if identifier in _BY_NAME:
         return _BY_NAME[identifier]()
     raise ValueError(f"Unknown regularizer {identifier!r}; known: {', '.join(sorted(_BY_NAME))}")
+
+
+__getattr__ = missing_in(__name__)

@@ -9,6 +9,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import naming
+from treadle.names import missing_in
 
 
 def to_categorical(x: Any, num_classes: int | None = None) -> Any:
@@ -30,3 +31,6 @@ def set_random_seed(seed: int) -> None:
 def clear_session() -> None:
     """Start the numbering of layer names anew."""
     naming.clear()
+
+
+__getattr__ = missing_in(__name__)

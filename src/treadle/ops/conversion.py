@@ -305,10 +305,21 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
     if a.dtype is not b.dtype:
         raise errors.DtypeError(
             None, None,
-            f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; cast one with "
-            f"td.cast(y, td.{a.dtype.name}){at(user_origin())}",
+            f"{op_name}: the operands have dtypes {a.dtype.name} and {b.dtype.name}; "
+            f"{_widening(a.dtype, b.dtype)}{at(user_origin())}",
         )  # fmt: skip
     return a, b
+
+
+def _widening(a: DType, b: DType) -> str:
+    """Which of two operands to cast, so that nothing is lost that need not be."""
+
+    def rank(d: DType) -> tuple[Any, ...]:
+        return d.is_complex, d.is_floating, not d.is_bool, d.size, not d.is_unsigned
+
+    if rank(a) < rank(b):
+        return f"cast the first with td.cast(x, td.{b.name})"
+    return f"cast the second with td.cast(y, td.{a.name})"
 
 
 def _operand(op_name: str, value: Any, dtype: DType) -> Tensor:

@@ -46,6 +46,12 @@ def _eager_matmul(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: boo
         raise errors.InvalidArgumentError(None, None, "matmul needs at least two axes")
     x = a.swapaxes(-1, -2) if transpose_a else a
     y = b.swapaxes(-1, -2) if transpose_b else b
+    if x.shape[-1] != y.shape[-2]:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"shapes {a.shape} and {b.shape}: the inner dims {x.shape[-1]} and {y.shape[-2]} "
+            "differ",
+        )  # fmt: skip
     if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":  # accumulate 16-bit floats in float32
         wide: NDArray = np.matmul(x.astype(np.float32), y.astype(np.float32))
         return wide.astype(a.dtype)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -72,6 +73,9 @@ class TraceRecord:
         return "\n".join(lines)
 
 
+SHOWN = 5  # traces at either end of a long report
+
+
 class Explanation:
     """All traces of a function; prints as a report.
 
@@ -98,11 +102,25 @@ class Explanation:
         head = f"{self.name} was traced {self.count} time{'' if self.count == 1 else 's'}"
         if len(self.traces) < self.count:
             head += f", of which these are the last {len(self.traces)}"
-        body = [f"  {line}" for t in self.traces for line in self._lines(t)]
+        body = [f"  {line}" for line in self._all_lines()]
         if self.effects and self.count:
             body.append("  once a trace, not at every call, ran the Python code")
             body += [f"    {effect.text} (line {effect.line})" for effect in self.effects]
         return "\n".join([head + (":" if body else ""), *body])
+
+    def _all_lines(self) -> list[str]:
+        """The traces; of many the first and the last, and what made the others necessary."""
+        if len(self.traces) <= 2 * SHOWN + 1:
+            return [line for t in self.traces for line in self._lines(t)]
+        left_out = self.traces[SHOWN:-SHOWN]
+        causes = Counter(d.argument for t in left_out for d in t.differences)
+        most = ", ".join(f"{name} ({count} times)" for name, count in causes.most_common(5))
+        why = f"; what differed from the nearest earlier trace: {most}" if most else ""
+        return [
+            *(line for t in self.traces[:SHOWN] for line in self._lines(t)),
+            f"... {len(left_out)} more traces{why}; .traces has them all",
+            *(line for t in self.traces[-SHOWN:] for line in self._lines(t)),
+        ]
 
     def _lines(self, trace: TraceRecord) -> list[str]:
         notes = [self.programs.get(trace.number), self.freed.get(trace.number)]

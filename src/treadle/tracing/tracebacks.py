@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
 from treadle.core.frames import filtered
 from treadle.core.origin import FAILED_AT
 from treadle.tracing import settings
@@ -28,3 +31,21 @@ def show_user_frames(error: BaseException) -> None:
             earlier = error.__cause__
         else:
             error, earlier = earlier, earlier.__cause__ or earlier.__context__
+
+
+def install_hook() -> None:
+    """Show uncaught errors of eager operations, too, without treadle's frames. What debuggers look
+    at afterwards (`sys.last_traceback`) keeps them all."""
+    before = sys.excepthook
+    if getattr(before, "is_treadles", False):
+        return
+
+    def hook(kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        if settings.filter_tracebacks and trace is not None:
+            shown = filtered(trace)
+            if shown is not None:
+                error.__traceback__ = trace = shown
+        before(kind, error, trace)
+
+    hook.is_treadles = True  # type: ignore[attr-defined]
+    sys.excepthook = hook

@@ -28,6 +28,7 @@ from treadle.keras.layers.core import (
     Softmax,
 )
 from treadle.keras.layers.normalization import BatchNormalization, LayerNormalization
+from treadle.names import missing_in
 
 __all__ = [
     "Activation", "AveragePooling2D", "AvgPool2D", "BatchNormalization", "Conv2D", "Dense",
@@ -36,3 +37,5 @@ __all__ = [
     "Layer", "LayerNormalization", "LeakyReLU", "MaxPool2D", "MaxPooling2D", "Permute", "ReLU",
     "Reshape", "Softmax",
 ]  # fmt: skip
+
+__getattr__ = missing_in(__name__)
