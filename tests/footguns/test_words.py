@@ -91,3 +91,43 @@ def test_the_report_of_many_traces_is_a_page() -> None:
     assert "20 more traces" in text
     assert "x (20 times)" in text
     assert "trace 30" in text
+
+
+ARGUMENTS: dict[str, Any] = {
+    "axis": (lambda x: td.reduce_sum(x, axis="a"), "An axis is an integer, not 'a'"),
+    "half an axis": (lambda x: td.reduce_sum(x, axis=0.5), "An axis is an integer"),
+    "perm": (lambda x: td.transpose(x, "a"), "perm is a sequence of integers"),
+    "cond": (lambda x: td.cond(True, x, x), "true_fn is a function"),
+    "body": (lambda x: td.while_loop(lambda x: True, 3, [x]), "body is a function"),
+    "loop_vars": (lambda x: td.while_loop(lambda x: x, lambda x: x, 3), "loop_vars is a list"),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_arguments_of_the_wrong_kind(name: str) -> None:
+    fn, message = ARGUMENTS[name]
+    with pytest.raises(TypeError, match=message) as found:
+        fn(td.ones([2]))
+    assert "test_words.py" in str(found.value)
+
+
+def test_structures_without_end() -> None:
+    deep: Any = [1.0]
+    for _ in range(3000):
+        deep = [deep]
+    for call in (td.nest.flatten, td.function(lambda x: x)):
+        with pytest.raises(ValueError, match="nested too deeply"):
+            call(deep)
+    with pytest.raises(ValueError, match="nested too deeply"):
+        td.nest.assert_same_structure(deep, deep)
+
+
+@pytest.mark.parametrize("word", ["and", "or"])
+def test_a_condition_of_many_terms(word: str, tmp_path: Path) -> None:
+    names: dict[str, Any] = {}
+    file = tmp_path / "long.py"
+    file.write_text(f"def f(x):\n    return {f' {word} '.join(f'x != {i}' for i in range(60))}\n")
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    f = td.function(names["f"])
+    for x in (0, 50, 500):
+        assert f(td.constant(x)).numpy() == names["f"](x)

@@ -184,8 +184,15 @@ def map_structure(fn: Callable[..., Any], *structures: Any) -> Any:
     return pack(first, map(fn, *(flatten(s) for s in structures)))
 
 
-def assert_same_structure(a: Any, b: Any, path: str = "") -> None:
+def assert_same_structure(a: Any, b: Any) -> None:
     """ValueError or TypeError where the structures differ, naming the place."""
+    try:
+        _compare(a, b, "")
+    except RecursionError:
+        raise ValueError(ENDLESS) from None
+
+
+def _compare(a: Any, b: Any, path: str) -> None:
     pa, pb = children(a), children(b)
     place = f" at {path}" if path else ""
     if (pa is None) != (pb is None):
@@ -198,7 +205,7 @@ def assert_same_structure(a: Any, b: Any, path: str = "") -> None:
         keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"
         raise ValueError(f"The structures differ{place}: {keys}")
     for (key, child_a), (_, child_b) in zip(pa, pb, strict=True):
-        assert_same_structure(child_a, child_b, f"{path}[{key!r}]")
+        _compare(child_a, child_b, f"{path}[{key!r}]")
 
 
 def _kind(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -30,7 +31,10 @@ def _known(axis: Any) -> int:
         ValueError: only a run can tell; the axes of the result depend on it.
     """
     if not isinstance(axis, Tensor) or not axis.is_symbolic:
-        return int(axis)
+        try:
+            return operator.index(axis)
+        except TypeError:
+            raise TypeError(f"An axis is an integer, not {axis!r}{at(user_origin())}") from None
     from treadle.ops.dims import as_dim_value
 
     found = as_dim_value(axis, "axis")

@@ -30,6 +30,7 @@ def cond(
     Raises:
         TypeError: the branches return different structures or dtypes.
     """
+    _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
     check_predicate(pred, "cond")
@@ -37,6 +38,12 @@ def cond(
     traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
     return nest.pack(structure, _finish(builder, COND, [pred], traced))
+
+
+def _check_callables(op: str, **functions: Any) -> None:
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{op}: {name} is a function, not {function!r}{at(user_origin())}")
 
 
 def while_loop(
@@ -66,6 +73,11 @@ def while_loop(
         TypeError: the body returns another structure or dtype than it was given.
         ValueError: the body changes a variable's shape and no shape invariant allows it.
     """
+    _check_callables("while_loop", cond=cond, body=body)
+    if not isinstance(loop_vars, list | tuple):
+        raise TypeError(
+            f"while_loop: loop_vars is a list or tuple, not {loop_vars!r}{at(user_origin())}"
+        )
     start = tuple(loop_vars)
     if context.recorder is None:
         result = _run_loop(cond, body, start, maximum_iterations)

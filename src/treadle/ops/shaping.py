@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -287,7 +288,12 @@ def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:
     if perm is None:
         return tuple(reversed(range(x.ndim)))
     perm = perm.numpy() if isinstance(perm, Tensor) else perm
-    order = tuple(int(p) + (x.ndim if int(p) < 0 else 0) for p in perm)
+    try:
+        order = tuple(operator.index(p) + (x.ndim if p < 0 else 0) for p in perm)
+    except TypeError:
+        raise TypeError(
+            f"transpose: perm is a sequence of integers, not {perm!r}{at(user_origin())}"
+        ) from None
     if sorted(order) != list(range(x.ndim)):
         raise errors.InvalidArgumentError(
             None, None,

@@ -9,6 +9,8 @@ from treadle.autograph.operators.conditionals import if_exp
 from treadle.autograph.operators.values import is_staged, truth
 from treadle.ops import logic
 
+MOST_NESTED = 16  # operands that are branches inside one another; of more, some follow others
+
 
 def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     """``first() and ...``: later operands are evaluated only if the earlier ones are true."""
@@ -16,6 +18,9 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     for i, other in enumerate(others):
         if is_staged(value):
             rest = others[i:]
+            if len(rest) > MOST_NESTED:
+                head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return and_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
             return if_exp(value, lambda: _boolean(and_(*rest)), lambda: False)  # noqa: B023
         if not value:
             return value
@@ -29,6 +34,9 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     for i, other in enumerate(others):
         if is_staged(value):
             rest = others[i:]
+            if len(rest) > MOST_NESTED:
+                head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
+                return or_(lambda: head, *rest[MOST_NESTED:])  # noqa: B023
             return if_exp(value, lambda: True, lambda: _boolean(or_(*rest)))  # noqa: B023
         if value:
             return value
