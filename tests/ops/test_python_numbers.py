@@ -12,6 +12,7 @@ import treadle as td
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import (
+    Domain,
     Source,
     ValueNeededError,
     apply,
@@ -110,6 +111,15 @@ def test_dtypes_of_conversions_are_those_of_python_numbers():
     assert y.numpy() == np.float32(0.1) and b.numpy() and n.numpy() == 3
 
 
+class Positions(Domain):
+    def __init__(self, size, tensor: Tensor) -> None:
+        super().__init__(size)
+        self._tensor = tensor
+
+    def position(self) -> Tensor:
+        return self._tensor
+
+
 class Counter(Source):
     """A number that goes through known values."""
 
@@ -117,10 +127,7 @@ class Counter(Source):
 
     def __init__(self, position: Tensor, values) -> None:
         super().__init__(position)
-        self.values = values
-
-    def position(self) -> Tensor:
-        return self._tensor
+        self.values, self.domain = values, Positions(len(values), position)
 
 
 def test_values_that_are_known_give_pythons_bits():

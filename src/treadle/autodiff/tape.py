@@ -14,6 +14,7 @@ from treadle.core import nest
 from treadle.core.context import context, set_tapes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.core.trials import current_trial, refuse
 from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import set_gradient
@@ -59,7 +60,13 @@ class GradientTape:
         self._recording = False
         self._used = False
         self._variables: dict[int, Variable] = {}
+        self._trial = current_trial()
         self._forget()
+
+    def _is_asked(self) -> None:
+        """Refuse a trial that began after the tape, which sees nothing of it."""
+        if current_trial() is not self._trial:
+            refuse("it uses a gradient tape of outside")
 
     def _forget(self) -> None:
         """Let go of everything recorded; `watched_variables` stays."""
@@ -80,6 +87,7 @@ class GradientTape:
             self._stop()
 
     def _start(self) -> None:
+        self._is_asked()
         if self._recording:
             raise ValueError(
                 "Tape is still recording, This can happen if you try to re-enter an "
@@ -89,6 +97,7 @@ class GradientTape:
         set_tapes((*context.tapes, self))
 
     def _stop(self) -> None:
+        self._is_asked()
         if not self._recording:
             raise ValueError(f"Tape is not recording.{at(user_origin())}")
         self._recording = False
@@ -146,6 +155,7 @@ class GradientTape:
         Raises:
             ValueError: something is neither a tensor nor a variable.
         """
+        self._is_asked()
         for x in nest.flatten(tensor):
             if not isinstance(x, Tensor | Variable):
                 raise ValueError(
@@ -165,6 +175,7 @@ class GradientTape:
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables watched so far, in the order of their first use."""
+        self._is_asked()
         return tuple(self._variables.values())
 
     @contextmanager
@@ -182,6 +193,7 @@ class GradientTape:
 
     def reset(self) -> None:
         """Forget everything recorded and watched."""
+        self._is_asked()
         self._used = False
         self._variables = {}
         self._forget()
@@ -212,6 +224,7 @@ class GradientTape:
             RuntimeError: a tape that is not persistent was used before.
             TypeError: a target or source is not a tensor or variable.
         """
+        self._is_asked()
         if target is None:
             raise TypeError(
                 "Argument `target` should be a list or nested structure of Tensors or Variables "
@@ -259,6 +272,7 @@ class GradientTape:
     ) -> list[Tensor | None]:
         """One backward pass over what was recorded, for flat lists. Leaves the tape usable
         unless `free`: then what it holds is released on the way."""
+        self._is_asked()
         pairs = [(t, s) for t, s in zip(targets, seeds, strict=True) if s is not None]
         entries = self._entries
         if free:
@@ -284,6 +298,7 @@ class GradientTape:
         Returns:
             For every source a tensor of shape ``target.shape + source.shape``, or None.
         """
+        self._is_asked()
         from treadle.autodiff.jacobian import jacobian
 
         return jacobian(self, target, sources, _unconnected(unconnected_gradients))
@@ -304,6 +319,7 @@ class GradientTape:
         Raises:
             ValueError: the first dims of target and source differ.
         """
+        self._is_asked()
         from treadle.autodiff.jacobian import batch_jacobian
 
         return batch_jacobian(self, target, source, _unconnected(unconnected_gradients))

@@ -24,6 +24,7 @@ class Facts(NamedTuple):
         gives_library: see `config.gives_library_object`.
         is_container: whether it is the type of one of Python's own containers.
         sets_options: whether it is `set_loop_options`.
+        is_of_numbers: whether it is a function of `math` or `cmath`.
     """
 
     is_known: bool = False
@@ -33,6 +34,7 @@ class Facts(NamedTuple):
     gives_library: bool = False
     is_container: bool = False
     sets_options: bool = False
+    is_of_numbers: bool = False
 
 
 NOTHING = Facts()
@@ -50,6 +52,7 @@ def facts_of(name: str, value: Any) -> Facts:
         config.gives_library_object(value),
         any(value is kind for kind in CONTAINERS),
         value is experimental.set_loop_options,
+        isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"),
     )
 
 

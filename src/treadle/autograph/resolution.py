@@ -63,7 +63,7 @@ class Resolver:
         """Whether calling `node` cannot run the user's own functions unconverted."""
         if isinstance(node, gast.Attribute) and self.is_library_value(node.value):
             return True
-        return self.facts(node).is_library
+        return self.facts(node).is_library and not self.facts(node).is_of_numbers
 
     def is_library_value(self, node: Any) -> bool:
         """Whether `node` certainly is an instance of a library's or a built-in type."""

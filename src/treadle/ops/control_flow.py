@@ -14,7 +14,7 @@ from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lists import UNKNOWN_SHAPE
-from treadle.ops.registry import Op, register
+from treadle.ops.registry import Op, register, run_with_regions
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
 
@@ -300,13 +300,26 @@ def _finish(
     attrs: Mapping[str, Any] = NO_ATTRS,
 ) -> list[Tensor]:  # fmt: skip
     """Record the node with the outer values that its regions captured as further operands."""
-    from treadle.ops.registry import run_with_regions
-
     children = [t.builder for t in traced]
     builder.hoist_reads(children)
     captured = builder.align_captures(children)
     regions = [c.region for c in children]
     return list(run_with_regions(op, [*operands, *captured], regions, **attrs))
+
+
+def record_while(
+    builder: Any, start: Sequence[Tensor], condition: Any, body: Any
+) -> tuple[Tensor, ...]:
+    """Record a ``while`` node of two regions that were traced.
+
+    Args:
+        start: the loop variables before the first iteration.
+        condition, body: builders of the regions, whose first parameters are the loop variables.
+    """
+    builder.hoist_reads([condition, body])
+    captured = builder.align_captures([condition, body])
+    regions = [condition.region, body.region]
+    return run_with_regions(WHILE, [*start, *captured], regions, rolled=True)
 
 
 def check_predicate(pred: Tensor, what: str) -> None:
@@ -387,9 +400,10 @@ def _merged_list(a: ListSpec, b: ListSpec) -> ListSpec:
 
 
 def _infer_while(
-    *inputs: Spec, regions: Sequence[Any], checkpoint: bool = False
+    *inputs: Spec, regions: Sequence[Any], checkpoint: bool = False, rolled: bool = False
 ) -> tuple[Spec, ...]:
-    """`checkpoint`: the gradient computes an iteration again from its loop variables."""
+    """`checkpoint`: the gradient computes an iteration again from its loop variables; `rolled`:
+    results have the bits of the iterations one after the other, without a loop."""
     condition, body = regions
     if len(condition.results) != 1 or condition.results[0].spec is not TensorSpec((), dtypes.bool):
         raise errors.InvalidArgumentError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +15,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value
+from treadle.ops.python_numbers import interval_of, is_symbolic_number
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
 from treadle.ops.slicing import slice_known
@@ -122,6 +124,10 @@ def _select(x: Tensor, items: list[Any], key: Any) -> Tensor:
 def _one_axis(item: Any, x: Tensor, axis: int, key: Any) -> tuple[_Cut, tuple[Any, ...]]:
     dim = x.dims[axis]
     whole = _Cut(0, dim, 1)
+    if is_symbolic_number(item):
+        return whole, ("index", _number_index(item, dim))
+    if isinstance(item, slice) and any(map(is_symbolic_number, _parts(item))):
+        return whole, ("slice", *_number_slice(item, dim))
     if isinstance(item, slice):
         cut = _static_slice(item, dim)
         return (cut, ("keep",)) if cut is not None else (whole, ("slice", item))
@@ -134,6 +140,50 @@ def _one_axis(item: Any, x: Tensor, axis: int, key: Any) -> tuple[_Cut, tuple[An
     if position is None:
         return whole, ("index", convert_to_tensor(item))
     return _Cut(_in_dim(position, dim, axis, x), 1, 1), ("drop",)
+
+
+def _parts(item: slice) -> tuple[Any, Any, Any]:
+    return item.start, item.stop, item.step
+
+
+def _number_index(number: Any, dim: Dim) -> Tensor:
+    """A position that is a Python int which only the running program knows."""
+    if number.kind not in (int, bool) or number.kind is bool:
+        raise TypeError(f"a {number.kind.__name__} is no index of a tensor{at(user_origin())}")
+    if isinstance(dim, int) and number.interval is not None:
+        low, high = number.interval
+        if low < -dim or high >= dim:
+            number.leave_open("a position that may lie outside")
+    return number.tensor()  # type: ignore[no-any-return]
+
+
+def _number_slice(item: slice, dim: Dim) -> tuple[slice, int | None]:
+    """A slice with bounds that only the running program knows, as one of tensors; and its size,
+    where the bounds lie inside the axis and are always equally far apart."""
+    bounds = [_inside(b, dim) for b in (item.start, item.stop)]
+    step = 1 if item.step is None else operator.index(item.step)
+    size: int | None = None
+    start, stop = 0 if item.start is None else bounds[0], dim if item.stop is None else bounds[1]
+    if step == 1 and start is not None and stop is not None:
+        size = stop - start if isinstance(stop, int) else None
+        size = max(0, size) if type(size) is int else None
+    given = [b if known is None else known
+             for b, known in zip((item.start, item.stop), bounds, strict=True)]  # fmt: skip
+    parts = [b.tensor() if is_symbolic_number(b) else b for b in given]
+    return slice(parts[0], parts[1], None if item.step is None else step), size
+
+
+def _inside(bound: Any, dim: Dim) -> Any:
+    """A slice's bound that is shown to lie on the axis, counted from its start; None for others."""
+    interval = interval_of(bound)
+    if not isinstance(dim, int) or interval is None:
+        return None
+    low, high = interval
+    if low >= 0 and high <= dim:
+        return bound
+    if low == high and high > dim:
+        return dim
+    return bound + dim if -dim <= low and high < 0 else None
 
 
 def _static_index(item: Any) -> Dim | None:
@@ -240,8 +290,8 @@ def _finish(y: Tensor, later: list[tuple[Any, ...]]) -> Tensor:
         match action:
             case ("index", position):
                 y = run(INDEX, y, position, axis=axis)
-            case ("slice", item):
-                y = _dynamic_slice(y, axis, item)
+            case ("slice", item, *size):
+                y = _dynamic_slice(y, axis, item, *size)
                 axis += 1
             case ("drop",):
                 y = reshape_to(y, (*y.dims[:axis], *y.dims[axis + 1 :]))
@@ -257,9 +307,11 @@ def _finish(y: Tensor, later: list[tuple[Any, ...]]) -> Tensor:
 
 
 def _infer_dynamic(
-    x: TensorSpec, bounds: TensorSpec, *, axis: int, given: tuple[bool, ...]
+    x: TensorSpec, bounds: TensorSpec, *, axis: int, given: tuple[bool, ...], size: int = -1
 ) -> TensorSpec:
-    return TensorSpec((*x.dims[:axis], fresh_symbol("slice"), *x.dims[axis + 1 :]), x.dtype)
+    """`size`: where it is known, and the bounds are known to lie inside; else -1."""
+    dim = fresh_symbol("slice") if size < 0 else size
+    return TensorSpec((*x.dims[:axis], dim, *x.dims[axis + 1 :]), x.dtype)
 
 
 def _bounds(bounds: NDArray, axis: int, given: tuple[bool, ...]) -> tuple[Any, ...]:
@@ -280,7 +332,7 @@ DYNAMIC_SLICE = register(
     Op(
         "dynamic_slice",
         _infer_dynamic,
-        lambda x, bounds, *, axis, given: x[_bounds(bounds, axis, given)],
+        lambda x, bounds, *, axis, given, size=-1: x[_bounds(bounds, axis, given)],
         _grad_dynamic,
         tags=frozenset({"dynamic"}),
     )
@@ -309,6 +361,7 @@ DYNAMIC_SLICE_GRAD = register(
                 call.inputs[1],
                 axis=call.attrs["axis"],
                 given=call.attrs["given"],
+                **_size_of(call.inputs[0].dims[call.attrs["axis"]]),
             ),
             None,
         ],
@@ -316,10 +369,15 @@ DYNAMIC_SLICE_GRAD = register(
 )
 
 
-def _dynamic_slice(x: Tensor, axis: int, item: slice) -> Tensor:
+def _size_of(dim: Dim | None) -> dict[str, int]:
+    """The attribute of a part whose size is known."""
+    return {"size": dim} if isinstance(dim, int) else {}
+
+
+def _dynamic_slice(x: Tensor, axis: int, item: slice, size: int | None = None) -> Tensor:
     from treadle.ops.dims import shape_tensor
 
     bounds = (item.start, item.stop, item.step)
     packed = shape_tensor([0 if b is None else b for b in bounds])
     given = tuple(b is not None for b in bounds)
-    return run(DYNAMIC_SLICE, x, packed, axis=axis, given=given)  # type: ignore[no-any-return]
+    return run(DYNAMIC_SLICE, x, packed, axis=axis, given=given, **_size_of(size))  # type: ignore[no-any-return]

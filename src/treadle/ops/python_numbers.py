@@ -54,28 +54,49 @@ class ValueNeededError(TypeError):
     """The value of a number was asked for that only the running program knows."""
 
 
+class Domain:
+    """Positions that numbers have values at, such as the iterations of a loop.
+
+    Attributes:
+        size: how many there are.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def position(self) -> Tensor:
+        """Which one it is when the program runs, an int64."""
+        raise NotImplementedError
+
+
 class Source:
     """Where a number comes from that is not computed from others.
 
     Attributes:
-        values: all values that it takes, by position, where they are known while tracing.
+        values: the value at each position of `domain`, where they are known while tracing.
         exact: expressions must have the bits that Python gives them; where the program could
             differ (``math.sin``) and the values are not known, a `ValueNeededError` is raised.
+        tentative: what is computed from it is not used, so nothing needs to be exact.
     """
 
     values: Sequence[Any] | None = None
+    domain: Domain | None = None
     exact = False
+    tentative = False
 
     def __init__(self, tensor: Tensor) -> None:
         self._tensor = tensor
+
+    def left_open(self) -> None:
+        """Called where the result of an operation depends on the value in another way."""
 
     def tensor(self) -> Tensor:
         """The number when the program runs, of rank 0."""
         return self._tensor
 
-    def position(self) -> Tensor:
-        """Which of `values` it is when the program runs, an int64."""
-        raise NotImplementedError
+    def converted(self, dtype: DType) -> Tensor | None:
+        """The number where it takes the dtype of a tensor; None: `tensor` in that dtype."""
+        return None
 
 
 class Term(NamedTuple):
@@ -139,7 +160,7 @@ class SymbolicNumber:
     # -- values known while tracing --------------------------------------------------------------
 
     def values(self) -> list[Any] | None:
-        """All values that it takes, for all positions of its sources (the last one fastest); None
+        """All values that it takes, for all positions of its domains (the last one fastest); None
         where a source does not know its own, or where they are too many.
 
         Raises:
@@ -147,13 +168,18 @@ class SymbolicNumber:
         """
         if self._values is None:
             sources = list(self.sources().values())
-            count = 1
-            for source in sources:
-                count *= _MOST_VALUES + 1 if source.values is None else len(source.values)
-            if count > _MOST_VALUES:
+            if any(s.values is None for s in sources):
                 return None
-            self._values = evaluate(self, sources)
+            domains = self.domains()
+            if math.prod(d.size for d in domains) > _MOST_VALUES:
+                return None
+            self._values = evaluate(self, sources, domains)
         return self._values
+
+    def domains(self) -> list[Domain]:
+        """The domains of what it is computed from."""
+        found = {id(s.domain): s.domain for s in self.sources().values() if s.domain is not None}
+        return list(found.values())
 
     # -- the tensor behind it --------------------------------------------------------------------
 
@@ -172,6 +198,8 @@ class SymbolicNumber:
         recorder, made = self._made.get(wanted, (None, None))
         if made is None or not _is_around(recorder):
             made = self._tabulated(wanted) if self._is_better_known(wanted) else None
+            if made is None and self.source is not None and dtype is not None:
+                made = self.source.converted(dtype)
             if made is None:
                 made = self._converted(wanted, wide)
             self._made[wanted] = context.recorder, made
@@ -210,7 +238,8 @@ class SymbolicNumber:
         return total + self.offset if self.offset > 0 else total - -self.offset  # type: ignore[no-any-return]
 
     def _must_be_exact(self) -> bool:
-        return any(s.exact for s in self.sources().values())
+        sources = self.sources().values()
+        return any(s.exact for s in sources) and not any(s.tentative for s in sources)
 
     def _is_better_known(self, wanted: DType) -> bool:
         """Whether a table of the values is safer than computing them: they must have Python's bits
@@ -236,10 +265,9 @@ class SymbolicNumber:
         self._check_kinds(values)
         table = convert_to_tensor(np.stack([to_array(v, wanted) for v in values]))
         place: Any = None
-        for source in self.sources().values():
-            assert source.values is not None
-            here = source.position()
-            place = here if place is None else place * len(source.values) + here
+        for domain in self.domains():
+            here = domain.position()
+            place = here if place is None else place * domain.size + here
         return run(INDEX, table, place, axis=0)  # type: ignore[no-any-return]
 
     def _check_kinds(self, values: Sequence[Any]) -> None:
@@ -268,6 +296,8 @@ class SymbolicNumber:
         Raises:
             ValueNeededError: they do.
         """
+        for source in self.sources().values():
+            source.left_open()
         if self._must_be_exact():
             raise self.needed(use)
 
@@ -577,13 +607,20 @@ def _sum_of(factors: list[int], offset: int) -> Callable[..., int]:
     return total
 
 
-def evaluate(number: SymbolicNumber, sources: Sequence[Source]) -> list[Any]:
-    """The values for all positions of the sources, the last one fastest."""
+def evaluate(
+    number: SymbolicNumber, sources: Sequence[Source], domains: Sequence[Domain]
+) -> list[Any]:
+    """The values for all positions of the domains, the last one fastest."""
     import itertools
 
     run = evaluator([number], sources)
-    every = itertools.product(*(s.values or () for s in sources))
-    return [run(*values)[0] for values in every]
+    places = [domains.index(s.domain) for s in sources if s.domain is not None]
+    values: list[Any] = [s.values for s in sources]
+    found = []
+    for position in itertools.product(*(range(d.size) for d in domains)):
+        given = [v[position[k]] for v, k in zip(values, places, strict=True)]
+        found.append(run(*given)[0])
+    return found
 
 
 def _inside(interval: Interval, limits: Interval) -> bool:

@@ -18,6 +18,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape, fresh_symbol
 from treadle.core.spec import ResourceSpec, TensorSpec
 from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
+from treadle.core.trials import refuse
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.registry import Op, register, run
 from treadle.ops.sizes import Pairs
@@ -112,6 +113,7 @@ class Variable:
         if not isinstance(name, str | None):
             raise ValueError(f"A Variable's name must be a string, not {name!r}")
         if recorder is not None:
+            refuse("it creates a variable")
             recorder.variable_created()
         with recording(None), taping(()):
             if callable(initial_value):

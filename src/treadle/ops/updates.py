@@ -22,8 +22,9 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast as cast_tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.gather import BOUNDS, INDEX, check_positions
-from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _one_axis, expand, is_array
+from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _one_axis, _size_of, expand, is_array
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
+from treadle.ops.python_numbers import is_symbolic_number
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
 from treadle.ops.sizes import Pairs, slice_sizes
@@ -54,6 +55,8 @@ def set_item(x: Any, key: Any, value: Any) -> Tensor:
 
 def as_element(value: Any, dtype: DType) -> Tensor:
     """The assigned value in the tensor's dtype; like NumPy, floats are truncated to ints."""
+    if is_symbolic_number(value):
+        value = value.tensor()
     given = value if has_dtype(value) else np.asarray(value)
     tensor = convert_to_tensor(given)
     if tensor.dtype.is_complex and not dtype.is_complex:
@@ -128,8 +131,8 @@ def _follow(y: Tensor, actions: Sequence[tuple[Any, ...]]) -> tuple[Tensor, list
             case ("index", position):
                 y = run(INDEX, y, position, axis=axis)
                 restores.append(_undo_index(before, position, axis))
-            case ("slice", item):
-                y, restore = _open_slice(y, axis, item)
+            case ("slice", item, *size):
+                y, restore = _open_slice(y, axis, item, *size)
                 restores.append(restore)
                 axis += 1
             case ("drop",):
@@ -152,7 +155,9 @@ def _undo_index(before: Tensor, position: Tensor, axis: int) -> Restore:
     return lambda part: run(INDEX_UPDATE, before, position, part, axis=axis)
 
 
-def _open_slice(y: Tensor, axis: int, item: slice) -> tuple[Tensor, Restore]:
+def _open_slice(
+    y: Tensor, axis: int, item: slice, size: int | None = None
+) -> tuple[Tensor, Restore]:
     """A slice with bounds that only a run can tell."""
     from treadle.ops.dims import shape_tensor
 
@@ -160,7 +165,7 @@ def _open_slice(y: Tensor, axis: int, item: slice) -> tuple[Tensor, Restore]:
     packed = shape_tensor([0 if b is None else b for b in bounds])
     attrs = {"axis": axis, "given": tuple(b is not None for b in bounds)}
     return (
-        run(DYNAMIC_SLICE, y, packed, **attrs),
+        run(DYNAMIC_SLICE, y, packed, **attrs, **_size_of(size)),
         lambda part: run(DYNAMIC_SLICE_UPDATE, y, packed, part, **attrs),
     )
 
@@ -285,7 +290,8 @@ def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
 
     _, bounds, part = call.inputs
     kept = run(DYNAMIC_SLICE_UPDATE, dz, bounds, zeros_like(part), **call.attrs)
-    return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs)]
+    size = _size_of(part.dims[call.attrs["axis"]])
+    return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs, **size)]
 
 
 def _other_dims_fit(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:

@@ -23,6 +23,9 @@ _PROGRAM = {
     "threads": "work is divided among the threads of the pool",
     "wide_vectors": "kernels use the widest vectors of the processor, not 128 bits",
 }
+_TRACING = {
+    "rolled_loops": "loops over Python ranges are loops of the program, not unrolled",
+}
 _CALLS = {
     "shared_programs": "traces that differ only in dims share one program",
     "native_calls": "calls go from CPython to the program without Python in between",
@@ -31,5 +34,7 @@ _CALLS = {
 
 for _name, _does in _PROGRAM.items():
     declare(_name, "program", _does)
+for _name, _does in _TRACING.items():
+    declare(_name, "tracing", _does)
 for _name, _does in _CALLS.items():
     declare(_name, "calls", _does)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import gast
+
+from treadle.autograph.unparsing import unparse
+
+FEWEST = 6  # iterations of a loop over a Python range that is rolled
 
 _PREDICATES = {"isinstance", "issubclass", "hasattr", "callable"}
 _IDENTITY = (gast.Is, gast.IsNot)
@@ -51,6 +56,17 @@ def is_python_iterable(node: Any) -> bool:
             return bool(args) and all(map(is_python_iterable, args))
         case gast.Call(func=gast.Attribute(attr="items" | "keys"), args=[]):
             return True
+    return False
+
+
+def may_be_rolled(node: Any) -> bool:
+    """True for a range of literals that is long enough to be a loop of the graph."""
+    match node:
+        case gast.Call(func=gast.Name(id="range"), args=args) if args and not node.keywords:
+            try:
+                return len(range(*(ast.literal_eval(unparse(a)) for a in args))) >= FEWEST
+            except (TypeError, ValueError):
+                return False
     return False
 
 

@@ -27,7 +27,11 @@ import gast
 
 from treadle.autograph import build
 from treadle.autograph.analysis.activity import activity, reads, writes
-from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
+from treadle.autograph.analysis.evident import (
+    is_python_iterable,
+    is_python_test,
+    may_be_rolled,
+)
 from treadle.autograph.analysis.jumps import BRANCHING, blocks, jumps
 from treadle.autograph.names import Names
 
@@ -249,7 +253,8 @@ class Items:
 def _is_python(node: Any) -> bool:
     """Whether a branch or loop evidently is Python's own, and every iteration runs in full."""
     if isinstance(node, gast.For):
-        return is_python_iterable(node.iter) and not jumps(node.body)
+        python = is_python_iterable(node.iter) and not may_be_rolled(node.iter)
+        return python and not jumps(node.body)
     return is_python_test(node.test) and not (isinstance(node, gast.While) and jumps(node.body))
 
 

@@ -13,7 +13,11 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.activity import LOOPS, activity, free_names, writes
-from treadle.autograph.analysis.evident import is_python_iterable, is_python_test
+from treadle.autograph.analysis.evident import (
+    is_python_iterable,
+    is_python_test,
+    may_be_rolled,
+)
 from treadle.autograph.analysis.jumps import BRANCHING, converted_jumps, jumps, statements
 from treadle.autograph.analysis.liveness import liveness
 
@@ -35,9 +39,10 @@ def decide_native(body: list[Any], declared: set[str]) -> None:
 
 
 def _is_python_loop(node: Any) -> bool:
-    python = (
-        is_python_test(node.test) if isinstance(node, gast.While) else is_python_iterable(node.iter)
-    )
+    if isinstance(node, gast.While):
+        python = is_python_test(node.test)
+    else:
+        python = is_python_iterable(node.iter) and not may_be_rolled(node.iter)
     return python and not converted_jumps(node.body)
 
 

@@ -9,7 +9,12 @@ from typing import Any
 from treadle.autograph.operators.calls import call
 from treadle.autograph.operators.collecting import collect
 from treadle.autograph.operators.elements import Enumerated, is_pulled, length_of, zipped
-from treadle.autograph.operators.iteration import as_staged, is_graph_iterable, staged_range
+from treadle.autograph.operators.iteration import (
+    as_staged,
+    is_graph_iterable,
+    number_range,
+    staged_range,
+)
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.values import GraphIteration, Staged, is_staged
 from treadle.core.origin import at, user_origin
@@ -17,6 +22,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops import arithmetic, io
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.graph_list import GraphList
+from treadle.ops.state import Variable
 
 
 def range(*args: Any) -> Any:
@@ -30,6 +36,8 @@ def range(*args: Any) -> Any:
         return builtins.range(*args)
     if builtins.len(args) == 1:
         args = (0, *args)
+    if not builtins.any(isinstance(a, Tensor | Variable) for a in args):
+        return number_range(*args)
     return staged_range(*args, *((1,) if builtins.len(args) == 2 else ()))
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 from treadle.autograph import config, logs
 from treadle.autograph.memory import per_code
+from treadle.core.context import context
 from treadle.core.origin import LINE_MAPS
+from treadle.core.trials import current_trial, refuse
 
 MARK = "__treadle_do_not_convert__"
 
@@ -18,8 +20,10 @@ def call(target: Any) -> Any:
     """What to call instead of `target`: its converted form, or itself where nothing is to do.
 
     Functions, methods, partials and objects with a ``__call__`` of the user's are converted;
-    classes, libraries and built-in functions are not.
+    classes, libraries and built-in functions are not. Functions of `math` take symbolic numbers.
     """
+    if current_trial() is not None:
+        _check(target)
     if isinstance(target, types.FunctionType):
         return convert_function(target)
     if isinstance(target, types.MethodType):
@@ -29,12 +33,33 @@ def call(target: Any) -> Any:
         if inner is target.func:
             return target
         return functools.partial(inner, *target.args, **target.keywords)
-    if isinstance(target, type | types.BuiltinFunctionType):
+    if isinstance(target, types.BuiltinFunctionType):
+        return _of_numbers(target)
+    if isinstance(target, type):
         return target
     method = getattr(type(target), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType) and not config.is_library_object(method):
         return call(types.MethodType(method, target))
     return target
+
+
+def _check(target: Any) -> None:
+    """Refuse a trial to call what may do more than to give a result."""
+    from treadle.autograph.analysis.effects import refusal_of_call
+
+    reason = refusal_of_call(target)
+    if reason is not None:
+        refuse(reason)
+
+
+def _of_numbers(function: Any) -> Any:
+    """A function of `math` that takes numbers which only the running program knows."""
+    if function.__module__ not in ("math", "cmath") or context.recorder is None:
+        return function
+    from treadle.ops.number_tables import operation_of
+    from treadle.ops.python_numbers import apply
+
+    return functools.partial(apply, function) if operation_of(function) is not None else function
 
 
 def _convert_method(method: types.MethodType) -> Any:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.autograph.errors import StagingError, StagingTypeError, StagingValueError
 from treadle.autograph.operators.journal import changes
 from treadle.autograph.operators.lists import (
@@ -48,6 +50,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.graph_list import GraphList, graph_list, template_of
+from treadle.ops.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
 
 
@@ -117,9 +120,18 @@ class _Merge:
     """Pairs up what two branches returned, variable by variable."""
 
     def __init__(
-        self, then: _Branch, otherwise: _Branch, names: Callable[[], list[str]], filled: bool
+        self,
+        then: _Branch,
+        otherwise: _Branch,
+        names: Callable[[], list[str]],
+        filled: bool,
+        number: Any = None,
     ) -> None:
+        """`number`: the condition, where it is a Python bool that only the running program knows:
+        Python's meaning is that of one branch alone, so values must not take a dtype or type from
+        the other one."""
         self.then, self.otherwise = then, otherwise
+        self.number = number
         self.names = names
         self.filled = filled
         # Lists that grow in a branch -> what gives the list of the graph that replaces them.
@@ -142,6 +154,8 @@ class _Merge:
         found: list[tuple[Any, Callable[[list[Any]], Any]]] = []
         for key, place in {**journals[0].places, **journals[1].places}.items():
             a, b = (j.after[key] if key in j.after else place.get() for j in journals)
+            if self.number is not None:
+                self.number.leave_open("a condition on which objects are changed")
             if isinstance(place, DictContent):
                 names = list({**a, **b})
                 slots = [self.value(a.get(n, MISSING), b.get(n, MISSING), -1) for n in names]
@@ -182,6 +196,10 @@ class _Merge:
         """A function from the node's outputs to the variable's value."""
         if a is b and id(a) in self.grown:
             return self.grown[id(a)]
+        if self.number is not None and not same(a, b) and not self.is_half_defined(a, b):
+            found = self.chosen(a, b)
+            if found is not None:
+                return found
         if _is_list(a) and _is_list(b) and a is not b:
             a, b = plain(self.then.journal.content(a)), plain(self.otherwise.journal.content(b))
             if isinstance(a, GraphList) or isinstance(b, GraphList) or len(a) != len(b):
@@ -195,6 +213,24 @@ class _Merge:
         if is_tensor_like(a) and is_tensor_like(b):
             return self.tensors(a, b, index)
         raise self.mismatch(a, b, index)
+
+    def is_half_defined(self, a: Any, b: Any) -> bool:
+        """Whether only one of the values is there, and is no number."""
+        values = [v for v in (a, b) if not isinstance(v, Undefined)]
+        return len(values) < 2 and not any(map(is_number, values))
+
+    def chosen(self, a: Any, b: Any) -> Any:
+        """Of values that differ where the condition is a number: numbers of one type stay numbers,
+        tensors of one spec are merged as always (None is returned)."""
+        numbers = [is_number(v) and not isinstance(v, np.ndarray) for v in (a, b)]
+        if all(numbers) and kind_of(a) is kind_of(b):
+            made = select(self.number, a, b)
+            return lambda out: made
+        alike = isinstance(a, Tensor) and isinstance(b, Tensor) and a.spec is b.spec
+        if not alike and not (nest.is_nested(a) and type(a) is type(b) is tuple):
+            for number in (*filter(is_symbolic_number, (a, b)), self.number):
+                number.leave_open("a condition that decides about the type of a value")
+        return None
 
     def half_defined(self, a: Any, b: Any) -> Any:
         a, b = completed(a), completed(b)
@@ -318,9 +354,10 @@ def staged_if(
     What the branches change in the objects in `state` is merged as well. `filled`: as in `if_stmt`.
     """
     builder: Any = context.recorder
+    number = test if is_symbolic_number(test) else None
     test = truth(test)
     branches = _traced(lambda fn: _Branch(builder, fn, places, state), then, otherwise)
-    merge = _Merge(branches[0], branches[1], names, filled)
+    merge = _Merge(branches[0], branches[1], names, filled, number)
     changed = merge.changed()
     results, placed = merge.results(), merge.placed()
     for branch in branches:

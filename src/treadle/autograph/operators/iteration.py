@@ -2,18 +2,60 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from treadle.autograph.operators.elements import is_pulled
 from treadle.autograph.operators.values import GraphIteration, Staged
+from treadle.core import dtypes
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.casting import cast
-from treadle.ops.conversion import CONST
+from treadle.ops.conversion import CONST, convert_to_tensor
 from treadle.ops.creation import RANGE, RANGE_DYNAMIC
 from treadle.ops.dims import shape
 from treadle.ops.graph_list import GraphList
+from treadle.ops.python_numbers import extreme, is_symbolic_number, symbolic_number
+
+
+class NumberRange(GraphIteration):
+    """``range`` of Python ints of which only the running program knows some."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        self.start, self.stop, self.step = start, stop, step
+
+    def trips(self) -> Any:
+        """How many numbers there are."""
+        if self.step == 1:
+            return extreme(max, self.stop - self.start, 0)
+        return extreme(max, -((self.start - self.stop) // self.step), 0)
+
+    def refuse(self, reason: str) -> None:
+        """Raise a ValueNeededError where the program must have Python's bits."""
+        for bound in (self.start, self.stop):
+            if is_symbolic_number(bound):
+                bound.leave_open(f"a bound of this range: {reason}")
+
+    def staged(self) -> Staged:
+        """The same for a loop that knows no Python numbers."""
+        self.refuse("it is no loop's")
+        start, step = self.start, self.step
+        count = convert_to_tensor(self.trips(), dtypes.int64)
+        return Staged(count, lambda i: start + symbolic_number(i) * step)
+
+
+def number_range(start: Any, stop: Any, step: Any = 1) -> NumberRange:
+    """``range`` of Python ints, some of them symbolic.
+
+    Raises:
+        TypeError: a bound is no int.
+        ValueNeededError: the step is symbolic.
+    """
+    for bound in (start, stop, step):
+        if not isinstance(bound, int):
+            range(bound)  # raises
+    return NumberRange(start, stop, operator.index(step))
 
 
 def is_graph_iterable(value: Any) -> bool:
@@ -25,6 +67,8 @@ def as_staged(iterable: Any) -> Staged | None:
     """`iterable` for a loop in the graph, or None where Python should iterate it."""
     if isinstance(iterable, Staged):
         return iterable
+    if isinstance(iterable, NumberRange):
+        return iterable.staged()
     if isinstance(iterable, GraphList):
         return Staged(iterable.length(), lambda i: iterable[i])
     if not isinstance(iterable, SymbolicTensor):
@@ -64,8 +108,6 @@ def _known(number: SymbolicTensor) -> Any:
 
 def staged_range(start: Any, limit: Any, delta: Any) -> Staged:
     """``range`` of symbolic tensors, without making an array."""
-    from treadle.ops.conversion import convert_to_tensor
-
     numbers = [convert_to_tensor(v) for v in (start, limit, delta) if not isinstance(v, int)]
     dtype = numbers[0].dtype
     first, last, step = (convert_to_tensor(v, dtype) for v in (start, limit, delta))

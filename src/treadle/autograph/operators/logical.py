@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
 from treadle.autograph.operators.conditionals import if_exp
 from treadle.autograph.operators.values import is_staged, truth
 from treadle.ops import logic
+from treadle.ops.python_numbers import apply, is_symbolic_number
 
 MOST_NESTED = 16  # operands that are branches inside one another; of more, some follow others
 
@@ -17,6 +19,7 @@ def and_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     value = first()
     for i, other in enumerate(others):
         if is_staged(value):
+            _only_bools(value)
             rest = others[i:]
             if len(rest) > MOST_NESTED:
                 head = and_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
@@ -33,6 +36,7 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     value = first()
     for i, other in enumerate(others):
         if is_staged(value):
+            _only_bools(value)
             rest = others[i:]
             if len(rest) > MOST_NESTED:
                 head = or_(lambda: value, *rest[:MOST_NESTED])  # noqa: B023
@@ -44,10 +48,18 @@ def or_(first: Callable[[], Any], *others: Callable[[], Any]) -> Any:
     return value
 
 
+def _only_bools(value: Any) -> None:
+    """Python gives the operand itself, which for a number need not be a bool."""
+    if is_symbolic_number(value) and value.kind is not bool:
+        value.leave_open("an operand of `and` or `or`")
+
+
 def _boolean(value: Any) -> Any:
     return value if is_staged(value) else bool(value)
 
 
 def not_(value: Any) -> Any:
     """``not value``."""
+    if is_symbolic_number(value):
+        return apply(operator.not_, value)
     return logic.logical_not(truth(value, "not")) if is_staged(value) else not value

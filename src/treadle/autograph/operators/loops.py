@@ -11,9 +11,11 @@ from treadle.autograph.operators.aliases import carry
 from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.elements import elements_of, is_pulled
-from treadle.autograph.operators.iteration import as_staged
+from treadle.autograph.operators.iteration import NumberRange, as_staged
 from treadle.autograph.operators.logical import and_, not_
 from treadle.autograph.operators.owned import own
+from treadle.autograph.operators.python_loops import is_rolled, rolled_for, symbolic_for
+from treadle.autograph.operators.rolling import Refused
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined, completed
 from treadle.autograph.operators.values import (
@@ -28,6 +30,7 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, dim_symbols
 from treadle.core.spec import Spec
+from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
@@ -92,6 +95,11 @@ def for_stmt(
     if isinstance(iterable, Stream | Numbered):
         return iterable.loop(body, state, until, places, options)
     loop = _Loop(body, 1, places, options)
+    if isinstance(iterable, NumberRange) and is_on("rolled_loops"):
+        try:
+            return loop.finish(symbolic_for(loop, iterable, state, until))
+        except Refused as why:
+            iterable.refuse(str(why))
     if is_pulled(iterable):
         pulled = elements_of(iterable)
         zero = convert_to_tensor(0, dtypes.int64)
@@ -121,10 +129,16 @@ def _counted_for(loop: _Loop, more: Any, item: Any, zero: Tensor, state: State, 
 
 
 def _python_for(loop: _Loop, iterable: Any, state: State, until: Any) -> State:
-    for item in iterable:
+    def step(item: Any, state: State) -> tuple[State, bool]:
         state = _guarded_step(loop, item, state, until)
         stop = False if until is None else until(*state)
-        if not is_staged(stop) and stop:
+        return state, not is_staged(stop) and bool(stop)
+
+    if is_rolled(iterable) and not loop.options:
+        state, iterable = rolled_for(loop, iterable, state, until, step)
+    for item in iterable:
+        state, over = step(item, state)
+        if over:
             break
     return state
 

@@ -9,6 +9,7 @@ from treadle.autograph.operators.values import is_staged, truth
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.ops import casting
+from treadle.ops.python_numbers import apply, is_symbolic_number
 
 
 def abs(value: Any) -> Any:
@@ -17,6 +18,8 @@ def abs(value: Any) -> Any:
 
 def int(value: Any = 0, *args: Any) -> Any:
     """``int``; an int32 tensor, rounded towards zero."""
+    if is_symbolic_number(value):
+        return apply(builtins.int, value, *args)
     if not is_staged(value):
         return builtins.int(value, *args)
     _only_numbers("int", args)
@@ -25,11 +28,15 @@ def int(value: Any = 0, *args: Any) -> Any:
 
 def float(value: Any = 0.0) -> Any:
     """``float``; a float32 tensor."""
+    if is_symbolic_number(value):
+        return apply(builtins.float, value)
     return casting.cast(value, dtypes.float32) if is_staged(value) else builtins.float(value)
 
 
 def bool(value: Any = False) -> Any:
     """``bool``; a bool scalar of the graph."""
+    if is_symbolic_number(value):
+        return apply(builtins.bool, value)
     return truth(value, "bool") if is_staged(value) else builtins.bool(value)
 
 

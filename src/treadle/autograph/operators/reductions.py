@@ -20,8 +20,10 @@ from treadle.core.tensor import Tensor
 from treadle.ops import arithmetic, casting, comparison, dims, reduction
 from treadle.ops.gather import gather
 from treadle.ops.graph_list import GraphList
+from treadle.ops.python_numbers import extreme
 from treadle.ops.sorting import argsort
 from treadle.ops.sorting import sort as sort_tensor
+from treadle.ops.state import Variable
 
 
 def sum(iterable: Any, /, start: Any = 0) -> Any:
@@ -144,6 +146,8 @@ def _extreme(
         found: Any = python(range(len(keys)), key=keys.__getitem__, default=None)
         return python((), **default) if found is None else values[found]
     _check_scalars(name, keys)
+    if key is None and not builtins.any(isinstance(v, Tensor | Variable) for v in values):
+        return extreme(python, *values)
     if key is None:
         return _pairwise(arithmetic.minimum if name == "min" else arithmetic.maximum, values)
     return _select(name, values, keys)

@@ -17,6 +17,7 @@ from treadle.ops.comparison import not_equal
 from treadle.ops.control_flow import check_predicate
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
+from treadle.ops.python_numbers import apply, is_symbolic_number
 from treadle.ops.shaping import reshape_to
 from treadle.ops.state import Variable
 
@@ -48,8 +49,10 @@ class Staged(GraphIteration):
 
 def is_staged(value: Any) -> bool:
     """True for what belongs to the graph being traced: no Python value can be had from it."""
-    return isinstance(value, SymbolicTensor | GraphIteration) or (
-        isinstance(value, Variable) and context.recorder is not None
+    return (
+        isinstance(value, SymbolicTensor | GraphIteration)
+        or is_symbolic_number(value)
+        or (isinstance(value, Variable) and context.recorder is not None)
     )
 
 
@@ -59,6 +62,8 @@ def truth(value: Any, what: str = "if") -> Tensor:
     Raises:
         TypeError: it has more elements, or a dtype without a truth value.
     """
+    if is_symbolic_number(value):
+        value = apply(bool, value)
     tensor = convert_to_tensor(value)
     if tensor.ndim and all(d == 1 for d in tensor.dims):
         tensor = reshape_to(tensor, ())

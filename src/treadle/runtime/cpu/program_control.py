@@ -118,13 +118,13 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
     lists = fn.load_word(emitter.chain, 0, "ptr") if makes_lists(step.body) else ""
-    emitter.contraction.depth += 1
+    emitter.contraction.depth += not step.exact
     emit_block(emitter, step.condition)
     (test,) = step.condition.results
     fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
     fn.label(f"body{k}")
     emit_block(emitter, step.body)
-    emitter.contraction.depth -= 1
+    emitter.contraction.depth -= not step.exact
     _free_late(emitter, before)
     ends = [
         end_of(emitter, c, o, n)

@@ -209,14 +209,14 @@ class _Task:
         stop = fn.value("load atomic i64, ptr %record monotonic, align 8")
         fn.emit(f"br i1 {fn.compare('eq', stop, 0)}, label %test{k}, label %exit")
         fn.label(f"test{k}")
-        self.emitter.contraction.depth += 1
+        self.emitter.contraction.depth += not step.exact
         self._block(step.condition)
         (test,) = step.condition.results
         going = self.emitter.registers[test.value]
         fn.emit(f"br i1 {going}, label %body{k}, label %done{k}")
         fn.label(f"body{k}")
         self._block(step.body)
-        self.emitter.contraction.depth -= 1
+        self.emitter.contraction.depth -= not step.exact
         pairs = zip(step.carried, step.body.results, names, strict=True)
         ends = [end_of(self.emitter, c, o, n) for c, o, n in pairs]
         self._poll(counter, k)

@@ -303,6 +303,7 @@ class Loop(Step):
     most: a number of iterations that no run exceeds, where one is known.
     counted: what ends the loop, where that is a counter alone.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
+    exact: products and sums are rounded one by one, as without the loop.
     """
 
     condition: Block
@@ -312,6 +313,7 @@ class Loop(Step):
     most: int | None = None
     counted: Counted | None = None
     rows: Rows | None = None
+    exact: bool = False
 
 
 def node_of(step: Step) -> Node | None:

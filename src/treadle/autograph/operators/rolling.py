@@ -1,0 +1,588 @@
+"""Loops over Python ranges as loops of the program.
+
+The body is traced once, with a symbolic Python number for the counter. Where that has the meaning
+of all iterations one by one, the trace becomes the body of a ``while`` node; otherwise nothing has
+happened, and the loop runs in Python as it always did.
+
+What the loop carries:
+
+- tensors are its loop variables, and must keep dtype and shape;
+- Python numbers that are computed from numbers alone stay Python's: their values in all iterations
+  are found without the graph, and after the loop they are plain numbers again;
+- a number that becomes a tensor (``s = 0.0; s += x[i]``) starts as a tensor of that dtype;
+- anything else must stay as it is.
+
+A first iteration that differs from the others is left to Python (`Peel`).
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.autograph.analysis.effects import refusal_of_code
+from treadle.autograph.operators.aliases import carry
+from treadle.autograph.operators.conditionals import Placeholder
+from treadle.autograph.operators.journal import changes, is_owner
+from treadle.autograph.operators.rolled_numbers import (
+    Counter,
+    Counting,
+    Iterations,
+    Started,
+    depends_only_on,
+    listed,
+)
+from treadle.autograph.operators.undefined import Undefined, assigned_flag, completed
+from treadle.autograph.operators.values import is_number, is_staged, same
+from treadle.core import dtypes, nest
+from treadle.core.context import context, taping
+from treadle.core.spec import Spec, TensorSpec
+from treadle.core.tensor import Tensor
+from treadle.core.trials import RefusedError, trial
+from treadle.ops.control_flow import record_while
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
+from treadle.ops.python_numbers import (
+    ValueNeededError,
+    evaluator,
+    is_symbolic_number,
+    kind_of,
+    number_from,
+)
+from treadle.ops.state import Variable
+
+State = tuple[Any, ...]
+SHORT = "it is short"
+MOST_ITERATIONS = 1 << 20  # whose numbers are computed while tracing
+
+
+class Peel(Exception):
+    """The next iteration is left to Python: what it changes differs from what later ones do."""
+
+
+class Refused(Exception):
+    """The loop is left to Python."""
+
+
+def is_rollable(loop: Any) -> None:
+    """Look at a loop's body before it runs.
+
+    Raises:
+        Refused: it does more than to give a result.
+    """
+    body = loop.body
+    if not isinstance(body, types.FunctionType):
+        raise Refused("it goes over a generator")
+    if not body.__code__.co_filename.startswith("<autograph of "):
+        raise Refused("its body is a library's")
+    reason = refusal_of_code(body)
+    if reason is not None:
+        raise Refused(reason)
+
+
+def roll(
+    loop: Any, counting: Counting, state: State, until: Any, is_worth: Callable[[int], bool]
+) -> State:
+    """The loop as a ``while`` node; gives the variables after it.
+
+    Args:
+        is_worth: whether to do it for a body of so many operations.
+
+    Raises:
+        Refused: the meaning would not be that of the iterations one by one.
+        Peel: it may be once the first iteration is done.
+    """
+    return _Roll(loop, counting, state, until).run(is_worth)
+
+
+class _Form:
+    """What a leaf of the state is in the loop.
+
+    kind: "tensor": a loop variable; "fixed": stays as it is; "started": a number of which nothing
+        is known yet; "listed": a number by its values; "linear": a number that grows by `value`;
+        "constant": a number that stays; "unset": has no value yet.
+    """
+
+    def __init__(self, kind: str, value: Any = None) -> None:
+        self.kind, self.value = kind, value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Form) and (self.kind, repr(self.value)) == (
+            other.kind, repr(other.value),
+        )  # fmt: skip
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class _Traced:
+    """One trace of the body."""
+
+    def __init__(self) -> None:
+        self.builder: Any = None
+        self.forms: list[_Form] | None = None  # where they are others than asked for
+        self.numbers: dict[int, Any] = {}  # leaf -> the number that the body was given
+        self.results: list[Any] = []
+        self.stop: Any = False
+        self.counter: Any = None
+        self.iterations: Any = None
+        self.moving: list[int] = []  # leaves that are loop variables, in order
+        self.given: list[Any] = []
+
+
+class _Roll:
+    def __init__(self, loop: Any, counting: Counting, state: State, until: Any) -> None:
+        self.loop, self.counting, self.until = loop, counting, until
+        self.state = tuple(map(completed, state))
+        self.structure = tuple(_opened(v) for v in self.state)
+        self.leaves: list[Any] = [leaf for part in self.structure for leaf in part.leaves]
+        self.recorder: Any = context.recorder
+
+    def run(self, is_worth: Callable[[int], bool]) -> State:
+        forms = [self.form(v) for v in self.leaves]
+        for _ in range(5):
+            traced = self.traced(forms)
+            better = self.refined(forms, traced)
+            if all(a == b for a, b in zip(forms, better, strict=True)):
+                if not is_worth(sum(1 for _ in traced.builder.region.walk()) - 2):
+                    raise Refused(SHORT)
+                return self.record(forms, traced)
+            forms = better
+        raise Refused("the numbers that it carries do not settle")
+
+    def form(self, leaf: Any) -> _Form:
+        if isinstance(leaf, Tensor):
+            if assigned_flag(leaf) is not None:
+                raise Refused("a variable may have no value before it")
+            return _Form("tensor", convert_to_tensor(leaf).spec)
+        if isinstance(leaf, Undefined):
+            return _Form("unset")
+        if _is_plain_number(leaf):
+            return _Form("started")
+        return _Form("fixed")
+
+    # -- tracing ---------------------------------------------------------------------------------
+
+    def traced(self, forms: list[_Form]) -> _Traced:
+        try:
+            return self.trace(forms)
+        except (RefusedError, Refused) as error:
+            if "variable" in str(error) and "creates" in str(error):
+                raise Peel(str(error)) from None
+            raise Refused(str(error)) from None
+        except Peel:
+            raise
+        except Exception as error:
+            if any(f.kind == "started" for f in forms) and isinstance(error, ValueNeededError):
+                # Perhaps a number that stays as it is, or counts.
+                settled = [_Form("constant") if f.kind == "started" else f for f in forms]
+                return self.traced_again(settled, error)
+            if any(f.kind == "unset" for f in forms):
+                raise Peel(_brief(error)) from None
+            raise Refused(_brief(error)) from None
+
+    def traced_again(self, forms: list[_Form], error: Exception) -> _Traced:
+        try:
+            found = self.trace(forms)
+        except Exception:
+            raise Refused(_brief(error)) from None
+        for k, form in enumerate(forms):
+            if form.kind != "constant":
+                continue
+            before, after = self.leaves[k], found.results[k]
+            if not _equal(before, after):
+                if type(before) is not int or type(after) is not int:
+                    raise Refused(_brief(error))
+                forms[k] = _Form("linear", after - before)
+        if all(f.kind != "linear" for f in forms):
+            found.forms = forms
+            return found
+        try:
+            found = self.trace(forms)
+        except Exception:
+            raise Refused(_brief(error)) from None
+        found.forms = forms
+        return found
+
+    def trace(self, forms: list[_Form]) -> _Traced:
+        traced = _Traced()
+        traced.moving = [k for k, f in enumerate(forms) if f.kind == "tensor"]
+        specs = [TensorSpec((), dtypes.int64), *(forms[k].value for k in traced.moving)]
+        size = self.counting.known
+        traced.iterations = Iterations(self.counting, 0 if size is None else len(size))
+
+        def body(counter: Any, *params: Any) -> list[Any]:
+            values = dict(zip(traced.moving, params, strict=True))
+            carry(params, [self.initial(forms[k], k) for k in traced.moving])
+            source = Counter(counter, traced.iterations)
+            traced.counter = number_from(source, int, self.counting.interval)
+            traced.iterations.counter = traced.counter
+            for k, leaf in enumerate(self.leaves):
+                if k not in values:
+                    values[k] = self.stand_in(forms[k], leaf, traced)
+                    traced.numbers[k] = values[k]
+            traced.given = [values[k] for k in range(len(self.leaves))]
+            with taping(()):
+                after = self.loop.step(self.packed(traced.given), traced.counter)
+                traced.results = self.flat(after)
+                if self.until is not None:
+                    traced.stop = self.until(*after)
+                return [counter + self.counting.step, *self.closed(forms, traced)]
+
+        watched = [*self.state, *_closed_over(self.loop.body)]
+        before = [p.get() for p in self.loop.places]
+        with trial() as made:
+            try:
+                with changes([v for v in watched if is_owner(v)]) as journal:
+                    traced.builder = self.recorder.trace_region(body, specs)
+                placed = [p.get() for p in self.loop.places]
+            finally:
+                for place, value in zip(self.loop.places, before, strict=True):
+                    if place.get() is not value:
+                        place.set(value)
+        if made.refusal is not None:
+            raise Refused(made.refusal)
+        if any(a is not b for a, b in zip(before, placed, strict=True)):
+            raise Refused("it changes an attribute, an item or a global")
+        if any(_differ(journal.before[k], v) for k, v in journal.after.items()):
+            raise Refused("it changes a list, dict or another object")
+        if any(_holds_number(n.attrs) for n in traced.builder.region.walk()):
+            raise Refused("the number of the iteration is an attribute of an operation")
+        return traced
+
+    def stand_in(self, form: _Form, leaf: Any, traced: _Traced) -> Any:
+        iterations = traced.iterations
+        if form.kind == "unset":
+            return Placeholder(leaf.name)
+        if form.kind == "started":
+            return number_from(Started(leaf), kind_of(leaf))
+        if form.kind == "listed":
+            return listed(form.value, iterations)
+        if form.kind == "linear":
+            return leaf + iterations.passed() * form.value
+        return leaf
+
+    def closed(self, forms: list[_Form], traced: _Traced) -> list[Tensor]:
+        """The results that are loop variables, and after them those that had no value before."""
+        found: list[Tensor] = []
+        for k in traced.moving:
+            result = traced.results[k]
+            if _is_staged_stop(traced.stop) and _is_plain_number(result) and not forms[k].value.rank:
+                result = convert_to_tensor(result, forms[k].value.dtype)
+            found.append(self.checked(forms[k], k, result))
+        for k, form in enumerate(forms):
+            result = traced.results[k]
+            if form.kind == "unset" and isinstance(result, Tensor | Variable):
+                tensor = convert_to_tensor(result)
+                if assigned_flag(tensor) is not None:
+                    raise Refused("it assigns a variable in some iterations only")
+                builder: Any = context.recorder
+                builder.parameter(tensor.spec)
+                traced.moving.append(k)
+                found.append(tensor)
+        return found
+
+    def checked(self, form: _Form, k: int, result: Any) -> Tensor:
+        if not isinstance(result, Tensor | Variable):
+            raise Peel("a tensor becomes something else")
+        tensor = convert_to_tensor(result)
+        if assigned_flag(tensor) is not None:
+            raise Refused("it assigns a variable in some iterations only")
+        if tensor.spec is not form.value and tensor.spec != form.value:
+            raise Peel(f"a tensor changes from {form.value} to {tensor.spec}")
+        return tensor
+
+    # -- numbers ---------------------------------------------------------------------------------
+
+    def refined(self, forms: list[_Form], traced: _Traced) -> list[_Form]:
+        """What the leaves are, by what the body made of them."""
+        forms = list(traced.forms or forms)
+        staged = _is_staged_stop(traced.stop)
+        recurring: list[int] = []
+        better = list(forms)
+        for k, form in enumerate(forms):
+            result = traced.results[k]
+            if form.kind == "started":
+                better[k] = self.started(k, traced)
+                if better[k].kind == "listed":
+                    recurring.append(k)
+            elif form.kind == "constant" and not _equal(result, self.leaves[k]):
+                raise Refused("a number changes that must be known")
+            elif form.kind == "linear" and not _equal(result - traced.given[k], form.value):
+                raise Refused("a number changes that must be known")
+            elif form.kind == "fixed" and not same(self.leaves[k], result):
+                raise Peel("a variable becomes another object")
+            elif form.kind == "unset" and not _may_follow(result):
+                raise Refused("it makes objects that are read after it")
+            elif form.kind == "unset" and staged and _is_plain_number(result):
+                raise Peel("it ends by a tensor and gives a number")
+        if staged and any(f.kind in ("listed", "linear") for f in better):
+            raise Peel("a number changes in a loop that ends by a tensor")
+        if recurring or is_symbolic_number(traced.stop):
+            self.iterate(forms, better, recurring, traced)
+        elif not staged and traced.stop:
+            raise Refused("it ends in the first iteration")
+        for k in recurring:
+            if better[k].kind == "listed" and better[k].value is None:
+                raise Refused("a number changes in a way that only the running program knows")
+        return better
+
+    def started(self, k: int, traced: _Traced) -> _Form:
+        before, result = traced.given[k], traced.results[k]
+        source: Any = before.source
+        if result is before:
+            return _Form("constant")
+        if isinstance(result, Tensor):
+            boolean = kind_of(before) is bool and result.dtype is dtypes.bool
+            fits = not source.computed and source.taken <= {result.dtype}
+            if result.ndim or not (boolean or fits):
+                raise Peel("a number becomes a tensor")
+            if not is_symbolic_number(self.leaves[k]):
+                self.representable(self.leaves[k], result.dtype)
+            return _Form("tensor", TensorSpec((), result.dtype))
+        if not _is_plain_number(result):
+            raise Peel("a number becomes something else")
+        if self.counting.known is None:
+            grown = result - before if kind_of(result) is kind_of(before) is int else None
+            if type(grown) is not int:
+                raise Refused("a number changes in a way that only the running program knows")
+            return _Form("linear", grown)
+        return _Form("listed")
+
+    def representable(self, value: Any, dtype: Any) -> None:
+        try:
+            held = np.asarray(value).astype(dtype.np_dtype)
+        except (TypeError, ValueError, OverflowError):
+            raise Peel("a number becomes a tensor") from None
+        if held != value and value == value:
+            raise Peel("a number becomes a tensor that cannot hold it")
+        if dtype.is_integer and isinstance(value, float):
+            raise Peel("a number becomes a tensor of another kind")
+
+    def iterate(
+        self, forms: list[_Form], better: list[_Form], recurring: list[int], traced: _Traced
+    ) -> None:
+        """Find the values that the numbers have in all iterations, and where the loop ends."""
+        known = self.counting.known
+        stop = traced.stop if is_symbolic_number(traced.stop) else False
+        if known is None or len(known) > MOST_ITERATIONS:
+            raise Refused("numbers change or end it, and the number of iterations is not known")
+        counter = traced.counter.source
+        sources = [traced.given[k].source for k in recurring]
+        wanted = [*(traced.results[k] for k in recurring), stop]
+        listed_now = [v.source for f, v in zip(forms, traced.given, strict=True)
+                      if f.kind == "listed" and is_symbolic_number(v) and v.source is not None]
+        extra = [s for s in listed_now if s is not counter]
+        if not all(depends_only_on(w, [counter, *sources, *extra]) for w in wanted):
+            raise Refused("a number is computed from what only the running program knows")
+        run = evaluator(wanted, [counter, *sources, *extra])
+        starts = [self.leaves[k] for k in recurring]
+        if any(map(is_symbolic_number, starts)):
+            raise Refused("a number changes in a way that only the running program knows")
+        now, values, trips = list(starts), [[] for _ in recurring], len(known)  # type: ignore[var-annotated]
+        for t, number in enumerate(known):
+            for column, value in zip(values, now, strict=True):
+                column.append(value)
+            *now, stopped = run(number, *now, *(s.values[t] for s in extra))
+            if stopped:
+                trips = t + 1
+                break
+        if any(type(v) is not type(c[0]) for c in values for v in c):
+            raise Peel("a number changes its type")
+        if trips < len(known):
+            self.counting = self.counting.shortened(trips)
+            if trips < 2:
+                raise Refused("it ends in the first iterations")
+            for k, form in enumerate(better):
+                if form.kind == "listed" and form.value is not None:
+                    better[k] = _Form("listed", form.value[:trips])
+            self.ends = True
+        for k, column in zip(recurring, values, strict=True):
+            better[k] = _Form("listed", column)
+
+    ends = False
+
+    # -- recording -------------------------------------------------------------------------------
+
+    def record(self, forms: list[_Form], traced: _Traced) -> State:
+        forms = list(traced.forms or forms)
+        trips = self.counting.trips
+        certain = not is_symbolic_number(trips) or (trips.interval or (0, 0))[0] > 0
+        added = traced.moving[sum(f.kind == "tensor" for f in forms) :]
+        names = [k for k, f in enumerate(forms) if f.kind == "unset"]
+        if names and not certain:
+            raise Refused("it may run no iteration, and assigns variables that have no value")
+        starts: list[Any] = [convert_to_tensor(self.counting.start, dtypes.int64)]
+        for k in traced.moving:
+            if k in added:
+                starts.append(self.filler(traced.results[k].spec))
+            else:
+                starts.append(self.initial(forms[k], k))
+        specs = [TensorSpec((), dtypes.int64),
+                 *(forms[k].value if k not in added else s.spec
+                   for k, s in zip(traced.moving, starts[1:], strict=True))]  # fmt: skip
+        condition = self.recorder.trace_region(self.condition(forms, traced, added), specs)
+        outputs = record_while(self.recorder, starts, condition, traced.builder)
+        final = dict(zip(traced.moving, outputs[1:], strict=True))
+        for k, form in enumerate(forms):
+            if k not in final:
+                final[k] = self.final(form, k, traced)
+        return self.packed([final[k] for k in range(len(self.leaves))])
+
+    def condition(
+        self, forms: list[_Form], traced: _Traced, added: Sequence[int]
+    ) -> Callable[..., list[Any]]:
+        upwards = self.counting.step > 0
+        staged = _is_staged_stop(traced.stop)
+
+        def proceed(counter: Any, *params: Any) -> list[Any]:
+            limit = convert_to_tensor(self.counting.stop, dtypes.int64)
+            go = counter < limit if upwards else counter > limit
+            if not staged:
+                return [go]
+            values = dict(zip(traced.moving, params, strict=True))
+            leaves = [values[k] if k in values and k not in added else v
+                      for k, v in enumerate(self.leaves)]  # fmt: skip
+            with taping(()):
+                stop = convert_to_tensor(self.until(*self.packed(leaves)))
+                return [go & ~stop]
+
+        return proceed
+
+    def initial(self, form: _Form, k: int) -> Tensor:
+        leaf = self.leaves[k]
+        return leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, form.value.dtype)
+
+    def filler(self, spec: Spec) -> Tensor:
+        """Zeros in place of a variable that the first iteration assigns."""
+        from treadle.autograph.operators.loops import _dims_known_to
+
+        if not isinstance(spec, TensorSpec) or _dims_known_to(self.recorder, spec) != list(
+            spec.dims
+        ):
+            raise Refused("a variable gets a size in it that differs between iterations")
+        return zeros(spec.dims, spec.dtype)
+
+    def final(self, form: _Form, k: int, traced: _Traced) -> Any:
+        """A number or object after the loop."""
+        leaf, result = self.leaves[k], traced.results[k]
+        if form.kind in ("constant", "fixed"):
+            return leaf
+        if form.kind == "linear":
+            return leaf + self.counting.trips * form.value
+        if not is_symbolic_number(result):
+            return leaf if isinstance(result, Placeholder) else result
+        known = self.counting.known
+        if known is None:
+            if result is not traced.counter and type(result - traced.counter) is not int:
+                raise Refused("a number that it gives is not known")
+            return self.counting.after(self.counting.trips - 1) + (result - traced.counter)
+        sources = [s for s in result.sources().values()]
+        if any(s.values is None or s.domain is not traced.iterations for s in sources):
+            raise Refused("a number that it gives is computed from those of a loop around")
+        last = len(known) - 1
+        return evaluator([result], sources)(*(s.values[last] for s in sources))[0]  # type: ignore[index]
+
+    # -- structure -------------------------------------------------------------------------------
+
+    def flat(self, state: State) -> list[Any]:
+        if len(state) != len(self.structure):
+            raise Refused("it gives another number of variables")
+        found: list[Any] = []
+        for part, value in zip(self.structure, state, strict=True):
+            found += part.closed(completed(value))
+        return found
+
+    def packed(self, leaves: Sequence[Any]) -> State:
+        found, place = [], 0
+        for part in self.structure:
+            count = len(part.leaves)
+            found.append(part.packed(leaves[place : place + count]))
+            place += count
+        return tuple(found)
+
+
+class _opened:
+    """A variable's leaves: the tensors of a structure that cannot change, or the value itself."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        self.is_open = nest.is_nested(value) and not _holds_owner(value)
+        self.leaves = nest.flatten(value) if self.is_open else [value]
+
+    def closed(self, value: Any) -> list[Any]:
+        if not self.is_open:
+            return [value]
+        try:
+            nest.assert_same_structure(self.value, value)
+        except (TypeError, ValueError):
+            raise Peel("a variable changes its structure") from None
+        return nest.flatten(value)
+
+    def packed(self, leaves: Sequence[Any]) -> Any:
+        return nest.pack(self.value, leaves) if self.is_open else leaves[0]
+
+
+def _is_staged_stop(stop: Any) -> bool:
+    """Whether a tensor ends the loop."""
+    return is_staged(stop) and not is_symbolic_number(stop)
+
+
+def _holds_owner(value: Any) -> bool:
+    if isinstance(value, list | dict | set) or is_owner(value):
+        return True
+    return any(_holds_owner(child) for _, child in nest.children(value) or ())
+
+
+def _is_plain_number(value: Any) -> bool:
+    return is_number(value) and not isinstance(value, np.ndarray)
+
+
+def _may_follow(result: Any) -> bool:
+    """Whether a variable without a value may become `result` in a loop."""
+    if isinstance(result, Tensor | Variable | Undefined) or result is None:
+        return True
+    return _is_plain_number(result) or isinstance(result, str | types.FunctionType)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and (a is b or (not is_symbolic_number(a) and repr(a) == repr(b)))
+
+
+def _differ(before: Any, after: Any) -> bool:
+    if isinstance(before, list) and isinstance(after, list):
+        return len(before) != len(after) or any(
+            a is not b for a, b in zip(before, after, strict=True)
+        )
+    if isinstance(before, dict) and isinstance(after, dict):
+        return list(before) != list(after) or any(before[k] is not after[k] for k in before)
+    if hasattr(before, "parts") and hasattr(after, "parts"):
+        return any(a is not b for a, b in zip(before.parts, after.parts, strict=True))
+    return before is not after
+
+
+def _closed_over(body: types.FunctionType) -> list[Any]:
+    found = []
+    for cell in body.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:
+            continue
+    return found
+
+
+def _holds_number(value: Any) -> bool:
+    if is_symbolic_number(value):
+        return True
+    if isinstance(value, dict):
+        return any(map(_holds_number, value.values()))
+    if hasattr(value, "values") and hasattr(value, "keys"):
+        return any(map(_holds_number, value.values()))
+    return isinstance(value, tuple | list) and any(map(_holds_number, value))
+
+
+def _brief(error: Exception) -> str:
+    text = str(error).partition("\n")[0]
+    return text if len(text) < 200 else text[:197] + "..."

@@ -1,0 +1,57 @@
+"""Traces made to find out whether they can stand for something else, such as all iterations of a
+loop: what cannot be undone is refused while one is made."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class RefusedError(Exception):
+    """A trial must not go on: its trace would not have the meaning of the program."""
+
+
+class Trial:
+    """One trial.
+
+    Attributes:
+        refusal: why it must not be used, also where the program caught the error.
+    """
+
+    refusal: str | None = None
+
+
+class _Stack(threading.local):
+    def __init__(self) -> None:
+        self.trials: list[Trial] = []
+
+
+_stack = _Stack()
+
+
+@contextmanager
+def trial() -> Iterator[Trial]:
+    """A trial inside the block."""
+    made = Trial()
+    _stack.trials.append(made)
+    try:
+        yield made
+    finally:
+        _stack.trials.pop()
+
+
+def current_trial() -> Trial | None:
+    """The innermost trial that is made in this thread."""
+    return _stack.trials[-1] if _stack.trials else None
+
+
+def refuse(reason: str) -> None:
+    """Call before something that a trial must not do.
+
+    Raises:
+        RefusedError: a trial is made.
+    """
+    if _stack.trials:
+        _stack.trials[-1].refusal = _stack.trials[-1].refusal or reason
+        raise RefusedError(reason)
