@@ -21,7 +21,8 @@ class Switch(NamedTuple):
     """Something that can be left out.
 
     Attributes:
-        stage: "graph" for passes over graphs, "program" for mechanisms of the compiler, "calls".
+        stage: "graph" for passes over graphs, "tracing", "program" for mechanisms of the compiler,
+            "calls".
         does: what it does, or why it stands where it stands among the passes.
     """
 

@@ -13,7 +13,7 @@ from treadle.core.switches import is_on
 
 FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 FEWEST_OPERATIONS = 128  # that all iterations together would record
-MOST_PEELED = 3
+MOST_PEELED = 2
 MOST_FAILURES = 3  # of one loop in one trace, before it is left alone
 
 

@@ -187,7 +187,7 @@ class _Roll:
         try:
             found = self.trace(forms)
         except Exception:
-            raise Refused(_brief(error)) from None
+            raise Peel(_brief(error)) from None
         for k, form in enumerate(forms):
             if form.kind != "constant":
                 continue
@@ -217,6 +217,7 @@ class _Roll:
             values = dict(zip(traced.moving, params, strict=True))
             carry(params, [self.initial(forms[k], k) for k in traced.moving])
             source = Counter(counter, traced.iterations)
+            source.tentative = any(f.kind == "started" for f in forms)
             traced.counter = number_from(source, int, self.counting.interval)
             traced.iterations.counter = traced.counter
             for k, leaf in enumerate(self.leaves):
