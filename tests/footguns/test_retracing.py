@@ -141,6 +141,14 @@ def test_05_what_cannot_be_compared_is_refused_by_name():
 def test_22_a_long_unrolled_loop_is_warned_about_and_the_size_known():
     @td.function
     def unrolled(x):
+        seen = {}
+        for k in range(1000):
+            seen[k] = x
+            x = td.sin(x) + 1.0
+        return x
+
+    @td.function
+    def python_range(x):
         for _ in range(1000):
             x = td.sin(x) + 1.0
         return x
@@ -159,6 +167,9 @@ def test_22_a_long_unrolled_loop_is_warned_about_and_the_size_known():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert 0 < rolled(x).numpy() < 2
+        assert python_range(x).numpy() == unrolled(x).numpy()
+    assert "is rolled (1000 iterations)" in str(python_range.explain())
+    assert "is unrolled (1000 iterations)" in str(unrolled.explain())
     size = len(list(unrolled.get_concrete_function(x).graph.walk()))
     assert f"({size} operations)" in str(unrolled.explain()) and size > 2000
     assert len(list(rolled.get_concrete_function(x).graph.walk())) < 20

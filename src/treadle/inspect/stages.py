@@ -29,7 +29,8 @@ def stages(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages
     (which takes no arguments here). The arguments are what `get_concrete_function` takes: tensors
     or `TensorSpec`s, and Python values. The function is traced, but not run.
 
-    Returns the texts by name: "source" and "autograph" where there is Python source, "graph" as
+    Returns the texts by name: "source" and "autograph" where there is Python source, "loops" where
+    there are loops over Python ranges (which are rolled, and why others are not), "graph" as
     traced, and then the stages of the compiler, from the graph after its passes to assembly.
     """
     if hasattr(function, "executable"):
@@ -53,7 +54,10 @@ def python_stages(function: Callable[..., Any]) -> Stages:
 
 def graph_stages(concrete: Any) -> Stages:
     """The stages of a concrete function: "graph" as traced, and what the compiler keeps."""
-    found = Stages(graph=str(concrete.graph))
+    found = Stages()
+    if concrete.loops:
+        found["loops"] = "\n".join(map(str, concrete.loops))
+    found["graph"] = str(concrete.graph)
     for name, text in concrete.executable.stages.items():
         found["graph after passes" if name == "graph" else name] = text
     found.memory = concrete.executable.memory

@@ -77,8 +77,11 @@ class Operation:
             held = number.kind is bool or _interval(number) is not None
             whole = held and max(map(abs, _interval(number) or (0, 0))) <= 2**63 - 1
             return fits and whole and self.interval is not None
-        if number.operation.python is operator.truediv and len(intervals) == 2:
-            return fits
+        if number.operation.python is operator.truediv:
+            if _may_be_zero(number.operands[1]):
+                return False  # Python raises
+            if len(intervals) == 2:
+                return fits
         return not surely and fits and self.rounds_once
 
 
@@ -94,6 +97,13 @@ def _interval(value: Any) -> MaybeInterval:
     if _is_symbolic(value):
         return value.interval  # type: ignore[no-any-return]
     return (int(value), int(value)) if isinstance(value, int) else None
+
+
+def _may_be_zero(value: Any) -> bool:
+    interval = _interval(value)
+    if interval is not None:
+        return interval[0] <= 0 <= interval[1]
+    return bool(_is_symbolic(value) or value == 0)
 
 
 def _kind_of_power(kinds: Sequence[type], args: Sequence[Any], samples: Sequence[Any]) -> type:

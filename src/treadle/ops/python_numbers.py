@@ -659,7 +659,8 @@ def _default_dtype(number: SymbolicNumber) -> DType:
     if number.kind is float:
         return dtypes.float32
     if number.kind is int:
-        if number.interval is not None and _inside(number.interval, _INT32):
+        tentative = any(s.tentative for s in number.sources().values())
+        if tentative or (number.interval is not None and _inside(number.interval, _INT32)):
             return dtypes.int32
         if number._must_be_exact():  # Python's would be int32 for some values, int64 for others
             raise number.needed("made a tensor of one dtype")

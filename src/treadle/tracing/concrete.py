@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import errors, locks, nest
 from treadle.core.context import context
 from treadle.core.frames import recorded_origin
@@ -236,6 +237,11 @@ class ConcreteFunction:
     def program_note(self) -> str:
         """What its compiled programs have to do with those of other traces; "" for nothing."""
         return "; ".join(dict.fromkeys(self._notes))
+
+    @property
+    def loops(self) -> list[LoopNote]:
+        """What became of the loops over Python ranges."""
+        return loop_notes(self.graph)
 
     @property
     def leaf_specs(self) -> list[Spec | None]:

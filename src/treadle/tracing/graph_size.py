@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 
+from treadle.autograph.loop_notes import loop_notes
 from treadle.core.origin import Origin
 from treadle.graph.ir import Graph
 
@@ -34,9 +35,12 @@ def warn_of_unrolled_loop(graph: Graph, size: int) -> None:
     if count < MANY_REPEATS:
         return
     place = places[key]
+    unrolled = [n for n in loop_notes(graph) if not n.rolled]
+    reason = max(unrolled, key=lambda n: n.times * (n.trips or 0)).reason if unrolled else ""
+    why = f" because {reason}" if reason else ""
     warnings.warn_explicit(
         f"the graph of {graph.name!r} has {size} operations, {count} times {key[2]!r} from one "
-        f"line: a Python loop around it was unrolled, which makes tracing and compiling slow. "
+        f"line: a Python loop around it was unrolled{why}, which makes tracing and compiling slow. "
         f"Loop over td.range(...) or a tensor to keep it a loop\n  at {place.describe()}",
         RuntimeWarning,
         place.file,

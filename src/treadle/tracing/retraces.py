@@ -85,10 +85,15 @@ class Explanation:
         freed: by trace number why it was freed.
         operations: by trace number how many its graph has.
         effects: what the function does in plain Python, once a trace.
+        loops: what became of its loops over Python ranges, in the newest trace.
     """
 
     def __init__(
-        self, history: History, programs: Mapping[int, str], effects: Sequence[PythonEffect]
+        self,
+        history: History,
+        programs: Mapping[int, str],
+        effects: Sequence[PythonEffect],
+        loops: Sequence[Any] = (),
     ) -> None:
         self.name = history.name
         self.count = history.count
@@ -97,6 +102,7 @@ class Explanation:
         self.freed = dict(history.freed)
         self.operations = dict(history.operations)
         self.effects = tuple(effects)
+        self.loops = tuple(loops)
 
     def __str__(self) -> str:
         head = f"{self.name} was traced {self.count} time{'' if self.count == 1 else 's'}"
@@ -106,6 +112,7 @@ class Explanation:
         if self.effects and self.count:
             body.append("  once a trace, not at every call, ran the Python code")
             body += [f"    {effect.text} (line {effect.line})" for effect in self.effects]
+        body += [f"  {note}" for note in self.loops]
         return "\n".join([head + (":" if body else ""), *body])
 
     def _all_lines(self) -> list[str]:
@@ -327,4 +334,6 @@ def explain_retraces(function: Any) -> Explanation:
     if not isinstance(history, History):
         raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
     notes = {c.number: c.program_note for c in function.concrete_functions}
-    return Explanation(history, notes, python_effects(function.python_function))
+    concrete = function.concrete_functions
+    loops = max(concrete, key=lambda c: c.number).loops if concrete else ()
+    return Explanation(history, notes, python_effects(function.python_function), loops)

@@ -80,7 +80,8 @@ def _is_nonlocal_of(code: types.CodeType, inner: types.CodeType) -> bool:
     stores = [i for i in dis.get_instructions(inner)
               if i.opname in _STORES or i.opname == "STORE_DEREF"]  # fmt: skip
     return all(
-        i.opname == "STORE_DEREF" and (i.argval in code.co_cellvars or i.argval in inner.co_cellvars)
+        i.opname == "STORE_DEREF"
+        and (i.argval in code.co_cellvars or i.argval in inner.co_cellvars)
         for i in stores
     ) and not any(isinstance(c, types.CodeType) for c in inner.co_consts)
 
@@ -135,8 +136,10 @@ def refusal_of_call(target: Any) -> str | None:
         module = str(getattr(target, "__module__", "") or "")
         return f"it calls {module}.{name}()" if "random" in module and root == "numpy" else None
     method = getattr(type(target), "__call__", None)  # noqa: B004
-    return refusal_of_call(method) if isinstance(method, types.FunctionType) else (
-        f"it calls a {type(target).__name__}"
+    return (
+        refusal_of_call(method)
+        if isinstance(method, types.FunctionType)
+        else (f"it calls a {type(target).__name__}")
     )
 
 

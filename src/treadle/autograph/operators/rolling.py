@@ -56,6 +56,7 @@ from treadle.ops.state import Variable
 
 State = tuple[Any, ...]
 SHORT = "it is short"
+COUNTING = 2  # operations of a body that only count
 MOST_ITERATIONS = 1 << 20  # whose numbers are computed while tracing
 
 
@@ -146,7 +147,7 @@ class _Roll:
             traced = self.traced(forms)
             better = self.refined(forms, traced)
             if all(a == b for a, b in zip(forms, better, strict=True)):
-                if not is_worth(sum(1 for _ in traced.builder.region.walk()) - 2):
+                if not is_worth(sum(1 for _ in traced.builder.region.walk()) - COUNTING):
                     raise Refused(SHORT)
                 return self.record(forms, traced)
             forms = better
@@ -270,7 +271,11 @@ class _Roll:
         found: list[Tensor] = []
         for k in traced.moving:
             result = traced.results[k]
-            if _is_staged_stop(traced.stop) and _is_plain_number(result) and not forms[k].value.rank:
+            if (
+                _is_staged_stop(traced.stop)
+                and _is_plain_number(result)
+                and not forms[k].value.rank
+            ):
                 result = convert_to_tensor(result, forms[k].value.dtype)
             found.append(self.checked(forms[k], k, result))
         for k, form in enumerate(forms):
@@ -309,14 +314,17 @@ class _Roll:
                 better[k] = self.started(k, traced)
                 if better[k].kind == "listed":
                     recurring.append(k)
-            elif form.kind == "constant" and not _equal(result, self.leaves[k]):
-                raise Refused("a number changes that must be known")
-            elif form.kind == "linear" and not _equal(result - traced.given[k], form.value):
+            elif (
+                form.kind == "constant"
+                and not _equal(result, self.leaves[k])
+                or form.kind == "linear"
+                and not _equal(result - traced.given[k], form.value)
+            ):
                 raise Refused("a number changes that must be known")
             elif form.kind == "fixed" and not same(self.leaves[k], result):
                 raise Peel("a variable becomes another object")
             elif form.kind == "unset" and not _may_follow(result):
-                raise Refused("it makes objects that are read after it")
+                raise Peel("it makes objects that are read after it")
             elif form.kind == "unset" and staged and _is_plain_number(result):
                 raise Peel("it ends by a tensor and gives a number")
         if staged and any(f.kind in ("listed", "linear") for f in better):
@@ -373,8 +381,11 @@ class _Roll:
         counter = traced.counter.source
         sources = [traced.given[k].source for k in recurring]
         wanted = [*(traced.results[k] for k in recurring), stop]
-        listed_now = [v.source for f, v in zip(forms, traced.given, strict=True)
-                      if f.kind == "listed" and is_symbolic_number(v) and v.source is not None]
+        listed_now = [
+            v.source
+            for f, v in zip(forms, traced.given, strict=True)
+            if f.kind == "listed" and is_symbolic_number(v) and v.source is not None
+        ]
         extra = [s for s in listed_now if s is not counter]
         if not all(depends_only_on(w, [counter, *sources, *extra]) for w in wanted):
             raise Refused("a number is computed from what only the running program knows")
@@ -480,11 +491,11 @@ class _Roll:
             if result is not traced.counter and type(result - traced.counter) is not int:
                 raise Refused("a number that it gives is not known")
             return self.counting.after(self.counting.trips - 1) + (result - traced.counter)
-        sources = [s for s in result.sources().values()]
+        sources = list(result.sources().values())
         if any(s.values is None or s.domain is not traced.iterations for s in sources):
             raise Refused("a number that it gives is computed from those of a loop around")
         last = len(known) - 1
-        return evaluator([result], sources)(*(s.values[last] for s in sources))[0]  # type: ignore[index]
+        return evaluator([result], sources)(*(s.values[last] for s in sources))[0]
 
     # -- structure -------------------------------------------------------------------------------
 

@@ -99,18 +99,18 @@ def _inner(
 def _test(emitter: Emitter, step: Loop, end: str | None) -> str:
     if end is not None:
         return _below(emitter, step, end)
-    emitter.contraction.depth += 1
+    emitter.contraction.depth += not step.exact
     emit_block(emitter, step.condition)
-    emitter.contraction.depth -= 1
+    emitter.contraction.depth -= not step.exact
     return emitter.registers[step.condition.results[0].value]
 
 
 def _body(emitter: Emitter, step: Loop, names: Names) -> list[list[str]]:
     """One iteration; gives the values for the next one."""
     symbols = dict(emitter.symbols)
-    emitter.contraction.depth += 1
+    emitter.contraction.depth += not step.exact
     emit_block(emitter, step.body)
-    emitter.contraction.depth -= 1
+    emitter.contraction.depth -= not step.exact
     pairs = zip(step.carried, step.body.results, names, strict=True)
     ends = [end_of(emitter, c, o, n) for c, o, n in pairs]
     emitter.symbols = symbols
