@@ -608,7 +608,7 @@ def test_the_graph_does_not_grow_with_the_number_of_iterations():
         @td.function
         def f(v):
             s = 0.0
-            for i in range(n):  # noqa: B023
+            for i in range(n):
                 if i % 2:
                     v = v * 0.5 + i
                 s += v[i % N]
