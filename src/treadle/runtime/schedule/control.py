@@ -221,7 +221,6 @@ class ControlFlow:
         written = [c.place for c in carried if c.place is not None]
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
-        loop.counted = self._counted(node)
         loop.exact = bool(node.attrs.get("rolled"))
         loop.rows = program.backend.rows(loop) if program.native_lists else None
         self.emit(loop)
