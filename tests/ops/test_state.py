@@ -51,11 +51,12 @@ def test_buffers_are_copied_only_when_shared():
 def test_the_cell_follows_the_buffer():
     v = Variable([1.0, 2.0])
     cell = v.cell()
-    assert cell.shared == 1
+    assert cell.place.shared == 1
     v.make_writable()
-    assert cell.shared == 0 and cell.data == v._array.ctypes.data
+    assert cell.place.shared == 0 and cell.place.data == v._array.ctypes.data
     v.assign([3.0, 4.0])
-    assert cell.shared == 1 and cell.data == v._array.ctypes.data
+    assert cell.place.shared == 1 and cell.place.data == v._array.ctypes.data
+    assert cell.place.array is v._array
 
 
 @pytest.mark.parametrize(

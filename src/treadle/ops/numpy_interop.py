@@ -51,9 +51,7 @@ def variable_array(variable: Variable, dtype: Any = None, copy: bool | None = No
             f"Variable {variable.name!r} cannot be read by NumPy inside a function: its value is "
             f"only known when the function runs; use td operations{at(user_origin())}"
         )
-    if copy is not True:
-        variable._mark_shared()
-    return _as_array(variable._array, dtype, copy)
+    return _as_array(variable._shared_array(), dtype, copy)
 
 
 def tensor_dlpack(tensor: Any, **kwargs: Any) -> Any:

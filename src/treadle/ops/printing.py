@@ -45,7 +45,7 @@ def variable_repr(variable: Variable) -> str:
     head = f"<tf.Variable '{variable.name}' shape={variable.shape} dtype={variable.dtype.name}"
     if context.recorder is not None:
         return head + ">"  # the value is only known when the function runs
-    return f"{head}, numpy={value_text(variable._array, is_repr=True)}>"
+    return f"{head}, numpy={value_text(variable._shared_array(), is_repr=True)}>"
 
 
 def install() -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import ctypes
 import itertools
 import sys
+import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import errors, locks
 from treadle.core.arrays import is_well_placed, own_copy
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
@@ -64,13 +66,30 @@ ASSIGN = register(
 )
 
 
+class Place(ctypes.Structure):
+    """A buffer as compiled programs see it, replaced as a whole.
+
+    Fields: its address; whether somebody else may hold it, so that it must be replaced before it
+    is written; the array, which is kept alive; how many programs read it without the GIL.
+    """
+
+    _fields_ = (
+        ("data", ctypes.c_int64), ("shared", ctypes.c_int64), ("array", ctypes.py_object),
+        ("readers", ctypes.c_int64),
+    )  # fmt: skip
+
+
 class VariableCell(ctypes.Structure):
-    """What compiled programs see of a variable: where its data is, and whether the buffer is
-    also held by somebody else and must be replaced before it is written."""
+    """What compiled programs see of a variable: its buffer, and the thread whose program writes
+    there without the GIL, or 0. Assigning `place` is one step for every other thread."""
 
-    _fields_ = (("data", ctypes.c_int64), ("shared", ctypes.c_int64))
+    _fields_ = (("place", Place), ("writer", ctypes.c_int64))
 
 
+# Held while a buffer is replaced or handed out. Signal handlers and finalizers may assign, too.
+_changing = locks.reentrant_lock()
+_LONGEST_WAIT = 1e-4  # seconds between two looks at a variable that is being written
+_waiting: dict[int, None] = {}  # threads that wait for variables; those that write let them go on
 _names = itertools.count()
 
 
@@ -89,7 +108,7 @@ class Variable:
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_cell", "_shared", "constraint", "name", "spec", "trainable",
+        "__weakref__", "_array", "_cell", "_place", "constraint", "name", "spec", "trainable",
     )  # fmt: skip
 
     __array_priority__ = 100
@@ -127,9 +146,7 @@ class Variable:
                 f"The initial value's shape {value.shape} is not compatible with shape={shape}"
                 f"{at(user_origin())}"
             )
-        self._array: NDArray = value._array
-        self._shared = True  # the tensor may live on; copied when first written in place
-        self._cell: VariableCell | None = None
+        self._use(value._array)  # the tensor may live on: it is copied when first written in place
         self.spec = ResourceSpec(value.shape if shape is None else shape, value.dtype)
         self.trainable = value.dtype.is_differentiable if trainable is None else trainable
         self.name = f"{name or 'Variable'}:0"
@@ -161,12 +178,39 @@ class Variable:
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
-        return self._array.copy() if self._array.ndim else self._array[()]
+        array = self._shared_array()
+        return array.copy() if array.ndim else array[()]
 
-    def _mark_shared(self) -> None:
-        self._shared = True
-        if self._cell is not None:
-            self._cell.shared = 1
+    def _shared_array(self) -> NDArray:
+        """The buffer, which nobody writes from now on: who wants to replaces it first."""
+        while True:
+            with _changing:
+                writer, array = self._cell.writer, self._array
+                if (
+                    writer and writer == threading.get_ident()
+                ):  # a handler of a signal, or the program calls
+                    return array.copy()
+                self._place.shared = 1  # from here on nobody begins to write
+                if not self._cell.writer:
+                    return array
+            self.wait_until_whole()
+
+    def wait_until_whole(self) -> bool:
+        """Wait for a program of another thread that writes the buffer. False where this thread's
+        own program does so."""
+        pause, me = 1e-5, threading.get_ident()
+        try:
+            while (writer := self._cell.writer) != 0:
+                if writer == me:
+                    return False
+                _waiting[me] = None
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_WAIT)
+                if pause == _LONGEST_WAIT and writer not in sys._current_frames():
+                    self._cell.writer = 0  # in a child made by fork there is no such thread
+            return True
+        finally:
+            _waiting.pop(me, None)
 
     # -- writing -----------------------------------------------------------------------------
 
@@ -263,41 +307,58 @@ class Variable:
 
     def _set_array(self, array: NDArray, shared: bool) -> None:
         """Replace the buffer. `shared`: somebody else may hold it."""
+        place = Place(array.ctypes.data, shared, array, 0)
+        if self._cell.writer:
+            self.wait_until_whole()
+        with _changing:
+            while True:
+                self._cell.place = place
+                self._array = array
+                if self._place.array is array:  # no handler of a signal assigned in between
+                    break
+
+    def _use(self, array: NDArray) -> None:
+        """Begin with a buffer that somebody else may hold."""
+        self._cell = VariableCell(Place(array.ctypes.data, 1, array, 0), 0)
+        self._place = self._cell.place
         self._array = array
-        self._shared = shared
-        if self._cell is not None:
-            self._cell.data = array.ctypes.data
-            self._cell.shared = int(shared)
 
     # -- compiled programs -------------------------------------------------------------------
 
     def cell(self) -> VariableCell:
         """The record through which compiled programs reach the buffer; it stays where it is."""
-        if self._cell is None:
-            self._cell = VariableCell(self._array.ctypes.data, int(self._shared))
         return self._cell
 
     def make_writable(self) -> None:
         """Make the buffer this variable's own, copying it if anybody else holds it, or once to
         where large ones are written best."""
-        if not self._shared:
+        place = self._place
+        if _waiting:
+            time.sleep(2 * _LONGEST_WAIT)
+        while (place.shared or place.readers) and self.wait_until_whole():
+            with _changing:
+                place.shared = 1  # from here on nobody begins to write, whatever readers end
+                if self._cell.writer:
+                    continue
+                own = self._holds_alone() and self._array.base is None
+                if own and self._array.flags.writeable and is_well_placed(self._array):
+                    place.shared = place.readers = 0
+                else:
+                    self._set_array(own_copy(self._array), shared=False)
             return
-        own = self._holds_alone() and self._array.base is None and self._array.flags.writeable
-        stays = own and is_well_placed(self._array)
-        self._set_array(self._array if stays else own_copy(self._array), shared=False)
 
     def _holds_alone(self) -> bool:
         """Whether nothing else refers to the array. How many references a lookup itself adds
         differs between interpreters, so an array that is known to be alone is counted too."""
         sample = object.__new__(Variable)
-        sample._array = np.empty(0)
+        sample._use(np.empty(0))
         alone, held = [sys.getrefcount(v._array) for v in (sample, self)]
         return held <= alone
 
     def stand_in(self) -> Variable:
         """What a trace passes on in place of a variable argument: like it, but not it."""
         copy = object.__new__(Variable)
-        copy._array, copy._shared, copy._cell = self._array, True, None
+        copy._use(self._shared_array())
         copy.spec, copy.trainable = self.spec, self.trainable
         copy.name, copy.constraint = self.name, self.constraint
         return copy
@@ -311,7 +372,9 @@ class Variable:
         raise TypeError("Variable is unhashable. Use variable.ref() as the key.")
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        copy = Variable(self._array.copy(), self.trainable, name=self.name.removesuffix(":0"))
+        copy = Variable(
+            self._shared_array().copy(), self.trainable, name=self.name.removesuffix(":0")
+        )
         memo[id(self)] = copy
         return copy
 
@@ -319,8 +382,7 @@ class Variable:
 def _read(variable: Variable) -> Tensor:
     if context.recorder is not None:
         return run(READ, variable)  # type: ignore[no-any-return]
-    variable._mark_shared()
-    array = variable._array
+    array = variable._shared_array()
     tensor = from_owned(array, TensorSpec(array.shape, variable.dtype))
     for tape in context.tapes:
         tape.record(READ, (variable,), {}, (tensor,))

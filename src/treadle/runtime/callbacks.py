@@ -22,7 +22,6 @@ from treadle.ops.state import Variable
 from treadle.runtime.abi import array_at
 from treadle.runtime.exhausted import no_array
 from treadle.runtime.memory.use import Maker, MemoryUse
-from treadle.runtime.schedule.state import handles_touched, touches_everything
 from treadle.runtime.schedule.steps import (
     Callback,
     Deliver,
@@ -179,9 +178,8 @@ class Callbacks:
         for operand, result in zip(step.outputs, outputs, strict=True):
             self._output(operand, values, position, result, layout.gives_own)
             position += output_words(operand)
-        if self.written and layout.may_assign:
-            for number in self.written:
-                self._variable(number).make_writable()
+        for number in self.written:  # others may hold the buffer by now
+            self._variable(number).make_writable()
 
     def _outside(self, step: ListStep, words: int) -> None:
         """A list was used at a position that it does not have."""
@@ -268,7 +266,6 @@ class _Layout:
         # User code may hold on to arrays, and lists do.
         self.keep = bool(node.regions or node.op.effect is not None or _gives_list(node))
         self.gives_own = "gives_own_arrays" in node.op.tags
-        self.may_assign = touches_everything(node) or any(w for _, w in handles_touched(node))
 
 
 def output_words(operand: Operand) -> int:

@@ -163,8 +163,7 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
 
 def _read(variable: Variable) -> Runtime:
     """A snapshot: the variable copies its buffer before it next writes in place."""
-    variable._mark_shared()
-    return variable._array
+    return variable._shared_array()
 
 
 def _as_value(node: Node, value: Value, result: Any) -> Runtime:

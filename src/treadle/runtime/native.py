@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import arrays as core_arrays
+from treadle.core import errors
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
 core_arrays.use_allocator(empty)  # what is made from now on may meet programs
 
-_ATTEMPTS = 100
+_ATTEMPTS = 10_000
 
 
 @dataclass
@@ -204,16 +206,12 @@ class NativeExecutable(Executable):
         return [s for s in self.program.signature.symbols if s.name in used]
 
     def _around(self, call: str, scope: dict[str, Any], names: list[str]) -> list[str]:
-        """The call, with variables' buffers held while the GIL is released, and lists."""
-        lines = []
-        if self.program.releases_gil and self._slots:
-            held = ", ".join(f"a{i}._array" for i in self._slots)
-            lines.append(f"held = ({held},)  # another thread may replace them meanwhile")
+        """The call, with what callbacks need to know."""
         if not self.program.needs_frame:
-            return [*lines, call]
+            return [call]
         assert self.program.callbacks is not None
         scope["enter"], scope["leave"] = self.program.callbacks.enter, self.program.callbacks.leave
-        return [*lines, "enter(arrays)", "try:", f"    {call}", "finally:", "    found = leave()"]
+        return ["enter(arrays)", "try:", f"    {call}", "finally:", "    found = leave()"]
 
     def _failed(
         self, status: int | None, arrays: Sequence[Any], passed: list[Any], outputs: int
@@ -223,6 +221,7 @@ class NativeExecutable(Executable):
         for _ in range(_ATTEMPTS):
             if status != NOT_WRITABLE:
                 break
+            self._wait_for_variables(arrays)
             for number in self.program.written:
                 arrays[number].make_writable()
             status, found = self._again(arrays, passed)
@@ -242,6 +241,16 @@ class NativeExecutable(Executable):
         if status == NO_MEMORY:
             raise no_workspace(self._graph, self.program.memory, self._sizes(arrays))
         raise RuntimeError(f"{self._graph.name}: the program returned status {status}")
+
+    def _wait_for_variables(self, arrays: Sequence[Any]) -> None:
+        """Programs of other threads that write variables of this one come first."""
+        for number in self._slots:
+            if not arrays[number].wait_until_whole():
+                raise errors.InternalError(
+                    None, None,
+                    f"{self._graph.name} uses variable {arrays[number].name!r} while a program "
+                    f"that writes it is interrupted in this thread{at(user_origin())}",
+                )  # fmt: skip
 
     def _no_results(self, arrays: Sequence[Any]) -> list[Any]:
         """There are no arrays for the results: sizes below zero or that do not fit together, which

@@ -28,8 +28,10 @@ from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
+from treadle.runtime.schedule.state import touches_everything
 from treadle.runtime.schedule.steps import (
     Block,
+    Callback,
     Exhausted,
     Guard,
     Launch,
@@ -55,11 +57,16 @@ def build_program(
     """
     signature = _signature(work, builder)
     written = sorted(_written(work, builder))
-    releases = _long(block, signature)
+    variables = sorted(set(builder.variables.values()))
+    runs_user_code = any(touches_everything(node) for node in work.nodes)
+    releases = _long(block, signature, bool(variables) and runs_user_code)
+    calls = any(isinstance(s, Callback) for s in all_steps(block))
+    holds = bool(variables) and (releases is not False or calls) and not runs_user_code
     workers = builder.backend.workers
     emitter = Emitter(
-        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases
-    )
+        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
+        variables, holds,
+    )  # fmt: skip
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
     loaded = jit().load(text, forever=False)
@@ -279,14 +286,20 @@ def _written(region: Region, builder: Builder) -> set[int]:
     return found
 
 
-def _long(block: Block, signature: Signature) -> bool | Dim:
+def _long(block: Block, signature: Signature, assigned_by_others: bool) -> bool | Dim:
     """Whether the GIL is worth releasing: for loops, sizes found out late, and much work. For
-    sizes that are known on entry the work in element operations."""
+    sizes that are known on entry the work in element operations.
+
+    Args:
+        assigned_by_others: the program runs user code that may assign its variables.
+    """
     total: Dim = 0
     for step in all_steps(block):
         if isinstance(step, Loop):
             return True
         total = total + _work(step)
+    if assigned_by_others:
+        return False  # it uses the buffers that there are at each step, which must not change
     if isinstance(total, int):
         return total > SHORT_WORK
     return total if dim_symbols(total) <= {s.name for s in signature.symbols} else True

@@ -26,6 +26,7 @@ from treadle.runtime.cpu.program_entry import (
 from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, MOST_BYTES, WORKSPACE
 from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
 from treadle.runtime.cpu.program_state import StateTable, fixed
+from treadle.runtime.cpu.program_variables import Holding, unusable
 from treadle.runtime.cpu.scopes import STATE, Scopes
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
@@ -54,8 +55,15 @@ class Emitter:
     def __init__(
         self, target: Target, workers: int, block: Block, plan: Plan, signature: Signature,
         guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool | Dim,
+        variables: Sequence[int] = (), holds: bool = False,
     ) -> None:  # fmt: skip
-        """`releases`: whether the GIL is released; a dim: where it exceeds `SHORT_WORK`."""
+        """
+        Args:
+            written: numbers of the variables that the program writes.
+            releases: whether the GIL is released; a dim: where it exceeds `SHORT_WORK`.
+            variables: numbers of all its variables.
+            holds: whether other threads may use these meanwhile.
+        """
         self.module = Module(target)
         self.workers = workers
         self.fn = Function(self.module)
@@ -66,7 +74,8 @@ class Emitter:
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]
-        self.written = written
+        self.written, self.variables, self.holds = written, variables, holds
+        self.held = ""  # the table of the buffers that are held
         self.releases = releases
         self.improved = False  # whether LLVM's passes are worth their time
         self.native_lists = False
@@ -110,6 +119,10 @@ class Emitter:
         self._check_shapes()
         self._check_writable()
         self._take_workspace()
+        holding = Holding(fn, self.variables, set(self.written)) if self.holds else None
+        if holding is not None:
+            self.held, self.held_position = holding.table, holding.word
+            holding.take([self.cell(n) for n in self.variables])
         if self.releases is not False:
             self._release_gil()
         steps(self, self.block)
@@ -117,6 +130,8 @@ class Emitter:
         fn.label("exit")
         if self.releases is not False:
             self._take_gil()
+        if holding is not None:
+            holding.give([self.cell(n) for n in self.variables])
         self._give_workspace()
         if "lists" in self.module.functions:
             fn.emit(f"call void @free_lists(ptr %state, ptr {self.chain})")
@@ -223,10 +238,10 @@ class Emitter:
                 self._return_if("true" if differs is True else differs, WRONG_SHAPE)
 
     def _check_writable(self) -> None:
-        for number in self.written:
-            cell = self.cell(number)
-            shared = self.fn.value(f"load i64, ptr {self.fn.offset(cell, 1, 'i64')}")
-            self._return_if(self.fn.value(f"icmp ne i64 {shared}, 0"), NOT_WRITABLE)
+        cells = {number: self.cell(number) for number in self.variables}
+        word = unusable(self.fn, list(cells.values()), [cells[n] for n in self.written])
+        if word is not None:
+            self._return_if(self.fn.value(f"icmp ne i64 {word}, 0"), NOT_WRITABLE)
 
     def _return_if(self, condition: str, status: int) -> None:
         """Return before anything was taken."""
@@ -312,7 +327,10 @@ class Emitter:
         if place.kind == "constant":
             return self.state_word("constant", place.number)
         if place.kind == "variable":
-            cell = self.cell(place.number)
+            if self.held:
+                cell = self.fn.offset(self.held, self.held_position(place.number), "i64")
+            else:
+                cell = self.cell(place.number)
             return self.fn.value(f"load ptr, ptr {cell}{self.scopes.of(STATE)}")
         if place.kind == "late":
             return self._allocate(place)

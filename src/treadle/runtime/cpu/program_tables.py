@@ -14,8 +14,8 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.schedule.steps import Launch, Operand
 
 # How a described word is found, and from what: the number itself, a word of the state table, a
-# word of the frame, an offset into the workspace, the buffer of a variable.
-NUMBER, STATE, FRAME, WORKSPACE, VARIABLE = range(5)
+# word of the frame, an offset into the workspace, the buffer of a variable, one that is held.
+NUMBER, STATE, FRAME, WORKSPACE, VARIABLE, HELD = range(6)
 
 
 def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
@@ -35,7 +35,7 @@ def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
     emitter.module.define("fill_words", _FILL)
     fn.emit(
         f"call void @fill_words(ptr %state, ptr %frame, ptr {emitter.workspace or 'null'}, "
-        f"ptr {constant}, ptr {table}, i64 {len(entries)})"
+        f"ptr {emitter.held or 'null'}, ptr {constant}, ptr {table}, i64 {len(entries)})"
     )
     for i, kind, value in late:
         fn.emit(f"store {kind} {value}, ptr {fn.offset(table, i, 'i64')}")
@@ -58,6 +58,8 @@ def _described(emitter: Emitter, word: Word | Operand) -> tuple[int, int] | None
         return FRAME, emitter.frame_positions[place.kind, place.number]
     if place.kind == "constant":
         return STATE, emitter.table.position("constant", place.number)
+    if place.kind == "variable" and emitter.held:
+        return HELD, emitter.held_position(place.number)
     if place.kind == "variable" and ("cell", place.number) not in emitter.frame_positions:
         return VARIABLE, emitter.table.position("cell", place.number)
     offset = emitter.plan.offsets.get(place)
@@ -65,8 +67,8 @@ def _described(emitter: Emitter, word: Word | Operand) -> tuple[int, int] | None
 
 
 _FILL = f"""
-define internal void @fill_words(ptr %state, ptr %frame, ptr %workspace, ptr %from, ptr %to,
-                                 i64 %count) #0 {{
+define internal void @fill_words(ptr %state, ptr %frame, ptr %workspace, ptr %held,
+                                 ptr %from, ptr %to, i64 %count) #0 {{
 entry:
   br label %head
 head:
@@ -84,6 +86,7 @@ body:
     i64 {FRAME}, label %frame.word
     i64 {WORKSPACE}, label %place
     i64 {VARIABLE}, label %variable
+    i64 {HELD}, label %held.word
   ]
 state.word:
   %s.p = getelementptr ptr, ptr %state, i64 %value
@@ -96,6 +99,10 @@ frame.word:
 place:
   %w = getelementptr i8, ptr %workspace, i64 %value
   br label %put
+held.word:
+  %h.p = getelementptr ptr, ptr %held, i64 %value
+  %h = load ptr, ptr %h.p
+  br label %put
 variable:
   %v.p = getelementptr ptr, ptr %state, i64 %value
   %cell = load ptr, ptr %v.p
@@ -103,7 +110,7 @@ variable:
   br label %put
 put:
   %word = phi ptr [%number, %body], [%s, %state.word], [%f, %frame.word], [%w, %place],
-                  [%v, %variable]
+                  [%v, %variable], [%h, %held.word]
   %to.p = getelementptr ptr, ptr %to, i64 %i
   store ptr %word, ptr %to.p
   %next = add i64 %i, 1

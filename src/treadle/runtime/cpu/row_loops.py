@@ -187,7 +187,14 @@ class _Task:
         inner.slots = {}
         inner.workspace = capture(outer.workspace, "ptr")
         inner.slot_offsets = [capture(o, "i64") for o in outer.slot_offsets]
-        for name in ("status", "record", "chain", "late", "wanted"):
+        for name in (
+            "status",
+            "record",
+            "chain",
+            "late",
+            "wanted",
+            *(["held"] if outer.held else []),
+        ):
             setattr(inner, name, capture(getattr(outer, name), "ptr"))
         return inner
 
