@@ -263,7 +263,7 @@ def _variable(array: Any) -> tuple[Variable, Any]:
     """A variable over the array's own memory where programs can write it, else over a copy."""
     ready = array if _is_ready(array) and array.flags.aligned else native(array).copy()
     made = object.__new__(Variable)
-    made._array, made._shared, made._cell = ready, False, None
+    made._use(ready, shared=False)
     made.spec = ResourceSpec(ready.shape, dtypes.as_dtype(ready.dtype))
     made.trainable, made.name, made.constraint = False, "array:0", None
     return made, ready

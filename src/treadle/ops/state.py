@@ -317,9 +317,9 @@ class Variable:
                 if self._place.array is array:  # no handler of a signal assigned in between
                     break
 
-    def _use(self, array: NDArray) -> None:
-        """Begin with a buffer that somebody else may hold."""
-        self._cell = VariableCell(Place(array.ctypes.data, 1, array, 0), 0)
+    def _use(self, array: NDArray, shared: bool = True) -> None:
+        """Begin with a buffer. `shared`: somebody else may hold it."""
+        self._cell = VariableCell(Place(array.ctypes.data, shared, array, 0), 0)
         self._place = self._cell.place
         self._array = array
 
