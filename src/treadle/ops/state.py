@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import itertools
 import sys
 import threading
@@ -178,8 +179,19 @@ class Variable:
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
+        marked = not self._place.shared
         array = self._shared_array()
-        return array.copy() if array.ndim else array[()]
+        found = array.copy() if array.ndim else array[()]
+        if marked:
+            del array
+            self._unmark()
+        return found
+
+    def _unmark(self) -> None:
+        """Nobody need replace the buffer any more where nothing else refers to it."""
+        with _changing:
+            if self._holds_alone() and not self._cell.writer:
+                self._place.shared = 0
 
     def _shared_array(self) -> NDArray:
         """The buffer, which nobody writes from now on: who wants to replaces it first."""
@@ -348,12 +360,8 @@ class Variable:
             return
 
     def _holds_alone(self) -> bool:
-        """Whether nothing else refers to the array. How many references a lookup itself adds
-        differs between interpreters, so an array that is known to be alone is counted too."""
-        sample = object.__new__(Variable)
-        sample._use(np.empty(0))
-        alone, held = [sys.getrefcount(v._array) for v in (sample, self)]
-        return held <= alone
+        """Whether nothing else refers to the array."""
+        return _references(self) <= _references_alone()
 
     def stand_in(self) -> Variable:
         """What a trace passes on in place of a variable argument: like it, but not it."""
@@ -377,6 +385,19 @@ class Variable:
         )
         memo[id(self)] = copy
         return copy
+
+
+def _references(variable: Variable) -> int:
+    return sys.getrefcount(variable._array)
+
+
+@functools.cache
+def _references_alone() -> int:
+    """How many references there are to an array that only its variable has: a lookup adds some,
+    other ones in each interpreter."""
+    sample = object.__new__(Variable)
+    sample._use(np.empty(0))
+    return _references(sample)
 
 
 def _read(variable: Variable) -> Tensor:
