@@ -19,22 +19,54 @@ from treadle.ops.linalg import (
     tensordot,
     trace,
 )
+from treadle.ops.matrix_functions import (
+    adjoint,
+    band_part,
+    cholesky,
+    cholesky_solve,
+    det,
+    eigh,
+    eigvalsh,
+    inv,
+    logdet,
+    lstsq,
+    qr,
+    slogdet,
+    solve,
+    svd,
+    triangular_solve,
+)
 from treadle.ops.reduction import (
     norm,
 )
 
 __all__ = [
+    "adjoint",
+    "band_part",
+    "cholesky",
+    "cholesky_solve",
+    "det",
     "diag",
     "diag_part",
+    "eigh",
+    "eigvalsh",
     "einsum",
     "eye",
     "global_norm",
+    "inv",
+    "logdet",
+    "lstsq",
     "matmul",
     "matrix_transpose",
     "matvec",
     "norm",
+    "qr",
+    "slogdet",
+    "solve",
+    "svd",
     "tensordot",
     "trace",
+    "triangular_solve",
 ]
 
 __getattr__ = missing_in(__name__)

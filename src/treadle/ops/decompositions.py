@@ -1,24 +1,28 @@
-"""Determinants, inverses, solutions of equations and decompositions of matrices, by NumPy.
+"""Determinants, inverses, solutions of equations and decompositions of matrices.
 
-All take batches of matrices. Their gradients are those of TensorFlow, where it has them.
+All take batches of matrices. Their gradients are those of TensorFlow, where it has them. Eagerly
+they are NumPy's; compiled programs have routines for matrices of up to SMALL rows and columns
+(`runtime/cpu/routines/elimination.py`, `symmetric.py`, `rotations.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, compound
+from treadle.core.shapes import Dim, compound, product
 from treadle.core.spec import TensorSpec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops import linalg
 from treadle.ops.complex_numbers import conj
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import eye
+from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
@@ -55,6 +59,104 @@ def _numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
+# -- native routines -----------------------------------------------------------------------------
+
+SMALL = 64  # rows and columns up to which LAPACK's blocks are not worth the call into Python
+SMALL_SVD = 16  # the same where LAPACK has the faster method
+PAD = 16  # rows in the workspace are whole blocks of so many elements
+Specs = Sequence[TensorSpec]
+
+
+def _padded(count: Dim) -> Dim:
+    return (count + (PAD - 1)) // PAD * PAD
+
+
+def _is_small(dims: Sequence[Dim], most: int = SMALL) -> bool:
+    """Whether a routine serves matrices of such sides; those of unknown size it does."""
+    return all(not isinstance(d, int) or d <= most for d in dims)
+
+
+def _routine(
+    name: str, elements: Callable[..., Dim], dims: Callable[..., dict[str, Dim]],
+    fails: bool = True, most: int = SMALL,
+) -> Rows:  # fmt: skip
+    """The routine of an op on one batch of matrices.
+
+    Args:
+        elements: of the workspace, given `dims`.
+        dims: the routine's numbers, given the sides of the matrices.
+        fails: it says where it refuses a matrix.
+        most: rows and columns of the matrices that it serves.
+    """
+
+    def plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCall | None:
+        x = inputs[0]
+        if not _is_small(x.dims[-2:], most) or x.dtype.size < 4:
+            return None
+        numbers = dims(*x.dims[-2:])
+        m, n = x.dims[-2:]
+        names: dict[str, Any] = {"T": x.dtype, "DIGITS": _digits(x)}
+        same = ((m, n),) if set(numbers) == {"n"} else ()
+        space = elements(**numbers) * x.dtype.size
+        return RowCall(product(x.dims[:-2]), m * n * n, numbers, names, space, same)
+
+    return Rows(name, plan, fails)
+
+
+def _digits(x: TensorSpec) -> int:
+    """Bits of the fraction of a float."""
+    return 52 if x.dtype.size == 8 else 23
+
+
+def _side(m: Dim, n: Dim) -> dict[str, Dim]:
+    return {"n": n}
+
+
+def _sides(m: Dim, n: Dim) -> dict[str, Dim]:
+    return {"m": m, "n": n, "k": compound("min", m, n)}
+
+
+def _equations(wide: Callable[[Dim, Dim], Dim], **constants: str) -> Callable[..., RowCall | None]:
+    """The plan of a routine that solves equations.
+
+    Args:
+        wide: elements of a row of the workspace, given the columns of both sides.
+        constants: names in the routine -> the attribute that they stand for.
+    """
+
+    def plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCall | None:
+        a, b = inputs
+        n, m = b.dims[-2:]
+        steps = [_batch_step(x, outputs[0]) for x in inputs]
+        if not _is_small([*a.dims[-2:], n]) or a.dtype.size < 4 or None in steps:
+            return None
+        names: dict[str, Any] = {"T": a.dtype, **{k: int(attrs[v]) for k, v in constants.items()}}
+        numbers: dict[str, Any] = {"n": n, "m": m, "step_a": steps[0], "step_b": steps[1]}
+        same = ((a.dims[-1], n), (a.dims[-2], n), *_same_batches(inputs, outputs[0]))
+        rows, space = product(outputs[0].dims[:-2]), n * wide(n, m) * a.dtype.size
+        return RowCall(rows, n * n * (n + m), numbers, names, space, same)
+
+    return plan
+
+
+def _batch_step(x: TensorSpec, out: TensorSpec) -> Dim | None:
+    """Elements between the matrices of a batch, 0 for a single one; None for mixed broadcasts."""
+    if x.dims[:-2] == out.dims[:-2] or (
+        x.rank == out.rank and not any(d == 1 for d in (*x.dims[:-2], *out.dims[:-2]))
+    ):
+        return x.dims[-2] * x.dims[-1]
+    return 0 if all(d == 1 for d in x.dims[:-2]) else None
+
+
+def _same_batches(inputs: Specs, out: TensorSpec) -> list[tuple[Dim, Dim]]:
+    """The batch dims that the steps take to be equal."""
+    full = [x for x in inputs if x.rank == out.rank and _batch_step(x, out) != 0]
+    return [pair for x in full for pair in zip(x.dims[:-2], out.dims[:-2], strict=True)]
+
+
+# -- ops -----------------------------------------------------------------------------------------
+
+
 def _conjugate(x: Tensor) -> Tensor:
     return conj(x) if x.dtype.is_complex else x
 
@@ -68,7 +170,15 @@ def _grad_inverse(call: OpCall, grad: Tensor) -> list[Any]:
     return [-linalg.matmul(linalg.matmul(turned, grad), turned)]
 
 
-INVERSE = register(Op("inverse", lambda x: _square(x, "inv"), _numpy(np.linalg.inv), _grad_inverse))
+INVERSE = register(
+    Op(
+        "inverse",
+        lambda x: _square(x, "inv"),
+        _numpy(np.linalg.inv),
+        _grad_inverse,
+        _routine("elimination.inverse", lambda n: 2 * n * _padded(n), _side),
+    )
+)
 
 
 def inv(input: Any) -> Tensor:
@@ -92,6 +202,7 @@ DETERMINANT = register(
         lambda x: TensorSpec(_square(x, "det").dims[:-2], x.dtype),
         _numpy(np.linalg.det),
         _grad_det,
+        _routine("elimination.determinant", lambda n: n * _padded(n), _side, fails=False),
     )
 )
 
@@ -112,6 +223,7 @@ SLOGDET = register(
         _infer_slogdet,
         _numpy(lambda x: tuple(np.linalg.slogdet(x))),
         lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
+        _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
     )
 )
 
@@ -126,6 +238,13 @@ def _infer_solve(a: TensorSpec, b: TensorSpec) -> TensorSpec:
 
     _square(a, "solve")
     _matrix(b, "solve")
+    if a.dtype is not b.dtype:
+        raise TypeError(f"dtypes {a.dtype.name} and {b.dtype.name} differ")
+    rows = a.dims[-1], b.dims[-2]
+    if rows[0] != rows[1] and all(isinstance(d, int) for d in rows):
+        raise InvalidArgumentError(
+            None, None, f"the matrix has {rows[0]} rows and the right side {rows[1]}"
+        )
     batch = broadcast(a.dims[:-2], b.dims[:-2])
     return TensorSpec((*batch, *b.dims[-2:]), b.dtype)
 
@@ -137,12 +256,63 @@ def _grad_solve(call: OpCall, grad: Tensor) -> list[Any]:
     return [linalg.unbroadcast_batch(of_a, a), linalg.unbroadcast_batch(of_b, b)]
 
 
-SOLVE = register(Op("solve", _infer_solve, _numpy(np.linalg.solve), _grad_solve))
+SOLVE = register(
+    Op(
+        "solve",
+        _infer_solve,
+        _numpy(np.linalg.solve),
+        _grad_solve,
+        Rows("elimination.solve", _equations(lambda n, m: _padded(n) + _padded(m)), fails=True),
+    )
+)
 
 
 def solve(matrix: Any, rhs: Any) -> Tensor:
     """X with ``matrix @ X = rhs``; both are (batches of) matrices."""
     return run(SOLVE, convert_to_tensor(matrix), convert_to_tensor(rhs))  # type: ignore[no-any-return]
+
+
+# -- triangles -----------------------------------------------------------------------------------
+
+
+def _triangular(a: NDArray, b: NDArray, *, lower: bool) -> NDArray:
+    """Substitution, row by row; where a pivot is 0 infinities and NaN, as TensorFlow's."""
+    n = b.shape[-2]
+    batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
+    for k in range(n) if lower else range(n - 1, -1, -1):
+        done = slice(0, k) if lower else slice(k + 1, n)
+        known = np.matmul(a[..., k : k + 1, done], x[..., done, :])[..., 0, :]
+        x[..., k, :] = (x[..., k, :] - known) / a[..., k, k, None]
+    return x
+
+
+def _grad_triangular(call: OpCall, grad: Tensor) -> list[Any]:
+    from treadle.ops.numpy_choosing import tril, triu
+
+    a, b = call.inputs
+    lower = call.attrs["lower"]
+    of_b = run(TRIANGULAR_SOLVE, _adjoint(a), grad, lower=not lower)
+    of_a = -linalg.matmul(of_b, _adjoint(call.outputs[0]))
+    of_a = tril(of_a) if lower else triu(of_a)
+    return [linalg.unbroadcast_batch(of_a, a), linalg.unbroadcast_batch(of_b, b)]
+
+
+TRIANGULAR_SOLVE = register(
+    Op(
+        "triangular_solve",
+        lambda a, b, *, lower: _infer_solve(a, b),
+        _triangular,
+        _grad_triangular,
+        Rows("elimination.triangular_solve", _equations(lambda n, m: _padded(m), LOWER="lower")),
+    )
+)
+
+
+def triangular_solve(matrix: Any, rhs: Any, lower: bool = True) -> Tensor:
+    """X with ``matrix @ X = rhs``, of which only one triangle is read."""
+    a, b = convert_to_tensor(matrix), convert_to_tensor(rhs)
+    return run(TRIANGULAR_SOLVE, a, b, lower=lower)  # type: ignore[no-any-return]
 
 
 def _grad_cholesky(call: OpCall, grad: Tensor) -> list[Any]:
@@ -172,6 +342,7 @@ CHOLESKY = register(
         lambda x: _square(x, "cholesky"),
         _numpy(np.linalg.cholesky),
         _grad_cholesky,
+        _routine("elimination.cholesky", lambda n: n * _padded(n), _side),
     )
 )
 
@@ -205,7 +376,19 @@ def _strictly_lower(x: Tensor) -> Tensor:
     return tril(x, -1)
 
 
-QR = register(Op("qr", _infer_qr, _numpy(lambda x: tuple(np.linalg.qr(x))), _grad_qr))
+def _qr_elements(m: Dim, n: Dim, k: Dim) -> Dim:
+    return (m + 1) * _padded(n) + k * m + (m + 1) * _padded(k)
+
+
+QR = register(
+    Op(
+        "qr",
+        _infer_qr,
+        _numpy(lambda x: tuple(np.linalg.qr(x))),
+        _grad_qr,
+        _routine("rotations.qr", _qr_elements, _sides, fails=False),
+    )
+)
 
 
 def qr(input: Any) -> tuple[Tensor, Tensor]:
@@ -251,7 +434,20 @@ def _grad_svd(call: OpCall, du: Tensor, ds: Tensor, dv: Tensor) -> list[Any]:
     return [found]
 
 
-SVD = register(Op("svd", _infer_svd, _numpy(_svd), _grad_svd))
+def _svd_elements(m: Dim, n: Dim, k: Dim) -> Dim:
+    return k * (_padded(compound("max", m, n)) + _padded(k)) + _padded(k) + 3 * PAD
+
+
+def _svd_plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCall | None:
+    m, n = inputs[0].dims[-2:]
+    opened = not isinstance(m, int) or not isinstance(n, int)
+    if opened or (attrs["full"] and m != n):
+        return None
+    return _SVD.plan(inputs, outputs, attrs)
+
+
+_SVD = _routine("rotations.svd", _svd_elements, _sides, most=SMALL_SVD)
+SVD = register(Op("svd", _infer_svd, _numpy(_svd), _grad_svd, replace(_SVD, plan=_svd_plan)))
 
 
 def svd(input: Any, full: bool = False) -> tuple[Tensor, Tensor, Tensor]:
@@ -281,7 +477,15 @@ def _grad_eigh(call: OpCall, dw: Tensor, dv: Tensor) -> list[Any]:
     return [tril(both) - _eye(w.dims[-1], w) * found]
 
 
-EIGH = register(Op("eigh", _infer_eigh, _numpy(lambda x: tuple(np.linalg.eigh(x))), _grad_eigh))
+EIGH = register(
+    Op(
+        "eigh",
+        _infer_eigh,
+        _numpy(lambda x: tuple(np.linalg.eigh(x))),
+        _grad_eigh,
+        _routine("symmetric.eigh", lambda n: (2 * n + 4) * _padded(n), _side),
+    )
+)
 
 
 def eigh(input: Any) -> tuple[Tensor, Tensor]:

@@ -99,12 +99,13 @@ class Rows:
 
     Attributes:
         plan: ``plan(input specs, output specs, attrs)``; None where NumPy is called instead.
-        fast: sums of floats may be regrouped, so that they use vectors.
+        fails: the routine has one more output, an int32 for each row, which is not 0 where the
+            op refuses its input: its NumPy implementation then raises the error.
     """
 
     routine: str
     plan: RowPlan
-    fast: bool = False
+    fails: bool = False
 
     def call(
         self, inputs: Sequence[Spec], outputs: Sequence[Spec], attrs: Mapping[str, Any]

@@ -241,11 +241,9 @@ def _infer_search(rows: TensorSpec, values: TensorSpec, *, right: bool, dtype: D
 
 def _eager_search(rows: NDArray, values: NDArray, *, right: bool, dtype: DType) -> NDArray:
     if rows.dtype.kind in "bc" or not rows.ndim or rows.shape[:-1] != values.shape[:-1]:
-        raise errors.InvalidArgumentError(None, None, "the operands do not fit together")
+        raise errors.InvalidArgumentError(None, None, "the leading axes differ")
     side = "right" if right else "left"
     count = math.prod(rows.shape[:-1])
-    if rows.shape[:-1] != values.shape[:-1]:
-        raise errors.InvalidArgumentError(None, None, "the leading axes differ")
     flat_rows, flat_values = (a.reshape((count, a.shape[-1])) for a in (rows, values))
     found = [
         np.searchsorted(row, wanted, side)  # type: ignore[call-overload]

@@ -21,6 +21,7 @@ from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
 from treadle.runtime.unchanged import read_unchanged
+from treadle.runtime.verdicts import add_verdicts
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
@@ -110,6 +111,7 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
     if is_on("additions"):
         add_in_place(work)
     add_checks(work)
+    add_verdicts(work)
     read_unchanged(work)
     cpu = Cpu()
     if is_on("narrow_products"):

@@ -43,7 +43,7 @@ def other_type(x: Array[T], n: i64) -> None:
 @pytest.mark.parametrize("function", [numbers_into_lists, other_type])
 def test_what_is_not_in_the_subset_is_refused(function: Any) -> None:
     with pytest.raises(RoutineError, match=function.__name__):
-        add_function(Module(host()), function, {"T": KINDS["f32"]}, False)
+        add_function(Module(host()), function, {"T": KINDS["f32"]})
 
 
 class Guarded:

@@ -114,6 +114,8 @@ def cannot_fail(node: Node) -> bool:
     lower = node.op.lower
     if node.regions or not isinstance(lower, Compute | Library | Rows):
         return False
+    if isinstance(lower, Rows) and lower.fails:
+        return False
     if isinstance(lower, Compute) and (lower.kind == "gather" or "checks_bounds" in node.op.tags):
         return False
     if node.op.name in _DIVISIONS and not node.outputs[0].spec.dtype.is_floating:

@@ -97,7 +97,7 @@ def _rows(node: Node, lower: Rows) -> Routine | None:
     call = row_call(node)
     if call is None:
         return None
-    symbol = row_symbol(lower.routine, call, lower.fast)
+    symbol = row_symbol(lower.routine, call)
     return Routine(symbol, row_numbers(lower.routine, call), row_space(call), epilogue=False)
 
 

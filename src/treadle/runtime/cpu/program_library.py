@@ -23,12 +23,20 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     address = emitter.state_word("routine", routine.symbol)
     table = emitter.fixed_word("library")
     fn.emit(f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr {workspace})")
+    for output in step.outputs:
+        if output.place is None:
+            value = output.value
+            loaded = emitter.load_scalar(emitter.slot(value), value.spec.dtype)
+            emitter.registers[value] = loaded
 
 
 def routine_operands(emitter: Emitter, step: LibraryCall) -> str:
     """The addresses of a routine's arrays, and of the record of its epilogue."""
     fn = emitter.fn
-    pointers = [emitter.operand_pointer(o) for o in (*step.inputs, *step.outputs)]
+    pointers = [emitter.operand_pointer(o) for o in step.inputs]
+    for output in step.outputs:
+        place = output.place
+        pointers.append(emitter.slot(output.value) if place is None else emitter.pointer(place))
     for i, view in enumerate(step.views):
         kind = stored_type(view.base.spec.dtype)
         pointers[i] = fn.offset(pointers[i], emitter.dim(view.offset), kind)

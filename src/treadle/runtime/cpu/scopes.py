@@ -66,7 +66,7 @@ class Scopes:
 
 
 def _overlapping(plan: Plan) -> dict[Place, Hashable]:
-    """The temporaries of known size, those that share memory under one key."""
+    """The temporaries of known room, those that share memory under one key."""
     found: dict[Place, Hashable] = {}
     end, number = 0, 0
     for place, offset in sorted(plan.offsets.items(), key=lambda item: item[1]):

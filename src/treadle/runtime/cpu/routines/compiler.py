@@ -1,13 +1,15 @@
 """Functions in a subset of Python, as LLVM text.
 
 The subset: numbers of fixed types and arrays of them; assignments, ``while``, ``for`` over
-``range``, ``if``, ``break``, ``continue``, ``return``; arithmetic, comparisons, ``and``, ``or``;
-calls of other such functions and of the names in `language.py`. A variable has the type of its
-first value. Numbers written as literals take the type of their neighbour, and are i64 on their
-own. `names` gives types and constants their meaning; an ``if`` over constants is decided here.
+``range`` or ``lanes``, ``if``, ``break``, ``continue``, ``return``; arithmetic, comparisons,
+``and``, ``or``; calls of other such functions and of the names in `language.py`. A variable has
+the type of its first value. Numbers written as literals take the type of their neighbour, and are
+i64 on their own. `names` gives types and constants their meaning; an ``if`` over constants is
+decided here.
 
 Integers in names of types that begin with ``i`` must not overflow, those with ``u`` wrap around.
-Quotients and remainders are those of numbers that are not negative.
+Quotients and remainders are those of numbers that are not negative. A product that is added to
+something may be rounded with the sum, once; sums keep their order.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ class Kind(NamedTuple):
         return f"i{self.bits}"
 
 
+_VECTORS = '!"llvm.loop.vectorize.enable", i1 true'
 BOOL = Kind("b", 1)
 I64 = Kind("i", 64)
 KINDS = {f"{family}{bits}": Kind(family, bits) for family in "iu" for bits in (8, 16, 32, 64)} | {
@@ -74,20 +77,18 @@ def _definition(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 def add_function(
-    module: Module, function: Callable[..., Any], names: Names, fast: bool,
-    linkage: str = "internal",
+    module: Module, function: Callable[..., Any], names: Names
 ) -> tuple[str, list[tuple[str, Kind]], Kind | None]:  # fmt: skip
     """Add a function, and those it calls, to a module.
 
     Args:
         names: what names stand for that are neither variables nor functions: kinds and constants.
-        fast: sums of floats may be regrouped, so that they use vectors.
 
     Returns:
         Its symbol, its parameters and the type of its result.
     """
     definition = _definition(function)
-    writer = _Writer(module, function, names, fast)
+    writer = _Writer(module, function, names)
     parameters = [
         (a.arg, writer.annotation(a.annotation)) for a in definition.args.args if a.annotation
     ]
@@ -96,7 +97,7 @@ def add_function(
     symbol = f"{function.__module__.rpartition('.')[2]}.{function.__name__}"
     if symbol not in module.functions:
         module.functions[symbol] = ""  # its place, and the mark that it is being written
-        text = writer.write(definition, parameters, result, symbol, linkage)
+        text = writer.write(definition, parameters, result, symbol)
         module.functions[symbol] = text
     return symbol, parameters, result
 
@@ -117,9 +118,9 @@ class _Writer:
     """Writes one function."""
 
     def __init__(
-        self, module: Module, function: Callable[..., Any], names: Names, fast: bool
+        self, module: Module, function: Callable[..., Any], names: Names
     ) -> None:
-        self.module, self.names, self.fast = module, names, fast
+        self.module, self.names = module, names
         self.globals = function.__globals__
         self.where = function.__qualname__
         self.fn = Function(module)
@@ -130,7 +131,7 @@ class _Writer:
 
     def write(
         self, definition: ast.FunctionDef, parameters: list[tuple[str, Kind]],
-        result: Kind | None, symbol: str, linkage: str,
+        result: Kind | None, symbol: str,
     ) -> str:  # fmt: skip
         self.result = result
         for name, kind in parameters:
@@ -139,12 +140,10 @@ class _Writer:
         if self.open:
             self.fn.emit("ret void" if result is None else "unreachable")
         apart = {a.arg for a in definition.args.args if _is_apart(a.annotation)}
-        if not linkage:
-            apart = {name for name, kind in parameters if kind.family == "p"}
         listed = ", ".join(
             f"{kind.text}{' noalias' if name in apart else ''} %{name}" for name, kind in parameters
         )
-        head = f"define {linkage} {result.text if result else 'void'} @{symbol}({listed}) #0 {{"
+        head = f"define internal {result.text if result else 'void'} @{symbol}({listed}) #0 {{"
         return "\n".join([head, "entry:", *self.fn.entry, *self.fn.lines, "}", ""])
 
     def fail(self, node: ast.AST, message: str) -> RoutineError:
@@ -191,8 +190,10 @@ class _Writer:
                 self.choice(test, then, other)
             case ast.While(test, inner, []):
                 self.while_loop(test, inner)
-            case ast.For(ast.Name(name), ast.Call(ast.Name("range"), bounds), inner, []):
-                self.for_loop(name, [self.value(b) for b in bounds], inner)
+            case ast.For(ast.Name(name), ast.Call(ast.Name(way), bounds), inner, []) if (
+                way in ("range", "lanes")
+            ):
+                self.for_loop(name, [self.value(b) for b in bounds], inner, way == "lanes")
             case ast.Break():
                 self.jump(self.loops[-1].after)
             case ast.Continue():
@@ -222,7 +223,7 @@ class _Writer:
 
     def assign(self, name: str, value: Operand) -> None:
         if name not in self.slots:
-            kind = value.kind if isinstance(value, Typed) else BOOL if value is True else I64
+            kind = value.kind if isinstance(value, Typed) else _kind_of(value)
             if isinstance(value, float):
                 raise RoutineError(f"{self.where}: {name} = {value} has no type")
             self.slots[name] = Typed(self.fn.alloca(kind.text), kind)
@@ -270,7 +271,9 @@ class _Writer:
         self.jump(f"head{k}")
         self.label(f"after{k}")
 
-    def for_loop(self, name: str, bounds: list[Operand], inner: list[ast.stmt]) -> None:
+    def for_loop(
+        self, name: str, bounds: list[Operand], inner: list[ast.stmt], vectors: bool
+    ) -> None:
         start, stop, step = {1: [0, *bounds, 1], 2: [*bounds, 1], 3: bounds}[len(bounds)]
         if isinstance(step, Typed):
             raise RoutineError(f"{self.where}: the step of a range must be a constant")
@@ -289,8 +292,17 @@ class _Writer:
         self.jump(f"next{k}")
         self.label(f"next{k}")
         self.assign(counter, self.binary(None, ast.Add(), self.load(counter), step))
-        self.jump(f"head{k}")
+        self.jump(f"head{k}{self.vector_loop() if vectors else ''}")
         self.label(f"after{k}")
+
+    def vector_loop(self) -> str:
+        """The mark of a loop that becomes vectors, and is not written out before."""
+        notes = self.module.globals
+        for number, text in ((10, '!"llvm.loop.unroll.disable"'), (11, _VECTORS)):
+            notes.setdefault(f"!{number}", f"!{number} = !{{{text}}}")
+        number = 12 + len(notes)
+        notes[f"!{number}"] = f"!{number} = distinct !{{!{number}, !10, !11}}"
+        return f", !llvm.loop !{number}"
 
     def loop_body(self, inner: list[ast.stmt], loop: _Loop) -> None:
         self.loops.append(loop)
@@ -379,7 +391,7 @@ class _Writer:
         if not instruction:
             raise self.fail(node or op, f"no such operator of {x.kind.text}")
         if x.kind.family == "f":
-            instruction += " reassoc contract nsz" if self.fast else ""
+            instruction += " contract"
         elif x.kind.family == "i" and instruction in ("add", "sub", "mul"):
             instruction += " nsw"
         return Typed(self.fn.value(f"{instruction} {self.shown(x)}, {y.text}"), x.kind)
@@ -458,7 +470,7 @@ class _Writer:
         return self.call_function(function, values)
 
     def call_function(self, function: Callable[..., Any], values: list[Operand]) -> Operand:
-        symbol, parameters, result = add_function(self.module, function, self.names, self.fast)
+        symbol, parameters, result = add_function(self.module, function, self.names)
         given = ", ".join(
             self.shown(self.typed(v, kind)) for v, (_, kind) in zip(values, parameters, strict=True)
         )
@@ -522,6 +534,11 @@ class _Writer:
             self.fn.value(f"getelementptr inbounds {element}, ptr {array.text}, i64 {position}"),
             array.kind,
         )
+
+
+def _kind_of(value: bool | int | float) -> Kind:
+    """The type of a variable that begins with a literal."""
+    return BOOL if isinstance(value, bool) else I64
 
 
 _BINARY: dict[type, dict[str, Any]] = {

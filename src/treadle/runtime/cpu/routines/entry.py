@@ -39,10 +39,10 @@ def row_call(node: Node) -> RowCall | None:
     return lower.call([v.spec for v in node.inputs], [v.spec for v in node.outputs], node.attrs)
 
 
-def row_symbol(routine: str, call: RowCall, fast: bool) -> str:
+def row_symbol(routine: str, call: RowCall) -> str:
     """Names a routine with what the names in it stand for."""
     said = [f"{name}={_spelled(value)}" for name, value in sorted(call.names.items())]
-    return " ".join([f"{PREFIX}{routine}", *(["fast"] if fast else []), *said])
+    return " ".join([f"{PREFIX}{routine}", *said])
 
 
 def row_numbers(routine: str, call: RowCall) -> tuple[Dim, ...]:
@@ -60,11 +60,10 @@ def row_space(call: RowCall) -> Dim:
 def row_text(symbol: str, target: Target) -> str:
     """The LLVM text of a routine by its symbol."""
     routine, *said = symbol.removeprefix(PREFIX).split(" ")
-    fast = said[:1] == ["fast"]
-    names = dict(_meaning(*s.split("=")) for s in said[fast:])
+    names = dict(_meaning(*s.split("=")) for s in said)
     module = Module(target)
     function = _function(routine)
-    inner, parameters, _ = add_function(module, function, names, fast)
+    inner, parameters, _ = add_function(module, function, names)
     arrays = [n for n, kind in parameters if kind.family == "p" and n != "space"]
     numbers = [".rows", "tasks0", ".space", *_numbers(function)]
 
@@ -89,10 +88,9 @@ def _function(routine: str) -> Callable[..., Any]:
 def _numbers(function: Callable[..., Any]) -> list[str]:
     """The parameters that are numbers of the caller's."""
     given = inspect.signature(function).parameters.values()
+    arrays = ("Array[", "Apart[")
     own = ("space", "first", "last")
-    return [
-        p.name for p in given if not str(p.annotation).startswith("Array") and p.name not in own
-    ]
+    return [p.name for p in given if p.name not in own and not p.annotation.startswith(arrays)]
 
 
 def _spelled(value: Any) -> str:

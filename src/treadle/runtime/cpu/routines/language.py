@@ -36,6 +36,9 @@ FLOATING: bool = True  # whether elements are floats
 SIGNED: bool = True  # whether they are signed integers
 DESCENDING: bool = False
 RIGHT: bool = False
+LOWER: bool = True  # which triangle of a matrix is read
+DIGITS: int = 52  # bits of its elements' fractions
+PAD = 16  # rows in the workspace are padded to so many elements
 
 # Types of numbers.
 i8: TypeAlias = int
@@ -46,6 +49,11 @@ u32: TypeAlias = int
 u64: TypeAlias = int
 f32: TypeAlias = float
 f64: TypeAlias = float
+
+
+def lanes(count: int) -> range:
+    """A range of which all iterations may be done at once, by vectors."""
+    return range(count)
 
 
 def at(array: Any, index: int) -> Any:

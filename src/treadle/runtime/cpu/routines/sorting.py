@@ -24,6 +24,7 @@ from treadle.runtime.cpu.routines.language import (
     bits,
     i64,
     isnan,
+    lanes,
     select,
     u8,
     u32,
@@ -78,11 +79,11 @@ def sort_by_counting(x: Array[T], found: Array[I], n: i64, k: i64, space: Array[
     for i in range(n):
         keys[i] = ordered_key(x[i])
     for begin in range(0, n, TOGETHER):
-        for i in range(TOGETHER):
+        for i in lanes(TOGETHER):
             before[begin + i] = K(0)
         for j in range(n):
             key = keys[j]
-            for i in range(TOGETHER):
+            for i in lanes(TOGETHER):
                 other = keys[begin + i]
                 earlier = K(j) < K(begin + i)
                 before[begin + i] += K((key < other) | ((key == other) & earlier))
@@ -199,13 +200,13 @@ def searchsorted(
         row = value // m
         source = at(rows, row * n)
         count = min(min(last, (row + 1) * m) - value, TOGETHER)
-        for i in range(TOGETHER):
+        for i in lanes(TOGETHER):
             begins[i] = 0
             keys[i] = key_of(values[value + min(i, count - 1)])
         size = n
         while size > 0:
             half = (size + 1) >> 1
-            for i in range(TOGETHER):
+            for i in lanes(TOGETHER):
                 begin = begins[i]
                 middle = key_of(source[begin + half - 1])
                 if RIGHT:

@@ -1,0 +1,66 @@
+"""Checks of what routines of the library say about their input: added before a graph is compiled.
+
+A routine that may refuse its input (`Rows.fails`: a singular matrix, a position outside) gives one
+more output, a number for each row that is not 0 where it does. Where any is set, the op's NumPy
+implementation is called, which raises the error that eager execution raises.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from treadle.core import dtypes
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Node, Region, Value
+from treadle.kernel.ir import Expr, apply, const
+from treadle.ops.lowering import LowerCall, Rows, elementwise_rule
+from treadle.ops.registry import Op
+from treadle.runtime.checks import ANY, CHECK, GOOD
+
+
+def _is_set(call: LowerCall, x: Expr) -> Expr:
+    return apply("ne", x, const(0, x.dtype))
+
+
+SET = Op(
+    "is_set",
+    lambda x: TensorSpec(x.dims, dtypes.bool),
+    lambda x: x != 0,
+    lower=elementwise_rule(_is_set),
+)
+
+
+def add_verdicts(region: Region) -> None:
+    """Let the routines give their verdicts and check these, also in inner regions."""
+    nodes, region.nodes = region.nodes, []
+    for node in nodes:
+        for inner in node.regions:
+            add_verdicts(inner)
+        refused = _with_verdicts(node)
+        region.append(node)
+        if refused is not None:
+            _check(region, refused, node.outputs[-1])
+
+
+def _with_verdicts(node: Node) -> Node | None:
+    """Give a node the output of the verdicts; the node as it was, where there are any."""
+    lower, specs = node.op.lower, [v.spec for v in node.outputs]
+    if not isinstance(lower, Rows) or not lower.fails:
+        return None
+    call = lower.call([v.spec for v in node.inputs], specs, node.attrs)
+    if call is None:
+        return None
+    refused = Node(node.op, node.inputs, node.attrs, specs, (), node.origin)
+    node.op = replace(node.op, eager=None, gradient=None, lower=replace(lower, fails=False))
+    node.outputs.append(Value(TensorSpec((call.rows,), dtypes.int32), node, len(specs)))
+    return refused
+
+
+def _check(region: Region, refused: Node, verdicts: Value) -> None:
+    found = verdicts
+    for op in (SET, ANY, GOOD):
+        spec = op.infer(found.spec)
+        assert isinstance(spec, TensorSpec)
+        found = region.append(Node(op, [found], {}, [spec], (), refused.origin)).outputs[0]
+    attrs = {"of": refused}
+    region.append(Node(CHECK, [found, *refused.inputs], attrs, (), (), refused.origin))
