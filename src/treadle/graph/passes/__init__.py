@@ -30,6 +30,7 @@ from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.invariants import hoist_invariants
+from treadle.graph.passes.list_sums import add_to_elements
 from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.parts import place_parts
 from treadle.graph.passes.pooling import mask_winners
@@ -73,6 +74,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
     Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),
     Pass("counted_lists", resolve_counted_lists, "after trips: positions are known"),
+    Pass("list_sums", add_to_elements, "after counted_lists, which leaves fewer lists"),
     Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
     Pass("accumulations", gather_accumulations, "after trips: a loop may run back over a counted"),
     Pass("row_sums", keep_rows_apart, "with the other sums of loops"),
