@@ -58,6 +58,8 @@ def graph_stages(concrete: Any) -> Stages:
     if concrete.loops:
         found["loops"] = "\n".join(map(str, concrete.loops))
     found["graph"] = str(concrete.graph)
+    if concrete.executable.calls:
+        found["calls of Python"] = concrete.executable.calls
     for name, text in concrete.executable.stages.items():
         found["graph after passes" if name == "graph" else name] = text
     found.memory = concrete.executable.memory

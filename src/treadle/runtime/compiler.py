@@ -18,6 +18,7 @@ from treadle.runtime.narrow_products import narrow_products
 from treadle.runtime.options import Options
 from treadle.runtime.schedule.backend import Unsupported
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.loop_calls import calls_in_loops
 from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
 from treadle.runtime.unchanged import read_unchanged
@@ -129,6 +130,10 @@ def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
     work, builder, block, plan = plan_program(graph)
     planned = time.perf_counter()
     executable = build_program(graph, work, builder, block, plan)
+    executable.calls = calls_in_loops(block)
+    if executable.calls:
+        slow = f"{graph.name!r} is slow: {executable.calls}"
+        warnings.warn(slow, RuntimeWarning, stacklevel=2)
     executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
     executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
     record = None if key is None else record_of(executable, traced, builder, block)

@@ -23,6 +23,7 @@ class Executable:
         stages: texts for `inspect`, by name.
         counters: numbers about the compilation, by name.
         note: what it has to do with the programs of other traces ("" for nothing).
+        calls: which ops call Python in its loops ("" for none).
     """
 
     mode = "interpreted"
@@ -31,6 +32,7 @@ class Executable:
         self._graph = graph
         self.reason = reason
         self.note = ""
+        self.calls = ""
         self.counters: dict[str, int] = {}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:

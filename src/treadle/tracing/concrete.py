@@ -228,14 +228,15 @@ class ConcreteFunction:
         if settings.check_numerics:
             return compile(graph, Options(check_numerics=True))
         executable = self._programs.compile(graph, self._family, self.number)
-        if executable.note:
-            of = "" if graph is self.graph else f"{graph.name} "
-            self._notes.append(of + executable.note)
+        of = "" if graph is self.graph else f"{graph.name} "
+        calls = " ".join(executable.calls.split())
+        self._notes += [of + text for text in (executable.note, calls) if text]
         return executable
 
     @property
     def program_note(self) -> str:
-        """What its compiled programs have to do with those of other traces; "" for nothing."""
+        """What its compiled programs have to do with those of other traces, and which ops call
+        Python in their loops; "" for nothing."""
         return "; ".join(dict.fromkeys(self._notes))
 
     @property

@@ -45,6 +45,7 @@ class SharedExecutable(Executable):
         self.program = program
         self.sizes = sizes
         self.note = program.note(number)
+        self.calls = program.executable.calls
         self.counters = program.executable.counters
         self.run = program.executable.run  # type: ignore[method-assign]
 

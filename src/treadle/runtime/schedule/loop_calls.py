@@ -1,0 +1,44 @@
+"""Calls of Python in the loops of a program: found when it is built, for a warning.
+
+What the user's program calls itself (Python functions, prints, iterators) is meant; an op without
+a native form is not, and costs each iteration more than its work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from treadle.core.origin import at
+from treadle.graph.ir import Node
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Block, Callback, Launch, Loop, Step, node_of
+
+
+def calls_in_loops(block: Block) -> str:
+    """Which ops call Python in loops, and on which line the first one is; "" for none."""
+    nodes = list(dict.fromkeys(_calling(block)))
+    if not nodes:
+        return ""
+    first, *others = nodes
+    names = [n for n in dict.fromkeys(n.op.name for n in others) if n != first.op.name]
+    more = f" (and so do {', '.join(names)})" if names else ""
+    return f"{first.op.name} has no native form and calls Python in a loop{more}{at(first.origin)}"
+
+
+def _calling(block: Block) -> Iterator[Node]:
+    for step in _in_loops(block):
+        node = node_of(step)
+        if node is None:
+            continue
+        if isinstance(step, Callback) and node.op.effect is None or isinstance(step, Launch) and not step.native:
+            yield node
+
+
+def _in_loops(block: Block) -> Iterator[Step]:
+    """The steps in loops, and the loops that are interpreted as a whole."""
+    for step in all_steps(block):
+        if isinstance(step, Loop):
+            yield from all_steps(step.condition)
+            yield from all_steps(step.body)
+        elif isinstance(step, Callback) and step.node.op.name == "while":
+            yield step
