@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tests.runtime.part_programs import PROGRAMS, Program, cholesky, forward_solve, lu_with_pivots
+from benchmarks.part_programs import PROGRAMS, Program, cholesky, forward_solve, lu_with_pivots
 from treadle.inspect import stages
 from treadle.runtime import interpreter
 

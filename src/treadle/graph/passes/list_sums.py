@@ -4,8 +4,8 @@
     %s = list_set(%z, %i, %v)               ->     %t = add(%e, %v)
     %b = list_add(%a, %s)                          %b = list_set(%a, %i, %t)
 
-The gradient of ``array.read(i)`` is such a list. A recurrence over a TensorArray would make one, and
-add all its elements, in every iteration of the loop that runs back.
+The gradient of ``array.read(i)`` is such a list. A recurrence over a TensorArray would make one,
+and add all its elements, in every iteration of the loop that runs back.
 """
 
 from __future__ import annotations

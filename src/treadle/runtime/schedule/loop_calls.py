@@ -30,7 +30,8 @@ def _calling(block: Block) -> Iterator[Node]:
         node = node_of(step)
         if node is None:
             continue
-        if isinstance(step, Callback) and node.op.effect is None or isinstance(step, Launch) and not step.native:
+        unwanted = isinstance(step, Callback) and node.op.effect is None
+        if unwanted or (isinstance(step, Launch) and not step.native):
             yield node
 
 

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import treadle as td
+from benchmarks.part_arguments import ARGUMENTS
 
 
 class Program(NamedTuple):
@@ -258,105 +257,27 @@ def running_softmax(x):
     return y
 
 
-# -- arguments -----------------------------------------------------------------------------------
-
-
-def spd(n, dtype):
-    rng = np.random.default_rng(n)
-    m = rng.standard_normal((n, n))
-    return ((m @ m.T + n * np.eye(n)).astype(dtype),)
-
-
-def lower_system(n, dtype):
-    rng = np.random.default_rng(n)
-    a = np.tril(rng.standard_normal((n, n))) + n * np.eye(n)
-    return a.astype(dtype), rng.standard_normal(n).astype(dtype)
-
-
-def upper_system(n, dtype):
-    a, b = lower_system(n, dtype)
-    return np.ascontiguousarray(a.T), b
-
-
-def square(n, dtype):
-    return (np.random.default_rng(n).standard_normal((n, n)).astype(dtype),)
-
-
-def tall(n, dtype):
-    return (np.random.default_rng(n).standard_normal((n + 3, n)).astype(dtype),)
-
-
-def decaying(n, dtype):
-    return ((0.4 ** np.arange(1, n + 1)).astype(dtype),)
-
-
-def toeplitz_system(n, dtype):
-    b = np.random.default_rng(n).standard_normal(n)
-    return (0.5 ** np.arange(n)).astype(dtype), b.astype(dtype)
-
-
-def two_vectors(n, dtype):
-    rng = np.random.default_rng(n)
-    return tuple(rng.standard_normal((2, n)).astype(dtype))
-
-
-def vector(n, dtype):
-    return (np.random.default_rng(n).standard_normal(n).astype(dtype),)
-
-
-def matrix_and_vector(n, dtype):
-    rng = np.random.default_rng(n)
-    return (rng.standard_normal((n, n)) / n).astype(dtype), rng.standard_normal(n).astype(dtype)
-
-
-def distances(n, dtype):
-    return (np.random.default_rng(n).uniform(1, 9, (n, n)).astype(dtype),)
-
-
-def sparse(n, dtype):
-    rng = np.random.default_rng(n)
-    counts = rng.integers(0, min(n, 5) + 1, n)
-    starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int32)
-    columns = rng.integers(0, n, starts[-1]).astype(np.int32)
-    values = rng.standard_normal(starts[-1]).astype(dtype)
-    return values, columns, starts, rng.standard_normal(n).astype(dtype)
-
-
-def batch(n, dtype):
-    return (np.random.default_rng(n).standard_normal((3, n, 4)).astype(dtype),)
-
-
-def grid(n, dtype):
-    rng = np.random.default_rng(n)
-    return rng.standard_normal((n, n + 2)).astype(dtype), rng.standard_normal(n).astype(dtype)
-
-
-def heads(n, dtype):
-    rng = np.random.default_rng(n)
-    return tuple(rng.standard_normal((3, n, 4)).astype(dtype))
-
-
 PROGRAMS = [
-    Program(cholesky, spd),
-    Program(cholesky_by_elements, spd),
-    Program(gauss, spd),
-    Program(lu_with_pivots, square, False),
-    Program(forward_solve, lower_system),
-    Program(backward_solve, upper_system),
-    Program(solve_by_columns, lower_system),
-    Program(levinson, toeplitz_system),
-    Program(durbin, decaying),
-    Program(gram_schmidt, tall),
-    Program(modified_gram_schmidt, tall),
-    Program(householder, tall),
-    Program(floyd_warshall, distances),
-    Program(csr_product, sparse),
-    Program(toeplitz_product, two_vectors),
-    Program(growing_blocks, matrix_and_vector),
-    Program(batches, batch),
-    Program(windows, vector),
-    Program(columns_of_a_grid, grid),
-    Program(smith_waterman, square),
-    Program(attention, heads),
-    Program(running_softmax, vector),
+    Program(cholesky, ARGUMENTS["cholesky"]),
+    Program(cholesky_by_elements, ARGUMENTS["cholesky_by_elements"]),
+    Program(gauss, ARGUMENTS["gauss"]),
+    Program(lu_with_pivots, ARGUMENTS["lu_with_pivots"], False),
+    Program(forward_solve, ARGUMENTS["forward_solve"]),
+    Program(backward_solve, ARGUMENTS["backward_solve"]),
+    Program(solve_by_columns, ARGUMENTS["solve_by_columns"]),
+    Program(levinson, ARGUMENTS["levinson"]),
+    Program(durbin, ARGUMENTS["durbin"]),
+    Program(gram_schmidt, ARGUMENTS["gram_schmidt"]),
+    Program(modified_gram_schmidt, ARGUMENTS["modified_gram_schmidt"]),
+    Program(householder, ARGUMENTS["householder"]),
+    Program(floyd_warshall, ARGUMENTS["floyd_warshall"]),
+    Program(csr_product, ARGUMENTS["csr_product"]),
+    Program(toeplitz_product, ARGUMENTS["toeplitz_product"]),
+    Program(growing_blocks, ARGUMENTS["growing_blocks"]),
+    Program(batches, ARGUMENTS["batches"]),
+    Program(windows, ARGUMENTS["windows"]),
+    Program(columns_of_a_grid, ARGUMENTS["columns_of_a_grid"]),
+    Program(smith_waterman, ARGUMENTS["smith_waterman"]),
+    Program(attention, ARGUMENTS["attention"]),
+    Program(running_softmax, ARGUMENTS["running_softmax"]),
 ]
