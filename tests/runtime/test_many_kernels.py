@@ -18,6 +18,13 @@ from treadle.runtime.fusion.lifting import MANY, Lifting, lift_constants
 X = np.linspace(-3, 3, 23, dtype=np.float32)
 
 
+@pytest.fixture(autouse=True)
+def python_unrolls():
+    """Long programs come from loops that are not rolled."""
+    with disabled("rolled_loops"):
+        yield
+
+
 def program(function, *arguments):
     return runtime.compile(td.function(function).get_concrete_function(*arguments).graph)
 
