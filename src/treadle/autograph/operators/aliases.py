@@ -21,6 +21,7 @@ from treadle.core import nest
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.graph.trip_count import trip_count
 from treadle.ops.operators import in_place
 
 _VIEWS = {"strided_slice", "reshape", "transpose", "index", "dynamic_slice"}
@@ -241,7 +242,9 @@ def _results(node: Any, index: int, operands: dict[Any, Any]) -> list[Any]:
     for region in bodies:
         operands.update(zip(region.params, inputs, strict=True))
     found = [region.results[index] for region in bodies]
-    return found if node.op.name == "cond" else [*found, node.inputs[index]]
+    if node.op.name == "cond" or trip_count(node):
+        return found
+    return [*found, node.inputs[index]]  # after no iteration
 
 
 def _apart(a: Any, b: Any) -> bool:
