@@ -1,4 +1,4 @@
-"""Random programs of loops over Python ranges, rolled and unrolled: values and types are the same."""
+"""Random programs of loops over Python ranges: rolled and unrolled they give the same."""
 
 from __future__ import annotations
 
