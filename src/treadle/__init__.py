@@ -166,6 +166,10 @@ from treadle.ops.gather import (
     tensor_scatter_nd_add,
     tensor_scatter_nd_update,
 )
+from treadle.ops.histograms import (
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
 from treadle.ops.io import (
     Assert,
     print,
@@ -378,6 +382,8 @@ __all__ = [
     "greater_equal",
     "group",
     "half",
+    "histogram_fixed_width",
+    "histogram_fixed_width_bins",
     "identity",
     "init_scope",
     "inspect",

@@ -78,6 +78,9 @@ from treadle.ops.elementwise import (
 from treadle.ops.elementwise import (
     round as rint,
 )
+from treadle.ops.histograms import (
+    bincount,
+)
 from treadle.ops.logic import (
     logical_and,
     logical_not,
@@ -207,6 +210,7 @@ __all__ = [
     "truediv",
     "truncatediv",
     "truncatemod",
+    "bincount",
     "unsorted_segment_sum",
     "zero_fraction",
 ]

@@ -14,7 +14,7 @@ from tests.ops.traced import trace
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.ops import einsum, sorting  # noqa: F401
-from treadle.ops.lowering import Compute, Library, Rows
+from treadle.ops.lowering import Compaction, Compute, Library, Rows
 from treadle.ops.registry import OPS, Op, infer_outputs, register
 
 EFFECTS = {None, "random", "read", "write", "io"}
@@ -32,7 +32,7 @@ def test_the_record_is_complete(op: Op) -> None:
     )
     assert callable(op.eager) or runs_elsewhere, "an op without regions needs a NumPy meaning"
     assert op.gradient is None or callable(op.gradient)
-    assert op.lower is None or isinstance(op.lower, Compute | Library | Rows | str)
+    assert op.lower is None or isinstance(op.lower, Compaction | Compute | Library | Rows | str)
     if isinstance(op.lower, Compute):
         assert op.lower.kind in ("elementwise", "view", "gather", "reduce")
 
@@ -67,6 +67,8 @@ ELSEWHERE = {
     "range_dynamic", "open_dim",
     # Written by a pass: test_parts.py.
     "as_dim", "position",
+    # What bincount, histograms and gradients of masks are made of: test_native_masks.py.
+    "count_positions", "expand_masked",
     # Gradients of ops: exercised by test_gradients.py.
     "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex", "sum_to",
 }  # fmt: skip

@@ -98,7 +98,8 @@ def _routine(
         names: dict[str, Any] = {"T": x.dtype, "DIGITS": _digits(x)}
         same = ((m, n),) if set(numbers) == {"n"} else ()
         space = elements(**numbers) * x.dtype.size
-        return RowCall(product(x.dims[:-2]), m * n * n, numbers, names, space, same)
+        rows = product(x.dims[:-2])
+        return RowCall(rows, rows * m * n * n, numbers, names, space, same)
 
     return Rows(name, plan, fails)
 
@@ -134,7 +135,7 @@ def _equations(wide: Callable[[Dim, Dim], Dim], **constants: str) -> Callable[..
         numbers: dict[str, Any] = {"n": n, "m": m, "step_a": steps[0], "step_b": steps[1]}
         same = ((a.dims[-1], n), (a.dims[-2], n), *_same_batches(inputs, outputs[0]))
         rows, space = product(outputs[0].dims[:-2]), n * wide(n, m) * a.dtype.size
-        return RowCall(rows, n * n * (n + m), numbers, names, space, same)
+        return RowCall(rows, rows * n * n * (n + m), numbers, names, space, same)
 
     return plan
 

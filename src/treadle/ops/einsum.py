@@ -1,7 +1,10 @@
-"""`einsum`: Einstein summation, by transposes, sums, and one matmul per pair of operands."""
+"""`einsum`: Einstein summation, by transposes, sums, and one matmul per pair of operands, or as one
+sum of products where that costs less."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -41,11 +44,86 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
         common_dtype("einsum", tensors[0], tensor)
     operands, result = _parse(equation, tensors)
     terms = [_no_repeats(t, labels) for t, labels in zip(tensors, operands, strict=True)]
-    total = terms[0]
-    for number, term in enumerate(terms[1:], 2):
-        later = {label for t in terms[number:] for label in t.labels}
-        total = _product(total, term, later | set(result))
-    return _arranged(_sum_out(total, set(result)), result)
+    return _arranged(_sum_out(_multiplied(terms, result), set(result)), result)
+
+
+# -- the order of the products -------------------------------------------------------------------
+
+CALL = 2000  # element operations that a product costs beside those of its elements
+OPEN = 64  # what a dim that the trace leaves open is taken for
+MATMUL = 8  # products that a matrix product computes while a fused sum computes one
+MOST_ORDERED = 4  # operands of which all orders are compared; of more the cheapest pair is next
+
+
+def _multiplied(terms: list[_Term], result: Sequence[str]) -> _Term:
+    """The product of all terms, summed over what the result does not name, in the way that costs
+    least: pair by pair, or all at once in one sum."""
+    if len(terms) == 1:
+        return terms[0]
+    sizes = _sizes(terms)
+    cost, pairs = _pairs([t.labels for t in terms], set(result), sizes)
+    every = CALL + len(terms) * _count(set(sizes), sizes)
+    real = not terms[0].tensor.dtype.is_complex
+    if len(terms) > 2 and every < cost and real:
+        return _all_at_once(terms, result)
+    for i, j in pairs:
+        a, b = terms[i], terms[j]
+        terms = [t for k, t in enumerate(terms) if k not in (i, j)]
+        needed = {label for t in terms for label in t.labels} | set(result)
+        terms.append(_product(a, b, needed))
+    return terms[0]
+
+
+def _sizes(terms: Sequence[_Term]) -> dict[str, int]:
+    """The size of each label; an axis of 1 broadcasts."""
+    found: dict[str, int] = {}
+    for term in terms:
+        for label, dim in term.sizes.items():
+            size = dim if isinstance(dim, int) else OPEN
+            found[label] = max(found.get(label, 1), size)
+    return found
+
+
+def _count(labels: set[str], sizes: dict[str, int]) -> int:
+    return math.prod(sizes[label] for label in labels)
+
+
+def _pairs(
+    terms: list[tuple[str, ...]], result: set[str], sizes: dict[str, int]
+) -> tuple[float, list[tuple[int, int]]]:
+    """The cheapest order of products and its cost. A pair names two of the terms that are left;
+    their product becomes the last of these."""
+    if len(terms) == 1:
+        return 0.0, []
+    ways = []
+    for i, j in itertools.combinations(range(len(terms)), 2):
+        rest = [t for k, t in enumerate(terms) if k not in (i, j)]
+        both = set(terms[i]) | set(terms[j])
+        needed = result.union(*rest)
+        cost = CALL + _count(both, sizes) / MATMUL
+        ways.append((cost, (i, j), [*rest, tuple(sorted(both & needed))]))
+    if len(terms) > MOST_ORDERED:
+        ways = [min(ways)]
+    found = []
+    for cost, pair, left in ways:
+        later, pairs = _pairs(left, result, sizes)
+        found.append((cost + later, [pair, *pairs]))
+    return min(found)
+
+
+def _all_at_once(terms: Sequence[_Term], result: Sequence[str]) -> _Term:
+    """One sum of products over all labels: a single kernel."""
+    order = list(dict.fromkeys([*result, *(label for t in terms for label in t.labels)]))
+    total: Tensor | None = None
+    for term in terms:
+        kept = [label for label in order if label in term.labels]
+        sizes = term.sizes
+        dims = tuple(sizes.get(label, 1) for label in order)
+        x = reshape_to(_arranged(term, tuple(kept)), dims)
+        total = x if total is None else total * x
+    assert total is not None
+    over = list(range(len(result), len(order)))
+    return _Term(reduce_sum(total, over) if over else total, tuple(result))
 
 
 def _fail(equation: str, message: str) -> errors.InvalidArgumentError:

@@ -186,7 +186,8 @@ def _call(routine: str, length: Callable[[Sequence[TensorSpec]], Dim], rows: int
         assert isinstance(n, int)
         work = 5 * n * max(1, n.bit_length() - 1)
         space = rows * n // 2 * dtype.size
-        return RowCall(product(inputs[0].dims[:-1]), work, {"n": n}, {"T": dtype}, space)
+        count = product(inputs[0].dims[:-1])
+        return RowCall(count, count * work, {"n": n}, {"T": dtype}, space)
 
     return Rows(f"fourier.{routine}", plan)
 

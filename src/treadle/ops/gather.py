@@ -9,14 +9,14 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, TensorShape, product
+from treadle.core.shapes import Dim, TensorShape, fresh_symbol, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
-from treadle.ops.lowering import Compute, LowerCall, dim_expr
+from treadle.ops.lowering import Compaction, Compute, LowerCall, RowCall, Rows, dim_expr
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
 
@@ -422,6 +422,69 @@ def tensor_scatter_nd_add(
 # -- masks ---------------------------------------------------------------------------------------
 
 
+def _select_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    x = inputs[0]
+    numbers: dict[str, Dim] = {"n": x.dims[0], "inner": product(x.dims[1:])}
+    return RowCall(1, product(x.dims), numbers, {"K": _BY_SIZE[x.dtype.size]})
+
+
+# Integers of the size of elements that are only moved.
+_BY_SIZE = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+
+
+def _same_rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """The mask is true or false for every row."""
+    yield specs[0].dims[0], specs[1].dims[0]
+
+
+def _eager_select(x: NDArray, mask: NDArray) -> NDArray:
+    return x[mask]
+
+
+def _grad_select(call: OpCall, dy: Tensor) -> list[Any]:
+    return [run(EXPAND, dy, call.inputs[1]), None]
+
+
+COMPRESS = register(
+    Op(
+        "compress",
+        lambda x, mask: TensorSpec((fresh_symbol("masked"), *x.dims[1:]), x.dtype),
+        _eager_select,
+        _grad_select,
+        Compaction("counting.select_true", _select_call, 1),
+        tags=frozenset({"dynamic"}),
+        sizes=_same_rows,
+    )
+)
+
+
+def _eager_expand(x: NDArray, mask: NDArray) -> NDArray:
+    result = np.zeros((*mask.shape, *x.shape[1:]), x.dtype)
+    result[mask] = x
+    return result
+
+
+def _expand_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    return _select_call(outputs, inputs, attrs)
+
+
+# The rows of x, which are as many as the mask has true elements, at these; zeros elsewhere. Only
+# gradients need it, so that the numbers agree.
+EXPAND = register(
+    Op(
+        "expand_masked",
+        lambda x, mask: TensorSpec((mask.dims[0], *x.dims[1:]), x.dtype),
+        _eager_expand,
+        lambda call, dz: [run(COMPRESS, dz, call.inputs[1]), None],
+        Rows("counting.spread_true", _expand_call),
+    )
+)
+
+
 def boolean_mask(
     tensor: Any, mask: Any, axis: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -446,6 +509,8 @@ def boolean_mask(
     chosen = with_dims(chosen, x.dims[start:end])
     count = product(x.dims[start:end])
     flat = reshape_to(x, (*x.dims[:start], count, *x.dims[end:]))
+    if start == 0 and not x.dtype.is_complex:
+        return run(COMPRESS, flat, reshape_to(chosen, (count,)))  # type: ignore[no-any-return]
     found = where(reshape_to(chosen, (product(chosen.dims),)))
     positions = reshape_to(found, (found.dims[0],))
     return gather(flat, positions, axis=start)

@@ -3,6 +3,7 @@
     Compute(rule, kind)   rule(call, index) -> kernel.ir.Expr for the output element at `index`
     Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
     Rows(routine, plan)   a routine of the library that does rows one by one (argsort, solve, ...)
+    Compaction(...)       a routine that writes a row for every true element of a mask
     None                  no lowering: compiled programs call the op's NumPy implementation
 
 A rule reads inputs through ``call.inputs[k](index)``. The runtime decides whether that is a load
@@ -73,11 +74,12 @@ class RowCall:
 
     Attributes:
         rows: how many rows there are; threads share them.
-        work: element operations of a row, about.
+        work: element operations in all, about.
         numbers: the routine's integers, by name.
         names: what names in the routine stand for: dtypes and constants.
         space: bytes of workspace that a thread needs.
         equal: pairs of dims that the routine takes to be equal; ``max(a, b), b`` for ``a <= b``.
+        parts: into how many parts the rows may be shared out at most.
     """
 
     rows: Dim
@@ -86,6 +88,7 @@ class RowCall:
     names: Mapping[str, DType | int]
     space: Dim = 0
     equal: Sequence[tuple[Dim, Dim]] = ()
+    parts: int = 1 << 20
 
 
 RowPlan: TypeAlias = (
@@ -94,18 +97,15 @@ RowPlan: TypeAlias = (
 
 
 @dataclass(frozen=True)
-class Rows:
-    """A routine of the runtime (`module.function`) that does each row, or matrix, of a batch.
+class _Routine:
+    """A routine of the runtime (`module.function`).
 
     Attributes:
         plan: ``plan(input specs, output specs, attrs)``; None where NumPy is called instead.
-        fails: the routine has one more output, an int32 for each row, which is not 0 where the
-            op refuses its input: its NumPy implementation then raises the error.
     """
 
     routine: str
     plan: RowPlan
-    fails: bool = False
 
     def call(
         self, inputs: Sequence[Spec], outputs: Sequence[Spec], attrs: Mapping[str, Any]
@@ -115,6 +115,32 @@ class Rows:
         if any(ANY in s.dims or s.dtype.is_complex for s in specs):
             return None
         return self.plan(specs[: len(inputs)], specs[len(inputs) :], attrs)
+
+
+@dataclass(frozen=True)
+class Rows(_Routine):
+    """A routine that does each row, or matrix, of a batch.
+
+    Attributes:
+        fails: the routine has one more output, an int32 for each row, which is not 0 where the
+            op refuses its input: its NumPy implementation then raises the error.
+    """
+
+    fails: bool = False
+
+
+@dataclass(frozen=True)
+class Compaction(_Routine):
+    """A routine that writes a row for every true element of a mask, one of the op's inputs.
+
+    It is called as one of `Rows` whose rows are parts of the mask, with two things more: as the
+    last operand where the rows of each part begin, as the number `part` the elements of a part.
+
+    Attributes:
+        mask: the number of the input that is the mask; it is bool.
+    """
+
+    mask: int
 
 
 def elementwise(fn: str) -> Compute:

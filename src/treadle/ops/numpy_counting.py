@@ -12,13 +12,15 @@ from treadle.core.shapes import Dim, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops import reduction, selection, sorting
+from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axis
 from treadle.ops.casting import cast
+from treadle.ops.dims import size_of
 from treadle.ops.gather import gather
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
 from treadle.ops.numpy_reductions import flat
 from treadle.ops.registry import Op, register, run
-from treadle.ops.segments import unsorted_segment_sum
+from treadle.ops.segments import COUNT_POSITIONS, unsorted_segment_sum
 from treadle.ops.shaping import reshape_to, reverse
 
 
@@ -43,29 +45,17 @@ def _like(x: Tensor, value: int) -> Tensor:
     return cast(x == x, dtypes.int64) * 0 + value
 
 
-def _infer_bincount(x: TensorSpec, weights: TensorSpec, *, least: int) -> TensorSpec:
-    return TensorSpec((fresh_symbol("n"),), weights.dtype)
-
-
-def _bincount(x: NDArray, weights: NDArray, *, least: int) -> NDArray:
-    return np.bincount(x, weights, least).astype(weights.dtype)
-
-
-BINCOUNT = register(
-    Op(
-        "bincount",
-        _infer_bincount,
-        _bincount,
-        lambda call, grad: [None, gather(grad, call.inputs[0])],
-    )
-)
-
-
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> Tensor:
     """How often each non-negative integer occurs; the length is known when the function runs."""
-    positions = cast(as_array(x), dtypes.int64)
-    data = _like(positions, 1) if weights is None else cast(as_array(weights), dtypes.float64)
-    return run(BINCOUNT, positions, data, least=minlength)  # type: ignore[no-any-return]
+    positions = flat(as_array(x))
+    wide = cast(positions, dtypes.int64)
+    length = maximum(reduction.reduce_max(wide) + 1, to(minlength, dtypes.int64))
+    smallest = reduction.reduce_min(wide)
+    length = selection.where(smallest < 0, smallest, length)
+    size = size_of(length, "np.bincount: an element")
+    if weights is None:
+        return run(COUNT_POSITIONS, positions, size=size)  # type: ignore[no-any-return]
+    return unsorted_segment_sum(cast(flat(as_array(weights)), dtypes.float64), positions, size)
 
 
 def histogram(
@@ -78,17 +68,37 @@ def histogram(
         raise ValueError(f"np.histogram needs a known number of bins{at(user_origin())}")
     count = edges.dims[0] - 1
     lines, values = promoted([edges, x])
-    place = searchsorted(lines, values, "right") - 1
-    place = selection.where(values == lines[-1], to(count - 1, dtypes.int64), place)
-    outside = (values < lines[0]) | (values > lines[-1])
-    place = selection.where(outside, to(count, dtypes.int64), place)
-    data = _like(place, 1) if weights is None else flat(as_array(weights))
-    counts = unsorted_segment_sum(data, place, count + 1)[:count]
+    inside = (values >= lines[0]) & (values <= lines[-1])
+    even = isinstance(bins, int | np.integer) and x.dtype.is_floating
+    find = _place_by_width if even else _place_by_search
+    place = find(lines, selection.where(inside, values, lines[0]), count)
+    place = selection.where(inside, place, to(count, dtypes.int64))
+    if weights is None:
+        counts = run(COUNT_POSITIONS, place, size=count + 1)[:count]
+    else:
+        counts = unsorted_segment_sum(flat(as_array(weights)), place, count + 1)[:count]
     if not density:
         return counts, edges
     widths = edges[1:] - edges[:-1]
     share = cast(counts, dtypes.float64) / cast(widths, dtypes.float64)
     return share / cast(reduction.reduce_sum(counts), dtypes.float64), edges
+
+
+def _place_by_search(edges: Tensor, x: Tensor, count: int) -> Tensor:
+    """The bin of each value between the edges; the last bin has both its edges."""
+    place = searchsorted(edges, x, "right") - 1
+    return minimum(place, to(count - 1, dtypes.int64))
+
+
+def _place_by_width(edges: Tensor, x: Tensor, count: int) -> Tensor:
+    """The same where bins are equally wide: computed, then moved by one where rounding missed."""
+    width = edges[-1] - edges[0]
+    none, last = to(0, dtypes.int64), to(count - 1, dtypes.int64)
+    place = cast((x - edges[0]) / width * to(count, x.dtype), dtypes.int64)
+    place = maximum(minimum(place, last), none)
+    place = selection.where(x < gather(edges, place), maximum(place - 1, none), place)
+    above = (x >= gather(edges, place + 1)) & (place != last)
+    return selection.where(above, place + 1, place)
 
 
 def _edges(x: Tensor, bins: Any, limits: Any) -> Tensor:

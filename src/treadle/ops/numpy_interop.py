@@ -1,7 +1,8 @@
 """Tensors and NumPy: `np.asarray` without a copy, NumPy functions on tensors, DLPack.
 
-NumPy functions applied to eager tensors give ndarrays. Applied to symbolic tensors they go into
-the graph: see `numpy_staging`, which is imported when that first happens.
+NumPy functions applied to eager tensors give ndarrays, but tensors where a tape watches an
+argument, so that no gradient is lost. Applied to symbolic tensors they go into the graph: see
+`numpy_staging`, which is imported when that first happens.
 """
 
 from __future__ import annotations
@@ -84,17 +85,35 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
 
 
 def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    """Inside a function the variable's value is read there; outside it is an array."""
-    from treadle.ops.numpy_staging import array_ufunc, is_operator, reflected
+    """Inside a function the variable's value is read there; outside it is an array, but where a
+    tape watches."""
+    from treadle.ops.numpy_staging import any_watched, array_ufunc, is_operator, reflected
 
     operator = is_operator(sys._getframe(1))
-    if context.recorder is not None:
+    if context.recorder is not None or any_watched(inputs):
         return array_ufunc(ufunc, method, inputs, kwargs, operator)
     name = reflected(ufunc) if operator and method == "__call__" else None
     if name is not None and isinstance(inputs[1], Tensor | Variable):
         return getattr(inputs[1], name)(inputs[0])
     arrays = (np.asarray(x) if isinstance(x, Tensor | Variable) else x for x in inputs)
     return getattr(ufunc, method)(*arrays, **kwargs)
+
+
+def _array_wrap(self: Any, array: NDArray, call: Any = None, return_scalar: bool = False) -> Any:
+    """What a ufunc gives for eager tensors: NumPy's result, but a tensor where a tape watches.
+
+    NumPy has computed it already, from the tensors' arrays. (With ``__array_ufunc__`` operators of
+    NumPy's numbers would no longer leave tensors to `Tensor`.)
+    """
+    from treadle.ops.numpy_staging import any_watched, array_ufunc, without_gradient
+    from treadle.ops.numpy_ufuncs import UFUNCS
+
+    if context.tapes and any_watched((self, call[1] if call else ())):
+        if call is None or call[0] not in UFUNCS:
+            return without_gradient(call[0].__name__ if call else "ufunc.reduce", array)
+        found = array_ufunc(call[0], "__call__", call[1][: call[0].nin], {}, False)
+        return found[call[2]] if isinstance(found, tuple) else found
+    return array[()] if return_scalar else array
 
 
 def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -107,6 +126,7 @@ def install() -> None:
     """Put the protocols on Tensor and Variable."""
     setattr(SymbolicTensor, "__array_ufunc__", _array_ufunc)  # noqa: B010
     setattr(Variable, "__array_ufunc__", _variable_ufunc)  # noqa: B010
+    setattr(Tensor, "__array_wrap__", _array_wrap)  # noqa: B010
     for kind in (Tensor, Variable):
         setattr(kind, "__array_function__", _array_function)  # noqa: B010
     for kind, method in ((Tensor, tensor_array), (Variable, variable_array)):

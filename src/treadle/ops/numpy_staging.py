@@ -1,7 +1,8 @@
 """NumPy code inside functions: what NumPy is asked to do with symbolic tensors goes into the graph.
 
-Functions applied to eager tensors alone still give arrays. An operator between an array and a
-symbolic tensor (``array + x``) stays the tensor's, under the tensor's dtype rules.
+Functions applied to eager tensors alone still give arrays, but where a tape watches one. An
+operator between an array and a symbolic tensor (``array + x``) stays the tensor's, under the
+tensor's dtype rules.
 """
 
 from __future__ import annotations
@@ -77,10 +78,13 @@ def is_operator(frame: FrameType) -> bool:
 
 def array_function(func: Any, args: Any, kwargs: Any) -> Any:
     """``Tensor.__array_function__``: staged where a symbolic tensor is among the arguments."""
-    if not _any_symbolic((args, kwargs)):
+    watched = any_watched((args, kwargs))
+    if not watched and not _any_symbolic((args, kwargs)):
         return func(*_as_arrays(args), **_as_arrays(kwargs))
     name = f"{func.__module__.removeprefix('numpy').lstrip('.')}.{func.__name__}".lstrip(".")
     function = FUNCTIONS.get(func)
+    if function is None and watched and not _any_symbolic((args, kwargs)):
+        return without_gradient(name, func(*_as_arrays(args), **_as_arrays(kwargs)))
     if function is None:
         raise unsupported(name)
     while args and (args[-1] is None or args[-1] is np._NoValue):
@@ -94,6 +98,27 @@ def array_function(func: Any, args: Any, kwargs: Any) -> Any:
                 f"tensors{at(user_origin())}"
             ) from None
         raise
+
+
+def any_watched(value: Any) -> bool:
+    """Whether an active tape watches a tensor or variable in a structure."""
+    if not context.tapes:
+        return False
+    if isinstance(value, list | tuple):
+        return any(map(any_watched, value))
+    if isinstance(value, dict):
+        return any(map(any_watched, value.values()))
+    return isinstance(value, Tensor | Variable) and any(t.watches(value) for t in context.tapes)
+
+
+def without_gradient(name: str, result: Any) -> Any:
+    """What a function without a counterpart gave; TypeError where a gradient would be lost."""
+    if np.asarray(result).dtype.kind in "fc":
+        raise TypeError(
+            f"np.{name} has no gradient here, and a tape watches its argument: use td operations, "
+            f"or np.asarray(x) to leave the tape{at(user_origin())}"
+        )
+    return result
 
 
 def _any_symbolic(value: Any) -> bool:

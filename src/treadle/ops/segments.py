@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
-from treadle.core.shapes import Dim, TensorShape
+from treadle.core import dtypes, errors
+from treadle.core.shapes import Dim, TensorShape, compound, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
+from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
 
@@ -66,7 +67,67 @@ def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -
     yield from zip(ids.dims, data.dims, strict=False)
 
 
-UNSORTED_SEGMENT_SUM = register(Op("unsorted_segment_sum", _infer, _eager, _gradient, sizes=_rows))
+SHARED = 8  # parts of the segments that threads share out: each goes through all ids
+
+
+def _sum_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    data, ids = inputs
+    if data.dtype.is_floating and data.dtype.size == 2:
+        return None
+    size, inner = attrs["num_segments"], product(data.dims[ids.rank :])
+    element = data.dtype if data.dtype.is_floating else _UNSIGNED[data.dtype.size]
+    numbers: dict[str, Dim] = {"n": product(ids.dims), "inner": inner, "size": size}
+    parts = SHARED if not isinstance(inner, int) or inner >= SHARED else 1
+    rows = compound("max", size, 1)
+    work = product(data.dims)
+    return RowCall(rows, work, numbers, {"T": element, "I": ids.dtype}, parts=parts)
+
+
+# What integers wrap around in.
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+
+UNSORTED_SEGMENT_SUM = register(
+    Op(
+        "unsorted_segment_sum",
+        _infer,
+        _eager,
+        _gradient,
+        Rows("counting.segment_sum", _sum_call, fails=True),
+        sizes=_rows,
+    )
+)
+
+
+def _infer_count(ids: TensorSpec, *, size: Dim) -> TensorSpec:
+    require_kinds("iu", ids)
+    return TensorSpec((size,), dtypes.int64)
+
+
+def _eager_count(ids: NDArray, *, size: int) -> NDArray:
+    from treadle.ops.gather import check_positions
+
+    check_positions(ids, size, what="position")
+    return np.bincount(ids.reshape(-1).astype(np.int64), minlength=size)
+
+
+def _count_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    count = product(inputs[0].dims)
+    return RowCall(1, count, {"n": count, "size": attrs["size"]}, {"I": inputs[0].dtype})
+
+
+# How often each of the positions 0 to size - 1 occurs; others are refused.
+COUNT_POSITIONS = register(
+    Op(
+        "count_positions",
+        _infer_count,
+        _eager_count,
+        lower=Rows("counting.count_positions", _count_call, fails=True),
+    )
+)
 
 
 def unsorted_segment_sum(
@@ -77,4 +138,9 @@ def unsorted_segment_sum(
 
     count = size_of(num_segments, "unsorted_segment_sum: num_segments")
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
+    if x.dtype.is_floating and x.dtype.size == 2:
+        from treadle.ops.casting import cast
+
+        wide = run(UNSORTED_SEGMENT_SUM, cast(x, dtypes.float32), ids, num_segments=count)
+        return cast(wide, x.dtype)
     return run(UNSORTED_SEGMENT_SUM, x, ids, num_segments=count)  # type: ignore[no-any-return]

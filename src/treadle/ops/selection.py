@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import broadcast, fresh_symbol
+from treadle.core.shapes import broadcast, fresh_symbol, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.families import guard, needs
-from treadle.ops.lowering import elementwise_rule
+from treadle.ops.lowering import Compaction, RowCall, elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 
 
@@ -56,7 +57,27 @@ def _eager_nonzero(x: NDArray) -> NDArray:
     return np.argwhere(x)
 
 
-NONZERO = register(Op("nonzero", _infer_nonzero, _eager_nonzero, tags=frozenset({"dynamic"})))
+def _nonzero_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    dims = inputs[0].dims
+    if not inputs[0].dtype.is_bool or not 0 < len(dims) <= MOST_AXES:
+        return None
+    size = product(dims)
+    sizes = {f"size{k}": dims[k] if k < len(dims) else 1 for k in (1, 2, 3)}
+    return RowCall(1, size, {"rank": len(dims), **sizes}, {})
+
+
+MOST_AXES = 4  # of masks whose positions are found natively
+NONZERO = register(
+    Op(
+        "nonzero",
+        _infer_nonzero,
+        _eager_nonzero,
+        lower=Compaction("counting.positions_true", _nonzero_call, 0),
+        tags=frozenset({"dynamic"}),
+    )
+)
 
 
 def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None) -> Tensor:
@@ -67,8 +88,17 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
     """
     mask = convert_to_tensor(condition)
     if x is None and y is None:
-        return run(NONZERO, mask)  # type: ignore[no-any-return]
+        return _positions(mask)
     if x is None or y is None:
         raise ValueError(f"where: give both x and y, or neither{at(user_origin())}")
     a, b = common_dtype("where", x, y)
     return run(WHERE, mask, a, b)  # type: ignore[no-any-return]
+
+
+def _positions(x: Tensor) -> Tensor:
+    """Where elements are true or not 0."""
+    from treadle.ops.comparison import not_equal
+
+    if not x.dtype.is_bool:
+        x = not_equal(x, convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
+    return run(NONZERO, x)  # type: ignore[no-any-return]

@@ -81,7 +81,8 @@ def _sorting_call(x: TensorSpec, numbers: dict[str, Dim], **more: DType | int) -
         return None
     n = x.dims[-1]
     space = 24 * n + 1024 * x.dtype.size  # two arrays of keys and positions, counts of digits
-    return RowCall(product(x.dims[:-1]), SORTED_WORK * n, numbers, _names(x, **more), space)
+    rows = product(x.dims[:-1])
+    return RowCall(rows, SORTED_WORK * n * rows, numbers, _names(x, **more), space)
 
 
 def _widened(x: Tensor) -> Tensor:
@@ -261,7 +262,8 @@ def _search_call(
     names = _names(rows, I=attrs["dtype"], RIGHT=int(attrs["right"]))
     numbers = {"n": rows.dims[-1], "m": values.dims[-1]}
     same = tuple(zip(rows.dims[:-1], values.dims[:-1], strict=True))
-    return RowCall(product(values.dims), SORTED_WORK, numbers, names, SEARCH_BYTES, same)
+    count = product(values.dims)
+    return RowCall(count, SORTED_WORK * count, numbers, names, SEARCH_BYTES, same)
 
 
 SEARCHSORTED = register(

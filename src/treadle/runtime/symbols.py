@@ -63,7 +63,6 @@ def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
             [v.spec for v in node.inputs], [v.spec for v in node.outputs], node.attrs
         )
         yield from (pair for pair in (call.equal if call else ()) if pair[0] != pair[1])
-        return
     rule = node.op.sizes
     if rule is not None:
         specs, outs = [v.spec for v in node.inputs], [v.spec for v in node.outputs]

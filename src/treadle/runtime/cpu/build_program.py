@@ -17,6 +17,7 @@ from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
+from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
@@ -86,8 +87,9 @@ def build_program(
         entry=loaded.address("entry") if by_object else 0,
         run=loaded.address("run"),
         words=StateWords(
-            graph, builder.constants, callbacks, workers, _has_library(block), kernels.address
-        ),
+            graph, builder.constants, callbacks, workers, _has_library(emitter.table),
+            kernels.address,
+        ),  # fmt: skip
         callbacks=callbacks,
         written=written,
         releases_gil=releases is not False,
@@ -135,7 +137,7 @@ def record_of(
     table = [(kind, _stored_key(kind, key)) for kind, key in program.table.keys]
     return Record(
         program.signature, program.code, bool(program.entry), table, constants,
-        program.callbacks is not None, _has_library(block), builder.backend.workers,
+        program.callbacks is not None, _has_library(program.table), builder.backend.workers,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
         *_stored_memory(program, traced),
@@ -176,8 +178,9 @@ def _stored_constant(array: Any, graph: Graph) -> Any:
     return array
 
 
-def _has_library(block: Block) -> bool:
-    return any(isinstance(s, LibraryCall) for s in all_steps(block))
+def _has_library(table: StateTable) -> bool:
+    """Whether a program calls routines of the library."""
+    return any(kind == "routine" for kind, _ in table.keys)
 
 
 def _count_callbacks(block: Block, emitter: Emitter) -> int:

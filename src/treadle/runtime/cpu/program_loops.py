@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 
 from treadle.core import dtypes
-from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
+from treadle.ops.lowering import Compaction, RowCall
 from treadle.runtime.cpu.elements import compute_type, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
+from treadle.runtime.cpu.program_library import call_rows
 from treadle.runtime.cpu.program_updates import (
     Part,
-    add_segments,
     integer,
     refuse_if,
     scatter,
@@ -30,7 +31,11 @@ MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 def emit_loops(emitter: Emitter, step: Loops) -> None:
     """One op."""
-    _OPS[step.node.op.name](emitter, step)
+    lower = step.node.op.lower
+    if isinstance(lower, Compaction):
+        _compact(emitter, step, lower)
+    else:
+        _OPS[step.node.op.name](emitter, step)
 
 
 def emit_append(emitter: Emitter, step: Append) -> None:
@@ -79,12 +84,6 @@ def _scatter_nd(emitter: Emitter, step: Loops) -> None:
     out = step.outputs[0]
     target = _zeros(emitter, out)
     scatter(emitter, step.inputs, target, out.value.spec.dims, "add", step.refuse)
-
-
-def _segment_sum(emitter: Emitter, step: Loops) -> None:
-    out = step.outputs[0]
-    target = _zeros(emitter, out)
-    add_segments(emitter, step.inputs, target, out.value.spec.dims, step.refuse)
 
 
 # -- slices with bounds that are tensors ---------------------------------------------------------
@@ -186,51 +185,33 @@ def _scan(function: str, start: int) -> Callable[[Emitter, Loops], None]:
 
 # -- where a mask is true ------------------------------------------------------------------------
 
-
-def _nonzero(emitter: Emitter, step: Loops) -> None:
-    """Counts, which tells the size, then writes the positions."""
-    fn, x, out = emitter.fn, step.inputs[0], step.outputs[0]
-    spec = x.value.spec
-    dims = [emitter.dim(d) for d in spec.dims]
-    size, source = emitter.dim(product(spec.dims)), _array(emitter, x)
-    counter = fn.alloca("i64, align 8")
-    fn.emit(f"store i64 0, ptr {counter}")
-    with fn.loop(0, size) as k:
-        found = fn.value(f"zext i1 {_is_set(emitter, source, k, spec.dtype)} to i64")
-        _count(emitter, counter, found)
-    emitter.define_symbols(out.value.spec.dims[:1], [fn.load_word(counter)])
-    target = _array(emitter, out)
-    fn.emit(f"store i64 0, ptr {counter}")
-    with fn.loop(0, size) as k, fn.when(_is_set(emitter, source, k, spec.dtype)) as needed:
-        if needed:
-            row = fn.mul(_count(emitter, counter, 1), len(dims))
-            for axis, position in enumerate(_position(emitter, k, dims)):
-                place = fn.offset(target, fn.add(row, axis), "i64")
-                fn.emit(f"store i64 {position}, ptr {place}")
+PARTS = 64  # of a mask that threads share out
 
 
-def _is_set(emitter: Emitter, source: str, k: Word, dtype: DType) -> str:
-    element = emitter.load_scalar(emitter.fn.offset(source, k, stored_type(dtype)), dtype)
-    if dtype.is_bool:
-        return element
-    zero = emitter.elements.constant(0, dtype)
-    return emitter.elements.apply("ne", [element, zero], [dtype] * 2, dtypes.bool)
+def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
+    """Counts in parts of the mask, which tells the size and where each part writes."""
+    fn, node = emitter.fn, step.node
+    mask, out = step.inputs[lower.mask], step.outputs[0]
+    size = product(mask.value.spec.dims)
+    part = (size + (PARTS - 1)) // PARTS
+    starts = fn.alloca(f"[{PARTS} x i64], align 64")
+    numbers: dict[str, Dim] = {"n": size, "part": part}
+    counting = RowCall(PARTS, size // 8, numbers, {})
+    call_rows(emitter, "counting.count_true", counting, [_array(emitter, mask), starts])
 
+    def total(k: Word, sums: list[str]) -> list[str]:
+        place = fn.offset(starts, k, "i64")
+        here = fn.value(f"load i64, ptr {place}")
+        fn.emit(f"store i64 {sums[0]}, ptr {place}")
+        return [str(fn.add(sums[0], here))]
 
-def _count(emitter: Emitter, counter: str, by: Word) -> str:
-    """Add to a counter in memory; gives what it was."""
-    before = emitter.fn.load_word(counter)
-    emitter.fn.emit(f"store i64 {emitter.fn.add(before, by)}, ptr {counter}")
-    return before
-
-
-def _position(emitter: Emitter, flat: Word, dims: list[Word]) -> list[Word]:
-    """The index along every axis of the element at a flat position."""
-    positions: list[Word] = []
-    for size in reversed(dims[1:]):
-        positions.insert(0, emitter.fn.remainder(flat, size))
-        flat = emitter.fn.divide(flat, size)
-    return [flat, *positions]
+    (count,) = fn.carried(0, PARTS, 1, ["i64"], ["0"], total)
+    emitter.define_symbols(out.value.spec.dims[:1], [count])
+    call = lower.call([o.value.spec for o in step.inputs], [out.value.spec], node.attrs)
+    assert call is not None
+    filling = replace(call, rows=PARTS, numbers={**call.numbers, **numbers})
+    arrays = [_array(emitter, o) for o in (*step.inputs, out)]
+    call_rows(emitter, lower.routine, filling, [*arrays, starts])
 
 
 # -- sizes that only a run can tell --------------------------------------------------------------
@@ -250,11 +231,9 @@ def _open_dim(emitter: Emitter, step: Loops) -> None:
 
 _OPS: dict[str, Callable[[Emitter, Loops], None]] = {
     "scatter_nd": _scatter_nd,
-    "unsorted_segment_sum": _segment_sum,
     "dynamic_slice": _dynamic_slice,
     "dynamic_slice_grad": _dynamic_slice_grad,
     "cumsum": _scan("add", 0),
     "cumprod": _scan("mul", 1),
-    "nonzero": _nonzero,
     "open_dim": _open_dim,
 }

@@ -10,7 +10,7 @@ import numpy as np
 from treadle.core.shapes import ANY, Dim, product
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.graph.ir import Node, Value
-from treadle.ops.lowering import Compute, Library, Rows
+from treadle.ops.lowering import Compaction, Compute, Library, Rows
 
 
 class Role(Enum):
@@ -49,8 +49,8 @@ UPDATES = frozenset(
 
 # Ops that the program runs as loops of its own (`cpu/program_loops.py`).
 LOOPS = frozenset(
-    {"scatter_nd", "unsorted_segment_sum", "dynamic_slice", "dynamic_slice_grad", "cumsum",
-     "cumprod", "nonzero", "open_dim"}
+    {"scatter_nd", "dynamic_slice", "dynamic_slice_grad", "cumsum",
+     "cumprod", "open_dim"}
 )  # fmt: skip
 
 
@@ -69,6 +69,8 @@ def role_of(node: Node) -> Role:
         return Role.SCALAR if element else Role.ALIAS
     if isinstance(lower, Library | Rows):
         return Role.LIBRARY
+    if isinstance(lower, Compaction) and _has_call(node, lower):
+        return Role.LOOPS
     if isinstance(lower, Compute) and node.op.effect is None and _has_kernel_form(node):
         if _is_scalar(node):
             return Role.SCALAR
@@ -134,6 +136,12 @@ def _has_kernel_form(node: Node) -> bool:
         isinstance(s, TensorSpec) and (parts or not s.dtype.is_complex) and ANY not in s.dims
         for s in specs
     )
+
+
+def _has_call(node: Node, lower: Compaction) -> bool:
+    """Whether a routine serves the dtypes and ranks of an op that selects by a mask."""
+    inputs, outputs = [v.spec for v in node.inputs], [v.spec for v in node.outputs]
+    return lower.call(inputs, outputs, node.attrs) is not None
 
 
 def _has_loops(node: Node) -> bool:

@@ -460,6 +460,8 @@ class _Writer:
                 return Typed(given.text, element)
             cast = f"bitcast {self.shown(given)} to {element.text}"
             return Typed(self.fn.value(cast), element)
+        if name == "local":
+            return self.local(node, *arguments)
         values = [self.value(a) for a in arguments]
         inner = _FUNCTIONS.get(name)
         if inner is not None:
@@ -468,6 +470,13 @@ class _Writer:
         if not inspect.isfunction(function):
             raise self.fail(node, f"{name} is no function of the subset")
         return self.call_function(function, values)
+
+    def local(self, node: ast.Call, element: ast.expr, count: ast.expr) -> Typed:
+        """An array of this call's own."""
+        size, kind = self.value(count), self.annotation(element)
+        if isinstance(size, Typed):
+            raise self.fail(node, "the size must be a constant")
+        return Typed(self.fn.alloca(f"[{size} x {kind.text}], align 64"), Kind("p", 64, kind))
 
     def call_function(self, function: Callable[..., Any], values: list[Operand]) -> Operand:
         symbol, parameters, result = add_function(self.module, function, self.names)

@@ -47,7 +47,8 @@ def row_symbol(routine: str, call: RowCall) -> str:
 
 def row_numbers(routine: str, call: RowCall) -> tuple[Dim, ...]:
     """The integers that a routine gets: rows, tasks, bytes of a thread's workspace, its own."""
-    tasks = compound("max", compound("min", call.rows, call.rows * call.work // TASK_WORK), 1)
+    parts = compound("min", call.rows, call.parts)
+    tasks = compound("max", compound("min", parts, call.work // TASK_WORK), 1)
     names = _numbers(_function(routine))
     return (call.rows, tasks, row_space(call), *(call.numbers[name] for name in names))
 

@@ -56,6 +56,11 @@ def lanes(count: int) -> range:
     return range(count)
 
 
+def local(element: Any, count: int) -> Any:
+    """An array of a known number of elements that lives as long as the call."""
+    return [element(0)] * count
+
+
 def at(array: Any, index: int) -> Any:
     """The address of ``array[index]``."""
     return array[index:]

@@ -1,0 +1,84 @@
+"""Reductions of what a mask selects, without collecting it.
+
+    reduce_sum(compress(%x, %mask))   ->   reduce_sum(where(%mask, %x, 0))
+
+The elements are added up in another grouping, so sums may round differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.arithmetic import DIVIDE
+from treadle.ops.casting import CAST
+from treadle.ops.gather import COMPRESS
+from treadle.ops.reduction import (
+    REDUCE_ALL,
+    REDUCE_ANY,
+    REDUCE_MAX,
+    REDUCE_MEAN,
+    REDUCE_MIN,
+    REDUCE_PROD,
+    REDUCE_SUM,
+)  # fmt: skip
+from treadle.ops.registry import Op
+from treadle.ops.selection import WHERE
+
+
+def reduce_under_masks(graph: Graph) -> bool:
+    """Let reductions over all that a mask selects read the array and the mask."""
+    return _Masker(graph).run()
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.inf if dtype.kind not in "iu" else np.iinfo(dtype).max
+
+
+# What changes nothing in a reduction.
+_NEUTRAL: dict[Op, Callable[[np.dtype[Any]], Any]] = {
+    REDUCE_SUM: lambda _: 0, REDUCE_MEAN: lambda _: 0, REDUCE_PROD: lambda _: 1,
+    REDUCE_MAX: _lowest, REDUCE_MIN: _highest,
+    REDUCE_ANY: lambda _: False, REDUCE_ALL: lambda _: True,
+}  # fmt: skip
+
+
+class _Masker(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        neutral = _NEUTRAL.get(node.op)
+        if neutral is None or node.inputs[0].node is None:
+            return None
+        selected = node.inputs[0].node
+        whole = node.inputs[0].spec.rank == 1 and tuple(node.attrs["axis"]) == (0,)
+        if selected.op is not COMPRESS or not whole:
+            return None
+        x, mask = selected.inputs
+        dtype = x.spec.dtype.np_dtype
+        other = self.constant(np.asarray(neutral(dtype)).astype(dtype))
+        kept = self.emit(WHERE, [mask, x, other], {})
+        if node.op is not REDUCE_MEAN:
+            return [self.emit(node.op, [kept], dict(node.attrs))]
+        return self.mean(node, kept, mask)
+
+    def mean(self, node: Node, kept: Value, mask: Value) -> Replacement:
+        dtype = kept.spec.dtype
+        if not dtype.is_floating or dtype.size == 2:
+            return None
+        total = self.emit(REDUCE_SUM, [kept], dict(node.attrs))
+        counted = self.emit(CAST, [mask], {"dtype": _int64()})
+        count = self.emit(REDUCE_SUM, [counted], dict(node.attrs))
+        return [self.emit(DIVIDE, [total, self.emit(CAST, [count], {"dtype": dtype})], {})]
+
+
+def _int64() -> Any:
+    from treadle.core import dtypes
+
+    return dtypes.int64
