@@ -43,7 +43,6 @@ class Kind(NamedTuple):
         return f"i{self.bits}"
 
 
-_VECTORS = '!"llvm.loop.vectorize.enable", i1 true'
 BOOL = Kind("b", 1)
 I64 = Kind("i", 64)
 KINDS = {f"{family}{bits}": Kind(family, bits) for family in "iu" for bits in (8, 16, 32, 64)} | {
@@ -298,10 +297,9 @@ class _Writer:
     def vector_loop(self) -> str:
         """The mark of a loop that becomes vectors, and is not written out before."""
         notes = self.module.globals
-        for number, text in ((10, '!"llvm.loop.unroll.disable"'), (11, _VECTORS)):
-            notes.setdefault(f"!{number}", f"!{number} = !{{{text}}}")
-        number = 12 + len(notes)
-        notes[f"!{number}"] = f"!{number} = distinct !{{!{number}, !10, !11}}"
+        notes.setdefault("!10", '!10 = !{!"llvm.loop.unroll.disable"}')
+        number = 11 + len(notes)
+        notes[f"!{number}"] = f"!{number} = distinct !{{!{number}, !10}}"
         return f", !llvm.loop !{number}"
 
     def loop_body(self, inner: list[ast.stmt], loop: _Loop) -> None:

@@ -1,0 +1,37 @@
+"""Einsum of several operands: pair by pair in the cheapest order, or as one sum of products."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.runtime.harness import trace_like
+
+CASES = [
+    ("i,ij,j->", ((30,), (30, 40), (40,))), ("i,ij,j->i", ((30,), (30, 40), (40,))),
+    ("ij,jk,kl->il", ((20, 30), (30, 40), (40, 5))), ("i,i,i->i", ((9,), (9,), (9,))),
+    ("ijk,il,jm,kn->lmn", ((6, 7, 8), (6, 3), (7, 3), (8, 3))), ("i,j,k->ijk", ((3,), (4,), (5,))),
+    ("...i,...ij,...j", ((4, 5), (4, 5, 5), (1, 5))), ("i,ij,j", ((0,), (0, 4), (4,))),
+    ("ab,bc,cd,de,ef->af", ((3, 4), (4, 5), (5, 6), (6, 7), (7, 2))),
+    ("ij,jk,kl->il", ((200, 300), (300, 400), (400, 5))),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("equation, shapes", CASES, ids=[e for e, _ in CASES[:-1]] + ["large"])
+def test_as_numpy(equation: str, shapes: tuple[tuple[int, ...], ...]) -> None:
+    rng = np.random.default_rng(1)
+    arrays = [rng.standard_normal(s) for s in shapes]
+    wanted = np.einsum(equation, *arrays, optimize=True)
+    tensors = [td.constant(a) for a in arrays]
+    for einsum in (td.einsum, td.function(td.einsum)):
+        found = einsum(equation, *tensors).numpy()
+        assert found.shape == wanted.shape
+        np.testing.assert_allclose(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_small_sums_are_one_kernel_and_large_ones_products() -> None:
+    small = trace_like(lambda *x: td.einsum("i,ij,j->", *x), *map(np.zeros, (5, (5, 5), 5)))
+    assert "matmul" not in str(small)
+    shapes = ((200, 300), (300, 400), (400, 5))
+    large = trace_like(lambda *x: td.einsum("ij,jk,kl->il", *x), *map(np.zeros, shapes))
+    products = [n for n in large.walk() if n.op.name == "matmul"]
+    assert sorted(tuple(n.outputs[0].spec.dims) for n in products) == [(200, 5), (300, 5)]
