@@ -15,14 +15,36 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from treadle.core.dtypes import DType
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr
+from treadle.ops import (  # noqa: F401  (the ops that have rules)
+    arithmetic,
+    broadcasting,
+    casting,
+    comparison,
+    complex_numbers,
+    conversion,
+    creation,
+    dims,
+    elementwise,
+    gather,
+    indexing,
+    joining,
+    linalg,
+    reduction,
+    requirements,
+    scan,
+    segments,
+    selection,
+    shaping,
+    slicing,
+    updates,
+)
 from treadle.ops import complex_functions as functions
-from treadle.ops import complex_numbers as numbers
 from treadle.ops.lowering import LowerCall, elementwise_rule
-from treadle.ops.registry import OPS, Op, register, run, set_parts
+from treadle.ops.registry import OPS, Op, add_tag, register, run, set_parts
 
 
 class Pair(NamedTuple):
@@ -58,6 +80,11 @@ def each(call: PartsCall) -> Any:
         for k in range(2)
     ]
     return Pair(*halves)
+
+
+def moved(call: PartsCall) -> Any:
+    """`each` for ops that only move elements, which kernels do to complex ones too."""
+    return each(call)
 
 
 def _of_parts(attr: Any) -> Any:
@@ -228,14 +255,11 @@ def _prod(call: PartsCall) -> Pair | None:
     from treadle.ops.shaping import reshape_to, transpose
 
     (x,), axes = call.inputs, call.attrs["axis"]
-    dims = x.real.dims
-    count = 1
-    for axis in axes:
-        if not isinstance(dims[axis], int):
-            return None
-        count *= dims[axis]
-    kept = [a for a in range(len(dims)) if a not in axes]
-    shape = (count, *(dims[a] for a in kept))
+    count = product(x.real.dims[a] for a in axes)
+    if not isinstance(count, int):
+        return None
+    kept = [a for a in range(x.real.ndim) if a not in axes]
+    shape = (count, *(x.real.dims[a] for a in kept))
     rows = Pair(*(reshape_to(transpose(part, [*axes, *kept]), shape) for part in x))
     if not count:
         from treadle.ops.creation import ones_like
@@ -261,17 +285,22 @@ def define() -> None:
         _function(OPS[name], build)
     _function(OPS["abs"], functions.magnitude, real_result=True)
     for rule, names in _RULES.items():
-        set_parts(rule, *(OPS[n] for n in names.split() if n in OPS))
+        set_parts(rule, *(OPS[n] for n in names.split()))
+    # Kernels move complex numbers as they join them and take them apart.
+    add_tag("complex_parts", *(OPS[n] for n in _RULES[moved].split()))
 
 
 _RULES: dict[Rule, str] = {
     each: """
-        add subtract add_n negative identity stop_gradient where fill fill_dynamic
-        broadcast_to concat ensure_shape gather gather_nd index index_grad index_update
-        reshape reshape_dynamic reverse slice_update stack strided_slice strided_slice_grad
-        transpose dynamic_slice dynamic_slice_grad dynamic_slice_update scatter_nd
+        add subtract add_n negative identity stop_gradient where fill
+        index_grad index_update slice_update sum_to strided_slice_grad
+        dynamic_slice dynamic_slice_grad dynamic_slice_update scatter_nd
         tensor_scatter_nd_update tensor_scatter_nd_add unsorted_segment_sum
         reduce_sum reduce_mean cumsum
+        """,
+    moved: """
+        broadcast_to concat ensure_shape gather gather_nd index reshape reverse stack
+        strided_slice transpose require_sizes
         """,
     first: "shape dim",
     _join: "complex", _real: "real", _imag: "imag", _conj: "conj", _angle: "angle", _cast: "cast",
@@ -279,5 +308,4 @@ _RULES: dict[Rule, str] = {
     _matmul: "matmul", _prod: "reduce_prod",
 }  # fmt: skip
 
-_ = numbers  # the ops on complex numbers are registered with their module
 define()

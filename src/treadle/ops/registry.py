@@ -102,6 +102,12 @@ def set_parts(rule: Callable[..., Any], *ops: Op) -> None:
         object.__setattr__(op, "parts", rule)
 
 
+def add_tag(tag: str, *ops: Op) -> None:
+    """Give ops one more tag."""
+    for op in ops:
+        object.__setattr__(op, "tags", op.tags | {tag})
+
+
 def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tuple[Spec, ...]:
     """The output specs, with the op, its inputs and the user's line added to any error."""
     try:

@@ -27,37 +27,17 @@ COMPLEX, REAL, IMAG = OPS["complex"], OPS["real"], OPS["imag"]
 
 def split_complex_numbers(graph: Graph) -> bool:
     """Replace ops on complex tensors by ops on their parts."""
-    if not any(_is_work(node) for node in graph.walk()):
+    nodes = list(graph.walk())
+    if not any(is_complex(v.spec) for n in nodes for v in (*n.inputs, *n.outputs)):
         return False
+    splitter = _Splitter()
     with taping(()):
-        _Splitter().graph(graph)
-    return True
+        splitter.graph(graph)
+    return splitter.changed
 
 
 def is_complex(spec: Spec) -> bool:
     return isinstance(spec, TensorSpec) and spec.dtype.is_complex
-
-
-def _is_work(node: Node) -> bool:
-    """Whether the pass changes something at a node."""
-    if node.regions:
-        return any(map(_is_split, node.inputs)) or any(is_complex(v.spec) for v in node.outputs)
-    if node.op is REAL or node.op is IMAG:
-        made_by = node.inputs[0].node
-        return made_by is not None and made_by.op in (COMPLEX, CONST)
-    if node.op in (COMPLEX, CONST) or node.op.parts is None:
-        return False
-    return any(is_complex(v.spec) for v in (*node.inputs, *node.outputs))
-
-
-def _is_split(value: Value) -> bool:
-    """Whether a complex operand of a branch or loop goes there as its parts: unless it is in
-    memory anyway and is only read there."""
-    if not is_complex(value.spec):
-        return False
-    node = value.node
-    computed = node is not None and node.op is not CONST and node.op.parts is not None
-    return not value.spec.rank or computed or (node is not None and bool(node.regions))
 
 
 class _Splitter:
@@ -73,6 +53,7 @@ class _Splitter:
         self.wholes: dict[Value, Value] = {}
         self.renamed: dict[Value, Value] = {}  # real values that nodes gave before
         self.out = _Recorder()
+        self.changed = False
 
     def graph(self, graph: Graph) -> None:
         self.out.kept.update(p for p in graph.params if is_complex(p.spec))
@@ -97,15 +78,24 @@ class _Splitter:
     def pair(self, value: Value) -> tuple[Value, Value]:
         """The parts of a complex value."""
         found = self.pairs.get(value)
-        if found is None:
+        if found is None and value.node is not None and value.node.op is CONST:
+            found = self.constants(value.node)
+        elif found is None:
             found = self.out.emit(REAL, [value]), self.out.emit(IMAG, [value])
-            self.pairs[value] = found
-        return found
+        return self.pairs.setdefault(value, found)
+
+    def constants(self, node: Node) -> tuple[Value, Value]:
+        """A literal's parts."""
+        assert node.op.parts is not None
+        real, imag = node.op.parts(PartsCall(CONST, (), node.attrs, ()))
+        return real.value, imag.value
 
     def whole(self, value: Value) -> Value:
         """A complex value as one tensor; other values as they are."""
-        if not is_complex(value.spec) or value not in self.pairs or self.is_kept(value):
+        if not is_complex(value.spec):
             return self.real(value)
+        if value not in self.pairs or self.is_kept(value):
+            return value
         if value not in self.wholes:
             self.wholes[value] = self.out.emit(COMPLEX, self.pairs[value])
         return self.wholes[value]
@@ -116,14 +106,29 @@ class _Splitter:
     # -- nodes -----------------------------------------------------------------------------------
 
     def visit(self, node: Node) -> None:
+        operands = [v for v in node.inputs if is_complex(v.spec)]
         if node.regions:
             self.structured(node)
-        elif not any(is_complex(v.spec) for v in (*node.inputs, *node.outputs)):
-            node.inputs = [self.real(v) for v in node.inputs]
-            self.out.keep(node)
-        elif node.op.parts is None or not self.by_parts(node):
+        elif node.op is COMPLEX and all(
+            v.spec.dims == node.outputs[0].spec.dims for v in node.inputs
+        ):
+            real, imag = node.inputs = [self.real(v) for v in node.inputs]
+            (value,) = node.outputs
+            self.pairs[value], self.wholes[value] = (real, imag), value
+            self.out.append(node)
+        elif self.stays(node, operands) or not self.by_parts(node):
             node.inputs = [self.whole(v) for v in node.inputs]
             self.out.keep(node)
+
+    def stays(self, node: Node, operands: Sequence[Value]) -> bool:
+        """Whether a node is left as it is: it has to do with no complex tensors or has no rule
+        for their parts; or it takes apart, or moves the elements of, what is there as a whole."""
+        if node.op.parts is None or node.op is CONST:
+            return True
+        if not operands and not any(is_complex(v.spec) for v in node.outputs):
+            return True
+        moves = "complex_parts" in node.op.tags
+        return bool(operands) and moves and all(map(self.is_kept, operands))
 
     def by_parts(self, node: Node) -> bool:
         """Let the op's rule compute the outputs; False where it has none for this node."""
@@ -135,14 +140,13 @@ class _Splitter:
         self.out.current = None
         if found is None:
             return False
+        self.changed = True
         results = found if len(specs) > 1 else (found,)
         for value, result in zip(node.outputs, results, strict=True):
             if isinstance(result, Pair):
                 self.pairs[value] = result.real.value, result.imag.value  # type: ignore[attr-defined]
             else:
                 self.renamed[value] = result.value
-        if node.op is CONST:  # where it is needed as a whole it is there
-            self.out.keep(node)
         return True
 
     def operand(self, value: Value) -> Any:
@@ -160,6 +164,7 @@ class _Splitter:
             is_complex(v.spec) and (i < count or not v.spec.rank or not self.is_kept(v))
             for i, v in enumerate(node.inputs)
         ]
+        self.changed |= any(split) or any(is_complex(v.spec) for v in node.outputs)
         inputs: list[Value] = []
         for value, divided in zip(node.inputs, split, strict=True):
             inputs += self.pair(value) if divided else [self.whole(value)]
@@ -238,10 +243,14 @@ class _Recorder:
         assert opened is region
         return nodes
 
-    def keep(self, node: Node) -> None:
+    def append(self, node: Node) -> None:
         region, nodes = self.regions[-1]
         node.region = region
         nodes.append(node)
+
+    def keep(self, node: Node) -> None:
+        """Take a node that stays; its complex outputs are there as a whole."""
+        self.append(node)
         self.kept.update(v for v in node.outputs if is_complex(v.spec))
 
     def emit(self, op: Op, inputs: Sequence[Value]) -> Value:
@@ -254,7 +263,6 @@ class _Recorder:
     def record(
         self, op: Op, inputs: Sequence[Any], attrs: Mapping[str, Any], regions: Sequence[Any] = ()
     ) -> tuple[SymbolicTensor, ...]:
-        region, nodes = self.regions[-1]
         operands = [self._use(x).value for x in inputs]
         specs = list(infer_outputs(op, [v.spec for v in operands], attrs))
         if self.current is not None and op is self.current.op:
@@ -264,8 +272,7 @@ class _Recorder:
                 for new, old in zip(specs, self.current.outputs, strict=True)
             ]
         node = Node(op, operands, attrs, specs, (), self.origin)
-        node.region = region
-        nodes.append(node)
+        self.append(node)
         return tuple(map(self.tensor, node.outputs))
 
     def _use(self, x: Any) -> SymbolicTensor:

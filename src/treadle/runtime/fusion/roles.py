@@ -129,7 +129,7 @@ def _same_size(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> bool:
 
 def _has_kernel_form(node: Node) -> bool:
     """Tensors of known rank whose dims are expressions over named symbols; real ones, unless the
-    node only joins or takes apart complex numbers."""
+    node joins complex numbers, takes them apart or moves them."""
     specs = [v.spec for v in (*node.inputs, *node.outputs)]
     parts = "complex_parts" in node.op.tags
     return bool(node.outputs) and all(

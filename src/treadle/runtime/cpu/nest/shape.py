@@ -122,7 +122,10 @@ def transposing_loads(loads: Iterable[Load], across: Axis, along: Axis) -> list[
 
 
 def _lanes(kernel: Kernel, exprs: list[Expr], target: Target) -> int:
-    """Vectors are filled by 32-bit numbers unless 64-bit floats take part."""
+    """Vectors are filled by 32-bit numbers unless 64-bit floats take part, or larger ones are all
+    that is moved."""
+    if all(b.dtype.size == 16 for b in kernel.buffers):
+        return max(2, target.vector_bits // 128)
     wide = any(e.dtype.is_floating and e.dtype.size == 8 for e in exprs) or all(
         b.dtype.size == 8 for b in kernel.buffers
     )
