@@ -764,3 +764,54 @@ def test_generated_code():
         '    d["k"] = x',
         "    return x, d",
     ]
+
+
+# -- arrays of NumPy that are read at positions of the graph ---------------------------------------
+
+TABLE = np.array([1.0, 2.0, 3.0])
+MATRIX = np.arange(6.0).reshape(2, 3)
+
+
+def read_globals(i):
+    return TABLE[i], MATRIX[1, i], MATRIX[:, i - 1], TABLE[:i], TABLE[1]
+
+
+def read_local(x):
+    weights = np.array([1.0, 2.0])
+    total = 0.0
+    for i in td.range(2):
+        total += weights[i] * x[i]
+    return total
+
+
+def read_outer():
+    codes = np.array([5, 6, 7])
+
+    def pick(i):
+        if i > 0:
+            return codes[i]
+        return codes[0]
+
+    return pick
+
+
+def test_constant_arrays_are_read_at_traced_positions():
+    for i in (1, 2):
+        found = td.function(read_globals)(td.constant(i))
+        for a, b in zip(found, read_globals(i), strict=True):
+            np.testing.assert_array_equal(a, b)
+        assert td.function(read_outer())(td.constant(i)).numpy() == read_outer()(i)
+    assert td.function(read_local)(np.array([3.0, 4.0])).numpy() == 11.0
+    for a, b in zip(td.function(read_globals)(2), read_globals(2), strict=True):
+        np.testing.assert_array_equal(a, b)  # a Python number as the position
+    with pytest.raises(td.errors.InvalidArgumentError, match="out of range"):
+        td.function(read_globals)(td.constant(7))
+
+
+def test_only_what_may_be_an_array_is_rewritten():
+    def f(x, i):
+        values = [x, x + 1]
+        return TABLE[i] + values[0][i] + x[i]
+
+    text = td.autograph.to_code(f)
+    assert "ag__.get_item(TABLE, i) + values[0][i] + x[i]" in text

@@ -38,6 +38,16 @@ def operator(name: str, *args: Node, **keywords: Node) -> Node:
     return gast.Call(function, list(args), [gast.keyword(k, v) for k, v in keywords.items()])
 
 
+def key(index: Node) -> Node:
+    """An index as an expression: slices become calls of ``ag__.slice``."""
+    if isinstance(index, gast.Slice):
+        parts = [p or gast.Constant(None, None) for p in (index.lower, index.upper, index.step)]
+        return operator("slice", *(parts if index.step is not None else parts[:2]))
+    if isinstance(index, gast.Tuple):
+        return gast.Tuple([key(e) for e in index.elts], gast.Load())
+    return index
+
+
 def thunk(body: Node, params: list[str] | None = None) -> Node:
     """``lambda params: body``."""
     made = gast.Lambda(arguments(params or []), body)

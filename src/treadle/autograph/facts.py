@@ -7,6 +7,8 @@ import types
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from treadle.autograph import config, experimental
 
 UNKNOWN: Any = object()
@@ -25,6 +27,8 @@ class Facts(NamedTuple):
         is_container: whether it is the type of one of Python's own containers.
         sets_options: whether it is `set_loop_options`.
         is_of_numbers: whether it is a function of `math` or `cmath`.
+        is_array: whether it is a NumPy array.
+        is_numpy: whether it is the module numpy.
     """
 
     is_known: bool = False
@@ -35,6 +39,8 @@ class Facts(NamedTuple):
     is_container: bool = False
     sets_options: bool = False
     is_of_numbers: bool = False
+    is_array: bool = False
+    is_numpy: bool = False
 
 
 NOTHING = Facts()
@@ -53,6 +59,8 @@ def facts_of(name: str, value: Any) -> Facts:
         any(value is kind for kind in CONTAINERS),
         value is experimental.set_loop_options,
         isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"),
+        isinstance(value, np.ndarray),
+        value is np,
     )
 
 

@@ -25,6 +25,7 @@ class Resolver:
         self.outer: set[str] = set()
         self.hidden = local_names(node)
         self.library = _library_locals(self, node)
+        self.arrays = _array_locals(self, node)
 
     def inner(self, node: Any) -> Resolver:
         """The resolver of a function defined inside."""
@@ -32,6 +33,7 @@ class Resolver:
         made.outer = self.outer | self.hidden
         made.hidden = local_names(node)
         made.library = (self.library - made.hidden) | _library_locals(made, node)
+        made.arrays = (self.arrays - made.hidden) | _array_locals(made, node)
         return made
 
     def facts(self, node: Any) -> Facts:
@@ -52,6 +54,11 @@ class Resolver:
             owner = self._path(node.value)
             return None if owner is None else f"{owner}.{node.attr}"
         return None
+
+    def is_numpy_call(self, node: Any) -> bool:
+        """Whether `node` calls ``np.name(...)``."""
+        named = isinstance(node, gast.Call) and isinstance(node.func, gast.Attribute)
+        return named and self.facts(node.func.value).is_numpy
 
     def builtin(self, node: Any) -> str | None:
         """The name of the builtin function or type that `node` stands for."""
@@ -81,6 +88,13 @@ class Resolver:
                     return True
                 return self.facts(node.func).gives_library
         return False
+
+    def may_be_array(self, node: Any) -> bool:
+        """Whether `node` is a name that may stand for a NumPy array: a global or closed-over one
+        that does, or a local that gets one from a function of NumPy."""
+        if not isinstance(node, gast.Name):
+            return False
+        return node.id in self.arrays or self.facts(node).is_array
 
     def containers(self, function: Any) -> set[str]:
         """Local variables bound to nothing but displays and comprehensions of Python's own
@@ -122,6 +136,14 @@ def _library_locals(resolver: Resolver, node: Any) -> set[str]:
         if kept == resolver.library:
             return kept
         resolver.library = kept
+
+
+def _array_locals(resolver: Resolver, node: Any) -> set[str]:
+    """Local names that are bound to a call of a function of NumPy, among other things."""
+    if not isinstance(node, gast.FunctionDef):
+        return set()
+    bound, _ = _bindings(node)
+    return {n for n, values in bound.items() if any(map(resolver.is_numpy_call, values))}
 
 
 def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:

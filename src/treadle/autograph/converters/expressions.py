@@ -11,6 +11,7 @@ before                      after
 ``range(n)``, ``len(x)``    ``ag__.range(n)``, ``ag__.len(x)``
 ``a in b``                  ``ag__.in_(a, b)``
 ``assert c, m``             ``ag__.assert_stmt(c, lambda: m)``
+``TABLE[i]``                ``ag__.get_item(TABLE, i)`` where `TABLE` may be an array
 ==========================  ======================================================
 """
 
@@ -101,6 +102,13 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         made.leading, made.closing = getattr(node, "leading", []), getattr(node, "closing", [])
         return made
 
+    def visit_Subscript(self, node: Any) -> Any:
+        array = self.resolver.may_be_array(node.value)
+        node = self.generic_visit(node)
+        if not array or not isinstance(node.ctx, gast.Load) or _is_fixed(node.slice):
+            return node
+        return gast.copy_location(operator("get_item", node.value, build.key(node.slice)), node)
+
     def visit_ListComp(self, node: Any) -> Any:
         evident = is_python_comprehension(node)
         node = self.generic_visit(node)
@@ -149,6 +157,11 @@ def _is_literal(node: Any) -> bool:
         case gast.Dict():
             return all(map(_is_literal, node.keys))
     return False
+
+
+def _is_fixed(key: Any) -> bool:
+    """An index without variables."""
+    return not any(isinstance(n, gast.Name | gast.Call) for n in gast.walk(key))
 
 
 def _comparison(left: Any, op: Any, right: Any) -> Any:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from treadle.autograph.operators.conditionals import if_exp, if_stmt
     from treadle.autograph.operators.guards import python_bool, python_iterable
     from treadle.autograph.operators.items import (
+        get_item,
         path,
         set_attribute_item,
         set_item,
@@ -51,7 +52,7 @@ _MODULES = {
     "comprehensions": "generator iterable list_comp",
     "conditionals": "if_exp if_stmt",
     "guards": "python_bool python_iterable",
-    "items": "path set_attribute_item set_item slice update_attribute_item update_item",
+    "items": "get_item path set_attribute_item set_item slice update_attribute_item update_item",
     "logical": "and_ not_ or_",
     "loops": "for_stmt while_stmt",
     "membership": "in_",
@@ -71,8 +72,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
-    "enumerate", "filter", "float", "for_stmt", "generator", "if_exp", "if_stmt", "in_", "int",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
+    "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_", "int",
     "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
     "outer", "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
     "set_item", "slice", "sorted", "sum", "tuple", "undefined", "update_attribute_item",

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import types
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 from treadle.autograph import config, logs
 from treadle.autograph.memory import per_code
@@ -79,6 +82,7 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
         or code.co_filename in LINE_MAPS
         or code.co_flags & _GENERATORS
         or not (_may_branch(code) or _may_call(code) or _may_update(code))
+        and not _may_read_array(function)
     ):
         return function
     from treadle.autograph.errors import SourceNotFoundError
@@ -123,6 +127,27 @@ def _may_update(code: types.CodeType) -> bool:
     if any(i.opname in ("STORE_SUBSCR", "STORE_SLICE") for i in dis.get_instructions(code)):
         return True
     return any(isinstance(c, types.CodeType) and _may_update(c) for c in code.co_consts)
+
+
+def _may_read_array(function: types.FunctionType) -> bool:
+    """Whether the function may read items of an array that it finds by name."""
+    code = function.__code__
+    if not _may_read(code):
+        return False
+    found = [function.__globals__.get(name) for name in code.co_names]
+    for cell in function.__closure__ or ():
+        with contextlib.suppress(ValueError):  # not assigned yet
+            found.append(cell.cell_contents)
+    return any(isinstance(value, np.ndarray) for value in found)
+
+
+@per_code
+def _may_read(code: types.CodeType) -> bool:
+    """Whether the code itself reads items."""
+    import dis
+
+    reading = ("BINARY_SUBSCR", "BINARY_SLICE")
+    return any(i.opname.startswith(reading) for i in dis.get_instructions(code))
 
 
 @per_code

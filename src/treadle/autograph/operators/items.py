@@ -36,6 +36,21 @@ def path(*keys: Any) -> Path:
     return Path(keys)
 
 
+def get_item(target: Any, key: Any) -> Any:
+    """``target[key]``; a NumPy array that is read at a traced position becomes a constant."""
+    if isinstance(target, np.ndarray) and _is_traced(key):
+        return convert_to_tensor(target)[key]
+    return target[key]
+
+
+def _is_traced(key: Any) -> bool:
+    if isinstance(key, builtins.slice):
+        return any(isinstance(k, SymbolicTensor) for k in (key.start, key.stop, key.step))
+    if isinstance(key, tuple):
+        return any(map(_is_traced, key))
+    return isinstance(key, SymbolicTensor)
+
+
 def set_item(target: Any, key: Any, value: Any, owner: Owner | None = None) -> Any:
     """What the variable holds after ``target[key] = value``.
 
