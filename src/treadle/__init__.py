@@ -274,8 +274,12 @@ _LAZY = {
     "autodiff": "treadle.autodiff",
     "autograph": "treadle.autograph",
     "data": "treadle.data",
+    "initializers": "treadle.keras.initializers",  # TensorFlow has these four at both places
     "inspect": "treadle.inspect",
     "keras": "treadle.keras",
+    "losses": "treadle.keras.losses",
+    "metrics": "treadle.keras.metrics",
+    "optimizers": "treadle.keras.optimizers",
     "passes": "treadle.passes",
     "test": "treadle.test",
 }
