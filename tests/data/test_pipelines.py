@@ -163,3 +163,12 @@ def test_rows_and_elements_agree(count: int, times: int, size: int) -> None:
         assert [int(i) for b in found for i in b["i"]] == rows.tolist()
         for batch in found:
             assert np.array_equal(batch["x"], arrays["x"][batch["i"]])
+
+
+def test_endless_rows_are_shuffled_from_a_buffer():
+    rows = np.arange(20)
+    for size in (5, 50):  # smaller and larger than the data
+        dataset = td.data.Dataset.from_tensor_slices(rows).repeat().shuffle(size, seed=1).batch(40)
+        batch = next(iter(dataset)).numpy()
+        assert batch.shape == (40,)
+        assert set(batch) <= set(rows)

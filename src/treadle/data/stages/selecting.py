@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -185,7 +185,7 @@ class Shuffle(Stage):
             if count:
                 yield random.permutation(as_array(joined(first)))
             return
-        rest = (p for b in (*first, *blocks) for p in as_array(b).tolist())
+        rest = (p for b in chain(first, blocks) for p in as_array(b).tolist())
         yield from buffered(_shuffled(rest, size, random))
 
     def open(self) -> Iterator[Leaves]:
