@@ -177,19 +177,22 @@ def _tested(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -
     test = _test(emitter, step, None)
     fn.emit(f"br i1 {test}, label %body{k}, label %exit{k}")
     fn.label(f"body{k}")
-    ends = _body(emitter, step, names)
+    # Not at the end: LLVM moves the test there, which then sees what the iteration has found.
+    zero = fn.value(f"icmp eq i64 %left{k}, 0")
+    fn.emit(f"br i1 {zero}, label %poll{k}, label %go{k}, !prof !1")
+    fn.label(f"go{k}")
     left = fn.value(f"sub i64 %left{k}, 1")
-    zero = fn.value(f"icmp eq i64 {left}, 0")
+    ends = _body(emitter, step, names)
     fn.branch(f"latch{k}")
     fn.label(f"latch{k}")
-    fn.emit(f"br i1 {zero}, label %poll{k}, label %head{k}, !prof !1")
+    fn.branch(f"head{k}")
     after = _poll(emitter, k, countdown)
     fn.branch(f"strip{k}")
     fn.lines[within:within] = [
         f"  %left{k} = phi i64 [{length}, %strip{k}], [{left}, %latch{k}]",
         *phis(names, (_registers(outer), f"strip{k}"), (ends, f"latch{k}")),
     ]
-    fn.lines[mark:mark] = phis(outer, (starts, f"pre{k}"), (ends, after))
+    fn.lines[mark:mark] = phis(outer, (starts, f"pre{k}"), (_registers(names), after))
     bind(emitter, step, f"x{k}")
 
 
