@@ -46,6 +46,7 @@ class TapeLike(Protocol):
 class _Context(threading.local):
     recorder: Recorder | None = None
     tapes: tuple[TapeLike, ...] = ()
+    counted: int = 0  # in `modes`
 
 
 context = _Context()
@@ -71,24 +72,21 @@ def executing_eagerly() -> bool:
 def recording(recorder: Recorder | None) -> Iterator[None]:
     """Ops go to `recorder` inside the block; None lifts them out of the trace (init_scope)."""
     before = context.recorder
-    change = (recorder is not None) - (before is not None)
-    context.recorder = recorder
-    if change:
-        count_modes(change)
-    try:
+    try:  # an interrupt may come at any instruction
+        context.recorder = recorder
+        recount()
         yield
     finally:
         context.recorder = before
-        if change:
-            count_modes(-change)
+        recount()
 
 
 @contextmanager
 def taping(tapes: tuple[TapeLike, ...]) -> Iterator[None]:
     """Exactly `tapes` watch inside the block."""
     before = context.tapes
-    set_tapes(tapes)
     try:
+        set_tapes(tapes)
         yield
     finally:
         set_tapes(before)
@@ -96,7 +94,14 @@ def taping(tapes: tuple[TapeLike, ...]) -> Iterator[None]:
 
 def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
     """From now on exactly `tapes` watch."""
-    change = bool(tapes) - bool(context.tapes)
     context.tapes = tapes
+    recount()
+
+
+def recount() -> None:
+    """Let `modes` count what is at work in this thread now, whatever it counted before."""
+    wanted = (context.recorder is not None) + bool(context.tapes)
+    change = wanted - context.counted
     if change:
+        context.counted = wanted
         count_modes(change)

@@ -1,8 +1,9 @@
 """Compiled objects on disk, so that a second process compiles nothing.
 
-One file an object: a magic line, the checksum of the rest, the object. Files are written under a
-temporary name and renamed, so readers see whole files only; one that is damaged is ignored and
-written again. The least recently used files go when the folder outgrows its bound.
+One file an object: a magic line, the checksum of the object's name and contents, the object.
+Files are written under a temporary name and renamed, so readers see whole files only. A file that
+is damaged, has the name of another object, or could have been written by another user is ignored
+and written again. The least recently used files go when the folder outgrows its bound.
 """
 
 from __future__ import annotations
@@ -11,14 +12,17 @@ import contextlib
 import functools
 import hashlib
 import os
+import stat
 import tempfile
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.core import locks
 
-MAGIC = b"treadle-object-1\n"
+MAGIC = b"treadle-object-2\n"
 MOST_BYTES = 512 << 20
+_OURS = b"treadle-object-"  # how the files of every version begin
 _DIGEST = 32
 
 
@@ -31,7 +35,7 @@ class ObjectCache:
     """
 
     def __init__(self, folder: Path | None, most_bytes: int = MOST_BYTES) -> None:
-        self.folder = folder
+        self.folder = None if folder is None else folder.absolute()
         self.most_bytes = most_bytes
         self._usable: bool | None = None
         self._lock = locks.lock()
@@ -43,12 +47,12 @@ class ObjectCache:
             return None
         path = self._path(key)
         try:
-            data = path.read_bytes()
+            data = _read(path)
         except OSError:
             return None
         head, body = data[: len(MAGIC)], data[len(MAGIC) + _DIGEST :]
         digest = data[len(MAGIC) : len(MAGIC) + _DIGEST]
-        if head != MAGIC or hashlib.sha256(body).digest() != digest:
+        if head != MAGIC or _digest(key, body) != digest:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # recently used
@@ -68,7 +72,7 @@ class ObjectCache:
         if not self._ready():
             return
         try:
-            self._write(self._path(key), MAGIC + hashlib.sha256(data).digest() + data)
+            self._write(self._path(key), MAGIC + _digest(key, data) + data)
         except OSError as error:
             self._give_up(error)
             return
@@ -82,7 +86,7 @@ class ObjectCache:
         if self.folder is None:
             return
         files = []
-        for path in self.folder.glob("*.o"):
+        for path in self._own_files():
             with contextlib.suppress(OSError):
                 status = path.stat()
                 files.append((status.st_mtime, status.st_size, path))
@@ -96,10 +100,16 @@ class ObjectCache:
 
     def clear(self) -> None:
         """Remove every object."""
-        if self.folder is not None:
-            for path in self.folder.glob("*.o"):
-                with contextlib.suppress(OSError):
-                    path.unlink()
+        for path in self._own_files():
+            with contextlib.suppress(OSError):
+                path.unlink()
+
+    def _own_files(self) -> Iterator[Path]:
+        """The objects of any version; other programs may keep files of theirs in the folder."""
+        for path in () if self.folder is None else self.folder.glob("*.o"):
+            with contextlib.suppress(OSError):
+                if _read(path, len(_OURS)) == _OURS:
+                    yield path
 
     def _path(self, key: str) -> Path:
         assert self.folder is not None
@@ -129,7 +139,8 @@ class ObjectCache:
 
     def _prepare(self, folder: Path) -> bool:
         try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
+                missing.mkdir(mode=0o700, exist_ok=True)  # parents, too, whatever the umask is
             status = folder.stat()
         except OSError as error:
             self._give_up(error)
@@ -157,6 +168,27 @@ class ObjectCache:
         )
 
 
+def _digest(key: str, body: bytes) -> bytes:
+    """The checksum of an object under a name."""
+    return hashlib.sha256(f"{key}\n".encode() + body).digest()
+
+
+def _read(path: Path, most: int = -1) -> bytes:
+    """The contents of a file of this user's.
+
+    Raises:
+        OSError: it is no plain file, or another user could have written it.
+    """
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+    with open(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
+        status = os.fstat(file.fileno())
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{path} is no file")
+        if hasattr(os, "getuid") and (status.st_uid != os.getuid() or status.st_mode & 0o022):
+            raise OSError(f"{path} may be another user's")
+        return file.read(most)
+
+
 @functools.cache
 def default_cache() -> ObjectCache:
     """The process's cache."""
@@ -171,9 +203,14 @@ def stores_programs() -> bool:
 
 
 def default_folder() -> Path | None:
-    """``TREADLE_CACHE_DIR`` (empty: none), else ``treadle`` in the user's cache folder."""
+    """``TREADLE_CACHE_DIR`` (empty: none), else ``treadle`` in the user's cache folder, if any."""
     chosen = os.environ.get("TREADLE_CACHE_DIR")
     if chosen is not None:
         return Path(chosen) if chosen else None
     base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "treadle"
+    if base:
+        return Path(base) / "treadle"
+    try:
+        return Path.home() / ".cache" / "treadle"
+    except RuntimeError:  # a user without a home, as in some containers
+        return None

@@ -130,7 +130,7 @@ def intern_spec(cls: Any, dims: tuple[Dim, ...], dtype: dtypes.DType, name: str 
 
 # The specs of NumPy arrays by (dtype, shape): one dict lookup for an eager result.
 _of_arrays: dict[tuple[Any, tuple[int, ...]], TensorSpec] = {}
-_MOST_ARRAY_SPECS = 100_000
+_MOST_ARRAY_SPECS = 4096  # 2 MB
 clears(_of_arrays.clear)
 
 

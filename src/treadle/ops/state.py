@@ -89,6 +89,7 @@ class VariableCell(ctypes.Structure):
 
 # Held while a buffer is replaced or handed out. Signal handlers and finalizers may assign, too.
 _changing = locks.reentrant_lock()
+_HELD, _COPIED = 1, 2  # in `Place.shared`: somebody may hold it; for each copy that is being made
 _LONGEST_WAIT = 1e-4  # seconds between two looks at a variable that is being written
 _waiting: dict[int, None] = {}  # threads that wait for variables; those that write let them go on
 _names = itertools.count()
@@ -179,22 +180,17 @@ class Variable:
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
-        marked = not self._place.shared
-        array = self._shared_array()
-        found = array.copy() if array.ndim else array[()]
-        if marked:
-            del array
-            self._unmark()
-        return found
+        array = self._shared_array(_COPIED)
+        try:
+            return array.copy() if array.ndim else array[()]
+        finally:
+            with _changing:
+                if self._place.array is array and self._place.shared >= _COPIED:
+                    self._place.shared -= _COPIED
 
-    def _unmark(self) -> None:
-        """Nobody need replace the buffer any more where nothing else refers to it."""
-        with _changing:
-            if self._holds_alone() and not self._cell.writer:
-                self._place.shared = 0
-
-    def _shared_array(self) -> NDArray:
-        """The buffer, which nobody writes from now on: who wants to replaces it first."""
+    def _shared_array(self, mark: int = _HELD) -> NDArray:
+        """The buffer, which nobody writes from now on: who wants to replaces it first. Whoever
+        marks it as `_COPIED` takes the mark away afterwards."""
         while True:
             with _changing:
                 writer, array = self._cell.writer, self._array
@@ -202,9 +198,11 @@ class Variable:
                     writer and writer == threading.get_ident()
                 ):  # a handler of a signal, or the program calls
                     return array.copy()
-                self._place.shared = 1  # from here on nobody begins to write
+                shared = self._place.shared  # from here on nobody begins to write
+                self._place.shared = shared + _COPIED if mark == _COPIED else shared | _HELD
                 if not self._cell.writer:
                     return array
+                self._place.shared = shared | _HELD  # so that its writer makes room for others
             self.wait_until_whole()
 
     def wait_until_whole(self) -> bool:
@@ -349,7 +347,7 @@ class Variable:
             time.sleep(2 * _LONGEST_WAIT)
         while (place.shared or place.readers) and self.wait_until_whole():
             with _changing:
-                place.shared = 1  # from here on nobody begins to write, whatever readers end
+                place.shared |= _HELD  # from here on nobody begins to write, whatever readers end
                 if self._cell.writer:
                     continue
                 own = self._holds_alone() and self._array.base is None

@@ -11,7 +11,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.arrays import own_copy
-from treadle.core.context import context
+from treadle.core.context import context, recount
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
@@ -170,6 +170,7 @@ class Callbacks:
                 outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         finally:
             context.recorder, context.tapes = outside
+            recount()
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"

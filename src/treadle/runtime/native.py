@@ -230,7 +230,7 @@ class NativeExecutable(Executable):
             numbers = range(len(self.output_specs))
             return [found[n] if n in found else next(made) for n in numbers]
         if status == NO_ARRAY:  # NumPy scalars, subclasses of ndarray
-            plain = [a if isinstance(a, Variable) else np.array(a, order="C") for a in arrays]
+            plain = [a if _is_plain(a) else np.array(a, order="C") for a in arrays]
             return self.run(plain)
         if status == WRONG_SHAPE:
             from treadle.runtime import interpreter
@@ -295,6 +295,11 @@ def builtin(address: int, bound: Any, keep: list[Any]) -> Any:
     make.restype = ctypes.py_object
     make.argtypes = [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make(ctypes.addressof(definition), bound, None)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a program takes a value as it is."""
+    return isinstance(value, Variable) or type(value) is np.ndarray
 
 
 def _shape_source(spec: Spec) -> str:

@@ -38,7 +38,9 @@ def assembly_text(text: str, target: Target) -> str:
 
 def _emit(text: str, target: Target, kind: int) -> bytes:
     llvm = llvm_binding()
-    with llvm.create_context() as context, _parse(llvm, text, context) as module:
+    # The module holds its context: whatever exception comes between two instructions, the module
+    # goes first and the context after it.
+    with _parse(llvm, text, llvm.create_context()) as module:
         with llvm.ffi.OutputString() as error:
             if _unlocked(llvm, "LLVMPY_VerifyModule")(module, error):
                 raise RuntimeError(str(error))  # invalid IR would end the process later
