@@ -35,7 +35,9 @@ class Globals(dict[str, Any]):
     def __getitem__(self, name: str) -> Any:
         if name in self:  # assigned by the function
             return dict.__getitem__(self, name)
-        return stand_in(self.real[name])
+        if name in self.real:
+            return stand_in(self.real[name])
+        return _BUILTINS[name]  # or KeyError: Python looks among its own
 
 
 def stand_in(value: Any) -> Any:
@@ -161,6 +163,21 @@ class ScalarType:
 
     def __repr__(self) -> str:
         return repr(self.type)
+
+
+class _ComplexType(type):
+    """``complex``: called it makes a number of one or two; complex numbers are instances of it."""
+
+    def __call__(cls, *parts: Any) -> Any:
+        if not is_traced(parts):
+            return complex(*parts)
+        return apply(complex, *(as_number(p) for p in parts))
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, complex)
+
+
+_BUILTINS: dict[str, Any] = {"complex": type.__new__(_ComplexType, "complex", (), {})}
 
 
 class _ArrayType(type):
