@@ -7,8 +7,8 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks.report import cpu_name
 from tests.jitted.differential import difference
-from treadle.core.processors import processor_name
 
 
 def main() -> None:
@@ -26,7 +26,7 @@ def main() -> None:
     summary = {
         "programs": options.programs, "first_seed": options.seed, "different": faults.total(),
         "seconds": round(time.time() - began), "python": platform.python_version(),
-        "processor": processor_name(),
+        "processor": cpu_name(),
     }  # fmt: skip
     print(json.dumps(summary))
     if options.out is not None:
