@@ -63,7 +63,8 @@ def summary(rows: dict[str, dict[str, Any]]) -> dict[str, Any]:
         if theirs:
             numba.append(min(theirs) / mine)
     return {
-        "programs": len(rows), "right": sum(r["treadle"].get("agrees", False) for r in rows.values()),
+        "programs": len(rows),
+        "right": sum(row["treadle"].get("agrees", False) for row in rows.values()),
         "level_with_the_best_or_ahead": sum(b >= 0.95 for b in best),
         "geometric_mean_of_best_peer_over_treadle": _mean(best),
         "geometric_mean_of_best_numba_over_treadle": _mean(numba),

@@ -112,7 +112,9 @@ PROGRAMS = [
     Program(smith_waterman, lambda n: (_letters(n), _letters(n + 5)), 600, 8),
     Program(
         viterbi,
-        lambda n: (_logs((n,), 1), _logs((n, n), 2), _logs((n, 6), 3), rng(4).integers(0, 6, 8 * n)),
+        lambda n: (
+            _logs((n,), 1), _logs((n, n), 2), _logs((n, 6), 3), rng(4).integers(0, 6, 8 * n)
+        ),
         24, 4,
     ),
 ]  # fmt: skip

@@ -17,6 +17,7 @@ from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.batching import batch_products
+from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.complex_parts import split_complex_numbers
 from treadle.graph.passes.conditionals import inline_conditionals
@@ -59,6 +60,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("custom_gradients", drop_custom_gradients, "first: they hide what results are made of"),
     Pass("constants", fold_constants, "early: the others look for constants"),
     Pass("conditionals", inline_conditionals, "predicates are folded; what it exposes comes next"),
+    Pass("choices", choose_numbers, "with the other conditionals; before equal values are merged"),
     Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
     Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
     Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),

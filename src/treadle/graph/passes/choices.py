@@ -1,0 +1,104 @@
+"""Conditionals that only choose between cheap numbers compute both and choose.
+
+%1 = cond(%p, %x) then(%a) { %0 = add(%a, %a); return %0 } else(%a) { return %a }
+    ->   %0 = add(%x, %x)
+         %1 = where(%p, %0, %x)
+
+A branch that a processor guesses wrong costs as much as about twenty operations, and a branch in a
+loop keeps its iterations apart. Nothing is computed that could be refused, as a division by zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from treadle.core.shapes import Dim
+from treadle.core.spec import Spec, TensorSpec
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import Apply, Axis, Const, Expr, Index, const
+from treadle.ops.lowering import Access, Compute
+from treadle.ops.selection import WHERE
+
+MOST_NODES = 8  # of both branches together
+
+
+def choose_numbers(graph: Graph) -> bool:
+    """Replace ``cond`` nodes of cheap scalars by selections."""
+    return _Chooser(graph).run()
+
+
+class _Chooser(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        if node.op.name != "cond" or not node.outputs:
+            return None
+        nodes = [n for region in node.regions for n in region.nodes]
+        if len(nodes) > MOST_NODES or not all(_is_number(v.spec) for v in node.outputs):
+            return None
+        if not all(map(_is_cheap, nodes)):
+            return None
+        sides = [self._inlined(region, node.inputs[1:]) for region in node.regions]
+        chosen = [
+            a if a is b else self.emit(WHERE, [node.inputs[0], a, b], {})
+            for a, b in zip(*sides, strict=True)
+        ]
+        self.erase()
+        return chosen
+
+    def _inlined(self, region: Region, operands: Sequence[Value]) -> list[Value]:
+        """The results of a branch, whose nodes come before the node being visited."""
+        mapping = dict(zip(region.params, operands, strict=True))
+        for inner in list(region.nodes):
+            inner.inputs = [mapping.get(v, v) for v in inner.inputs]
+            self.place(inner)
+        return [mapping.get(v, v) for v in region.results]
+
+
+def _is_number(spec: Spec) -> bool:
+    return type(spec) is TensorSpec and not spec.dims and not spec.dtype.is_complex
+
+
+def _is_cheap(node: Node) -> bool:
+    """Whether a node is a scalar operation of a few instructions that cannot be refused."""
+    values = [*node.inputs, *node.outputs]
+    if not node.is_pure or node.regions or not all(_is_number(v.spec) for v in values):
+        return False
+    if node.op.lower == "const":
+        return True
+    lower = node.op.lower
+    if not isinstance(lower, Compute) or lower.kind != "elementwise":
+        return False
+    return _is_cheap_expression(lower.rule(_Scalars(node), ()))
+
+
+class _Scalars:
+    """What a lowering rule sees of a node of scalars, with constants in place of its inputs."""
+
+    def __init__(self, node: Node) -> None:
+        self.specs: Sequence[Spec] = [v.spec for v in node.inputs]
+        self.out: Spec = node.outputs[0].spec
+        self.which = 0
+        self.attrs: Mapping[str, Any] = node.attrs
+        self.inputs: Sequence[Access] = [_read(v) for v in node.inputs]
+
+    def axis(self, extent: Dim) -> Axis:
+        raise AssertionError("an elementwise op has no axes of its own")
+
+
+def _read(value: Value) -> Access:
+    spec = value.spec
+    assert isinstance(spec, TensorSpec)
+
+    def access(index: Sequence[Index], valid: Expr | None = None, fill: Any = 0) -> Expr:
+        return const(1, spec.dtype)
+
+    return access
+
+
+def _is_cheap_expression(expr: Expr) -> bool:
+    if isinstance(expr, Apply):  # divisions are costly
+        costly = FUNCTIONS[expr.fn].costly
+        return not costly and all(map(_is_cheap_expression, expr.args))
+    return isinstance(expr, Const)
