@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -259,12 +260,17 @@ def native(array: Any) -> Any:
     return np.ascontiguousarray(plain, plain.dtype.newbyteorder("=")).reshape(plain.shape)
 
 
+@functools.lru_cache(1024)
+def _spec(dtype: Any, shape: tuple[int, ...]) -> ResourceSpec:
+    return ResourceSpec(shape, dtypes.as_dtype(dtype))
+
+
 def _variable(array: Any) -> tuple[Variable, Any]:
     """A variable over the array's own memory where programs can write it, else over a copy."""
     ready = array if _is_ready(array) and array.flags.aligned else native(array).copy()
     made = object.__new__(Variable)
     made._use(ready, shared=False)
-    made.spec = ResourceSpec(ready.shape, dtypes.as_dtype(ready.dtype))
+    made.spec = _spec(ready.dtype, ready.shape)
     made.trainable, made.name, made.constraint = False, "array:0", None
     return made, ready
 

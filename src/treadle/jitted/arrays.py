@@ -338,28 +338,28 @@ class ChosenStorage(Storage):
         options: the arrays, each with a bool scalar that tells whether it is the chosen one.
     """
 
-    __slots__ = ("_options", "_own", "_seen")
+    __slots__ = ("_own", "_seen", "options")
 
     def __init__(self, tensor: Tensor, options: Sequence[tuple[Tensor, Array]]) -> None:
         super().__init__(tensor)
         self._own = Storage(tensor)
-        self._options = list(options)
+        self.options = list(options)
         self._seen = self._held()
 
     def _held(self) -> list[Tensor]:
-        return [array.storage.tensor for _, array in self._options]
+        return [array.storage.tensor for _, array in self.options]
 
     @property
     def tensor(self) -> Tensor:
         found = self._own.tensor
         if all(a is b for a, b in zip(self._seen, self._held(), strict=True)):
             return found
-        for chosen, array in self._options:
+        for chosen, array in self.options:
             found = select(chosen, array.tensor, found)
         return found
 
     def write(self, tensor: Tensor) -> None:
-        for chosen, array in self._options:
+        for chosen, array in self.options:
             array.write(select(chosen, tensor, array.tensor))
         self._own.write(tensor)
         self._seen = self._held()

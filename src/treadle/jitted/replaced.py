@@ -20,6 +20,7 @@ from treadle.jitted.forms import NotStaged
 from treadle.jitted.storage import Scope, Storage
 from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.logic import logical_and, logical_not, logical_or
 from treadle.ops.selection import where as select
 
 NEW = -1
@@ -81,7 +82,7 @@ class Replaced:
                 "A loop changes an array in place whose dtype or shape is another one in later "
                 f"iterations{at(user_origin())}"
             )
-        if not self.keeps and written.intersection(self._dropped(leaves)):
+        if not self.keeps and any(self._held(leaves, i) is not True for i in written):
             self.keeps = True
             return True
         return False
@@ -101,28 +102,44 @@ class Replaced:
                 f"{at(user_origin())}"
             )
 
-    def _dropped(self, leaves: list[Any]) -> list[int]:
-        """The variables whose arrays are none of the variables' after the iteration."""
-        held = {leaves[i].storage for i in self.before}
-        return [i for i, (storage, _) in self.inside.items() if storage not in held]
+    def _held(self, leaves: list[Any], number: int) -> bool | Tensor:
+        """Whether the array that a variable begins an iteration with is one of them after it."""
+        found: bool | Tensor = False
+        for i in self.before:
+            here = _is_storage(leaves[i], self.inside[number][0])
+            if here is True:
+                return True
+            if here is not False:
+                found = here if found is False else logical_or(found, here)
+        return found
 
     def leave(self, leaves: list[Any]) -> list[Tensor]:
         """What is carried to the next iteration besides the elements."""
-        known = {s: self.which[i] for i, (s, _) in self.inside.items()}
-        new = convert_to_tensor(np.int64(NEW))
-        which = [
-            known.get(leaves[i].storage, new) if not leaves[i].views else new for i in self.before
-        ]
+        which = [self._which_after(leaves[i]) for i in self.before]
         if not self.keeps:
             return which
+        held = {i: self._held(leaves, i) for i in self.before}
         left = []
-        dropped = self._dropped(leaves)
         for k, tensor in self.left.items():
-            for i in dropped:
-                here = equal(self.which[i], convert_to_tensor(np.int64(k)))
-                tensor = select(here, self.inside[i][0].tensor, tensor)
+            for i, stays in held.items():
+                if stays is not True:
+                    here = _is(self.which[i], k)
+                    if stays is not False:
+                        here = logical_and(here, logical_not(stays))
+                    tensor = select(here, self.inside[i][0].tensor, tensor)
             left.append(tensor)
         return which + left
+
+    def _which_after(self, value: Array) -> Tensor:
+        """The number of the array that a variable is after an iteration."""
+        found = convert_to_tensor(np.int64(NEW))
+        for i, (storage, _) in self.inside.items():
+            here = _is_storage(value, storage)
+            if here is True:
+                return self.which[i]
+            if here is not False:
+                found = select(here, self.which[i], found)
+        return found
 
     def end(self, leaves: list[Any], carried: Sequence[Tensor]) -> list[Any]:
         """The leaves after the loop: arrays that stand for those that they turn out to be."""
@@ -144,6 +161,22 @@ class Replaced:
             ]
             made[i] = Array(ChosenStorage(content, [(_is(w, k), a) for w, k, a in options]))
         return made
+
+
+def _is_storage(value: Array, storage: Storage) -> bool | Tensor:
+    """Whether an array is the whole of a storage; where only the run knows, a bool of the graph."""
+    if value.views:
+        return False
+    if value.storage is storage:
+        return True
+    found: bool | Tensor = False
+    if isinstance(value.storage, ChosenStorage):
+        for chosen, array in value.storage.options:
+            inner = _is_storage(array, storage)
+            if inner is not False:
+                here = chosen if inner is True else logical_and(chosen, inner)
+                found = here if found is False else logical_or(found, here)
+    return found
 
 
 def _is(which: Tensor, number: int) -> Tensor:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 core_arrays.use_allocator(empty)  # what is made from now on may meet programs
 
 _ATTEMPTS = 10_000
+_RUN = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
 @dataclass
@@ -131,15 +132,15 @@ class NativeExecutable(Executable):
         signature = self.program.signature
         frame = (ctypes.c_int64 * max(signature.words, 1))()
         cells = len(signature.arguments)
-        ordered = list(values)
-        for i, value in enumerate(ordered):
-            is_cell = cells <= i < cells + len(signature.cells)
-            frame[i] = ctypes.addressof(value.cell()) if is_cell else value.ctypes.data
+        for i, value in enumerate(values):
+            if cells <= i < cells + len(signature.cells):
+                frame[i] = ctypes.addressof(value.cell())
+            else:
+                frame[i] = value.__array_interface__["data"][0]
         order = {number: i for i, number in enumerate(signature.arguments)}
         for i, source in enumerate(signature.symbols):
             frame[len(values) + i] = values[order[source.argument]].shape[source.axis]
-        kind = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
-        status = kind(self.program.run)(self._state.ctypes.data, ctypes.addressof(frame))
+        status = _RUN(self.program.run)(self.state_address, ctypes.addressof(frame))
         return None if status == DONE else int(status)
 
     # -- the Python side of a call -----------------------------------------------------------
