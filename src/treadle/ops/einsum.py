@@ -43,7 +43,9 @@ def einsum(equation: str, *inputs: Any, optimize: Any = None, name: str | None =
     for tensor in tensors[1:]:
         common_dtype("einsum", tensors[0], tensor)
     operands, result = _parse(equation, tensors)
-    terms = [_no_repeats(t, labels) for t, labels in zip(tensors, operands, strict=True)]
+    dims = _label_dims(tensors, operands)
+    checked = [_checked(t, o, dims) for t, o in zip(tensors, operands, strict=True)]
+    terms = [_no_repeats(t, labels) for t, labels in zip(checked, operands, strict=True)]
     return _arranged(_sum_out(_multiplied(terms, result), set(result)), result)
 
 
@@ -190,16 +192,28 @@ def _check(
         raise _fail(equation, "the result must name axes of the operands, each once")
 
 
+def _label_dims(tensors: Sequence[Tensor], operands: Sequence[tuple[str, ...]]) -> dict[str, Dim]:
+    """The size of every label, a known one where there is one."""
+    sizes: dict[str, Dim] = {}
+    for tensor, labels in zip(tensors, operands, strict=True):
+        for label, dim in zip(labels, tensor.dims, strict=True):
+            if label not in sizes or isinstance(dim, int):
+                sizes[label] = dim
+    return sizes
+
+
+def _checked(tensor: Tensor, labels: tuple[str, ...], sizes: dict[str, Dim]) -> Tensor:
+    """The tensor, checked to have the sizes of its labels; only axes of ``...`` broadcast."""
+    pairs = zip(labels, tensor.dims, strict=True)
+    return with_dims(tensor, tuple(d if c.isdigit() else sizes[c] for c, d in pairs))
+
+
 def _no_repeats(tensor: Tensor, labels: tuple[str, ...]) -> _Term:
     """Axes with one label become the diagonal over them."""
     for label in labels:
         if labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
-            size = tensor.dims[first]
-            tensor = with_dims(tensor, tuple(
-                size if i == second else d for i, d in enumerate(tensor.dims)
-            ))  # fmt: skip
             rest = [i for i in range(len(labels)) if i not in (first, second)]
             tensor = diag_part(transpose(tensor, [*rest, first, second]))
             return _no_repeats(tensor, (*(labels[i] for i in rest), label))

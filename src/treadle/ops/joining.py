@@ -216,6 +216,16 @@ def unstack(
             None,
             f"unstack: axis {axis} of {x.shape} has not {count} parts{at(user_origin())}",
         )
+    if count < 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"unstack: num = {count} is negative{at(user_origin())}"
+        )
+    if not count and not isinstance(x.dims[position], int):  # no result would carry the check
+        from treadle.ops.dims import dims_tensor
+        from treadle.ops.io import Assert
+
+        empty = dims_tensor(x.dims[position], dtypes.int64) == 0
+        Assert(empty, [f"unstack: axis {axis} has not 0 parts{at(user_origin())}"])
     x = with_dim(x, position, count)
     rest = (*x.dims[:position], *x.dims[position + 1 :])
     return [reshape_to(part_of(x, position, i, 1), rest) for i in range(count)]

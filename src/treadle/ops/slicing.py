@@ -188,7 +188,7 @@ def _padding_sizes(dim: Dim, widths: tuple[Dim, Dim], mode: str) -> Pairs:
     for width in widths:
         if not is_at_least(width, 0):
             yield at_most(0, width)
-        if mode != "constant" and width != 0:
+        if mode != "constant":
             yield at_most(width, dim - (mode == "reflect"))
 
 

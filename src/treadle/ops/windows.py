@@ -14,6 +14,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.inequalities import is_at_least
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, compound
 from treadle.core.tensor import NDArray, Tensor
 
@@ -147,20 +148,24 @@ def cropped(x: NDArray, rows: Span, columns: Span) -> NDArray:
 # -- arguments as TensorFlow programs give them ----------------------------------------------------
 
 
+def _wrong(message: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, message + at(user_origin()))
+
+
 def pair(value: Any, what: str, data_format: str) -> Pair:
     """(height, width) from an int or a list of 1, 2 or 4 ints."""
     numbers = [int(v) for v in (value if isinstance(value, list | tuple) else [value])]
     if any(abs(v) > MOST for v in numbers):
-        raise ValueError(f"{what} must be below {MOST}, got {value}")
+        raise _wrong(f"{what} must be below {MOST}, got {value}")
     if len(numbers) == 1:
         numbers *= 2
     if len(numbers) == 4:
         at = 1 if data_format == "NHWC" else 2
         if any(v != 1 for i, v in enumerate(numbers) if i not in (at, at + 1)):
-            raise ValueError(f"{what} must be 1 in the batch and channel axes, got {value}")
+            raise _wrong(f"{what} must be 1 in the batch and channel axes, got {value}")
         numbers = numbers[at : at + 2]
     if len(numbers) != 2 or min(numbers) < 1:
-        raise ValueError(f"{what} must be 1, 2 or 4 positive ints, got {value}")
+        raise _wrong(f"{what} must be 1, 2 or 4 positive ints, got {value}")
     return numbers[0], numbers[1]
 
 
@@ -169,7 +174,7 @@ def padding_attr(padding: Any, data_format: str) -> Padding:
     if isinstance(padding, str):
         name = padding.upper()
         if name not in ("SAME", "VALID"):
-            raise ValueError(f'padding must be "SAME", "VALID" or a list of pairs, got {padding!r}')
+            raise _wrong(f'padding must be "SAME", "VALID" or a list of pairs, got {padding!r}')
         return name
     try:
         pairs = [(int(a), int(b)) for a, b in padding]
@@ -177,16 +182,16 @@ def padding_attr(padding: Any, data_format: str) -> Padding:
         pairs = []
     at = 1 if data_format == "NHWC" else 2
     if any(not 0 <= v < MOST for pair in pairs for v in pair):
-        raise ValueError(f"explicit padding must be from 0 to {MOST - 1}, got {padding}")
+        raise _wrong(f"explicit padding must be from 0 to {MOST - 1}, got {padding}")
     if len(pairs) != 4 or any(p != (0, 0) for i, p in enumerate(pairs) if i not in (at, at + 1)):
-        raise ValueError(f"explicit padding needs 4 pairs, zero for batch and channels: {padding}")
+        raise _wrong(f"explicit padding needs 4 pairs, zero for batch and channels: {padding}")
     return pairs[at], pairs[at + 1]
 
 
 def check_format(data_format: str | None) -> str:
     data_format = data_format or "NHWC"
     if data_format not in ("NHWC", "NCHW"):
-        raise ValueError(f'data_format must be "NHWC" or "NCHW", got {data_format!r}')
+        raise _wrong(f'data_format must be "NHWC" or "NCHW", got {data_format!r}')
     return data_format
 
 

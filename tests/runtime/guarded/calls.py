@@ -646,7 +646,7 @@ def conv2d(r: Random) -> Call:
     window = (r.randint(1, 4), r.randint(1, 4))
     strides, dilation = r.choice([1, 1, 2, [1, 2, 1, 1]]), r.choice([1, 1, 1, 2])
     padding = _padding(r)
-    x = Input("float32", _image(r, inner * groups))
+    x = Input("float32", _image(r, inner * groups), finite=True)
     f = Input("float32", (*window, inner, outer), finite=True)
     return Call(
         f"conv2d {strides} {padding} {dilation}",
@@ -663,7 +663,7 @@ def depthwise(r: Random) -> Call:
     return Call(
         f"depthwise {stride} {padding}",
         lambda x, f: td.nn.depthwise_conv2d(x, f, [1, stride, stride, 1], padding),
-        [Input("float32", _image(r, channels)), f],
+        [Input("float32", _image(r, channels), finite=True), f],
     )
 
 
@@ -672,7 +672,7 @@ def conv2d_transpose(r: Random) -> Call:
     inner, outer, stride = r.choice([1, 2, 4]), r.choice([1, 2, 5]), r.choice([1, 2])
     n, h, w, _ = _image(r, 0)
     shape = [n, max(h * stride + r.choice([0, 0, 0, -1, 1]), 0), w * stride, outer]
-    x = Input("float32", (n, h, w, inner))
+    x = Input("float32", (n, h, w, inner), finite=True)
     f = Input("float32", (2, 3, outer, inner), finite=True)
     return Call(
         f"conv2d_transpose {shape} {stride}",
