@@ -17,3 +17,6 @@ settings.load_profile("treadle")
 # Tests change the compiler's parts under its feet: it makes every program anew. The tests of
 # stored programs switch them on.
 os.environ["TREADLE_STORE_PROGRAMS"] = "0"
+
+# Every program that is compiled is proved to stay in its memory, or to check that it does.
+os.environ.setdefault("TREADLE_VERIFY", "bounds")

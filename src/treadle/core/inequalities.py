@@ -20,7 +20,7 @@ from treadle.core.shapes import (
     substitute_atoms,
 )  # fmt: skip
 
-MOST_STEPS = 600  # of one proof
+MOST_STEPS = 200  # of one proof
 MOST_FACTS = 24  # added to a dim along one path of a proof
 
 
@@ -31,7 +31,7 @@ def is_at_least(dim: Dim, least: Dim, facts: Iterable[Dim] = ()) -> bool:
 
 @functools.lru_cache(4096)
 def _is_at_least(difference: Dim, facts: tuple[Dim, ...]) -> bool:
-    if is_non_negative(difference):
+    if is_non_negative(difference) or any(is_non_negative(difference - f) for f in facts):
         return True
     if isinstance(difference, int):
         # Facts that contradict each other prove anything; they are not looked for.
@@ -128,29 +128,28 @@ class _Proof:
         quotient: Dim = SymbolicDim.symbol(f"\0q{self.names}")
         rest: Dim = SymbolicDim.symbol(f"\0r{self.names}")
         others = tuple(f for f in facts if atom not in _compounds(f))
-        positive = self.holds(b - 1, others, depth + 4)
         known: tuple[Dim, ...] = ()
-        if positive and self.holds(a, others, depth + 4):
+        positive = self.holds(b - 1, others, depth + 4)
+        if not (positive and self.holds(a, others, depth + 4)):
+            quotient = quotient - SymbolicDim.symbol(f"\0p{self.names}")
+        if positive:
             known = (a - b * quotient - rest, b * quotient + rest - a, b - 1 - rest)
-        elif positive and operation == "mod":
-            known = (b - 1 - rest,)
-        else:  # it may be negative: the difference of two symbols
-            quotient = quotient - rest
+        else:
             rest = quotient
         return _replaced(atom, quotient if operation == "floordiv" else rest, dim, facts, known)
 
     def _combine(self, dim: Dim, facts: tuple[Dim, ...], depth: int) -> bool:
         """Subtract a multiple of a fact that takes a negative term away, and go on."""
-        for mono, coefficient in _terms(dim):
-            if coefficient >= 0:
-                continue
-            for fact in facts:
-                for scaled in _facts_with(fact, mono):
-                    factor = dict(_terms(scaled))[mono]
-                    rest = dim * -factor + scaled * coefficient
-                    if self.holds(_reduced(rest), _without(facts, fact), depth + 1):
-                        return True
-            return False  # every negative term must go
+        negative = [(m, c) for m, c in _terms(dim) if c < 0]
+        if not negative:
+            return False
+        mono, coefficient = negative[-1]  # every one must go: the longest first, the number last
+        for fact in facts:
+            for scaled in _facts_with(fact, mono):
+                factor = dict(_terms(scaled))[mono]
+                rest = dim * -factor + scaled * coefficient
+                if self.holds(_reduced(rest), _without(facts, fact), depth + 1):
+                    return True
         return False
 
 

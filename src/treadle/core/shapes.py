@@ -20,13 +20,14 @@ class SymbolicDim:
     Equal expressions are equal objects under ``==``. Symbols stand for non-negative ints.
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms: tuple[tuple[Monomial, int], ...] = tuple(
             sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (len(t[0]), repr(t[0])))
         )
         self._hash = hash(self.terms)
+        self._text = ""
 
     @staticmethod
     def symbol(name: str) -> SymbolicDim:
@@ -96,7 +97,10 @@ class SymbolicDim:
         return compound("mod", other, self)
 
     def __repr__(self) -> str:
-        return " + ".join(_term_text(m, c) for m, c in reversed(self.terms)).replace("+ -", "- ")
+        if not self._text:  # sorting terms asks often
+            texts = (_term_text(m, c) for m, c in reversed(self.terms))
+            self._text = " + ".join(texts).replace("+ -", "- ")
+        return self._text
 
 
 Dim: TypeAlias = int | SymbolicDim

@@ -188,7 +188,7 @@ def _padding_sizes(dim: Dim, widths: tuple[Dim, Dim], mode: str) -> Pairs:
     for width in widths:
         if not is_at_least(width, 0):
             yield at_most(0, width)
-        if mode != "constant":
+        if mode != "constant" and width != 0:
             yield at_most(width, dim - (mode == "reflect"))
 
 
@@ -318,6 +318,9 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
             f"{at(user_origin())}"
         )
     most = [{"reflect": d - 1, "symmetric": d}.get(mode) for d in x.dims]
+    for k, pair in enumerate(paddings):  # nothing is shown of an axis that is not padded
+        if all(isinstance(p, int) and p == 0 for p in pair):
+            most[k] = None
     return tuple(
         (size_of(a, f"pad: paddings[{k}][0]", most=m), size_of(b, f"pad: paddings[{k}][1]", most=m))
         for k, ((a, b), m) in enumerate(zip(paddings, most, strict=True))

@@ -193,10 +193,7 @@ class Callbacks:
 
     def _differ(self, step: Guard, words: int) -> None:
         a, b = (ctypes.c_int64 * 2).from_address(words)
-        text = (
-            f"{step.node.op.name}: sizes {a} and {b} of the operands differ; sizes that only the "
-            f"running program knows are not broadcast{at(step.node.origin)}"
-        )
+        text = f"{step.node.op.name}: {step.text.format(a, b)}{at(step.node.origin)}"
         raise failed_at(step.node.origin, errors.InvalidArgumentError(None, step.node.op, text))
 
     def _deliver(self, step: Deliver, words: int) -> None:

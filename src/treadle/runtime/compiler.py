@@ -119,6 +119,10 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
         narrow_products(work, cpu)
     builder = Builder(work, cpu)
     block = builder.build()
+    if os.environ.get("TREADLE_VERIFY", "") not in ("", "0"):
+        from treadle.runtime.verify_bounds import verify_bounds
+
+        verify_bounds(builder, block)
     return work, builder, block, plan_memory(block)
 
 

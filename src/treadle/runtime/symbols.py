@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
@@ -54,6 +55,11 @@ def broadcast_guards(region: Region) -> Iterator[tuple[Dim, Dim]]:
     """Pairs of dims that some op takes to be equal because its shape rule could not tell: the
     program must check them. NumPy stretches a dim of 1 or refuses; a kernel would read outside."""
     return iter(dict.fromkeys(pair for node in region.walk() for pair in guarded_dims(node)))
+
+
+def checked_on_entry(region: Region, known: AbstractSet[str]) -> list[tuple[Dim, Dim]]:
+    """The pairs of `broadcast_guards` that a program compares before it does anything."""
+    return [p for p in broadcast_guards(region) if all(dim_symbols(d) <= known for d in p)]
 
 
 def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:

@@ -16,6 +16,7 @@ from tests.runtime.guarded.memory import Pages
 from tests.runtime.guarded.registry import CALLS, Call, mutated
 
 MOST_BYTES = 1 << 20  # of an argument
+MOST_COMPARED = 1 << 20  # elements of a result
 SAMPLES = 8  # arguments that each random call is tried on
 # Exceptions that say something about the library, not about the arguments.
 POOR = (
@@ -35,6 +36,7 @@ LIMITS = (
     "instead of 1 (the value of",
     "with remapped shapes",
     "logits and labels do not fit together",
+    "sizes that only the running program knows are not broadcast",
 )
 RELATIVE = {"f2": 2e-2, "f4": 2e-4, "f8": 1e-9, "c8": 2e-4, "c16": 1e-9}
 
@@ -114,14 +116,11 @@ def _gradient(call: Call) -> Call:
         sources = [x for x in tensors if x.dtype.is_floating]
         with td.GradientTape() as tape:
             tape.watch(sources)
-            parts = [
-                td.reduce_sum(y * y)
-                for y in _numbers(call.function(*tensors))
-                if y.dtype.is_floating
-            ]
+            results = call.function(*tensors)
+            parts = [td.reduce_sum(y * y) for y in _numbers(results) if y.dtype.is_floating]
             total = td.add_n(parts) if parts else None
         found = [] if total is None else tape.gradient(total, sources)
-        return [g for g in found if g is not None]
+        return [*(g for g in found if g is not None), *td.nest.flatten(results)]
 
     return Call(f"gradient of {call.text}", function, call.inputs, False)
 
@@ -164,7 +163,7 @@ def check(seed: int, pages: Pages, counts: Counter[str]) -> Iterator[Fault]:
             actual = run(function, guarded)
             counts["calls"] += 1
             difference = differ(expected, actual, call)
-            if difference and way == "open" and is_limit(expected, actual):
+            if difference and is_limit(expected, actual):
                 counts["limits of open dims"] += 1
             elif difference:
                 yield Fault(seed, text, f"{way}: {difference}", f"{expected}  <>  {actual}")
@@ -204,6 +203,7 @@ def close(x: np.ndarray, y: np.ndarray) -> bool:
     relative = RELATIVE.get(x.dtype.str[1:], 2e-2)
     if x.dtype.kind == "V":
         x, y = x.astype(np.float32), y.astype(np.float32)
+    x, y = x.reshape(-1)[:MOST_COMPARED], y.reshape(-1)[:MOST_COMPARED]
     finite = np.abs(x[np.isfinite(x)]).astype(np.float64)
     scale = min(max(float(finite.max(initial=0)), 1e-3), 1e3)
     with np.errstate(all="ignore"):

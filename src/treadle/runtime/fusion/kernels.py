@@ -21,6 +21,7 @@ from treadle.kernel.ir import (
     apply,
     postorder,
 )  # fmt: skip
+from treadle.runtime.bounds import Sizes, Unproved, clamped, unproved
 from treadle.runtime.fusion.collapse import collapse
 from treadle.runtime.fusion.group import Group
 
@@ -37,6 +38,7 @@ class BuiltKernel:
     kernel: Kernel
     operands: tuple[tuple[Value, int], ...]
     extent: Dim | None = None  # the value of the symbol `n` of a flat kernel
+    conditions: tuple[Unproved, ...] = ()  # under which it stays inside its buffers
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,16 @@ def build_kernel(
     if blocked:
         return BuiltKernel(collapse(kernel, kept=1)[0], tuple(operands.values()))
     return _collapsed(kernel, tuple(operands.values()))
+
+
+def bounded(built: BuiltKernel, sizes: Sizes) -> BuiltKernel:
+    """The kernel with what must be compared before it runs, and what is not known under masks
+    clamped."""
+    conditions, masked = unproved(built.kernel, sizes)
+    if masked:
+        built = replace(built, kernel=clamped(built.kernel, masked))
+        conditions, _ = unproved(built.kernel, sizes)
+    return replace(built, conditions=tuple(conditions))
 
 
 def _target(group: Group, value: Value, copy: int, in_place: Mapping[Value, Value]) -> Buffer:

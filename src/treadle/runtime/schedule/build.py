@@ -16,6 +16,7 @@ from treadle.core.switches import is_on
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Const, Kernel
+from treadle.runtime.bounds import Sizes
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel
@@ -24,7 +25,7 @@ from treadle.runtime.schedule.backend import Backend, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import Block, Copy, Deliver, LoadScalar, Operand, Place
-from treadle.runtime.symbols import symbol_sources, unknown_symbols
+from treadle.runtime.symbols import checked_on_entry, symbol_sources, unknown_symbols
 
 
 class Builder:
@@ -52,6 +53,7 @@ class Builder:
         self.late: set[str] = set()  # symbols that get their value while the program runs
         self.integers = Integers(graph)
         self.ranges = Ranges()  # of late symbols
+        self.sizes = Sizes()  # what is known of sizes where steps are being built
         self.loops = 0  # around the steps that are being built
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
@@ -67,6 +69,7 @@ class Builder:
         """
         self.known = {s.name for s in symbol_sources(self.graph.params)}
         at_entry = set(self.known)
+        self.sizes.add(checked_on_entry(self.graph, at_entry))
         block = Block()
         for number, param in enumerate(self.graph.params):
             self._bind_param(number, param, block)

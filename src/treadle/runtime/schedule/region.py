@@ -11,9 +11,10 @@ from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
+from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
-from treadle.runtime.fusion.kernels import BuiltKernel, Part, build_kernel
+from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel
 from treadle.runtime.fusion.roles import Role, is_alias, literal, role_of, splat
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
@@ -42,6 +43,7 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
 
+BEYOND = "an element would be read or written {} beyond an axis of its array"
 # Updates whose positions are known, or were checked by a node before them.
 CHECKED = frozenset({"element_update", "index_update", "index_add", "slice_update", "slice_add"})
 
@@ -75,6 +77,14 @@ class RegionBuilder(ControlFlow):
         return node.inputs[0] if _moves_memory(value) else self.order.taken.get(value)
 
     def run(self) -> Block:
+        outer = self.program.sizes
+        self.program.sizes = outer.copy()  # what is found out here holds here
+        try:
+            return self._run()
+        finally:
+            self.program.sizes = outer
+
+    def _run(self) -> Block:
         self._guard_inlined()
         for unit in self.order.units:
             before = len(self.program.late)
@@ -175,6 +185,8 @@ class RegionBuilder(ControlFlow):
     def scalar(self, unit: Unit) -> None:
         for value in unit.nodes[0].outputs:
             expr, buffers = self.fusion.scalars[value]
+            for condition in outside(expr, self._known_sizes()):
+                self._check_bounds(unit.nodes[0], condition)
             inputs = {b.name: self.program.operand(v) for b, v in buffers.items()}
             self.emit(Evaluate(value, expr, inputs, reads=places_of(list(inputs.values()))))
 
@@ -185,8 +197,32 @@ class RegionBuilder(ControlFlow):
             return
         parts = self.direct.find(unit, stores)
         targets = self._targets([v for v in stores if v not in parts])
-        self.emit(self._launch(*self._kernel(unit, targets, parts=parts)))
+        built, operands, outputs = self._kernel(unit, targets, parts=parts)
+        self._check_kernel(unit, built)
+        self.emit(self._launch(built, operands, outputs))
         self._stay(targets)
+
+    def _known_sizes(self) -> Sizes:
+        """What is known of sizes here."""
+        self.program.sizes.add_ranges(self.program.ranges)
+        return self.program.sizes
+
+    def _check_kernel(self, unit: Unit, built: BuiltKernel) -> None:
+        """Compare sizes, where it is not proved that a kernel stays inside its buffers."""
+        for condition in built.conditions:
+            named = [n for n, b in enumerate(built.kernel.buffers) if b.name == condition.buffer]
+            value = built.operands[named[0]][0] if named else None
+            node = next((n for n in unit.nodes if value in n.inputs), unit.nodes[0])
+            if built.extent is not None:
+                excess = substitute(condition.excess, {"n": built.extent})
+                condition = Unproved(condition.buffer, excess)
+            self._check_bounds(node, condition)
+
+    def _check_bounds(self, node: Node, condition: Unproved) -> None:
+        if condition.excess == 0:
+            return
+        self.emit(Guard(node, (condition.excess, 0), BEYOND))
+        self.program.sizes.add([(condition.excess, 0)])
 
     def _check_sizes(self, unit: Unit) -> None:
         for node in unit.nodes:
@@ -223,6 +259,7 @@ class RegionBuilder(ControlFlow):
         copies = {v: len(t) for v, t in targets.items()}
         in_place = self.order.in_place | dict(over or {})
         built = build_kernel(unit.group, list(targets), copies, in_place, blocked, parts)
+        built = bounded(built, self._known_sizes())
         stored = built.kernel.outputs
         operands, outputs = [], []
         for position, (value, copy) in enumerate(built.operands):
@@ -240,6 +277,7 @@ class RegionBuilder(ControlFlow):
             late = (dim_symbols(a) | dim_symbols(b)) & self.program.late
             if late and not self.program.ranges.are_equal(a, b):
                 self.emit(Guard(node, (a, b)))
+            self.program.sizes.add([(a, b)])
 
     def _guard_inlined(self) -> None:
         """Compare the sizes of views and scalars, which no unit of their own may stand for, as
@@ -352,8 +390,13 @@ class RegionBuilder(ControlFlow):
         built, operands, outputs = self._kernel(unit, targets, over, blocked=True)
         needs = self.program.backend.kernel_needs(built.kernel)
         if needs is None or needs.scratch != 0:
-            self.emit(self._launch(*self._kernel(unit, targets, over)))
+            built, operands, outputs = self._kernel(unit, targets, over)
+            self._check_kernel(unit, built)
+            self.emit(self._launch(built, operands, outputs))
             return
+        last = self.block.steps.pop()
+        self._check_kernel(unit, built)
+        self.emit(last)
         launch = step.epilogue = self._launch(built, operands, outputs)
         step.reads = [*step.reads, *launch.reads]
         step.writes = [*step.writes, *launch.writes]
@@ -407,6 +450,7 @@ class RegionBuilder(ControlFlow):
         node = unit.nodes[0]
         program = self.program
         self.known(node)
+        self._guard(node)
         (value,) = node.outputs
         if unit in self.direct.done:
             program.places[value] = program.places[node.inputs[0]]
@@ -457,6 +501,7 @@ class RegionBuilder(ControlFlow):
     def loops(self, unit: Unit) -> None:
         """An op that is loops of the program."""
         node = unit.nodes[0]
+        self._guard(node)
         inputs = [self.program.operand(v) for v in node.inputs]
         refuse = self._refusal(node, inputs)
         self.discover(node)

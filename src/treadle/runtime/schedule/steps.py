@@ -183,10 +183,17 @@ class Check(Step):
 
 @dataclass(eq=False)
 class Guard(Step):
-    """Fail unless two sizes that only the running program knows are equal."""
+    """Fail unless two sizes that only the running program knows are equal.
+
+    text: what the error says of them.
+    """
 
     node: Node
     sizes: tuple[Dim, Dim]
+    text: str = (
+        "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
+        "broadcast"
+    )
 
 
 @dataclass(eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.core import dtypes
+from treadle.core.inequalities import is_at_least
 from treadle.kernel.ir import (
     Apply,
     Axis,
@@ -77,6 +78,10 @@ def _place(hit: Expr, axis: Axis) -> Expr | None:
     return None
 
 
+def _fill(load: Load, valid: Expr | None) -> Const | None:
+    return None if valid is None else const(0, load.dtype)
+
+
 def _at(e: Expr, axis: Axis, place: Expr) -> Expr | None:
     """`e` where the axis has the position `place`; None where that is not expressible."""
     if axis not in e.axes:
@@ -97,5 +102,9 @@ def _at(e: Expr, axis: Axis, place: Expr) -> Expr | None:
                 index.append(place)
             else:
                 return None
-        return Load(e.buffer, tuple(index), e.valid and parts[e.valid], e.fill)
+        valid = e.valid and parts[e.valid]
+        if not is_at_least(axis.extent, 1):  # a sum over nothing reads nothing
+            some = apply("gt", Extent(axis.extent), const(0, dtypes.int64))
+            valid = some if valid is None else apply("and", valid, some)
+        return Load(e.buffer, tuple(index), valid, e.fill if e.valid else _fill(e, valid))
     return rebuilt(e, parts.__getitem__)  # type: ignore[arg-type]

@@ -1,0 +1,332 @@
+"""Proofs that kernels stay inside their buffers.
+
+The position along an axis is a symbol between 0 and the axis's extent. An affine index is then a
+polynomial, which is compared with the extent of the buffer's axis exactly; what is known of sizes
+(dims that the program has compared) and the comparisons in a load's mask narrow it. Computed
+indices are clamped by the code of a kernel and only need an element to be there.
+
+What is not proved becomes a condition on sizes, which the program compares before it runs the
+kernel; under a mask, where positions matter that no size tells, the index is clamped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from treadle.core.inequalities import implied_facts, is_at_least
+from treadle.core.ranges import Ranges
+from treadle.core.shapes import (
+    Dim,
+    SymbolicDim,
+    compound,
+    dim_symbols,
+    product,
+    substitute,
+    symbol_name,
+)  # fmt: skip
+from treadle.kernel.ir import (
+    Affine,
+    Apply,
+    Axis,
+    Const,
+    Expr,
+    Extent,
+    Index,
+    Iota,
+    Kernel,
+    Load,
+    Store,
+    postorder,
+)  # fmt: skip
+from treadle.ops.lowering import index_expr
+
+
+class BoundsError(Exception):
+    """An access that is neither proved to stay inside its buffer nor can be checked."""
+
+
+@dataclass
+class Sizes:
+    """What a program knows of sizes at some point: pairs of dims that it has found equal."""
+
+    pairs: list[tuple[Dim, Dim]] = field(default_factory=list)
+    _equal: dict[str, Dim] = field(default_factory=dict)
+    _facts: dict[Dim, None] = field(default_factory=dict)
+
+    def add(self, pairs: Iterable[tuple[Dim, Dim]]) -> None:
+        for pair in pairs:
+            if pair not in self.pairs:
+                self.pairs.append(pair)
+                self._add(*pair)
+
+    def at_least(self, dim: Dim, least: Dim) -> None:
+        """Note that a dim is not less than another."""
+        self._facts[dim - least] = None
+
+    def add_ranges(self, ranges: Ranges) -> None:
+        """Note the limits of symbols that get their value while the program runs."""
+        for name, (least, most) in ranges.of.items():
+            symbol = SymbolicDim.symbol(name)
+            self.at_least(symbol, least)
+            if most is not None:
+                self.at_least(most, symbol)
+
+    def copy(self) -> Sizes:
+        return Sizes(list(self.pairs), dict(self._equal), dict(self._facts))
+
+    def _add(self, a: Dim, b: Dim) -> None:
+        a, b = self.canonical(a), self.canonical(b)
+        for one, other in ((a, b), (b, a)):
+            name = symbol_name(one)
+            if name is not None and name not in dim_symbols(other):
+                new = {name: other}
+                self._equal = {k: substitute(d, new) for k, d in self._equal.items()} | new
+                return
+
+    def canonical(self, dim: Dim) -> Dim:
+        """A dim with one name for sizes that are equal."""
+        return substitute(dim, self._equal) if self._equal else dim
+
+    def facts(self, dims: Sequence[Dim], some: Sequence[Dim]) -> list[Dim]:
+        """Dims that are at least 0, of those that say something of the symbols of `dims`.
+
+        some: dims that are at least 1.
+        """
+        names = frozenset().union(*(dim_symbols(d) for d in dims))
+        pairs = [(self.canonical(a), self.canonical(b)) for a, b in self.pairs]
+        found = [*map(self.canonical, self._facts), *implied_facts(pairs, some)]
+        return [f for f in dict.fromkeys(found) if dim_symbols(f) & names]
+
+
+@dataclass(frozen=True)
+class Unproved:
+    """An access to a buffer: `excess`, which is 0 where it stays inside, over sizes alone."""
+
+    buffer: str
+    excess: Dim
+
+
+def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
+    """What is not proved of a kernel: conditions on sizes, and loads under masks.
+
+    Raises:
+        BoundsError: something can be neither proved nor written as a condition on sizes.
+    """
+    found: list[Unproved] = []
+    masked: list[Load] = []
+    everywhere = frozenset.intersection(*(s.axes for s in kernel.stores))
+    exprs = postorder([s.value for s in kernel.stores])
+    for access in (*(e for e in exprs if isinstance(e, Load)), *kernel.stores):
+        open_axes = list(_open_axes(access, sizes, everywhere))
+        if open_axes and isinstance(access, Load) and access.valid is not None:
+            masked.append(access)
+            continue
+        axes = access.axes | everywhere
+        found += (_condition(access, number, axes) for number in open_axes)
+    return list(dict.fromkeys(found)), masked
+
+
+def outside(expr: Expr, sizes: Sizes) -> list[Unproved]:
+    """What is not proved of the elements that a rank-0 expression reads."""
+    found: list[Unproved] = []
+    for e in postorder([expr]):
+        if isinstance(e, Load):
+            open_axes = _open_axes(e, sizes, frozenset())
+            found += (_condition(e, number, frozenset()) for number in open_axes)
+    return found
+
+
+def clamped(kernel: Kernel, loads: Sequence[Load]) -> Kernel:
+    """The kernel with the indices of some loads computed, which its code keeps inside."""
+    new: dict[Expr, Expr] = {}
+    for expr in postorder([s.value for s in kernel.stores]):
+        new[expr] = _rebuilt(expr, new, expr in loads)
+    return replace(kernel, stores=tuple(replace(s, value=new[s.value]) for s in kernel.stores))
+
+
+def _rebuilt(expr: Expr, new: Mapping[Expr, Expr], clamp: bool) -> Expr:
+    from treadle.runtime.fusion.rewrite import rebuilt
+
+    made = rebuilt(expr, new.__getitem__)
+    if clamp and isinstance(made, Load):
+        return replace(made, index=tuple(map(index_expr, made.index)))
+    return made
+
+
+# -- one access ------------------------------------------------------------------------------------
+
+
+def _open_axes(access: Load | Store, sizes: Sizes, everywhere: frozenset[Axis]) -> Iterator[int]:
+    """The axes of the buffer along which an access is not proved to stay inside."""
+    shape = [sizes.canonical(d) for d in access.buffer.shape]
+    axes = access.axes | everywhere
+    for number, (index, dim) in enumerate(zip(access.index, shape, strict=True)):
+        if not _is_whole_axis(index, dim, sizes) and not _is_inside(
+            access, index, dim, axes, sizes
+        ):
+            yield number
+
+
+def _is_whole_axis(index: Index, dim: Dim, sizes: Sizes) -> bool:
+    """Whether an index is an axis of the extent of the buffer's: nearly all are."""
+    if not isinstance(index, Affine) or index.offset != 0 or len(index.terms) != 1:
+        return False
+    axis, coefficient = index.terms[0]
+    return coefficient == 1 and sizes.canonical(axis.extent) == dim
+
+
+def _is_inside(
+    access: Load | Store, index: Index, dim: Dim, axes: frozenset[Axis], sizes: Sizes
+) -> bool:
+    extents = [sizes.canonical(a.extent) for a in axes]
+    if isinstance(index, Expr):  # it is clamped: an element must be there
+        if is_at_least(dim, 1, [e - 1 for e in extents]):
+            return True
+        known = sizes.facts([dim], extents)
+        return is_at_least(dim, 1, [*(e - 1 for e in extents), *known])
+    position = sizes.canonical(_polynomial(index))
+    claims = [position, dim - 1 - position]
+    for facts in _more_and_more(access, index, dim, axes, sizes):
+        claims = [c for c in claims if not is_at_least(c, 0, facts)]
+        if not claims:
+            return True
+    return False
+
+
+def _more_and_more(
+    access: Load | Store, index: Affine, dim: Dim, axes: frozenset[Axis], sizes: Sizes
+) -> Iterator[list[Dim]]:
+    """What may be needed to prove that an index is inside, the simplest first."""
+    extents = {a: sizes.canonical(a.extent) for a in axes}
+    own = [a for a, _ in index.terms]
+    if isinstance(access, Load) and access.valid is not None:
+        masks = [sizes.canonical(f) for f in _mask_facts(access.valid)]
+        names = {s for a in own for s in dim_symbols(_position(a))} | dim_symbols(dim)
+        masks = [m for m in masks if dim_symbols(m) & names]
+        yield masks
+    else:
+        masks = []
+    facts = [extents[a] - 1 - _position(a) for a in own]
+    facts += [extents[a] - 1 for a in own if not isinstance(extents[a], int)]
+    yield facts
+    if masks:
+        yield [*facts, *masks]
+    named = [dim, index.offset, *(extents[a] for a in own)]
+    known = sizes.facts([sizes.canonical(d) for d in named], list(extents.values()))
+    if known:
+        yield [*facts, *known]
+        yield [*facts, *masks, *known]
+
+
+def _position(axis: Axis) -> Dim:
+    """The position along an axis as a symbol, which no dim has."""
+    return SymbolicDim.symbol(f"\0{axis.name}")
+
+
+def _polynomial(index: Affine) -> Dim:
+    total = index.offset
+    for axis, coefficient in index.terms:
+        total = total + coefficient * _position(axis)
+    return total
+
+
+def _condition(access: Load | Store, number: int, axes: frozenset[Axis]) -> Unproved:
+    """By how much an access leaves its buffer, 0 where one of its axes is empty.
+
+    The least and the greatest value of an affine index are attained: where this is not 0 the kernel
+    would leave the buffer.
+    """
+    index, dim = access.index[number], access.buffer.shape[number]
+    some: Dim = 1
+    for extent in dict.fromkeys(a.extent for a in axes):
+        if not isinstance(extent, int):
+            some = some * compound("min", extent, 1)
+    if any(a.extent == 0 for a in axes):
+        some = 0
+    if isinstance(index, Expr):
+        return _unproved(access, compound("max", 1 - dim, 0) * some)
+    low = high = index.offset
+    for axis, coefficient in index.terms:
+        most = coefficient * (axis.extent - 1)
+        if is_at_least(coefficient, 0):
+            high = high + most
+        elif is_at_least(0, coefficient):
+            low = low + most
+        else:
+            raise BoundsError(f"the sign of {coefficient} in an index of {access} is not known")
+    beyond = compound("max", high + 1 - dim, 0) + compound("max", -low, 0)
+    return _unproved(access, beyond * some)
+
+
+def _unproved(access: Load | Store, excess: Dim) -> Unproved:
+    if any(s.startswith("\0") or s == "?" for s in dim_symbols(excess)):
+        raise BoundsError(f"no condition on sizes tells whether {access} stays in its buffer")
+    if isinstance(excess, int) and excess != 0:
+        raise BoundsError(f"{access} leaves its buffer, by {excess} elements")
+    return Unproved(access.buffer.name, excess)
+
+
+# -- masks -----------------------------------------------------------------------------------------
+
+
+def _mask_facts(valid: Expr) -> Iterator[Dim]:
+    """Dims that are at least 0 where a mask is true: its comparisons of positions and sizes."""
+    if not isinstance(valid, Apply):
+        return
+    if valid.fn == "and":
+        for part in valid.args:
+            yield from _mask_facts(part)
+        return
+    if valid.fn not in ("ge", "gt", "le", "lt", "eq"):
+        return
+    a, b = (_dim_of(e) for e in valid.args)
+    if a is None or b is None:
+        return
+    if valid.fn in ("ge", "gt", "eq"):
+        yield a - b - (valid.fn == "gt")
+    if valid.fn in ("le", "lt", "eq"):
+        yield b - a - (valid.fn == "lt")
+
+
+def _dim_of(expr: Expr) -> Dim | None:
+    """An integer expression of positions and sizes as a dim; None for one of data."""
+    match expr:
+        case Const() if expr.dtype.is_integer:
+            return int(expr.value)
+        case Iota():
+            return _position(expr.axis)
+        case Extent():
+            return expr.dim
+        case Apply() if expr.fn in _ARITHMETIC and expr.dtype.is_integer:
+            parts = [_dim_of(a) for a in expr.args]
+            if any(p is None for p in parts) or not all(a.dtype.is_integer for a in expr.args):
+                return None
+            return _arithmetic(expr.fn, [p for p in parts if p is not None])
+    return None
+
+
+_ARITHMETIC = frozenset({"add", "sub", "mul", "neg", "min", "max", "floordiv", "mod", "cast"})
+
+
+def _arithmetic(fn: str, parts: Sequence[Dim]) -> Dim:
+    match fn, parts:
+        case "add", [a, b]:
+            return a + b
+        case "sub", [a, b]:
+            return a - b
+        case "mul", [a, b]:
+            return a * b
+        case "neg", [a]:
+            return -a
+        case "cast", [a]:
+            return a
+    return compound(fn, *parts)
+
+
+def covers(dims: Sequence[Dim], elements: Dim, sizes: Sizes) -> bool:
+    """Whether an array of `dims` has so many elements."""
+    given, wanted = sizes.canonical(product(dims)), sizes.canonical(elements)
+    return is_at_least(given, wanted) or is_at_least(
+        given, wanted, sizes.facts([given, wanted], ())
+    )
