@@ -8,6 +8,7 @@ left. It is sound and gives up early: False means "not proved".
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from treadle.core.shapes import (
 )  # fmt: skip
 
 MOST_STEPS = 200  # of one proof
+FEW_FACTS = 6
 MOST_FACTS = 24  # added to a dim along one path of a proof
 
 
@@ -33,6 +35,10 @@ def is_at_least(dim: Dim, least: Dim, facts: Iterable[Dim] = ()) -> bool:
 def _is_at_least(difference: Dim, facts: tuple[Dim, ...]) -> bool:
     if is_non_negative(difference) or any(is_non_negative(difference - f) for f in facts):
         return True
+    if len(facts) <= FEW_FACTS:  # two of them, as of a position that is in a range
+        pairs = itertools.combinations(facts, 2)
+        if any(is_non_negative(difference - f - g) for f, g in pairs):
+            return True
     if isinstance(difference, int):
         # Facts that contradict each other prove anything; they are not looked for.
         return False

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from treadle.core import dtypes
 from treadle.core.inequalities import implied_facts, is_at_least
 from treadle.core.ranges import Ranges
 from treadle.core.shapes import (
@@ -37,9 +38,11 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Store,
+    apply,
+    const,
     postorder,
 )  # fmt: skip
-from treadle.ops.lowering import index_expr
+from treadle.ops.lowering import dim_expr, index_expr
 
 
 class BoundsError(Exception):
@@ -149,9 +152,15 @@ def _rebuilt(expr: Expr, new: Mapping[Expr, Expr], clamp: bool) -> Expr:
     from treadle.runtime.fusion.rewrite import rebuilt
 
     made = rebuilt(expr, new.__getitem__)
-    if clamp and isinstance(made, Load):
-        return replace(made, index=tuple(map(index_expr, made.index)))
-    return made
+    if not clamp or not isinstance(made, Load):
+        return made
+    valid = made.valid
+    assert valid is not None
+    for dim in made.buffer.shape:
+        if not is_at_least(dim, 1):  # there must be an element to clamp to
+            some = apply("gt", dim_expr(dim), const(0, dtypes.int64))
+            valid = apply("and", valid, some)
+    return replace(made, index=tuple(map(index_expr, made.index)), valid=valid)
 
 
 # -- one access ------------------------------------------------------------------------------------
@@ -161,6 +170,9 @@ def _open_axes(access: Load | Store, sizes: Sizes, everywhere: frozenset[Axis]) 
     """The axes of the buffer along which an access is not proved to stay inside."""
     shape = [sizes.canonical(d) for d in access.buffer.shape]
     axes = access.axes | everywhere
+    if isinstance(access, Load) and access.valid is not None:
+        if any(isinstance(f, int) and f < 0 for f in _mask_facts(access.valid)):
+            return  # nothing is read
     for number, (index, dim) in enumerate(zip(access.index, shape, strict=True)):
         if not _is_whole_axis(index, dim, sizes) and not _is_inside(
             access, index, dim, axes, sizes
@@ -183,8 +195,13 @@ def _is_inside(
     if isinstance(index, Expr):  # it is clamped: an element must be there
         if is_at_least(dim, 1, [e - 1 for e in extents]):
             return True
+        masks: list[Dim] = []
+        if isinstance(access, Load) and access.valid is not None:
+            masks = [sizes.canonical(f) for f in _mask_facts(access.valid)]
         known = sizes.facts([dim], extents)
-        return is_at_least(dim, 1, [*(e - 1 for e in extents), *known])
+        return is_at_least(dim, 1, [m for m in masks if dim_symbols(m) & dim_symbols(dim)]) or (
+            is_at_least(dim, 1, [*(e - 1 for e in extents), *known])
+        )
     position = sizes.canonical(_polynomial(index))
     claims = [position, dim - 1 - position]
     for facts in _more_and_more(access, index, dim, axes, sizes):
@@ -262,8 +279,6 @@ def _condition(access: Load | Store, number: int, axes: frozenset[Axis]) -> Unpr
 def _unproved(access: Load | Store, excess: Dim) -> Unproved:
     if any(s.startswith("\0") or s == "?" for s in dim_symbols(excess)):
         raise BoundsError(f"no condition on sizes tells whether {access} stays in its buffer")
-    if isinstance(excess, int) and excess != 0:
-        raise BoundsError(f"{access} leaves its buffer, by {excess} elements")
     return Unproved(access.buffer.name, excess)
 
 

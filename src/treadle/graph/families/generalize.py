@@ -210,7 +210,10 @@ class _Generalizer:
     def left_out_attr(
         self, number: int, name: str, present: Sequence[Node], inputs: Sequence[Value]
     ) -> Any:
-        value, dims = self.beside[number].values[inputs[0]]
+        found = self.beside[number].values.get(inputs[0])
+        if found is None:
+            raise NoPattern(f"what {present[0].op.name} reads is left out of some graph")
+        value, dims = found
         return guess_attr(name, [n.attrs[name] for n in present], value.spec.dims, dims)
 
     # -- constants and regions ---------------------------------------------------------------
