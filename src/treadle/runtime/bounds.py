@@ -170,9 +170,9 @@ def _open_axes(access: Load | Store, sizes: Sizes, everywhere: frozenset[Axis]) 
     """The axes of the buffer along which an access is not proved to stay inside."""
     shape = [sizes.canonical(d) for d in access.buffer.shape]
     axes = access.axes | everywhere
-    if isinstance(access, Load) and access.valid is not None:
-        if any(isinstance(f, int) and f < 0 for f in _mask_facts(access.valid)):
-            return  # nothing is read
+    mask = access.valid if isinstance(access, Load) else None
+    if mask is not None and any(isinstance(f, int) and f < 0 for f in _mask_facts(mask)):
+        return  # nothing is read
     for number, (index, dim) in enumerate(zip(access.index, shape, strict=True)):
         if not _is_whole_axis(index, dim, sizes) and not _is_inside(
             access, index, dim, axes, sizes
