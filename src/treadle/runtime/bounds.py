@@ -120,7 +120,8 @@ def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
     masked: list[Load] = []
     everywhere = frozenset.intersection(*(s.axes for s in kernel.stores))
     exprs = postorder([s.value for s in kernel.stores])
-    for access in (*(e for e in exprs if isinstance(e, Load)), *kernel.stores):
+    accesses: list[Load | Store] = [e for e in exprs if isinstance(e, Load)]
+    for access in [*accesses, *kernel.stores]:
         open_axes = list(_open_axes(access, sizes, everywhere))
         if open_axes and isinstance(access, Load) and access.valid is not None:
             masked.append(access)
