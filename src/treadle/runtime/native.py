@@ -135,6 +135,8 @@ class NativeExecutable(Executable):
         for i, value in enumerate(values):
             if cells <= i < cells + len(signature.cells):
                 frame[i] = ctypes.addressof(value.cell())
+            elif type(value) is not np.ndarray:  # the address would be that of a passing copy
+                return NO_ARRAY
             else:
                 frame[i] = value.__array_interface__["data"][0]
         order = {number: i for i, number in enumerate(signature.arguments)}
@@ -231,7 +233,7 @@ class NativeExecutable(Executable):
             numbers = range(len(self.output_specs))
             return [found[n] if n in found else next(made) for n in numbers]
         if status == NO_ARRAY:  # NumPy scalars, subclasses of ndarray
-            plain = [a if _is_plain(a) else np.array(a, order="C") for a in arrays]
+            plain = [a if _is_plain(a) else np.asarray(a, order="C") for a in arrays]
             return self.run(plain)
         if status == WRONG_SHAPE:
             from treadle.runtime import interpreter

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from treadle.core import nest
+from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
@@ -55,7 +56,8 @@ class _PlanWriter:
         self.lines: list[str] = []
         self.names: dict[str, Any] = {
             "context": context, "settings": settings, "MISS": MISS, "Tensor": Tensor,
-            "ndarray": np.ndarray, "new": object.__new__, "used": True,
+            "ndarray": np.ndarray, "asarray": np.asarray, "own_copy": own_copy,
+            "new": object.__new__, "used": True,
         }  # fmt: skip
         self.params = iter(concrete.graph.arguments)
         self.inputs: list[str] = []
@@ -167,7 +169,8 @@ class _PlanWriter:
         self.inputs.append(array)
 
     def exact(self, place: str, array: str, spec: Spec) -> None:
-        """A tensor with this very spec, or a contiguous array of its dtype and shape."""
+        """A tensor with this very spec, or a contiguous array of its dtype and shape, or for a
+        scalar spec a NumPy scalar of that dtype."""
         known = self.constant(spec, "S")
         dtype = self.constant(spec.dtype.np_dtype, "D")
         self.emit(f"if type({place}) is Tensor:")
@@ -178,7 +181,10 @@ class _PlanWriter:
             f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
             f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:"
         )
-        self.emit(f"    {array} = {place}")
+        self.emit(f"    {array} = {self.array(place)}")
+        if not spec.dims:
+            self.emit(f"elif type({place}) is {self.constant(spec.dtype.np_dtype.type, 'K')}:")
+            self.emit(f"    {array} = asarray({place})")
         self.emit("else:")
         self.emit("    return MISS")
 
@@ -190,7 +196,7 @@ class _PlanWriter:
         self.emit(f"if type({place}) is Tensor:")
         self.emit(f"    {array} = {place}._array")
         self.emit(f"elif type({place}) is ndarray and {place}.flags.c_contiguous:")
-        self.emit(f"    {array} = {place}")
+        self.emit(f"    {array} = {self.array(place)}")
         self.emit("else:")
         self.emit("    return MISS")
         shape = self.fresh("s")
@@ -198,6 +204,10 @@ class _PlanWriter:
         fixed = [f"{shape}[{i}] != {d}" for i, d in enumerate(spec.dims) if isinstance(d, int)]
         tests = [f"{array}.dtype is not {dtype}", f"len({shape}) != {spec.rank}", *fixed]
         self.miss_if(" or ".join(tests))
+
+    def array(self, place: str) -> str:
+        """An array of the caller as the program may take it."""
+        return place if self.concrete.reads_in_place else f"own_copy({place})"
 
     def variable(self, place: str, value: Variable) -> None:
         next(self.params, None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import errors, locks, nest
 from treadle.core.context import context
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import ResourceSpec, Spec, TensorSpec, is_static
+from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
 from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
 from treadle.ops.conversion import convert_to_tensor
@@ -172,17 +174,23 @@ class ConcreteFunction:
 
     def call_flat(self, leaves: Sequence[Any]) -> Any:
         """Run with the tensor and variable arguments in parameter order."""
+        in_place = context.recorder is None and not context.tapes and self.reads_in_place
         inputs = [
-            self._checked(leaf, p.spec, p.name)
+            self._checked(leaf, p.spec, p.name, in_place)
             for leaf, p in zip(leaves, self.graph.arguments, strict=True)
         ]
         return results_of(self._trace.structure, self.run([*inputs, *self.graph.captures]))
 
-    def _checked(self, leaf: Any, spec: Spec, name: str) -> Any:
+    def _checked(self, leaf: Any, spec: Spec, name: str, in_place: bool) -> Any:
+        """The argument for a parameter. Only a program that reads its arrays `in_place` takes an
+        array itself: a tape or a trace keeps its inputs, and the caller may change an array."""
         if isinstance(spec, ResourceSpec):
             return leaf
-        tensor = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, spec.dtype)
-        given = tensor.spec
+        if in_place and _is_readable(leaf, spec):
+            value, given = leaf, array_spec(leaf)
+        else:
+            value = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, spec.dtype)
+            given = value.spec
         if given is not spec and not (
             given.dtype is spec.dtype and given.shape.is_compatible_with(spec.shape)
         ):
@@ -191,7 +199,7 @@ class ConcreteFunction:
                 None,
                 f"{self.name}: argument {name!r} is {given}, expected {spec}{at(user_origin())}",
             )
-        return tensor
+        return value
 
     def run(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The flat results for all parameters' values (arguments, then captures)."""
@@ -206,10 +214,16 @@ class ConcreteFunction:
         return self.execute(inputs)
 
     def execute(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """Run the compiled program, unseen by tapes."""
-        arrays = [x if isinstance(x, Variable) else x._array for x in inputs]
+        """Run the compiled program on tensors, arrays and variables, unseen by tapes."""
+        arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
         results = self.executable.run(arrays)
         return [_wrap(array) for array in results]
+
+    @property
+    def reads_in_place(self) -> bool:
+        """Whether the program only reads arrays during the call. What an interpreted one gives
+        or assigns to variables may share memory with them."""
+        return bool(self.executable.mode == "native")
 
     @property
     def executable(self) -> Any:
@@ -268,9 +282,17 @@ class ConcreteFunction:
     pretty_printed_signature = pretty_signature
 
 
-def _wrap(array: Any) -> Tensor:
-    from treadle.core.spec import array_spec
+def _is_readable(value: Any, spec: Spec) -> bool:
+    """Whether a program reads a value in place: a plain array in C order of the dtype."""
+    return (
+        type(value) is np.ndarray
+        and value.dtype is spec.dtype.np_dtype
+        and value.flags.c_contiguous
+        and value.flags.aligned
+    )
 
+
+def _wrap(array: Any) -> Tensor:
     return from_owned(array, array_spec(array))
 
 
