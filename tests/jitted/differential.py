@@ -29,6 +29,8 @@ def difference(seed: int, calls: int = 2) -> str | None:
     text, arguments = program(seed)
     function = compiled_text(text, str(seed))
     jitted = td.jit(function)
+    branches = "if " in text or "while " in text
+    narrow = "float32" in text or any(getattr(a, "dtype", None) == np.float32 for a in arguments)
     for _ in range(calls):
         expected, wanted = _run(function, arguments)
         got, held = _run(jitted, arguments)
@@ -40,7 +42,7 @@ def difference(seed: int, calls: int = 2) -> str | None:
             *(("argument", x, y) for x, y in zip(wanted, held, strict=True)),
             *(("result", x, y) for x, y in zip(expected, got, strict=True)),
         ]:
-            problem = _differ(a, b)
+            problem = _differ(a, b, branches, narrow)
             if problem:
                 return f"{place}: {problem}\n{text}"
     return None
@@ -64,19 +66,21 @@ def _brief(value: Any) -> str:
     return f"{type(value).__name__}: {value}" if isinstance(value, Exception) else "a result"
 
 
-def _differ(a: Any, b: Any) -> str | None:
+def _differ(a: Any, b: Any, branches: bool, narrow: bool) -> str | None:
     x, y = np.asarray(a), np.asarray(b)
-    if _is_number(a) and isinstance(b, np.generic):
-        # A variable that is a Python number on one path and a scalar on another is a scalar.
+    if branches and x.dtype != y.dtype and np.can_cast(x.dtype, y.dtype):
+        # A variable has one type on all paths: the one that holds the values of each.
         y = y.astype(x.dtype)
-        a, b = a, type(a)(b)
+        a, b = x, y
+    elif branches and (_is_number(a) or _is_number(b)):
+        a, b = x, y
     if type(a) is not type(b):
         return f"{type(a).__name__} {a!r} and {type(b).__name__} {b!r}"
     if x.dtype != y.dtype or x.shape != y.shape:
         return f"{x.dtype}{x.shape} and {y.dtype}{y.shape}"
     if x.dtype.kind not in "fc":
         return None if np.array_equal(x, y) else f"{x} and {y}"
-    narrow = x.dtype.itemsize == 4
+    narrow = narrow or x.dtype.itemsize == 4
     scale = float(np.max(np.abs(np.where(np.isfinite(x), x, 0)), initial=1.0))
     near = np.allclose(x, y, 2e-4 if narrow else 1e-7, scale * (1e-5 if narrow else 1e-9), True)
     return None if near else f"{x} and {y}"

@@ -208,7 +208,8 @@ class Array(Traced):
         items = index_items(key)
         self.check_writable()
         element = element_of(value, self.tensor.dtype)
-        if len(self.views) == 1 and isinstance(self.views[0], Key):
+        positions_only = not any(is_index_array(i) for i in items)
+        if len(self.views) == 1 and isinstance(self.views[0], Key) and positions_only:
             chain = joined(self.views, items)
             if len(chain) == 1:
                 assert isinstance(chain[0], Key)
@@ -363,6 +364,32 @@ class ChosenStorage(Storage):
             array.write(select(chosen, tensor, array.tensor))
         self._own.write(tensor)
         self._seen = self._held()
+
+
+class CopiedStorage(Storage):
+    """What a variable has after a loop that gave it a part of another array, another one in each
+    iteration: the elements of the last one. They are right until one of both changes."""
+
+    __slots__ = ("_seen", "_source")
+
+    def __init__(self, tensor: Tensor, source: Storage) -> None:
+        super().__init__(tensor)
+        self._source, self._seen = source, source.held
+
+    @property
+    def tensor(self) -> Tensor:
+        if self._source.held is not self._seen:
+            raise self._refusal()
+        return super().tensor
+
+    def write(self, tensor: Tensor) -> None:
+        raise self._refusal()
+
+    def _refusal(self) -> TypeError:
+        return TypeError(
+            "A variable that a loop made a part of an array is used after one of both changed: "
+            f"take the part again after the loop, or make it a copy with .copy(){at(user_origin())}"
+        )
 
 
 # -- between values of NumPy's and tensors -------------------------------------------------------

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.autograph.operators.journal import changes
 from treadle.autograph.operators.undefined import PartlyDefined, Undefined
 from treadle.core import nest
@@ -22,7 +24,8 @@ from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, scope
 from treadle.ops import control_flow
-from treadle.ops.logic import logical_not
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.logic import logical_and, logical_not
 from treadle.ops.registry import run_with_regions
 
 State = tuple[Any, ...]
@@ -52,14 +55,39 @@ class _Branch:
             self.builder = builder.trace_region(body, [])
         self.values: list[Tensor] = []
 
+    def elements(self, array: Array) -> Tensor:
+        """What an array of the result holds at the end of the branch."""
+        held = self.held.get(id(array))
+        return array.tensor if held is None else held
+
+    def form_of(self, value: Any) -> Form | None:
+        """The form of a value of the result."""
+        if isinstance(value, Array):
+            tensor = self.elements(value)
+            return Form(ARRAY, tensor.dtype, tensor.ndim)
+        return form_of(value)
+
     def add(self, value: Any, form: Form | None = None) -> int:
         """One more result of the region, in a form; gives its number."""
         with recording(self.builder):
             if form is not None:
-                held = self.held.get(id(value))
-                value = form.tensor(value) if held is None else form.of(held)
+                is_array = isinstance(value, Array)
+                value = form.of(self.elements(value)) if is_array else form.tensor(value)
             self.values.append(value)
         return len(self.values) - 1
+
+
+def _outside(value: Array, inside: Scope) -> Iterator[tuple[Tensor | None, Array]]:
+    """The arrays from outside of a branch that an array of it is or may be, each with what tells
+    whether it is that one (None: it is)."""
+    storage = value.storage
+    if storage.home is not inside:
+        yield None, value
+    elif isinstance(storage, ChosenStorage):
+        for chosen, array in storage.options:
+            for inner, found in _outside(array, inside):
+                both = chosen if inner is None else logical_and(chosen, inner)
+                yield both, found.viewed(*value.views) if value.views else found
 
 
 def _arrays(result: Any) -> Iterator[Array]:
@@ -69,11 +97,6 @@ def _arrays(result: Any) -> Iterator[Array]:
             yield from _arrays(leaf.value)
         elif isinstance(leaf, Array):
             yield leaf
-
-
-def _keeps(array: Array, form: Form) -> bool:
-    """Whether a merged variable can stand for the array itself: it has its dtype."""
-    return array.tensor.dtype is form.dtype
 
 
 def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
@@ -118,7 +141,7 @@ class _Merge:
             return self.half_defined(a, b)
         if nest.is_nested(a) and nest.is_nested(b):
             return self.structure(a, b)
-        first, second = form_of(a), form_of(b)
+        first, second = self.sides[0].form_of(a), self.sides[1].form_of(b)
         if first is None or second is None:
             raise self.mismatch(a, b, "both must be arrays or numbers")
         try:
@@ -130,14 +153,27 @@ class _Merge:
     def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         number = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)][0]
         tests = self.test, logical_not(self.test)
-        options = [
-            (chosen, v)
-            for chosen, side, v in zip(tests, self.sides, (a, b), strict=True)
-            if isinstance(v, Array) and v.storage.home is not side.scope and _keeps(v, form)
-        ]
+        options: list[tuple[Tensor | int, Array]] = []
+        for i, v in enumerate((a, b)):
+            if isinstance(v, Array) and self.sides[i].elements(v).dtype is form.dtype:
+                with recording(self.sides[i].builder):
+                    found = list(_outside(v, self.sides[i].scope))
+                for chosen, array in found:
+                    known = tests[i] if chosen is None else self.told(i, chosen)
+                    options.append((known, array))
         if not options:
             return lambda out: form.value(out[number])
-        return lambda out: Array(ChosenStorage(out[number], options))
+
+        def made(out: list[Tensor]) -> Array:
+            known = [(out[c] if isinstance(c, int) else c, array) for c, array in options]
+            return Array(ChosenStorage(out[number], known))
+
+        return made
+
+    def told(self, side: int, test: Tensor) -> int:
+        """The number of an output that is a bool of one branch, and false on the other path."""
+        false = convert_to_tensor(np.False_)
+        return self.pair((test, false) if side == 0 else (false, test))
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         try:
@@ -157,12 +193,14 @@ class _Merge:
                 for v in nest.flatten(value)
             ]
             return lambda out: nest.pack(value, [p(out) for p in parts])
-        form = form_of(value)
-        if form is None or (isinstance(value, Array) and value.tensor.spec.symbols()):
-            return lambda out: Undefined(missing.name)
         assigning = self.sides[1] if missing is a else self.sides[0]
+        form = assigning.form_of(value)
+        is_open = isinstance(value, Array) and assigning.elements(value).spec.symbols()
+        if form is None or is_open:
+            return lambda out: Undefined(missing.name)
         with recording(assigning.builder):
-            spec = form.tensor(value).spec
+            given = assigning.elements(value) if isinstance(value, Array) else form.tensor(value)
+            spec = given.spec
         blank = form.blank(spec)
         filler = form.value(blank)
         return self.formed(form, filler if missing is a else a, filler if missing is b else b)
@@ -193,10 +231,15 @@ class Loop:
         test: ``test(state)`` gives whether to go on, a bool tensor or bool.
         body: ``body(state)`` gives the next state.
         state: the values before the loop.
+        peels: whether the first iteration can be taken out where it is unlike the others.
     """
 
     def __init__(
-        self, test: Callable[[State], Any], body: Callable[[State], State], state: State
+        self,
+        test: Callable[[State], Any],
+        body: Callable[[State], State],
+        state: State,
+        peels: bool = False,
     ) -> None:
         self.test, self.body = test, body
         self.state = state
@@ -204,7 +247,7 @@ class Loop:
         self.forms: dict[int, Form] = {}
         self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
         self.storages: list[Storage] = []
-        self.replaced = Replaced()
+        self.replaced = Replaced(peels)
         for i, leaf in enumerate(self.leaves):
             form = form_of(leaf)
             if form is not None and not isinstance(leaf, Array):

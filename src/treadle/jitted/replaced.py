@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, ChosenStorage
+from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.storage import Scope, Storage
 from treadle.ops.comparison import equal
@@ -32,9 +32,12 @@ class Replaced:
     Attributes:
         before: variable (number of its leaf) -> its array before the loop.
         keeps: whether elements of arrays that no variable is any more are carried.
+        copied: variable -> the array from outside of which it becomes a part.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, peels: bool) -> None:
+        self.peels = peels
+        self.copied: dict[int, Storage] = {}
         self.before: dict[int, Array] = {}
         self.keeps = False
         self.inside: dict[int, tuple[Storage, Tensor]] = {}
@@ -65,10 +68,11 @@ class Replaced:
         """
         if not self.before:
             return False
+        self.copied = {}
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)
         for i in self.before:
-            self._check_alias(leaves[i], found, carried, bool(written))
+            self._check_alias(i, leaves[i], found, carried, bool(written))
         if not written:
             return False
         storages = [a.storage for a in self.before.values()]
@@ -88,19 +92,27 @@ class Replaced:
         return False
 
     def _check_alias(
-        self, value: Any, found: Scope, carried: Sequence[Storage], changes: bool
+        self, number: int, value: Any, found: Scope, carried: Sequence[Storage], changes: bool
     ) -> None:
         """A variable that becomes an array from outside, or a part of one, is carried as a copy:
         that is right as long as neither changes."""
         storage = value.storage
         own = {s for s, _ in self.inside.values()}
-        if storage.home is found or (storage in own and not value.views):
+        if storage in own and not value.views:
             return
-        if storage in carried or (changes and storage in own):
+        if storage.home is found:
+            if isinstance(storage, ChosenStorage):
+                for _, array in storage.options:
+                    self._check_alias(number, array, found, carried, changes)
+            return
+        outside = storage not in own
+        if storage in carried or (self.peels if outside else changes):
             raise NotStaged(
                 "A variable becomes an array that a loop changes in place, or a part of one"
                 f"{at(user_origin())}"
             )
+        if outside:
+            self.copied[number] = storage
 
     def _held(self, leaves: list[Any], number: int) -> bool | Tensor:
         """Whether the array that a variable begins an iteration with is one of them after it."""
@@ -154,6 +166,9 @@ class Replaced:
                 array.write(tensor)
         made = list(leaves)
         for i, content in contents.items():
+            if i in self.copied:
+                made[i] = Array(CopiedStorage(content, self.copied[i]))
+                continue
             options = [
                 (which[i], k, array)
                 for k, array in self.before.items()

@@ -207,8 +207,8 @@ def while_stmt(
         steps += 1
 
 
-def _staged(proceed: Any, step: Any, values: State) -> State:
-    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values).run()
+def _staged(proceed: Any, step: Any, values: State, peels: bool = False) -> State:
+    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels).run()
 
 
 def for_stmt(
@@ -226,15 +226,16 @@ def for_stmt(
     if size is not None and iteration.is_short(size):
         with iteration.unrolled(size):
             return loop.end(_python_for(loop, counted.items(), values, until))
-    for _ in range(_PEELED):
+    for peeled in range(_PEELED + 1):
+        peels = size is not None and peeled < _PEELED
         try:
-            return loop.end(_counted_for(loop, counted, values, until))
+            return loop.end(_counted_for(loop, counted, values, until, peels))
         except _CONCRETE as problem:
             if size is None:
                 raise _explained(problem) from None
             if size > _MOST_UNROLLED:
                 raise _too_long() from problem
-            if until is not None or not isinstance(problem, NotStaged):
+            if not peels or not isinstance(problem, NotStaged):
                 break
         # The first iteration may be the one that is unlike the others.
         loop.set_places(values)
@@ -243,7 +244,9 @@ def for_stmt(
     return loop.end(_python_for(loop, counted.items(), values, until))
 
 
-def _counted_for(loop: _Body, counted: Counted, values: State, until: Any) -> State:
+def _counted_for(
+    loop: _Body, counted: Counted, values: State, until: Any, peels: bool
+) -> State:
     """The loop in the graph, over positions 0, 1, 2 and so on."""
 
     def proceed(state: State) -> Any:
@@ -260,7 +263,7 @@ def _counted_for(loop: _Body, counted: Counted, values: State, until: Any) -> St
         position = symbolic_number(index.tensor(), (0, _last(counted.size)))
         return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
-    return _staged(proceed, step, (0, *values))[1:]
+    return _staged(proceed, step, (0, *values), peels)[1:]
 
 
 def _last(size: Any) -> Any:
