@@ -370,15 +370,15 @@ class CopiedStorage(Storage):
     """What a variable has after a loop that gave it a part of another array, another one in each
     iteration: the elements of the last one. They are right until one of both changes."""
 
-    __slots__ = ("_seen", "_source")
+    __slots__ = ("_seen", "source")
 
     def __init__(self, tensor: Tensor, source: Storage) -> None:
         super().__init__(tensor)
-        self._source, self._seen = source, source.held
+        self.source, self._seen = source, source.held
 
     @property
     def tensor(self) -> Tensor:
-        if self._source.held is not self._seen:
+        if self.source.held is not self._seen:
             raise self._refusal()
         return super().tensor
 

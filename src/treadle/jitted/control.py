@@ -19,7 +19,7 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, ChosenStorage
+from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, scope
@@ -161,6 +161,10 @@ class _Merge:
                 for chosen, array in found:
                     known = tests[i] if chosen is None else self.told(i, chosen)
                     options.append((known, array))
+        copies = [v.storage.source for v in (a, b)
+                  if isinstance(v, Array) and isinstance(v.storage, CopiedStorage)]  # fmt: skip
+        if copies:
+            return lambda out: Array(CopiedStorage(out[number], copies[0]))
         if not options:
             return lambda out: form.value(out[number])
 

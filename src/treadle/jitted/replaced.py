@@ -18,12 +18,14 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.storage import Scope, Storage
+from treadle.jitted.views import View, is_constant
 from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.logic import logical_and, logical_not, logical_or
 from treadle.ops.selection import where as select
 
 NEW = -1
+OTHER = -2  # and below: an array from outside that the loop does not carry
 
 
 class Replaced:
@@ -32,12 +34,14 @@ class Replaced:
     Attributes:
         before: variable (number of its leaf) -> its array before the loop.
         keeps: whether elements of arrays that no variable is any more are carried.
-        copied: variable -> the array from outside of which it becomes a part.
+        others: arrays from outside that variables become.
+        copied: variable -> the array from outside of which it becomes another part each time.
     """
 
     def __init__(self, peels: bool) -> None:
         self.peels = peels
         self.copied: dict[int, Storage] = {}
+        self.others: list[Array] = []
         self.before: dict[int, Array] = {}
         self.keeps = False
         self.inside: dict[int, tuple[Storage, Tensor]] = {}
@@ -68,7 +72,7 @@ class Replaced:
         """
         if not self.before:
             return False
-        self.copied = {}
+        self.copied, self.others = {}, []
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)
         for i in self.before:
@@ -101,24 +105,29 @@ class Replaced:
         if storage in own and not value.views:
             return
         if storage.home is found:
+            if isinstance(storage, CopiedStorage):
+                self.copied[number] = storage.source
             if isinstance(storage, ChosenStorage):
                 for _, array in storage.options:
                     self._check_alias(number, array, found, carried, changes)
             return
-        outside = storage not in own
-        if storage in carried or (self.peels if outside else changes):
+        outside, fixed = storage not in own, all(map(is_constant, value.views))
+        if storage in carried or (self.peels and not fixed if outside else changes):
             raise NotStaged(
                 "A variable becomes an array that a loop changes in place, or a part of one"
                 f"{at(user_origin())}"
             )
-        if outside:
+        if outside and fixed:
+            if not any(_is_array(value, o.storage, o.views) is True for o in self.others):
+                self.others.append(value)
+        elif outside:
             self.copied[number] = storage
 
     def _held(self, leaves: list[Any], number: int) -> bool | Tensor:
         """Whether the array that a variable begins an iteration with is one of them after it."""
         found: bool | Tensor = False
         for i in self.before:
-            here = _is_storage(leaves[i], self.inside[number][0])
+            here = _is_array(leaves[i], self.inside[number][0])
             if here is True:
                 return True
             if here is not False:
@@ -144,13 +153,15 @@ class Replaced:
 
     def _which_after(self, value: Array) -> Tensor:
         """The number of the array that a variable is after an iteration."""
-        found = convert_to_tensor(np.int64(NEW))
-        for i, (storage, _) in self.inside.items():
-            here = _is_storage(value, storage)
+        known = [(Array(s), self.which[i]) for i, (s, _) in self.inside.items()]
+        known += [(other, _constant(OTHER - n)) for n, other in enumerate(self.others)]
+        found = _constant(NEW)
+        for array, which in known:
+            here = _is_array(value, array.storage, array.views)
             if here is True:
-                return self.which[i]
+                return which
             if here is not False:
-                found = select(here, self.which[i], found)
+                found = select(here, which, found)
         return found
 
     def end(self, leaves: list[Any], carried: Sequence[Tensor]) -> list[Any]:
@@ -174,20 +185,25 @@ class Replaced:
                 for k, array in self.before.items()
                 if array.tensor.spec is content.spec
             ]
+            options += [
+                (which[i], OTHER - number, other)
+                for number, other in enumerate(self.others)
+                if other.tensor.spec is content.spec
+            ]
             made[i] = Array(ChosenStorage(content, [(_is(w, k), a) for w, k, a in options]))
         return made
 
 
-def _is_storage(value: Array, storage: Storage) -> bool | Tensor:
-    """Whether an array is the whole of a storage; where only the run knows, a bool of the graph."""
-    if value.views:
-        return False
-    if value.storage is storage:
+def _is_array(
+    value: Array, storage: Storage, views: tuple[View, ...] = ()
+) -> bool | Tensor:
+    """Whether an array is a view of a storage; where only the run knows, a bool of the graph."""
+    if value.storage is storage and value.views == views:
         return True
     found: bool | Tensor = False
-    if isinstance(value.storage, ChosenStorage):
+    if isinstance(value.storage, ChosenStorage) and not value.views:
         for chosen, array in value.storage.options:
-            inner = _is_storage(array, storage)
+            inner = _is_array(array, storage, views)
             if inner is not False:
                 here = chosen if inner is True else logical_and(chosen, inner)
                 found = here if found is False else logical_or(found, here)
@@ -195,4 +211,8 @@ def _is_storage(value: Array, storage: Storage) -> bool | Tensor:
 
 
 def _is(which: Tensor, number: int) -> Tensor:
-    return equal(which, convert_to_tensor(np.int64(number)))
+    return equal(which, _constant(number))
+
+
+def _constant(number: int) -> Tensor:
+    return convert_to_tensor(np.int64(number))

@@ -16,7 +16,7 @@ from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage
-from treadle.jitted.views import Key, Permuted, Reshaped, View
+from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import SymbolicNumber
 
@@ -129,25 +129,12 @@ class _Collected:
 
     def array(self, value: Array) -> Leaf:
         source = self.arguments.get(value.storage)
-        if source is not None and all(_is_constant(v) for v in value.views):
+        if source is not None and all(is_constant(v) for v in value.views):
             return OfArgument(source, value.views)
         key = value.storage, value.views
         if key not in self.arrays:
             self.arrays[key] = self.add(value.tensor, ARRAY)
         return self.arrays[key]
-
-
-def _is_constant(view: Any) -> bool:
-    """Whether NumPy can show the same view of the caller's array."""
-    if isinstance(view, Key):
-        return not any(isinstance(x, Tensor) for k in view.key for x in _parts(k))
-    if isinstance(view, Reshaped):
-        return all(isinstance(d, int) for d in view.dims)
-    return isinstance(view, Permuted)
-
-
-def _parts(item: Any) -> list[Any]:
-    return [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
 
 
 def _shown(array: Any, view: View) -> Any:

@@ -112,3 +112,16 @@ def joined(views: tuple[View, ...], key: tuple[Any, ...]) -> tuple[View, ...]:
 
 def _is_position(item: Any) -> bool:
     return not isinstance(item, slice) and item is not None and item is not Ellipsis
+
+
+def is_constant(view: View) -> bool:
+    """Whether a view is the same in every call and iteration, so that NumPy can show it too."""
+    if isinstance(view, Key):
+        return not any(isinstance(x, Tensor) for k in view.key for x in _parts(k))
+    if isinstance(view, Reshaped):
+        return all(isinstance(d, int) for d in view.dims)
+    return isinstance(view, Permuted)
+
+
+def _parts(item: Any) -> list[Any]:
+    return [item.start, item.stop, item.step] if isinstance(item, slice) else [item]
