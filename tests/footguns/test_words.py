@@ -16,10 +16,10 @@ NAMES: dict[str, Any] = {
     "log": (td, "td.math.log"),
     "top_k": (td, "td.math.top_k"),
     "relu": (td.math, "td.nn.relu"),
-    "inv": (td.linalg, "np.linalg.inv"),
+    "pinv": (td.linalg, "np.linalg.pinv"),
     "matmull": (td.linalg, "Near it is matmul"),
     "Dens": (keras.layers, "Near it is Dense"),
-    "bincount": (td.math, "docs/api.md"),
+    "lbeta": (td.math, "docs/api.md"),
     "no_such_thing": (td.nn, "docs/api.md"),
 }
 

@@ -75,5 +75,5 @@ def test_metric_life():
 
 
 def test_unsupported_names_fail_with_one_line():
-    with pytest.raises(AttributeError, match=r"treadle.keras has no 'applications'"):
+    with pytest.raises(AttributeError, match=r"td.keras has no 'applications'"):
         keras.applications

@@ -62,7 +62,19 @@ def test_as_ndarray(fn: Any, array: Any, monkeypatch: pytest.MonkeyPatch) -> Non
 
 def test_every_method_is_tried() -> None:
     tried = {name.split()[0] for name in CASES} | {"itemsize"}
-    assert set(METHODS) - tried == {"ptp"}  # ndarray has none any more
+    refused = {name for name, method in METHODS.items() if _refuses(method)}
+    assert set(METHODS) - tried - refused == {"ptp"}  # ndarray has none any more
+
+
+def _refuses(method: Any) -> bool:
+    """Whether a method only tells that a tensor cannot be changed in place."""
+    try:
+        method(td.constant([3.0, 1.0]), 1)
+    except TypeError as error:
+        return "in place" in str(error)
+    except Exception:
+        return False
+    return False
 
 
 def test_ptp() -> None:

@@ -63,7 +63,7 @@ def test_a_loop_writes_into_the_result():
             x[i] = x[i] + x[i - 1]
         return x
 
-    x = np.arange(50.0)
+    x = td.constant(np.arange(50.0))
     assert "in o0" in schedule_of(sums, x)
     np.testing.assert_array_equal(sums(x), np.cumsum(x))
     np.testing.assert_array_equal(x, np.arange(50.0))
@@ -94,7 +94,7 @@ def test_negative_positions_count_from_the_end():
     assert float(read(X, np.int32(-1), np.int32(-4))) == 3 * X[-1, 0]
     want = X.copy()
     want[-3, -4:-1] = 1.0
-    np.testing.assert_array_equal(write(X, np.int32(-3), np.int32(-4)), want)
+    np.testing.assert_array_equal(write(td.constant(X), np.int32(-3), np.int32(-4)), want)
     assert float(read(X, np.uint8(2), np.int64(-1))) == 3 * X[2, -1]
 
 
@@ -107,9 +107,9 @@ def test_a_read_outside_is_an_error_with_the_line(place):
 
 def test_a_write_outside_is_an_error_and_writes_nothing():
     with pytest.raises(errors.InvalidArgumentError, match="out of range for a dim of 4"):
-        write(X, np.int32(0), np.int32(2))
+        write(td.constant(X), np.int32(0), np.int32(2))
     with pytest.raises(errors.InvalidArgumentError, match=r"x\[i, j \+ k\] = 1\.0"):
-        write(X, np.int32(3), np.int32(0))
+        write(td.constant(X), np.int32(3), np.int32(0))
 
 
 @pytest.mark.parametrize("switch", ["elements", "takeovers"])
@@ -120,7 +120,7 @@ def test_the_same_without_the_mechanisms(switch):
                 u[i, j] = 0.5 * (u[i - 1, j] + u[i, j - 1])
         return u
 
-    u = np.random.default_rng(0).random((6, 7))
+    u = td.constant(np.random.default_rng(0).random((6, 7)))
     with disabled(switch):
         want = td.function(sweep)(u).numpy()
     np.testing.assert_array_equal(td.function(sweep)(u), want)
@@ -153,7 +153,7 @@ def test_positions_that_count_are_not_checked():
 
     assert checks_of(triangle, np.ones((8, 8))) == 0
     assert checks_of(down, np.ones(7), np.int32(1)) == 0
-    assert checks_of(write, X, np.int32(0), np.int32(0)) == 2
+    assert checks_of(write, td.constant(X), np.int32(0), np.int32(0)) == 2
 
 
 def test_a_product_that_wraps_around_is_checked():

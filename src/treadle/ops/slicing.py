@@ -312,6 +312,8 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
         paddings = [elements_of(paddings[k]) for k in range(x.ndim)]
     elif isinstance(paddings, Tensor):
         paddings = paddings if paddings.is_symbolic else paddings.numpy().tolist()
+    elif isinstance(paddings, list | tuple):
+        paddings = [elements_of(p) if _is_symbolic_vector(p) else p for p in paddings]
     if not _are_pairs(paddings, x.ndim):
         raise ValueError(
             f"pad: paddings {paddings!r} must give (before, after) for each of the {x.ndim} axes"
@@ -324,6 +326,15 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
     return tuple(
         (size_of(a, f"pad: paddings[{k}][0]", most=m), size_of(b, f"pad: paddings[{k}][1]", most=m))
         for k, ((a, b), m) in enumerate(zip(paddings, most, strict=True))
+    )
+
+
+def _is_symbolic_vector(value: Any) -> bool:
+    return (
+        isinstance(value, Tensor)
+        and value.is_symbolic
+        and value.ndim == 1
+        and isinstance(value.dims[0], int)
     )
 
 
