@@ -98,8 +98,19 @@ class Sizes:
         """
         names = frozenset().union(*(dim_symbols(d) for d in dims))
         pairs = [(self.canonical(a), self.canonical(b)) for a, b in self.pairs]
-        found = [*map(self.canonical, self._facts), *implied_facts(pairs, some)]
+        limits = [self.canonical(f) for f in self._facts]
+        names = _related(names, limits)
+        found = [*limits, *implied_facts(pairs, some)]
         return [f for f in dict.fromkeys(found) if dim_symbols(f) & names]
+
+
+def _related(names: frozenset[str], limits: Sequence[Dim]) -> frozenset[str]:
+    """Symbols and those that limit them: j < i and i < n bound j."""
+    while True:
+        more = names.union(*(f for f in map(dim_symbols, limits) if f & names))
+        if more == names:
+            return names
+        names = more
 
 
 @dataclass(frozen=True)
