@@ -70,7 +70,7 @@ class Geometry:
         """The geometry of an op; None where no routine computes it."""
         if not isinstance(x[3], int) or not all(isinstance(d, int) for d in filters):
             return None
-        if 0 in (*x, *filters, *y):  # nothing to read, or to compute
+        if 0 in (*x[1:], *filters, *y[1:]):  # nothing to read; no images at all are fine
             return None
         window: Any = filters[:2]
         rows, columns = spans(
