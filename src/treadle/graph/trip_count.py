@@ -142,10 +142,18 @@ def conjuncts(value: Value) -> list[Node]:
     if node is None:
         return []
     if node.op.name == "logical_and":
-        return [n for v in node.inputs for n in conjuncts(v)]
+        return _both(node, *node.inputs)
+    if node.op.name == "where" and _is_false(node.inputs[2]):  # ``a and b``, b asked always
+        return _both(node, node.inputs[0], node.inputs[1])
     if node.op.name == "cond" and _is_false(node.regions[1].results[value.index]):
         return [*conjuncts(node.inputs[0]), node]  # ``a and b``, where b is asked only after a
     return [node]
+
+
+def _both(node: Node, a: Value, b: Value) -> list[Node]:
+    """The tests of ``a and b``; with the node itself where one of them is a variable."""
+    found = [*conjuncts(a), *conjuncts(b)]
+    return [*found, node] if a.node is None or b.node is None else found
 
 
 def _is_false(value: Value) -> bool:
