@@ -9,17 +9,14 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast
-from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, element_of, index_items, unwrapped
 from treadle.ops import creation
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
 from treadle.ops.gather import tensor_scatter_nd_add
-from treadle.ops.joining import stack
 from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
+from treadle.ops.updates_by_position import columns_of
 
 
 def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:
@@ -44,21 +41,10 @@ def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:
     dims = broadcast(*(p.dims for p in positions))
     rest = old.dims[len(positions) :]
     added = broadcast_dims(element_of(values, old.dtype), (*dims, *rest))
-    columns = stack(
-        [broadcast_dims(_wrapped(p, d), dims) for p, d in zip(positions, old.dims, strict=False)],
-        -1,
-    )
+    columns = columns_of(positions, old.dims, dims)
     if not dims:
         columns, added = columns[None], added[None]
     target.write(tensor_scatter_nd_add(old, columns, added if ufunc is np.add else -added))
-
-
-def _wrapped(positions: Tensor, size: Any) -> Tensor:
-    """Negative positions count from the end."""
-    from treadle.ops.dims import dims_tensor
-
-    wide = cast(positions, dtypes.int64)
-    return where(wide < 0, wide + dims_tensor(size, dtypes.int64), wide)
 
 
 def positions_along(array: Array, indices: Any, axis: int) -> tuple[Any, ...]:

@@ -127,11 +127,11 @@ def _set_positions(
     dims = broadcast(*(a.dims for a in arrays))
     front = _in_front(value, lead, len(dims), len(dims) + len(rest))
     updates = fit(front, (*dims, *rest))
-    columns = _columns(arrays, x.dims, dims)
+    columns = columns_of(arrays, x.dims, dims)
     return run(SCATTER_UPDATE, x, columns, updates)  # type: ignore[no-any-return]
 
 
-def _columns(arrays: Sequence[Tensor], sizes: Sequence[Dim], dims: tuple[Dim, ...]) -> Tensor:
+def columns_of(arrays: Sequence[Tensor], sizes: Sequence[Dim], dims: tuple[Dim, ...]) -> Tensor:
     """The positions on each axis side by side, for gather_nd and scatter."""
     from treadle.ops.joining import stack
 
