@@ -1,5 +1,6 @@
 """Conversions: one for each set of facts about a function's names, kept on disk."""
 
+import random
 import subprocess
 import sys
 import textwrap
@@ -10,6 +11,7 @@ import pytest
 import treadle as td
 from treadle.autograph import conversion, stored, templates
 from treadle.core import object_cache
+from treadle.core.plain_data import from_bytes, to_bytes
 
 
 def around(inner):
@@ -147,3 +149,57 @@ def test_a_second_process_does_not_import_the_converters(tmp_path):
     first, second = process(), process()
     assert first[:2] == ["2.0", "True"]
     assert second[:2] == ["2.0", "False"]
+
+
+def stored_entry(folder):
+    """The function of a module, and the key and the plain form of its conversion on disk."""
+    function = module_of(folder, BRANCH, g=td.tanh)["f"]
+    templates.template_of(function)
+    key = stored.key_of(function, True)
+    return function, key, from_bytes(stored.default_cache().load("conversion", key))
+
+
+HOSTILE = [
+    "RAN.append(1)\n",
+    "def f(x, y=RAN.append(1)):\n    return ag__.x\n",
+    "@RAN.append\ndef f(x):\n    return x\nRAN.append(1)\n",
+    "def f(x): return x\ndef f(x): return x\n",
+    "class f: RAN.append(1)\n",
+    "def f(x, y): return x\n",
+    "def f(*x): return x\n",
+    "def f(x", "", "\0", "f" * 10 + "(" * 100_000, "-" * 100_000 + "1", "x" + ".y" * 100_000,
+    "lambda x: " * 10_000 + "x", "def f(x):\n" + " if x:\n" * 200,
+]  # fmt: skip
+RAN = []
+
+
+@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_text_is_not_run_and_not_used(folder, conversions, monkeypatch, text):
+    function, key, (_, *rest) = stored_entry(folder)
+    function.__globals__["RAN"] = RAN
+    monkeypatch.setattr("builtins.RAN", RAN, raising=False)
+    stored.default_cache().store("conversion", key, to_bytes((text, *rest)))
+    templates.forget_templates()
+    template = templates.template_of(function)
+    assert "ag__" in template.text and "positive" in template.text
+    assert conversions == ["f", "f"] and not RAN
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_damaged_conversions_with_right_checksums(folder, seed):
+    function, key, plain = stored_entry(folder)
+    r, whole = random.Random(seed), to_bytes(plain)
+    for _ in range(150):
+        data = bytearray(whole[: r.choice([len(whole), r.randrange(len(whole))])])
+        for _ in range(r.randint(1, 4)):
+            if data:
+                data[r.randrange(len(data))] = r.randrange(256)
+        stored.default_cache().store("conversion", key, bytes(data))
+        found = stored.load(key, function, "<generated>")
+        assert found is None or found[4] is None or found[4].co_argcount == 1
+    for k in range(len(plain)):
+        for other in (None, 1, "x", [], [1], {}, b"", ((), ()), True):
+            wrong = (*plain[:k], other, *plain[k + 1 :])
+            stored.default_cache().store("conversion", key, to_bytes(wrong))
+            found = stored.load(key, function, "<generated>")
+            assert found is None or len(found) == len(templates.Template._fields)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from treadle.core import object_cache
 from treadle.core.object_cache import ObjectCache, default_folder
 
 KEYS = [f"{n:040x}" for n in range(6)]
@@ -17,7 +18,7 @@ KEYS = [f"{n:040x}" for n in range(6)]
 def filled(folder):
     cache = ObjectCache(folder)
     for key in KEYS:
-        cache.store(key, f"object {key}".encode() * 40)
+        cache.store("code", key, f"object {key}".encode() * 40)
     return cache
 
 
@@ -42,16 +43,24 @@ def test_exchanged_cut_and_flipped_entries_are_never_wrong(tmp_path, seed):
         else:
             first.write_bytes(bytes(data) + b"x")
         for key in KEYS:
-            assert cache.load(key) in (None, f"object {key}".encode() * 40)
+            assert cache.load("code", key) in (None, f"object {key}".encode() * 40)
         if rng.random() < 0.3:
             filled(cache.folder)
-    assert all(filled(cache.folder).load(key) for key in KEYS)
+    assert all(filled(cache.folder).load("code", key) for key in KEYS)
+
+
+def test_an_entry_of_another_kind_or_version_is_none(tmp_path, monkeypatch):
+    cache = filled(tmp_path)
+    assert cache.load("program", KEYS[0]) is None
+    assert cache.load("code", KEYS[0]) is not None
+    monkeypatch.setattr(object_cache, "__version__", "0.0.0")
+    assert cache.load("code", KEYS[0]) is None
 
 
 def test_an_entry_under_another_name_is_none(tmp_path):
     cache = filled(tmp_path)
     (tmp_path / f"{KEYS[0]}.o").rename(tmp_path / f"{KEYS[1]}.o")
-    assert cache.load(KEYS[1]) is None
+    assert cache.load("code", KEYS[1]) is None
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names")
@@ -60,25 +69,25 @@ def test_a_pipe_does_not_hang(tmp_path):
     path = tmp_path / f"{KEYS[0]}.o"
     path.unlink()
     os.mkfifo(path)
-    assert cache.load(KEYS[0]) is None
+    assert cache.load("code", KEYS[0]) is None
     cache.trim()
-    cache.store(KEYS[0], b"again")
-    assert cache.load(KEYS[0]) == b"again"
+    cache.store("code", KEYS[0], b"again")
+    assert cache.load("code", KEYS[0]) == b"again"
 
 
 @pytest.mark.skipif(not hasattr(os, "getuid"), reason="no owners")
 def test_what_others_could_have_written_is_not_loaded(tmp_path, monkeypatch):
     cache = filled(tmp_path)
     (tmp_path / f"{KEYS[0]}.o").chmod(0o666)
-    assert cache.load(KEYS[0]) is None
+    assert cache.load("code", KEYS[0]) is None
     target = tmp_path / "elsewhere"
     (tmp_path / f"{KEYS[1]}.o").rename(target)
     (tmp_path / f"{KEYS[1]}.o").symlink_to(target)
-    assert cache.load(KEYS[1]) is None
-    assert cache.load(KEYS[2]) is not None
+    assert cache.load("code", KEYS[1]) is None
+    assert cache.load("code", KEYS[2]) is not None
     me = os.getuid()
     monkeypatch.setattr(os, "getuid", lambda: me + 1)
-    assert cache.load(KEYS[2]) is None
+    assert cache.load("code", KEYS[2]) is None
 
 
 def test_other_programs_files_stay(tmp_path):
@@ -96,7 +105,7 @@ def test_a_relative_folder_stays_where_it_is(tmp_path, monkeypatch):
     cache = filled(Path("c"))
     (tmp_path / "d").mkdir()
     monkeypatch.chdir(tmp_path / "d")
-    assert cache.load(KEYS[0]) is not None
+    assert cache.load("code", KEYS[0]) is not None
     assert not list((tmp_path / "d").iterdir())
 
 
@@ -122,7 +131,7 @@ def test_a_user_without_a_home_has_no_cache(monkeypatch):
     assert default_folder() is None
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        ObjectCache(default_folder()).store("key", b"object")
+        ObjectCache(default_folder()).store("code", "key", b"object")
 
 
 @pytest.mark.skipif(not hasattr(os, "setuid") or os.geteuid() != 0, reason="needs another user")

@@ -6,7 +6,7 @@ from typing import Any
 
 import gast
 
-from treadle.autograph.templates import AG as AG
+from treadle.autograph.generated import AG as AG
 
 Node = Any
 

@@ -27,6 +27,7 @@ from treadle.autograph.converters.scoping import explicit_super, is_generator, m
 from treadle.autograph.converters.sequencing import Sequencing
 from treadle.autograph.errors import ConversionError
 from treadle.autograph.facts import Facts
+from treadle.autograph.generated import code_of, moved_lines
 from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
 from treadle.autograph.printing import print_function
@@ -60,9 +61,9 @@ def _template(
     printed = print_function(root, source.lines)
     lines = [line + "\n" for line in printed.lines]
     if f"{build.AG}." not in printed.text:
-        return Template(printed.text, source.filename, lines, [], None, asked)
+        return Template(printed.text, source.filename, lines, [], None, asked, [])
     code = function.__code__
-    tree = ast.parse(printed.text).body[0]
+    tree = ast.parse(printed.text, filename).body[0]
     names = names_by_line(tree, root)
     origins = [
         (origin, names.get(number, code.co_name))
@@ -71,8 +72,9 @@ def _template(
     for line, shown in separate_lines(tree, root, printed):
         origins.append((line, names.get(shown, code.co_name)))
         lines.append(lines[shown - 1])
-    compiled = _compile(tree, filename, code)
-    return Template(printed.text, source.filename, lines, origins, compiled, asked)
+    moved = moved_lines(tree, printed.text)
+    made = code_of(tree, filename, code)
+    return Template(printed.text, source.filename, lines, origins, made, asked, moved)
 
 
 def _convert(
@@ -206,53 +208,3 @@ class _CheckLoads(gast.NodeTransformer):  # type: ignore[misc]
         if self.doubtful.get(id(node)) in self.managed:
             return build.operator("defined", node)
         return node
-
-
-def _compile(statement: ast.stmt, filename: str, original: types.CodeType) -> types.CodeType:
-    """The code object of the generated function, with the original's free variables free."""
-    free = sorted({*original.co_freevars, build.AG})
-    cells = ast.Assign([ast.Name(n, ast.Store()) for n in free], ast.Constant(None))
-    if isinstance(statement, ast.FunctionDef):
-        _strip(statement)
-        statement.name = _FACTORY_NAME  # its own name must stay a global one
-        body: list[ast.stmt] = [cells, statement]
-    else:
-        body = [cells, ast.Return(statement.value)]  # type: ignore[attr-defined]
-        if isinstance(statement.value, ast.Lambda):  # type: ignore[attr-defined]
-            _strip_defaults(statement.value.args)  # type: ignore[attr-defined]
-    factory = ast.parse("def factory(): pass").body[0]
-    factory.body = body  # type: ignore[attr-defined]
-    module = ast.fix_missing_locations(ast.Module([factory], []))
-    outer = compile(module, filename, "exec", dont_inherit=True, flags=_future(original))
-    inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType))
-    wanted = (_FACTORY_NAME, "<lambda>")
-    return next(
-        c for c in inner.co_consts if isinstance(c, types.CodeType) and c.co_name in wanted
-    ).replace(co_name=original.co_name, co_qualname=original.co_qualname)
-
-
-_FACTORY_NAME = "ag__function"
-
-
-def _future(code: types.CodeType) -> int:
-    import __future__
-
-    known: list[int] = [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names]
-    return code.co_flags & sum(set(known)) & ~0x10  # 0x10: CO_NESTED, the flag of nested_scopes
-
-
-def _strip(node: ast.FunctionDef) -> None:
-    """Defaults and annotations are taken from the original, not evaluated again."""
-    node.returns = None
-    if hasattr(node, "type_params"):
-        node.type_params = []  # a scope of their own; what the body uses of them is in cells
-    _strip_defaults(node.args)
-    a = node.args
-    for argument in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):
-        if argument is not None:
-            argument.annotation = None
-
-
-def _strip_defaults(arguments: ast.arguments) -> None:
-    arguments.defaults = []
-    arguments.kw_defaults = [None] * len(arguments.kw_defaults)

@@ -10,17 +10,19 @@ import functools
 import hashlib
 import importlib.util
 import linecache
-import marshal
 import os
 import sys
 import types
 from typing import Any
 
 from treadle.autograph.facts import Facts, hold
+from treadle.autograph.generated import code_of, parsed
 from treadle.autograph.sources import may_have_changed
 from treadle.core.object_cache import default_cache, stores_programs
+from treadle.core.plain_data import from_bytes, to_bytes
 from treadle.core.sources import sources
 
+KIND = "conversion"  # of objects on disk
 Record = tuple[Any, ...]  # the fields of a template
 
 
@@ -51,19 +53,52 @@ def _versions() -> tuple[Any, ...]:
     return "conversion", sources(), sys.version, origin, written
 
 
-def load(key: str, function: types.FunctionType) -> Record | None:
-    """What is kept under a key, if the names of the function have the facts it was made for."""
-    data = default_cache().load(key)
+def load(key: str, function: types.FunctionType, filename: str) -> Record | None:
+    """What is kept under a key, if the names of the function have the facts it was made for.
+
+    Args:
+        filename: of the generated code.
+    """
+    data = default_cache().load(KIND, key)
     if data is None:
         return None
-    *record, asked = marshal.loads(data)
-    if not hold(function, asked):
+    try:
+        return _record(from_bytes(data), function, filename)
+    except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError):
+        return None  # not what was kept
+
+
+def _record(plain: Any, function: types.FunctionType, filename: str) -> Record | None:
+    text, source, extra, (numbers, names), converted, asked, moved = plain
+    facts = {path: Facts(*map(bool, found)) for path, found in dict(asked).items()}
+    if not all(type(word) is str for word in (text, source, *extra, *names, *facts)):
+        raise TypeError("names are strings")
+    if not all(type(line) is int for line in numbers):
+        raise TypeError("lines are ints")
+    if not all(type(place) is int and 0 < line <= len(numbers) for place, line in moved):
+        raise ValueError("expressions on lines that do not exist")
+    if not hold(function, facts):
         return None
-    return (*record, {path: Facts(*facts) for path, facts in asked.items()})
+    lines = [*_lines(text), *extra]
+    origins = list(zip(numbers, names, strict=True))
+    if not converted:
+        return text, source, lines, origins, None, facts, moved
+    tree = parsed(text, moved, filename)
+    return text, source, lines, origins, code_of(tree, filename, function.__code__), facts, moved
 
 
-def keep(key: str, record: Record) -> None:
-    """Keep the fields of a template, the last of which are the facts."""
-    *fields, asked = record
-    plain = {path: tuple(facts) for path, facts in asked.items()}
-    default_cache().store(key, marshal.dumps((*fields, plain)))
+def keep(
+    key: str, text: str, source: str, lines: list[str], origins: list[tuple[int, str]],
+    code: types.CodeType | None, asked: dict[str, Facts], moved: list[tuple[int, int]],
+) -> None:  # fmt: skip
+    """Keep the fields of a template: its code is compiled again, which takes less than finding
+    out what it was compiled from."""
+    extra = lines[len(_lines(text)) :]
+    columns = [line for line, _ in origins], [name for _, name in origins]
+    facts = {path: tuple(found) for path, found in asked.items()}
+    plain = (text, source, extra, columns, code is not None, facts, moved)
+    default_cache().store(KIND, key, to_bytes(plain))
+
+
+def _lines(text: str) -> list[str]:
+    return [line + "\n" for line in text.split("\n")[:-1]]

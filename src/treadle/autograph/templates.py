@@ -11,9 +11,8 @@ import weakref
 from typing import Any, NamedTuple
 
 from treadle.autograph import facts, logs, memory, operators, stored
+from treadle.autograph.generated import AG
 from treadle.core.origin import LINE_MAPS
-
-AG = "ag__"  # the name under which generated code finds the operators
 
 
 class Template(NamedTuple):
@@ -27,6 +26,7 @@ class Template(NamedTuple):
         origins: for each line the line of the source and the function that it belongs to.
         code: the compiled code; None where nothing had to be converted.
         asked: the facts, by dotted name.
+        moved: expressions with those added numbers (`generated.parsed`).
     """
 
     text: str
@@ -35,6 +35,7 @@ class Template(NamedTuple):
     origins: list[tuple[int, str]]
     code: types.CodeType | None
     asked: dict[str, facts.Facts]
+    moved: list[tuple[int, int]]
 
 
 _templates: weakref.WeakKeyDictionary[types.CodeType, dict[Any, list[Template]]]
@@ -77,7 +78,7 @@ def forget_templates() -> None:
 def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     code = function.__code__
     key = stored.key_of(function, recursive)
-    known = None if key is None else stored.load(key, function)
+    known = None if key is None else stored.load(key, function, _filename(code))
     if known is not None:
         template = Template(*known)
     else:
@@ -85,7 +86,7 @@ def _make_template(function: types.FunctionType, recursive: bool) -> Template:
 
         template = convert(function, recursive, _filename(code))
         if key is not None:
-            stored.keep(key, template)
+            stored.keep(key, *template)
     logs.tell_conversion(code, None if template.code is None else template.text)
     return template if template.code is None else _shown(template, template.code, code)
 

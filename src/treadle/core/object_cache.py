@@ -1,9 +1,13 @@
 """Compiled objects on disk, so that a second process compiles nothing.
 
-One file an object: a magic line, the checksum of the object's name and contents, the object.
+One file an object: a magic line, the checksum of what it is and of its contents, the object. What
+it is: its kind (machine code, program, conversion...), treadle's version, its name.
 Files are written under a temporary name and renamed, so readers see whole files only. A file that
-is damaged, has the name of another object, or could have been written by another user is ignored
-and written again. The least recently used files go when the folder outgrows its bound.
+is damaged, is something else than what is asked for, or could have been written by another user is
+ignored and written again. The least recently used files go when the folder outgrows its bound.
+
+Whoever can write files of this user's has no need of the folder to run code as this user. What is
+read nevertheless runs nothing: all but machine code is plain data (`plain_data`).
 """
 
 from __future__ import annotations
@@ -19,8 +23,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.core import locks
+from treadle.version import __version__
 
-MAGIC = b"treadle-object-2\n"
+MAGIC = b"treadle-object-3\n"
 MOST_BYTES = 512 << 20
 _OURS = b"treadle-object-"  # how the files of every version begin
 _DIGEST = 32
@@ -41,8 +46,8 @@ class ObjectCache:
         self._lock = locks.lock()
         self._written = 0
 
-    def load(self, key: str) -> bytes | None:
-        """The object stored under `key`, or None where there is none or it is damaged."""
+    def load(self, kind: str, key: str) -> bytes | None:
+        """The object of a kind stored under `key`, or None where there is none or it is damaged."""
         if not self._ready():
             return None
         path = self._path(key)
@@ -52,7 +57,7 @@ class ObjectCache:
             return None
         head, body = data[: len(MAGIC)], data[len(MAGIC) + _DIGEST :]
         digest = data[len(MAGIC) : len(MAGIC) + _DIGEST]
-        if head != MAGIC or _digest(key, body) != digest:
+        if head != MAGIC or _digest(kind, key, body) != digest:
             return None
         with contextlib.suppress(OSError):
             os.utime(path)  # recently used
@@ -67,12 +72,17 @@ class ObjectCache:
         """Whether there is an object under `key`, perhaps a damaged one."""
         return self._ready() and self._path(key).exists()
 
-    def store(self, key: str, data: bytes) -> None:
-        """Keep an object. A folder that cannot be written gives one warning, no error."""
+    def store(self, kind: str, key: str, data: bytes) -> None:
+        """Keep an object. A folder that cannot be written gives one warning, no error.
+
+        Args:
+            kind: what it is, one word; it can be loaded as nothing else.
+            key: names it among all objects of all kinds.
+        """
         if not self._ready():
             return
         try:
-            self._write(self._path(key), MAGIC + _digest(key, data) + data)
+            self._write(self._path(key), MAGIC + _digest(kind, key, data) + data)
         except OSError as error:
             self._give_up(error)
             return
@@ -168,9 +178,11 @@ class ObjectCache:
         )
 
 
-def _digest(key: str, body: bytes) -> bytes:
-    """The checksum of an object under a name."""
-    return hashlib.sha256(f"{key}\n".encode() + body).digest()
+def _digest(kind: str, key: str, body: bytes) -> bytes:
+    """The checksum of an object of this version under a name."""
+    digest = hashlib.sha256(f"{kind}\n{__version__}\n{key}\n".encode())
+    digest.update(body)
+    return digest.digest()
 
 
 def _read(path: Path, most: int = -1) -> bytes:

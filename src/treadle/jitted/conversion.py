@@ -15,7 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from treadle.autograph import config
-from treadle.autograph.templates import AG, template_of
+from treadle.autograph.generated import AG
+from treadle.autograph.templates import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, stand_in
 

@@ -13,10 +13,8 @@ import functools
 import hashlib
 import importlib.util
 import os
-import pickle
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -25,58 +23,29 @@ import numpy as np
 from treadle.core import processors
 from treadle.core.object_cache import default_cache, stores_programs
 from treadle.core.origin import Origin
+from treadle.core.plain_data import DamagedError
 from treadle.core.shapes import Dim
 from treadle.core.sources import sources
-from treadle.core.spec import Spec
 from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.jit import Code, jit
-from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import threads
 from treadle.runtime.graph_key import graph_key
-from treadle.runtime.memory.use import Maker, MemoryUse
+from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.options import Options
+from treadle.runtime.program_record import Record
 
+KIND = "program"  # of objects on disk
 MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record holds
+# What a record may make of names of functions and routines that do not exist.
+_UNKNOWN = (LookupError, ValueError, ImportError, AttributeError)
 _NEUTRAL = {"TREADLE_CACHE_DIR", "TREADLE_KEEP_BYTES", "TREADLE_STRICT", "TREADLE_MAX_TRACES"}
-
-
-@dataclass(frozen=True)
-class Record:
-    """A program without its machine code.
-
-    Attributes:
-        code: the key of the program's own object.
-        table: what the words of the state table are; a kernel is (key of its object, symbol).
-        constants: the literal arrays; an int stands for a captured tensor.
-        guards: dims that the graph takes to be equal.
-        output_specs: of the optimized graph's results.
-        memory: what a run needs.
-        makers: what makes that for which there may be no memory, by the number of the callback.
-        callbacks: whether it may call back into Python, when a check fails.
-    """
-
-    signature: Signature
-    code: str
-    by_object: bool
-    table: list[tuple[str, Any]]
-    constants: list[Any]
-    callbacks: bool
-    has_library: bool
-    workers: int
-    written: list[int]
-    releases_gil: bool
-    counters: dict[str, int]
-    guards: list[tuple[Dim, Dim]]
-    output_specs: list[Spec]
-    memory: MemoryUse | None
-    makers: dict[int, Maker | None]
 
 
 def program_key(graph: Graph, options: Options) -> str | None:
@@ -115,23 +84,32 @@ def store(key: str, record: Record) -> None:
     """Keep a program, unless its constants are large."""
     size = sum(c.nbytes for c in record.constants if isinstance(c, np.ndarray))
     if size <= MOST_CONSTANT_BYTES:
-        default_cache().store(key, pickle.dumps(record))
+        default_cache().store(KIND, key, record.to_bytes())
 
 
 def stored_program(graph: Graph, options: Options | None = None) -> StoredExecutable | None:
     """The stored program of a graph, or None where there is none with all its code."""
     key = program_key(graph, options or Options())
-    data = None if key is None else default_cache().load(key)
+    data = None if key is None else default_cache().load(KIND, key)
     if data is None:
         return None
-    record: Record = pickle.loads(data)
+    try:
+        record = Record.from_bytes(data, graph)
+        codes = _codes(record)
+        return None if codes is None else StoredExecutable(graph, record, codes)
+    except (DamagedError, *_UNKNOWN):
+        return None
+
+
+def _codes(record: Record) -> dict[str, Code] | None:
+    """The machine code of a program and its kernels by key; None where some is missing."""
     codes = {}
     for name in {record.code, *(k[0] for kind, k in record.table if kind == "kernel")}:
         code = jit().load_known(name)
         if code is None:
             return None
         codes[name] = code
-    return StoredExecutable(graph, record, codes)
+    return codes
 
 
 def _compiled(graph: Graph) -> NativeExecutable:

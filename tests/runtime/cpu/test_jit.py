@@ -151,10 +151,10 @@ def test_the_folder_is_private(tmp_path):
 def test_trimming_removes_the_least_recently_used(tmp_path):
     roomy = ObjectCache(tmp_path)
     for n in range(5):
-        roomy.store(f"k{n}", bytes(1000))
+        roomy.store("code", f"k{n}", bytes(1000))
         os.utime(tmp_path / f"k{n}.o", (n, n))
     cache = ObjectCache(tmp_path, most_bytes=2500)
-    assert cache.load("k0") is not None  # now the most recent
+    assert cache.load("code", "k0") is not None  # now the most recent
     cache.trim()
     kept = {p.stem for p in tmp_path.glob("*.o")}
     assert kept == {"k0", "k4"}
@@ -168,11 +168,11 @@ def test_no_half_written_entries(tmp_path):
 
     def write():
         for n in range(60):
-            cache.store("same", bytes([n]) * 5000)
+            cache.store("code", "same", bytes([n]) * 5000)
 
     def read():
         for _ in range(200):
-            data = cache.load("same")
+            data = cache.load("code", "same")
             if data is not None and (len(data) != 5000 or len(set(data)) != 1):
                 wrong.append(data)
 

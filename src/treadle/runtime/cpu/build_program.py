@@ -26,6 +26,7 @@ from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.memory.report import maker, memory_use
 from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.native import NativeExecutable, Program
+from treadle.runtime.program_record import Record
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
@@ -43,7 +44,7 @@ from treadle.runtime.schedule.steps import (
     SegmentedLaunch,
     node_of,
 )
-from treadle.runtime.stored import Record, planned_workers
+from treadle.runtime.stored import planned_workers
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 from treadle.runtime.abi import c_function
 
 MAGIC = b"treadle-image-1"
+MOST_BYTES = 1 << 30  # of an image in memory
 _PAGE = 4096
 _X86_64 = 62
 _WRITE, _ALLOC = 1, 2  # flags of sections
@@ -75,11 +76,22 @@ class Image:
         """
         head, found, body = data.partition(b"\n\n")
         lines = head.decode("latin-1").split("\n")
-        if not found or lines[0] != MAGIC.decode():
+        if not found or lines[0] != MAGIC.decode() or len(lines) < 4:
             raise ValueError("not an image")
         functions = {name: int(offset) for name, offset in (s.split() for s in lines[4:])}
         imports = tuple(filter(None, lines[3].removeprefix("imports ").split(",")))
-        return Image(body, int(lines[1]), int(lines[2]), functions, imports)
+        image = Image(body, int(lines[1]), int(lines[2]), functions, imports)
+        image.check()
+        return image
+
+    def check(self) -> None:
+        """Raises ValueError where parts of the image would lie outside of the block."""
+        end = self.read_only + 8 * len(self.imports)
+        inside = all(0 <= offset < self.read_only for offset in self.functions.values())
+        if self.read_only % _PAGE or not 0 <= end <= self.size or not inside:
+            raise ValueError("not an image: its parts lie outside of it")
+        if not len(self.data) <= self.size <= MOST_BYTES:
+            raise ValueError(f"not an image: {self.size} bytes")
 
 
 def is_supported() -> bool:

@@ -34,6 +34,7 @@ class Counters:
     reused: int = 0
 
 
+KIND = "code"  # of objects on disk
 MOST_RECENT = 128  # codes kept although nothing uses them any more
 
 
@@ -190,11 +191,11 @@ class Jit:
         return hashlib.sha256(f"{self.target.key}\n{text}".encode()).hexdigest()[:40]
 
     def _load(self, key: str, text: Text) -> Code:
-        data = self.cache.load(key)
+        data = self.cache.load(KIND, key)
         if data is not None:
             try:
                 code = self._code(key, data)
-            except (RuntimeError, ValueError):  # not an object file after all
+            except (RuntimeError, ValueError, OSError):  # not an object file after all
                 data = None
             else:
                 self.counters.loaded_from_disk += 1
@@ -205,7 +206,7 @@ class Jit:
         image = link(data) if is_supported() else None
         if image is not None:
             data = image.to_bytes()
-        self.cache.store(key, data)
+        self.cache.store(KIND, key, data)
         return self._code(key, data)
 
     def compile(self, text: str) -> bytes:

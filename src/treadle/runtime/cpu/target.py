@@ -145,15 +145,24 @@ class Target:
 def host() -> Target:
     """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM."""
     cache, key = default_cache(), _host_key()
-    known = None if key is None else cache.load(key)
-    if known is not None:
-        triple, cpu, features, version = known.decode().split("\n")
-        return Target(triple, cpu, frozenset(features.split(",")), llvm=version)
-    found = _ask_llvm()
-    if key is not None:
-        features = ",".join(sorted(found.features))
-        cache.store(key, "\n".join([found.triple, found.cpu, features, found.llvm]).encode())
+    known = None if key is None else cache.load("target", key)
+    found = None if known is None else _from_text(known)
+    if found is None:
+        found = _ask_llvm()
+        if key is not None:
+            features = ",".join(sorted(found.features))
+            text = "\n".join([found.triple, found.cpu, features, found.llvm])
+            cache.store("target", key, text.encode())
     return found
+
+
+def _from_text(text: bytes) -> Target | None:
+    """What `host` keeps on disk; None where it is something else."""
+    try:
+        triple, cpu, features, version = text.decode().split("\n")
+    except ValueError:
+        return None
+    return Target(triple, cpu, frozenset(features.split(",")), llvm=version)
 
 
 def is_known() -> bool:

@@ -61,7 +61,10 @@ class Tile:
         """The tile of a `symbol`."""
         _, element, along, extents = symbol.split("_")
         height, vectors = extents.split("x")
-        return Tile(element, along, int(height), int(vectors))
+        tile = Tile(element, along, int(height), int(vectors))
+        if not (0 < tile.height <= MOST_HEIGHT and 0 < tile.vectors <= MOST_VECTORS):
+            raise ValueError(f"there is no tile {symbol}")
+        return tile
 
     @property
     def place(self) -> int:
