@@ -30,6 +30,16 @@ def plain_symbol(dim: Dim) -> str | None:
     return None
 
 
+def told_symbol(dim: Dim, known: AbstractSet[str]) -> tuple[str, Dim] | None:
+    """The symbol that the value of a dim tells, and what to take from that value: ``("n", m + 1)``
+    for ``n + m + 1`` where `m` is known. None where it tells no symbol, or more than one."""
+    unknown = [] if dim == ANY else sorted(dim_symbols(dim) - known)
+    if len(unknown) != 1:
+        return None
+    rest = dim - SymbolicDim.symbol(unknown[0])
+    return (unknown[0], rest) if dim_symbols(rest) <= known else None
+
+
 def symbol_sources(params: Sequence[Value]) -> list[SymbolSource]:
     """One source for every symbol that the arguments' shapes give."""
     found: dict[str, SymbolSource] = {}

@@ -30,6 +30,7 @@ from treadle.runtime.cpu.program_variables import Holding, unusable
 from treadle.runtime.cpu.scopes import STATE, Scopes
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
+from treadle.runtime.schedule.lists import ElementDims
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import (
     Block,
@@ -79,7 +80,7 @@ class Emitter:
         self.releases = releases
         self.improved = False  # whether LLVM's passes are worth their time
         self.native_lists = False
-        self.element_dims: dict[Value, tuple[Dim, ...]] = {}  # of native lists
+        self.element_dims: dict[Value, ElementDims] = {}  # of native lists
         self.registers: dict[Value, str] = {}
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}

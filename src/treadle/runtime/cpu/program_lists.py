@@ -1,7 +1,8 @@
 """Lists in native programs: growing buffers that live until the call ends.
 
-A list is the address of a header: next header of the call, length, capacity, data. All elements
-of a list have one known size. An op changes its list in place where nobody needs the old one,
+A list is the address of a header: next header of the call, length, capacity, data, and the list
+of records of a list of arrays of several shapes (`ragged_memory.py`), else null. All elements of
+the lists here have one known size. An op changes its list in place where nobody needs the old one,
 which the schedule has found out; otherwise it works on a copy.
 """
 
@@ -15,26 +16,27 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_memory import ALLOC, MOST_BYTES
 from treadle.runtime.cpu.program_state import fixed
+from treadle.runtime.schedule.lists import Ragged
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
 
-LENGTH, DATA = 1, 3  # words of a header
+LENGTH, DATA, RECORDS, HEADER = 1, 3, 4, 5  # words of a header, and how many these are
 FEWEST = 8  # elements that a new list has room for
-MAKES = frozenset({"list_new", "list_unstack"})
-READS = frozenset({"list_get", "list_length", "list_stack"})
+MAKES = frozenset({"list_new", "list_unstack", "list_unpack", "list_split", "list_add"})
+READS = frozenset({"list_get", "list_length", "list_stack", "list_pack", "list_concat"})
 MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 
 
 def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     """One list op."""
-    _define(emitter)
+    define(emitter)
     if step.slot is not None:
         emitter.pointers[step.slot] = list_slot(emitter, step)
         return
     _OPS[step.node.op.name](emitter, step)
 
 
-def _define(emitter: Emitter) -> None:
+def define(emitter: Emitter) -> None:
     emitter.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
     emitter.module.declare("{i64, i1} @llvm.smul.with.overflow.i64(i64, i64)")
     emitter.module.define("alloc", ALLOC)
@@ -43,7 +45,9 @@ def _define(emitter: Emitter) -> None:
 
 def element_bytes(emitter: Emitter, operand: Operand) -> Word:
     """The size of an element of a list operand."""
-    count = product(emitter.element_dims[operand.value])
+    dims = emitter.element_dims[operand.value]
+    assert not isinstance(dims, Ragged)
+    count = product(dims)
     return emitter.fn.mul(emitter.dim(count), operand.value.spec.dtype.size)
 
 
@@ -55,7 +59,7 @@ def _items(emitter: Emitter, step: ListStep) -> str:
 
 def copied(emitter: Emitter, items: str, size: Word) -> str:
     """A copy of a list."""
-    _define(emitter)
+    define(emitter)
     places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
     return emitter.obtained(f"@list_copy({places}, ptr {items}, i64 {size})")
 
@@ -74,7 +78,7 @@ def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None
     """Free the lists made since the chain began with `before`, but those in `kept`."""
     if not emitter.native_lists:
         return
-    _define(emitter)
+    define(emitter)
     fn = emitter.fn
     words = fn.alloca(f"[{max(1, len(kept))} x ptr], align 8")
     for i, items in enumerate(kept):
@@ -85,7 +89,7 @@ def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None
     )
 
 
-def _integer(emitter: Emitter, operand: Operand) -> str:
+def integer(emitter: Emitter, operand: Operand) -> str:
     from treadle.core import dtypes
 
     register = emitter.registers[operand.value]
@@ -112,19 +116,19 @@ def _ready(emitter: Emitter, function: str, items: str, count: Word, size: Word)
     emitter.leave_unless(emitter.fn.value(f"call i1 @{function}({operands})"))
 
 
-def _made(emitter: Emitter, capacity: Word, size: Word) -> str:
+def made(emitter: Emitter, capacity: Word, size: Word) -> str:
     """A new list."""
     places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
     return emitter.obtained(f"@list_new({places}, i64 {capacity}, i64 {size})")
 
 
-def _address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
+def address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
     fn = emitter.fn
     data = fn.load_word(items, DATA, "ptr")
     return fn.offset(data, fn.mul(index, size), "i8")
 
 
-def _put(emitter: Emitter, operand: Operand, target: str) -> None:
+def put(emitter: Emitter, operand: Operand, target: str) -> None:
     """Store an operand as an element."""
     if operand.place is None:
         register = emitter.registers[operand.value]
@@ -134,7 +138,7 @@ def _put(emitter: Emitter, operand: Operand, target: str) -> None:
         move(emitter, target, emitter.pointer(operand.place), emitter.dim(size))
 
 
-def _check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> None:
+def check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> None:
     """Leave the program, through Python, where the index is not in [0, length)."""
     from treadle.runtime.cpu.program_steps import call_python
 
@@ -153,15 +157,18 @@ def _check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> N
     fn.label(f"inside{k}")
 
 
+def expected(step: ListStep) -> int:
+    """How many elements to make room for in a new list."""
+    hint = step.node.attrs.get("capacity")
+    return hint if isinstance(hint, int) and 0 < hint <= MOST_EXPECTED else FEWEST
+
+
 def _new(emitter: Emitter, step: ListStep) -> None:
     out = step.outputs[0]
     size = element_bytes(emitter, out)
-    expected = step.node.attrs.get("capacity")
-    if not (isinstance(expected, int) and 0 < expected <= MOST_EXPECTED):
-        expected = FEWEST
-    items = _made(emitter, expected, size)
+    items = made(emitter, expected(step), size)
     if step.inputs:
-        count = emitter.fn.max(_integer(emitter, step.inputs[0]), 0)
+        count = emitter.fn.max(integer(emitter, step.inputs[0]), 0)
         if step.node.attrs.get("unset"):
             reserve(emitter, items, count, size)
             length = emitter.fn.offset(items, LENGTH, "i64")
@@ -172,7 +179,7 @@ def _new(emitter: Emitter, step: ListStep) -> None:
 
 
 def _push(emitter: Emitter, step: ListStep) -> None:
-    _put(emitter, step.inputs[1], list_slot(emitter, step))
+    put(emitter, step.inputs[1], list_slot(emitter, step))
 
 
 def list_slot(emitter: Emitter, step: ListStep) -> str:
@@ -188,20 +195,19 @@ def _new_slot(emitter: Emitter, step: ListStep, items: str) -> str:
     fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
     length = _length(emitter, items)
     reserve(emitter, items, fn.add(length, 1), size)
-    place = _address(emitter, items, length, size)
+    place = address(emitter, items, length, size)
     fn.emit(f"store i64 {fn.add(length, 1)}, ptr {fn.offset(items, LENGTH, 'i64')}")
     return place
 
 
 def _get(emitter: Emitter, step: ListStep) -> None:
     items = emitter.registers[step.inputs[0].value]
-    index = _integer(emitter, step.inputs[1])
-    _check_index(emitter, step, index, _length(emitter, items))
+    index = integer(emitter, step.inputs[1])
+    check_index(emitter, step, index, _length(emitter, items))
     size = element_bytes(emitter, step.inputs[0])
-    source = _address(emitter, items, index, size)
+    source = address(emitter, items, index, size)
     out = step.outputs[0]
-    shape = emitter.element_dims[step.inputs[0].value]
-    emitter.define_symbols(out.value.spec.dims, [str(emitter.dim(d)) for d in shape])
+    emitter.define_symbols(out.value.spec.dims, _element_shape(emitter, step))
     if out.place is None:
         emitter.registers[out.value] = emitter.load_scalar(source, out.value.spec.dtype)
     elif out.place.kind == "element":
@@ -210,25 +216,35 @@ def _get(emitter: Emitter, step: ListStep) -> None:
         move(emitter, emitter.pointer(out.place), source, size)
 
 
+def _element_shape(emitter: Emitter, step: ListStep) -> list[str]:
+    dims = emitter.element_dims[step.inputs[0].value]
+    assert not isinstance(dims, Ragged)
+    return [str(emitter.dim(d)) for d in dims]
+
+
 def _set(emitter: Emitter, step: ListStep) -> None:
-    _put(emitter, step.inputs[2], list_slot(emitter, step))
+    put(emitter, step.inputs[2], list_slot(emitter, step))
 
 
 def _set_slot(emitter: Emitter, step: ListStep, items: str) -> str:
     fn, size = emitter.fn, element_bytes(emitter, step.inputs[0])
-    index = _integer(emitter, step.inputs[1])
+    index = integer(emitter, step.inputs[1])
     if step.node.attrs.get("grow"):
-        _check_index(emitter, step, index, str((1 << 63) - 1))
+        check_index(emitter, step, index, str((1 << 63) - 1))
         _reserve(emitter, items, fn.add(index, 1), size)
     else:
-        _check_index(emitter, step, index, _length(emitter, items))
-    return _address(emitter, items, index, size)
+        check_index(emitter, step, index, _length(emitter, items))
+    return address(emitter, items, index, size)
 
 
 def _get_length(emitter: Emitter, step: ListStep) -> None:
+    give_length(emitter, step, _length(emitter, emitter.registers[step.inputs[0].value]))
+
+
+def give_length(emitter: Emitter, step: ListStep, length: str) -> None:
+    """A length is what the op gives."""
     from treadle.core import dtypes
 
-    length = _length(emitter, emitter.registers[step.inputs[0].value])
     out = step.outputs[0].value
     cast = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
     emitter.registers[out] = cast
@@ -237,7 +253,7 @@ def _get_length(emitter: Emitter, step: ListStep) -> None:
 def _truncate(emitter: Emitter, step: ListStep) -> None:
     fn = emitter.fn
     items = _items(emitter, step)
-    length = fn.min(_length(emitter, items), fn.max(_integer(emitter, step.inputs[1]), 0))
+    length = fn.min(_length(emitter, items), fn.max(integer(emitter, step.inputs[1]), 0))
     fn.emit(f"store i64 {length}, ptr {fn.offset(items, LENGTH, 'i64')}")
     emitter.registers[step.outputs[0].value] = items
 
@@ -245,7 +261,7 @@ def _truncate(emitter: Emitter, step: ListStep) -> None:
 def _extend(emitter: Emitter, step: ListStep) -> None:
     items = _items(emitter, step)
     size = element_bytes(emitter, step.inputs[0])
-    _reserve(emitter, items, _integer(emitter, step.inputs[1]), size)
+    _reserve(emitter, items, integer(emitter, step.inputs[1]), size)
     emitter.registers[step.outputs[0].value] = items
 
 
@@ -254,7 +270,7 @@ def _unstack(emitter: Emitter, step: ListStep) -> None:
     assert source.place is not None
     size = element_bytes(emitter, out)
     count = emitter.dim(source.value.spec.dims[0])
-    items = _made(emitter, count, size)
+    items = made(emitter, count, size)
     emitter.fn.emit(f"store i64 {count}, ptr {emitter.fn.offset(items, LENGTH, 'i64')}")
     data = emitter.fn.load_word(items, DATA, "ptr")
     move(emitter, data, emitter.pointer(source.place), emitter.fn.mul(count, size))
@@ -268,8 +284,7 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     out = step.outputs[0]
     assert out.place is not None
     length = _length(emitter, items)
-    shape = emitter.element_dims[step.inputs[0].value]
-    emitter.define_symbols(out.value.spec.dims, [length, *(str(emitter.dim(d)) for d in shape)])
+    emitter.define_symbols(out.value.spec.dims, [length, *_element_shape(emitter, step)])
     data = emitter.fn.load_word(items, DATA, "ptr")
     if out.place.kind == "element":
         emitter.pointers[out.place] = data
@@ -307,7 +322,7 @@ define internal ptr @list_new(
 ) noinline #0 {{
 entry:
   %some = call i64 @llvm.smax.i64(i64 %capacity, i64 1)
-  %head = call ptr @alloc(ptr %state, ptr %wanted, i64 32)
+  %head = call ptr @alloc(ptr %state, ptr %wanted, i64 {8 * HEADER})
   %headless = icmp eq ptr %head, null
   br i1 %headless, label %out, label %headed
 out:
@@ -330,6 +345,8 @@ good:
   store i64 %some, ptr %capacityp
   %datap = getelementptr i64, ptr %head, i64 3
   store ptr %data, ptr %datap
+  %recordsp = getelementptr i64, ptr %head, i64 4
+  store ptr null, ptr %recordsp
   store ptr %head, ptr %chain
   ret ptr %head
 }}
@@ -447,7 +464,11 @@ look:
 compare:
   %oneptr = getelementptr ptr, ptr %kept, i64 %i
   %one = load ptr, ptr %oneptr
-  %same = icmp eq ptr %one, %list
+  %itself = icmp eq ptr %one, %list
+  %recordsp = getelementptr i64, ptr %one, i64 4
+  %records = load ptr, ptr %recordsp
+  %its = icmp eq ptr %records, %list
+  %same = or i1 %itself, %its
   br i1 %same, label %keep, label %other
 other:
   %i1 = add i64 %i, 1

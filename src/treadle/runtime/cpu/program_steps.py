@@ -16,8 +16,8 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
-from treadle.runtime.cpu.program_lists import emit_list_step
 from treadle.runtime.cpu.program_loops import emit_append, emit_loops
+from treadle.runtime.cpu.program_ragged import emit_list_step
 from treadle.runtime.cpu.program_updates import emit_update, integer
 from treadle.runtime.schedule.steps import (
     Append,

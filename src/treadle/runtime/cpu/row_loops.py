@@ -25,6 +25,7 @@ from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
 from treadle.runtime.cpu.program_library import routine_numbers, routine_operands
 from treadle.runtime.cpu.program_lists import (
+    HEADER,
     LENGTH,
     element_bytes,
     emit_list_step,
@@ -48,7 +49,6 @@ from treadle.runtime.schedule.steps import (
     Rows,
 )
 
-HEADER = 4  # words of a list's header
 STOP = 0  # word of the record: whether the threads shall leave
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim, compound, dim_symbols
@@ -12,6 +12,7 @@ from treadle.graph.trip_count import counts_to, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.backend import Unsupported
+from treadle.runtime.schedule.lists import Ragged
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import (
     Block,
@@ -222,7 +223,10 @@ class ControlFlow:
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
         loop.exact = bool(node.attrs.get("rolled"))
-        loop.rows = program.backend.rows(loop) if program.native_lists else None
+        plain = program.native_lists and not any(
+            isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)
+        )
+        loop.rows = program.backend.rows(loop) if plain else None
         self.emit(loop)
         for step in self._bind(node.outputs, body.params[:count]):
             self.emit(step)
@@ -356,6 +360,12 @@ def _is_same(place: Place, target: Place | None) -> bool:
     """Whether two places are one memory: a buffer stays itself when it grows."""
     grown = target is not None and place.kind == target.kind == "buffer"
     return place is target or (grown and target is not None and place.number == target.number)
+
+
+def _lists_in(body: Region) -> Iterator[Value]:
+    """The lists that a loop body works on."""
+    for node in body.walk():
+        yield from filter(_is_list, (*node.inputs, *node.outputs))
 
 
 def _is_list(value: Value) -> bool:

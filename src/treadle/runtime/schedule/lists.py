@@ -1,4 +1,4 @@
-"""Which lists a program can hold natively: those whose elements all have one known shape.
+"""What programs know of the elements of lists: one shape for all, or the rank only.
 
 A list made without an element shape gets it from what is stored in it, wherever the list goes:
 values that may be the same list at run time form a class, and share what any of them tells.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from typing import NamedTuple, TypeAlias
 
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec
@@ -16,14 +17,31 @@ from treadle.ops.lists import has_element_shape
 
 Dims = tuple[Dim, ...]
 
+
+class Ragged(NamedTuple):
+    """The elements of a list may differ in shape.
+
+    Attributes:
+        rank: of every element; holes: whether some may not have been written.
+    """
+
+    rank: int
+    holes: bool
+
+
+# What is known of the elements of a list: their shape, or that they have several.
+ElementDims: TypeAlias = "Dims | Ragged"
+
 NATIVE_LIST_OPS = frozenset(
     {"list_new", "list_push", "list_get", "list_set", "list_length", "list_truncate",
      "list_extend", "list_stack", "list_unstack"}
 )  # fmt: skip
+RAGGED_OPS = frozenset({"list_pack", "list_unpack", "list_concat", "list_split", "list_add"})
 
 
-def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Dims] | None:
-    """The element shape of every list in the graph; None where a list must be a Python object.
+def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, ElementDims] | None:
+    """What is known of the elements of every list in the graph; None where a list must be a
+    Python object.
 
     Args:
         symbols: those whose values are known when the program starts.
@@ -32,10 +50,14 @@ def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Dims] 
     shapes: list[tuple[Value, Sequence[Dim]]] = []
     for node in graph.walk():
         touched = [v for v in (*node.inputs, *node.outputs) if isinstance(v.spec, ListSpec)]
-        if touched and not node.regions and node.op.name not in NATIVE_LIST_OPS:
+        if touched and not node.regions and node.op.name not in NATIVE_LIST_OPS | RAGGED_OPS:
             return None
         for value in touched:
             classes.add(value)
+            if node.op.name in RAGGED_OPS:
+                classes.ragged.append(value)
+            if _leaves_holes(node):
+                classes.with_holes.append(value)
         for a, b in _same_list(node):
             classes.join(a, b)
         shapes += _stored(node)
@@ -56,7 +78,7 @@ def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
         pairs += zip(body.results, body.params, strict=False)
         pairs += zip(node.outputs, body.params, strict=False)
     elif node.inputs and node.outputs:
-        pairs.append((node.inputs[0], node.outputs[0]))
+        pairs += [(value, node.outputs[0]) for value in node.inputs]
     for a, b in pairs:
         if isinstance(a.spec, ListSpec) and isinstance(b.spec, ListSpec):
             yield a, b
@@ -66,15 +88,28 @@ def _stored(node: Node) -> Iterator[tuple[Value, Sequence[Dim]]]:
     """(list, element shape) for what a node puts into a list."""
     if node.op.name in ("list_push", "list_set"):
         yield node.inputs[0], node.inputs[-1].spec.dims
-    elif node.op.name == "list_unstack":
-        yield node.outputs[0], node.inputs[0].spec.dims[1:]
+    elif node.op.name in ("list_unstack", "list_split"):
+        yield node.outputs[0], node.inputs[0].spec.dims[node.op.name == "list_unstack" :]
+
+
+def _leaves_holes(node: Node) -> bool:
+    """Whether a node may give a list elements that nobody has written."""
+    made = node.op.name == "list_new" and bool(node.inputs)
+    return made or node.op.name == "list_extend" or bool(node.attrs.get("grow"))
 
 
 class _Classes:
-    """Values in classes, by union."""
+    """Values in classes, by union.
+
+    Attributes:
+        ragged: values of lists that are used as only lists of arrays of several shapes can be.
+        with_holes: values of lists of which some elements may not have been written.
+    """
 
     def __init__(self) -> None:
         self.above: dict[Value, Value] = {}
+        self.ragged: list[Value] = []
+        self.with_holes: list[Value] = []
 
     def add(self, value: Value) -> None:
         self.above.setdefault(value, value)
@@ -90,19 +125,28 @@ class _Classes:
 
     def resolve(
         self, stored: list[tuple[Value, Sequence[Dim]]], symbols: AbstractSet[str]
-    ) -> dict[Value, Dims] | None:
-        """Every value's element shape; None where one is open or two disagree."""
+    ) -> dict[Value, ElementDims] | None:
+        """What is known of every value's elements; None where not even the rank is."""
         known: dict[Value, Dims] = {}
+        ragged = {self.root(v) for v in self.ragged}
+        ranks: dict[Value, set[int]] = {}
+        named = [(v, v.spec.dims) for v in self.above if has_element_shape(v.spec)]
+        for value, dims in (*stored, *named):
+            root, shape = self.root(value), tuple(dims)
+            ranks.setdefault(root, set()).add(len(shape))
+            told = all(dim_symbols(d) <= symbols for d in shape)
+            if told and known.setdefault(root, shape) != shape:
+                ragged.add(root)
         for value, dims in stored:
-            shape = tuple(dims)
-            told = all(dim_symbols(d) <= symbols for d in dims)
-            if not told or known.setdefault(self.root(value), shape) != shape:
-                return None
-        for value in list(self.above):
-            dims = value.spec.dims
-            told = has_element_shape(value.spec) and all(dim_symbols(d) <= symbols for d in dims)
-            if told and known.setdefault(self.root(value), dims) != dims:
-                return None
-        if any(self.root(v) not in known for v in self.above):
+            if not all(dim_symbols(d) <= symbols for d in dims):
+                ragged.add(self.root(value))
+        roots = {v: self.root(v) for v in self.above}
+        if any(len(ranks.get(root, ())) != 1 for root in roots.values()):
             return None
-        return {v: known[self.root(v)] for v in self.above}
+        ragged |= {root for root in roots.values() if root not in known}
+        holes = {self.root(v) for v in self.with_holes}
+        found: dict[Value, ElementDims] = {}
+        for value, root in roots.items():
+            (rank,) = ranks[root]
+            found[value] = Ragged(rank, root in holes) if root in ragged else known[root]
+        return found

@@ -19,6 +19,7 @@ from treadle.runtime.fusion.roles import Role, is_alias, literal, role_of, splat
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
+from treadle.runtime.schedule.lists import Ragged
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
@@ -41,7 +42,7 @@ from treadle.runtime.schedule.steps import (
     Update,
     places_of,
 )
-from treadle.runtime.symbols import guarded_dims, plain_symbol, unknown_symbols
+from treadle.runtime.symbols import guarded_dims, plain_symbol, told_symbol, unknown_symbols
 
 BEYOND = "an element would be read or written {} beyond an axis of its array"
 # Updates whose positions are known, or were checked by a node before them.
@@ -149,8 +150,11 @@ class RegionBuilder(ControlFlow):
         """New symbols in the outputs get their values when the node has run."""
         tensors = [v for v in node.outputs if not isinstance(v.spec, ListSpec)]
         new = unknown_symbols(tensors, self.program.known)
-        plain = {plain_symbol(d) for v in tensors for d in v.spec.dims}
-        if not new <= plain:
+        dims = [d for v in tensors for d in v.spec.dims]
+        told = {plain_symbol(d) for d in dims}
+        if node.op.name == "list_get":
+            told |= {t[0] for d in dims if (t := told_symbol(d, self.program.known)) is not None}
+        if not new <= told:
             self.known(node)  # says so
         self.program.known |= new
         self.program.late |= new
@@ -520,8 +524,7 @@ class RegionBuilder(ControlFlow):
             return
         self.discover(node)
         inputs = [program.operand(v) for v in node.inputs]
-        stable = node.inputs[0] in program.stable_lists if node.inputs else False
-        if (node.op.name == "list_get" and stable) or unit in self.order.shown:
+        if self._is_shown(unit):
             outputs = [self._element(node.outputs[0])]
         else:
             outputs = [self.output(v) for v in node.outputs]
@@ -531,6 +534,19 @@ class RegionBuilder(ControlFlow):
                 reads=places_of(inputs), writes=places_of(outputs),
             )
         )  # fmt: skip
+
+    def _is_shown(self, unit: Unit) -> bool:
+        """Whether the array that an op takes from a list is the list's own memory."""
+        node = unit.nodes[0]
+        if node.op.name not in ("list_get", "list_stack"):
+            return False
+        items = node.inputs[0]
+        elements = self.program.element_dims[items]
+        if isinstance(elements, Ragged) and (elements.holes or node.op.name == "list_stack"):
+            return False
+        if node.op.name == "list_get":
+            return items in self.program.stable_lists
+        return unit in self.order.shown
 
     def _element(self, value: Value) -> Operand:
         """An element of a list that stays as it is: no copy."""
