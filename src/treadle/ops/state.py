@@ -5,9 +5,11 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import os
 import sys
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -85,6 +87,23 @@ class VariableCell(ctypes.Structure):
     there without the GIL, or 0. Assigning `place` is one step for every other thread."""
 
     _fields_ = (("place", Place), ("writer", ctypes.c_int64))
+
+    __hash__ = object.__hash__
+
+
+_cells: weakref.WeakSet[VariableCell] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In a child made by fork the writers that were other threads do not exist."""
+    me = threading.get_ident()
+    for cell in _cells:
+        if cell.writer != me:
+            cell.writer = 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 # Held while a buffer is replaced or handed out. Signal handlers and finalizers may assign, too.
@@ -216,8 +235,6 @@ class Variable:
                 _waiting[me] = None
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_WAIT)
-                if pause == _LONGEST_WAIT and writer not in sys._current_frames():
-                    self._cell.writer = 0  # in a child made by fork there is no such thread
             return True
         finally:
             _waiting.pop(me, None)
@@ -332,6 +349,7 @@ class Variable:
         self._cell = VariableCell(Place(array.ctypes.data, shared, array, 0), 0)
         self._place = self._cell.place
         self._array = array
+        _cells.add(self._cell)
 
     # -- compiled programs -------------------------------------------------------------------
 
