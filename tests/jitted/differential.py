@@ -73,6 +73,8 @@ def _differ(a: Any, b: Any, branches: bool, narrow: bool) -> str | None:
         y = y.astype(x.dtype)
         a, b = x, y
     elif branches and (_is_number(a) or _is_number(b)):
+        if _is_number(a) and np.result_type(a, y.dtype) == y.dtype:
+            x = x.astype(y.dtype)  # a Python number on this path, a NumPy scalar on another
         a, b = x, y
     if type(a) is not type(b):
         return f"{type(a).__name__} {a!r} and {type(b).__name__} {b!r}"

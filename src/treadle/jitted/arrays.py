@@ -18,7 +18,16 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.jitted.storage import Storage, captured_storage
-from treadle.jitted.views import ComplexPart, Key, Permuted, Reshaped, View, joined
+from treadle.jitted.views import (
+    ComplexPart,
+    Key,
+    Permuted,
+    Reshaped,
+    View,
+    joined,
+    same_views,
+    shows_all,
+)  # fmt: skip
 from treadle.ops import complex_numbers
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -26,8 +35,10 @@ from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
+from treadle.ops.logic import logical_and, logical_or
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 from treadle.ops.selection import where as select
+from treadle.ops.shaping import ensure_shape
 from treadle.ops.updates import set_item
 
 
@@ -198,6 +209,8 @@ class Array(Traced):
         items = index_items(key)
         if any(is_index_array(i) for i in items):
             return wrapped(getitem(self.tensor, items))
+        if shows_all(items, self.ndim):
+            return Array(self.storage, self.views)
         part = Array(self.storage, joined(self.views, items))
         selects_one = len([i for i in items if i is not None]) == self.ndim and all(
             not isinstance(i, slice) and i is not None and i is not Ellipsis for i in items
@@ -249,6 +262,8 @@ class Array(Traced):
         wanted: Any = shape[0] if len(shape) == 1 else shape
         wanted = wanted if isinstance(wanted, tuple | list) else (wanted,)
         made = reshape(self.tensor, [unwrapped(d) for d in wanted])
+        if made.dims == self.dims:
+            return Array(self.storage, self.views)
         if self.is_contiguous:
             return self.viewed(Reshaped(made.dims))
         return Array(Storage(made))
@@ -337,48 +352,98 @@ class ChosenStorage(Storage):
     Args:
         tensor: the elements that were chosen.
         options: the arrays, each with a bool scalar that tells whether it is the chosen one.
+        complete: whether it is one of `options` in any case.
+
+    Attributes:
+        options: the arrays, none of them one that itself is chosen from several.
+        own: the elements where it is none of them.
     """
 
-    __slots__ = ("_own", "_seen", "options")
+    __slots__ = ("_merged", "_read", "complete", "options", "own")
 
-    def __init__(self, tensor: Tensor, options: Sequence[tuple[Tensor, Array]]) -> None:
+    def __init__(
+        self, tensor: Tensor, options: Sequence[tuple[Tensor, Array]], complete: bool = False
+    ) -> None:
         super().__init__(tensor)
-        self._own = Storage(tensor)
-        self.options = list(options)
-        self._seen = self._held()
+        self.own = Storage(tensor)
+        self.complete = complete
+        self.options: list[tuple[Tensor, Array]] = []
+        for chosen, array in options:
+            self._add(chosen, array)
+        self._merged = self.marks()
+        self._read: tuple[Any, list[Tensor], Tensor] | None = None
 
-    def _held(self) -> list[Tensor]:
-        return [array.storage.tensor for _, array in self.options]
+    def _add(self, chosen: Tensor, array: Array) -> None:
+        inner = array.storage
+        if isinstance(inner, ChosenStorage):
+            if not inner.complete:
+                self._add(chosen, Array(inner.own, array.views))
+            for test, option in inner.options:
+                self._add(logical_and(chosen, test), option.viewed(*array.views))
+            return
+        for i, (test, known) in enumerate(self.options):
+            if known.storage is inner and same_views(known.views, array.views):
+                self.options[i] = logical_or(test, chosen), known
+                return
+        self.options.append((chosen, array))
+
+    @property
+    def held(self) -> Tensor:
+        return self.own.held
+
+    def roots(self) -> list[Storage]:
+        return [self.own, *(array.storage for _, array in self.options)]
 
     @property
     def tensor(self) -> Tensor:
-        found = self._own.tensor
-        if all(a is b for a, b in zip(self._seen, self._held(), strict=True)):
+        found, now = self.own.tensor, self.marks()
+        if unchanged(self._merged, now):
             return found
+        if self._read is not None:
+            recorder, marks, tensor = self._read
+            if recorder is context.recorder and unchanged(marks, now):
+                return tensor
         for chosen, array in self.options:
-            found = select(chosen, array.tensor, found)
+            found = _picked(chosen, array.tensor, found, self.held)
+        self._read = context.recorder, now, found
         return found
 
     def write(self, tensor: Tensor) -> None:
         for chosen, array in self.options:
-            array.write(select(chosen, tensor, array.tensor))
-        self._own.write(tensor)
-        self._seen = self._held()
+            array.write(_picked(chosen, tensor, array.tensor, array.tensor))
+        self.own.write(tensor)
+        self._merged = self.marks()
+
+
+def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
+    """`a` or `b`, whose shape is that of `like` where it is the chosen one."""
+    if a.dims == b.dims:
+        return select(chosen, a, b)
+    from treadle.ops.control_flow import cond
+
+    picked: Tensor = cond(
+        chosen, lambda: ensure_shape(a, like.dims), lambda: ensure_shape(b, like.dims)
+    )
+    return picked
 
 
 class CopiedStorage(Storage):
-    """What a variable has after a loop that gave it a part of another array, another one in each
-    iteration: the elements of the last one. They are right until one of both changes."""
+    """What a variable has after a branch or loop that gave it a part of another array, which part
+    only the run knows: the elements at that time. They are right until one of both changes."""
 
-    __slots__ = ("_seen", "source")
+    __slots__ = ("_seen", "sources")
 
-    def __init__(self, tensor: Tensor, source: Storage) -> None:
+    def __init__(self, tensor: Tensor, sources: Sequence[Storage]) -> None:
         super().__init__(tensor)
-        self.source, self._seen = source, source.held
+        self.sources = [root for source in sources for root in source.roots()]
+        self._seen = self._source_marks()
+
+    def _source_marks(self) -> list[Tensor]:
+        return [m for source in self.sources for m in source.marks()]
 
     @property
     def tensor(self) -> Tensor:
-        if self.source.held is not self._seen:
+        if not unchanged(self._seen, self._source_marks()):
             raise self._refusal()
         return super().tensor
 
@@ -387,9 +452,14 @@ class CopiedStorage(Storage):
 
     def _refusal(self) -> TypeError:
         return TypeError(
-            "A variable that a loop made a part of an array is used after one of both changed: "
-            f"take the part again after the loop, or make it a copy with .copy(){at(user_origin())}"
+            "A variable that a branch or loop made a part of an array is used after one of both "
+            f"changed: take the part again, or make it a copy with .copy(){at(user_origin())}"
         )
+
+
+def unchanged(before: Sequence[Tensor], now: Sequence[Tensor]) -> bool:
+    """Whether two lists of `Storage.marks` are of the same elements."""
+    return len(before) == len(now) and all(a is b for a, b in zip(before, now, strict=True))
 
 
 # -- between values of NumPy's and tensors -------------------------------------------------------

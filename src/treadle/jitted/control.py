@@ -8,7 +8,7 @@ traced again until its variables keep their forms and every storage that is writ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,13 +19,15 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
+from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, scope
+from treadle.jitted.views import View, same_views, view_tensors
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.logic import logical_and, logical_not
+from treadle.ops.logic import logical_not
 from treadle.ops.registry import run_with_regions
 
 State = tuple[Any, ...]
@@ -80,14 +82,12 @@ class _Branch:
 def _outside(value: Array, inside: Scope) -> Iterator[tuple[Tensor | None, Array]]:
     """The arrays from outside of a branch that an array of it is or may be, each with what tells
     whether it is that one (None: it is)."""
-    storage = value.storage
-    if storage.home is not inside:
+    if value.storage.home is not inside:
         yield None, value
-    elif isinstance(storage, ChosenStorage):
-        for chosen, array in storage.options:
-            for inner, found in _outside(array, inside):
-                both = chosen if inner is None else logical_and(chosen, inner)
-                yield both, found.viewed(*value.views) if value.views else found
+    elif isinstance(value.storage, ChosenStorage):
+        for chosen, array in value.storage.options:
+            if array.storage.home is not inside:
+                yield chosen, array.viewed(*value.views)
 
 
 def _arrays(result: Any) -> Iterator[Array]:
@@ -125,8 +125,9 @@ class _Merge:
     """Pairs up what two branches gave back."""
 
     def __init__(self, test: Tensor, then: _Branch, otherwise: _Branch) -> None:
-        self.test = test
+        self.tests = test, logical_not(test)
         self.sides = then, otherwise
+        self.arrays: list[_MergedArray] = []
 
     def pair(self, tensors: Any) -> int:
         numbers = [side.add(t) for side, t in zip(self.sides, tensors, strict=True)]
@@ -151,33 +152,14 @@ class _Merge:
         return self.formed(form, a, b)
 
     def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
-        number = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)][0]
-        tests = self.test, logical_not(self.test)
-        options: list[tuple[Tensor | int, Array]] = []
-        for i, v in enumerate((a, b)):
-            if isinstance(v, Array) and self.sides[i].elements(v).dtype is form.dtype:
-                with recording(self.sides[i].builder):
-                    found = list(_outside(v, self.sides[i].scope))
-                for chosen, array in found:
-                    known = tests[i] if chosen is None else self.told(i, chosen)
-                    options.append((known, array))
-        copies = [v.storage.source for v in (a, b)
-                  if isinstance(v, Array) and isinstance(v.storage, CopiedStorage)]  # fmt: skip
-        if copies:
-            return lambda out: Array(CopiedStorage(out[number], copies[0]))
-        if not options:
-            return lambda out: form.value(out[number])
-
-        def made(out: list[Tensor]) -> Array:
-            known = [(out[c] if isinstance(c, int) else c, array) for c, array in options]
-            return Array(ChosenStorage(out[number], known))
-
-        return made
-
-    def told(self, side: int, test: Tensor) -> int:
-        """The number of an output that is a bool of one branch, and false on the other path."""
-        false = convert_to_tensor(np.False_)
-        return self.pair((test, false) if side == 0 else (false, test))
+        merged = _MergedArray(self, form, (a, b))
+        if merged.twin is not None:
+            return merged.twin
+        merged.number = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)][0]
+        if form.kind != ARRAY:
+            return lambda out: form.value(out[merged.number])
+        self.arrays.append(merged)
+        return merged.made
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         try:
@@ -214,6 +196,139 @@ class _Merge:
             "The branches of a conditional that depends on array values give a variable values "
             f"that one variable cannot hold: {a!r} and {b!r} ({why}){at(user_origin())}"
         )
+
+
+class _Relation(NamedTuple):
+    """How an array of a branch is related to another one.
+
+    Attributes:
+        same: whether it is a view of the other one, which was made in the branch.
+        suffix: that view; None where it is only known in the branch.
+        shares: whether they share elements in another way, of an array made in the branch.
+        apart: whether they share no elements.
+    """
+
+    same: Known = False
+    suffix: Sequence[View] | None = None
+    shares: bool = False
+    apart: bool = False
+
+
+class _MergedArray:
+    """An array that is one thing after one branch and another after the other.
+
+    Attributes:
+        values: what each branch gave.
+        options: the arrays that it may be, from outside of the branches or merged before this one,
+            each with a bool or the number of an output; an array is given by a function.
+        sources: storages of which it may be a part that cannot be told after the branches.
+        covered: for each branch, whether its array is one of `options`.
+        apart: arrays merged before with which it shares no elements.
+        twin: gives the array where it is one that was merged before; None where it is not.
+        array: the array after the node.
+    """
+
+    def __init__(self, merge: _Merge, form: Form, values: tuple[Any, Any]) -> None:
+        self.merge, self.form, self.values = merge, form, values
+        self.number = -1
+        self.options: list[tuple[Tensor | int, Callable[[], Array]]] = []
+        self.sources: list[Callable[[], Storage]] = []
+        self.covered = [False, False]
+        self.apart: list[_MergedArray] = []
+        self.twin: Callable[[list[Tensor]], Array] | None = None
+        self.array: Any = None
+        if form.kind == ARRAY:
+            for side, value in enumerate(values):
+                if isinstance(value, Array):
+                    self.see_outside(side, value)
+            for earlier in merge.arrays:
+                self.compare(earlier)
+
+    def see_outside(self, side: int, value: Array) -> None:
+        """Note the arrays from outside that the array of one branch may be."""
+        branch = self.merge.sides[side]
+        fits = branch.elements(value).dtype is self.form.dtype
+        with recording(branch.builder):
+            found = list(_outside(value, branch.scope))
+        inner = value.storage
+        whole = inner.home is not branch.scope or (
+            isinstance(inner, ChosenStorage)
+            and inner.complete
+            and len(found) == len(inner.options)
+        )
+        self.covered[side] = fits and whole
+        for chosen, array in found:
+            if not all(_is_known_outside(v, branch.builder) for v in array.views):
+                self.sources.append(lambda s=array.storage: s)  # type: ignore[misc]
+            elif fits:
+                known = self.merge.tests[side] if chosen is None else self.told(side, chosen)
+                self.options.append((known, lambda a=array: a))  # type: ignore[misc]
+        for storage in reach(value):
+            if isinstance(storage, CopiedStorage):
+                outside = [s for s in storage.sources if s.home is not branch.scope]
+                self.sources += [lambda s=s: s for s in outside]  # type: ignore[misc]
+
+    def compare(self, earlier: _MergedArray) -> None:
+        """Note where this array is an earlier one, or shares elements with it."""
+        found = [self.relation(side, earlier) for side in (0, 1)]
+        first, second = (r.suffix for r in found)
+        is_same = self.form == earlier.form and all(r.same is True for r in found)
+        if is_same and first is not None and second is not None and same_views(first, second):
+            self.twin = lambda out: earlier.array.viewed(*first)
+            return
+        for side, relation in enumerate(found):
+            suffix, same_dtype = relation.suffix, self.form.dtype is earlier.form.dtype
+            if relation.same is not False and suffix is not None and same_dtype:
+                known = relation.same
+                test = self.merge.tests[side] if known is True else self.told(side, known)
+                self.options.append((test, lambda v=suffix: earlier.array.viewed(*v)))  # type: ignore[misc]
+                self.covered[side] |= known is True
+            elif relation.same is not False or relation.shares:
+                self.sources.append(lambda: earlier.array.storage)
+        if all(relation.apart for relation in found):
+            self.apart.append(earlier)
+
+    def relation(self, side: int, earlier: _MergedArray) -> _Relation:
+        """How this array and an earlier one are related after one branch."""
+        a, b = earlier.values[side], self.values[side]
+        if not isinstance(a, Array) or not isinstance(b, Array):
+            return _Relation(apart=True)
+        branch = self.merge.sides[side]
+        with recording(branch.builder):
+            same, shares = coincide(a, b), share_parts(a, b)
+        if not any(s.home is branch.scope for s in reach(a) & reach(b)):
+            # Both name the arrays from outside that they may be.
+            return _Relation(apart=same is False and not shares)
+        suffix = b.views[len(a.views) :]
+        if a.storage is b.storage and same_views(a.views, b.views[: len(a.views)]):
+            known_outside = all(_is_known_outside(v, branch.builder) for v in suffix)
+            return _Relation(True, suffix if known_outside else None)
+        return _Relation(same, (), shares, same is False and not shares)
+
+    def told(self, side: int, test: Tensor) -> int:
+        """The number of an output that is a bool of one branch, and false on the other path."""
+        false = convert_to_tensor(np.False_)
+        return self.merge.pair((test, false) if side == 0 else (false, test))
+
+    def made(self, out: list[Tensor]) -> Array:
+        """The array after the node, by the node's outputs."""
+        content = out[self.number]
+        options = [(out[c] if isinstance(c, int) else c, array()) for c, array in self.options]
+        storage: Storage = Storage(content)
+        if self.sources:
+            others = [array.storage for _, array in options]
+            storage = CopiedStorage(content, [s() for s in self.sources] + others)
+        elif options:
+            storage = ChosenStorage(content, options, all(self.covered))
+        self.array = made = Array(storage)
+        for earlier in self.apart:
+            set_apart(storage, earlier.array.storage)
+        return made
+
+
+def _is_known_outside(view: View, inside: Any) -> bool:
+    """Whether a view of an array in a branch can also be taken after the branch."""
+    return not any(x.recorder is inside for x in view_tensors(view))
 
 
 # -- loops ---------------------------------------------------------------------------------------

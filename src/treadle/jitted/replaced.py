@@ -3,25 +3,28 @@
 The loop carries the elements of each such variable. Which array it is matters where elements are
 changed in place: then the arrays from before the loop must hold the changes after it. So the loop
 also carries, for each variable, the number of the array that it is (NEW for an array that the body
-made), and for each array that no variable is any more the elements that it was left with.
+made); for each array that no variable is any more the elements that it was left with; and for two
+variables that may be one array whether they are.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.jitted.aliases import Known, coincide, either, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.storage import Scope, Storage
-from treadle.jitted.views import View, is_constant
+from treadle.jitted.views import is_constant
 from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.logic import logical_and, logical_not, logical_or
+from treadle.ops.logic import logical_and, logical_not
 from treadle.ops.selection import where as select
 
 NEW = -1
@@ -34,111 +37,83 @@ class Replaced:
     Attributes:
         before: variable (number of its leaf) -> its array before the loop.
         keeps: whether elements of arrays that no variable is any more are carried.
+        pairs: two variables that may be one array -> whether they are before the loop.
         others: arrays from outside that variables become.
-        copied: variable -> the array from outside of which it becomes another part each time.
+        copied: variable -> the storages of which it becomes another part each time.
+        complete: whether all variables are arrays from before the loop in any case.
+        parts: variable -> earlier variables with which it shares elements in other ways.
     """
 
     def __init__(self, peels: bool) -> None:
         self.peels = peels
-        self.copied: dict[int, Storage] = {}
+        self.copied: dict[int, list[Storage]] = {}
+        self.parts: dict[int, list[int]] = {}
         self.others: list[Array] = []
         self.before: dict[int, Array] = {}
         self.keeps = False
+        self.pairs: dict[tuple[int, int], Known] = {}
         self.inside: dict[int, tuple[Storage, Tensor]] = {}
         self.which: dict[int, Tensor] = {}
         self.left: dict[int, Tensor] = {}
+        self.same: dict[tuple[int, int], Tensor] = {}
         self.changes_arrays = False
+        self.complete = False
 
     def begin(self, arrays: dict[int, Any]) -> None:
         """The variables, with what they are before the loop."""
         self.before = {i: a for i, a in arrays.items() if isinstance(a, Array)}
+        for i, j in combinations(self.before, 2):
+            known = coincide(self.before[i], self.before[j])
+            if known is not False or (i, j) in self.pairs:
+                self.pairs[i, j] = known
+
+    # -- what is carried besides the elements ------------------------------------------------
 
     def start(self) -> list[Tensor]:
         """What is carried besides the elements, before the first iteration."""
-        which = [convert_to_tensor(np.int64(i)) for i in self.before]
-        return which + ([a.tensor for a in self.before.values()] if self.keeps else [])
+        which: dict[int, Tensor] = {}
+        for j in self.before:
+            number = _constant(j)
+            for i in reversed(self.before):
+                known = self.pairs.get((i, j), False)
+                if known is not False:
+                    number = which[i] if known is True else select(known, which[i], number)
+            which[j] = number
+        left = [a.tensor for a in self.before.values()] if self.keeps else []
+        return [*which.values(), *left, *map(convert_to_tensor, self.pairs.values())]
+
+    def split(self, carried: Sequence[Tensor]) -> list[dict[Any, Tensor]]:
+        """What `start` and `leave` give, by variable and pair: numbers, elements left, flags."""
+        size = len(self.before)
+        left = carried[size : size * 2] if self.keeps else ()
+        flags = carried[size + len(left) :]
+        return [
+            dict(zip(self.before, carried, strict=False)),
+            dict(zip(self.before, left, strict=False)),
+            dict(zip(self.pairs, flags, strict=True)),
+        ]
 
     def enter(self, values: list[Any], carried: Sequence[Tensor]) -> None:
         """Begin an iteration on `values`, the leaves that the body sees."""
+        self.which, self.left, self.same = self.split(carried)
+        for (i, j), flag in self.same.items():
+            if values[i].tensor.spec is values[j].tensor.spec:
+                storage = values[j].storage
+                if not isinstance(storage, ChosenStorage):
+                    storage = ChosenStorage(storage.tensor, [])
+                options = [*storage.options, (flag, values[i])]
+                values[j] = Array(ChosenStorage(storage.tensor, options))
+        for i, j in combinations(self.before, 2):
+            if (i, j) not in self.pairs:
+                set_apart(values[i].storage, values[j].storage)
         self.inside = {i: (values[i].storage, values[i].storage.held) for i in self.before}
-        self.which = dict(zip(self.before, carried, strict=False))
-        self.left = dict(zip(self.before, carried[len(self.before) :], strict=False))
-
-    def settle(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
-        """Whether the loop must be traced again, to carry the elements of arrays that are left.
-
-        Raises:
-            NotStaged: an array is changed that the body reaches by two ways.
-        """
-        if not self.before:
-            return False
-        self.copied, self.others = {}, []
-        written = {i for i, (s, t) in self.inside.items() if s.held is not t}
-        self.changes_arrays = bool(written)
-        for i in self.before:
-            self._check_alias(i, leaves[i], found, carried, bool(written))
-        if not written:
-            return False
-        storages = [a.storage for a in self.before.values()]
-        if len(set(storages)) < len(storages) or found.reads.intersection(storages):
-            raise NotStaged(
-                "A loop changes an array in place that it also reaches by another variable"
-                f"{at(user_origin())}"
-            )
-        if any(self.before[i].tensor.spec is not self.inside[i][1].spec for i in self.before):
-            raise NotStaged(
-                "A loop changes an array in place whose dtype or shape is another one in later "
-                f"iterations{at(user_origin())}"
-            )
-        if not self.keeps and any(self._held(leaves, i) is not True for i in written):
-            self.keeps = True
-            return True
-        return False
-
-    def _check_alias(
-        self, number: int, value: Any, found: Scope, carried: Sequence[Storage], changes: bool
-    ) -> None:
-        """A variable that becomes an array from outside, or a part of one, is carried as a copy:
-        that is right as long as neither changes."""
-        storage = value.storage
-        own = {s for s, _ in self.inside.values()}
-        if storage in own and not value.views:
-            return
-        if storage.home is found:
-            if isinstance(storage, CopiedStorage):
-                self.copied[number] = storage.source
-            if isinstance(storage, ChosenStorage):
-                for _, array in storage.options:
-                    self._check_alias(number, array, found, carried, changes)
-            return
-        outside, fixed = storage not in own, all(map(is_constant, value.views))
-        if storage in carried or (self.peels and not fixed if outside else changes):
-            raise NotStaged(
-                "A variable becomes an array that a loop changes in place, or a part of one"
-                f"{at(user_origin())}"
-            )
-        if outside and fixed:
-            if not any(_is_array(value, o.storage, o.views) is True for o in self.others):
-                self.others.append(value)
-        elif outside:
-            self.copied[number] = storage
-
-    def _held(self, leaves: list[Any], number: int) -> bool | Tensor:
-        """Whether the array that a variable begins an iteration with is one of them after it."""
-        found: bool | Tensor = False
-        for i in self.before:
-            here = _is_array(leaves[i], self.inside[number][0])
-            if here is True:
-                return True
-            if here is not False:
-                found = here if found is False else logical_or(found, here)
-        return found
 
     def leave(self, leaves: list[Any]) -> list[Tensor]:
         """What is carried to the next iteration besides the elements."""
         which = [self._which_after(leaves[i]) for i in self.before]
+        flags = [convert_to_tensor(coincide(leaves[i], leaves[j])) for i, j in self.pairs]
         if not self.keeps:
-            return which
+            return which + flags
         held = {i: self._held(leaves, i) for i in self.before}
         left = []
         for k, tensor in self.left.items():
@@ -149,7 +124,14 @@ class Replaced:
                         here = logical_and(here, logical_not(stays))
                     tensor = select(here, self.inside[i][0].tensor, tensor)
             left.append(tensor)
-        return which + left
+        return which + left + flags
+
+    def _held(self, leaves: list[Any], number: int) -> Known:
+        """Whether the array that a variable begins an iteration with is one of them after it."""
+        found: Known = False
+        for i in self.before:
+            found = either(found, coincide(leaves[i], Array(self.inside[number][0])))
+        return found
 
     def _which_after(self, value: Array) -> Tensor:
         """The number of the array that a variable is after an iteration."""
@@ -157,57 +139,155 @@ class Replaced:
         known += [(other, _constant(OTHER - n)) for n, other in enumerate(self.others)]
         found = _constant(NEW)
         for array, which in known:
-            here = _is_array(value, array.storage, array.views)
+            here = coincide(value, array)
             if here is True:
                 return which
             if here is not False:
                 found = select(here, which, found)
         return found
 
+    # -- what the body does with them --------------------------------------------------------
+
+    def settle(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
+        """Whether the loop must be traced again, to carry more.
+
+        Raises:
+            NotStaged: an array is changed that the body reaches in two ways.
+        """
+        if not self.before:
+            return False
+        self.copied, self.others, self.parts = {}, [], {}
+        written = {i for i, (s, t) in self.inside.items() if s.held is not t}
+        self.changes_arrays = bool(written)
+        for i in self.before:
+            self._check_alias(i, leaves[i], found, carried)
+        self.complete = all(self._is_old(leaves[i], found) for i in self.before)
+        if self._new_pairs(leaves):
+            return True
+        outside = {s for a in self.before.values() for s in reach(a)}
+        if outside.intersection(carried) or (written and self._shares(outside, found)):
+            raise NotStaged(
+                "A loop changes an array in place that it also reaches by another variable"
+                f"{at(user_origin())}"
+            )
+        if not written:
+            return False
+        if any(self.before[i].tensor.spec is not self.inside[i][1].spec for i in self.before):
+            raise NotStaged(
+                "A loop changes an array in place whose dtype or shape is another one in later "
+                f"iterations{at(user_origin())}"
+            )
+        if not self.keeps and any(self._held(leaves, i) is not True for i in written):
+            self.keeps = True
+            return True
+        return False
+
+    def _new_pairs(self, leaves: list[Any]) -> bool:
+        """Whether variables may be one array, or share elements, that were not known to be."""
+        known = len(self.pairs)
+        for i, j in combinations(self.before, 2):
+            if coincide(leaves[i], leaves[j]) is not False:
+                self.pairs.setdefault((i, j), False)
+            elif share_parts(leaves[i], leaves[j]):
+                if self.changes_arrays:
+                    raise self._part_changes()
+                self.parts.setdefault(j, []).append(i)
+        return len(self.pairs) > known
+
+    def _shares(self, outside: set[Storage], found: Scope) -> bool:
+        """Whether the body reads an array of before the loop by another name, or two of them share
+        elements in other ways than being one array."""
+        if any(self.inside[i][1].spec is not self.inside[j][1].spec for i, j in self.pairs):
+            return True
+        return bool(found.reads & outside) or any(
+            share_parts(a, b) for a, b in combinations(self.before.values(), 2)
+        )
+
+    def _check_alias(
+        self, number: int, value: Array, found: Scope, carried: Sequence[Storage]
+    ) -> None:
+        """A variable that becomes an array from outside, or a part of one, is carried as a copy:
+        that is right as long as neither changes."""
+        storage = value.storage
+        if storage in {s for s, _ in self.inside.values()}:
+            if value.views:
+                if self.changes_arrays:
+                    raise self._part_changes()
+                self._copy(number, [s for a in self.before.values() for s in reach(a)])
+            return
+        if storage.home is found:
+            if isinstance(storage, CopiedStorage):
+                self._copy(number, [s for s in storage.sources if s.home is not found])
+            if isinstance(storage, ChosenStorage):
+                for _, array in storage.options:
+                    self._check_alias(number, array.viewed(*value.views), found, carried)
+            return
+        fixed = all(map(is_constant, value.views))
+        if storage in carried or (self.peels and not fixed):
+            raise self._part_changes()
+        if not fixed:
+            self._copy(number, [storage])
+        elif not any(coincide(value, other) is True for other in self.others):
+            self.others.append(value)
+
+    def _is_old(self, value: Array, found: Scope) -> bool:
+        """Whether an array after an iteration is one from before the loop in any case."""
+        storage = value.storage
+        if storage in {s for s, _ in self.inside.values()}:
+            return not value.views
+        if storage.home is not found:
+            return all(map(is_constant, value.views))
+        if not isinstance(storage, ChosenStorage) or not storage.complete or value.views:
+            return False
+        return all(self._is_old(option, found) for _, option in storage.options)
+
+    def _copy(self, number: int, sources: list[Storage]) -> None:
+        self.copied.setdefault(number, []).extend(sources)
+
+    def _part_changes(self) -> NotStaged:
+        return NotStaged(
+            "A variable becomes an array that a loop changes in place, or a part of one"
+            f"{at(user_origin())}"
+        )
+
+    # -- after the loop ----------------------------------------------------------------------
+
     def end(self, leaves: list[Any], carried: Sequence[Tensor]) -> list[Any]:
         """The leaves after the loop: arrays that stand for those that they turn out to be."""
-        which = dict(zip(self.before, carried, strict=False))
-        left = dict(zip(self.before, carried[len(self.before) :], strict=False))
+        which, left, same = self.split(carried)
         contents = {i: leaves[i].tensor for i in self.before}
         if self.changes_arrays:
-            for k, array in self.before.items():
-                tensor = left.get(k, array.tensor)
-                for i, content in contents.items():
-                    tensor = select(_is(which[i], k), content, tensor)
-                array.write(tensor)
+            self._write_back(which, left, contents)
         made = list(leaves)
-        for i, content in contents.items():
-            if i in self.copied:
-                made[i] = Array(CopiedStorage(content, self.copied[i]))
+        for j, content in contents.items():
+            options = [(_is(which[j], k), a) for k, a in self.before.items()]
+            options += [(_is(which[j], OTHER - n), other) for n, other in enumerate(self.others)]
+            options += [(flag, made[i]) for (i, k), flag in same.items() if k == j]
+            sources = self.copied.get(j, []) + [made[i].storage for i in self.parts.get(j, ())]
+            if j in self.copied or j in self.parts:
+                made[j] = Array(CopiedStorage(content, sources))
                 continue
-            options = [
-                (which[i], k, array)
-                for k, array in self.before.items()
-                if array.tensor.spec is content.spec
-            ]
-            options += [
-                (which[i], OTHER - number, other)
-                for number, other in enumerate(self.others)
-                if other.tensor.spec is content.spec
-            ]
-            made[i] = Array(ChosenStorage(content, [(_is(w, k), a) for w, k, a in options]))
+            fitting = [(test, a) for test, a in options if a.tensor.spec is content.spec]
+            complete = self.complete and len(fitting) == len(options)
+            made[j] = Array(ChosenStorage(content, fitting, complete))
+        for i, j in combinations(self.before, 2):
+            if (i, j) not in self.pairs and i not in self.parts.get(j, ()):
+                set_apart(made[i].storage, made[j].storage)
         return made
 
-
-def _is_array(
-    value: Array, storage: Storage, views: tuple[View, ...] = ()
-) -> bool | Tensor:
-    """Whether an array is a view of a storage; where only the run knows, a bool of the graph."""
-    if value.storage is storage and value.views == views:
-        return True
-    found: bool | Tensor = False
-    if isinstance(value.storage, ChosenStorage) and not value.views:
-        for chosen, array in value.storage.options:
-            inner = _is_array(array, storage, views)
-            if inner is not False:
-                here = chosen if inner is True else logical_and(chosen, inner)
-                found = here if found is False else logical_or(found, here)
-    return found
+    def _write_back(
+        self, which: dict[int, Tensor], left: dict[int, Tensor], contents: dict[int, Tensor]
+    ) -> None:
+        """Write what the arrays of before the loop hold after it."""
+        for k, array in self.before.items():
+            tensor = left.get(k, array.tensor)
+            for i, content in contents.items():
+                tensor = select(_is(which[i], k), content, tensor)
+            for i in self.before:  # the same array under an earlier number is written already
+                known = self.pairs.get((i, k), False)
+                if known is not False:
+                    tensor = array.tensor if known is True else select(known, array.tensor, tensor)
+            array.write(tensor)
 
 
 def _is(which: Tensor, number: int) -> Tensor:

@@ -238,8 +238,7 @@ def for_stmt(
             if not peels or not isinstance(problem, NotStaged):
                 break
         # The first iteration may be the one that is unlike the others.
-        loop.set_places(values)
-        values = loop.step(values, counted.item(0))
+        values = _python_for(loop, [counted.item(0)], values, until)
         counted = counted.rest()
     return loop.end(_python_for(loop, counted.items(), values, until))
 

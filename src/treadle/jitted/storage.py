@@ -27,14 +27,16 @@ class Storage:
         tensor: the elements at this point of the trace.
         home: the scope in which the storage was made; None outside of all.
         argument: the name of the argument whose elements these are; None for others.
+        apart: storages of a branch's or loop's results that are known to be other arrays.
     """
 
-    __slots__ = ("__weakref__", "_tensor", "argument", "home")
+    __slots__ = ("__weakref__", "_tensor", "apart", "argument", "home")
 
     def __init__(self, tensor: Tensor, argument: str | None = None) -> None:
         self._tensor = tensor
         self.home = scopes.innermost
         self.argument = argument
+        self.apart: set[Storage] = set()
 
     @property
     def tensor(self) -> Tensor:
@@ -56,6 +58,14 @@ class Storage:
     def held(self) -> Tensor:
         """The elements, without noting that they are read."""
         return self._tensor
+
+    def roots(self) -> list[Storage]:
+        """The storages that hold the elements."""
+        return [self]
+
+    def marks(self) -> list[Tensor]:
+        """Tensors that are others once any of the elements has changed."""
+        return [root.held for root in self.roots()]
 
     def put_back(self, tensor: Tensor) -> None:
         """Set the elements without noting that they changed."""

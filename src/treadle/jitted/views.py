@@ -31,6 +31,11 @@ class Key:
     def put_back(self, x: Tensor, part: Tensor) -> Tensor:
         return set_item(x, self.key, part)
 
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, Key) and len(self.key) == len(other.key) and all(
+            map(_same_item, self.key, other.key)
+        )  # fmt: skip
+
     def keeps_rows(self) -> bool:
         """Whether the part is contiguous: positions first, then at most one step-1 slice."""
         rest = list(self.key)
@@ -57,6 +62,9 @@ class Permuted:
     def put_back(self, x: Tensor, part: Tensor) -> Tensor:
         return transpose(part, [self.perm.index(i) for i in range(len(self.perm))])
 
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, Permuted) and self.perm == other.perm
+
     def keeps_rows(self) -> bool:
         return False
 
@@ -74,6 +82,9 @@ class Reshaped:
 
     def put_back(self, x: Tensor, part: Tensor) -> Tensor:
         return reshape_to(part, x.dims)
+
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, Reshaped) and self.dims == other.dims
 
     def keeps_rows(self) -> bool:
         return True
@@ -95,6 +106,9 @@ class ComplexPart:
             return complex_numbers.complex(part, complex_numbers.imag(x))
         return complex_numbers.complex(complex_numbers.real(x), part)
 
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, ComplexPart) and self.is_real == other.is_real
+
     def keeps_rows(self) -> bool:
         return False
 
@@ -110,6 +124,24 @@ def joined(views: tuple[View, ...], key: tuple[Any, ...]) -> tuple[View, ...]:
     return (*views, Key(key))
 
 
+def same_views(a: Sequence[View], b: Sequence[View]) -> bool:
+    """Whether two chains of views show the same elements in the same order."""
+    return len(a) == len(b) and all(x is y or x.same_as(y) for x, y in zip(a, b, strict=True))
+
+
+def shows_all(key: Sequence[Any], rank: int) -> bool:
+    """Whether ``x[key]`` is all of x, of a rank, in its shape."""
+    slices = [k for k in key if k is not Ellipsis]
+    return 0 < rank >= len(slices) and all(_same_item(k, slice(None)) for k in slices)
+
+
+def _same_item(a: Any, b: Any) -> bool:
+    """Whether two entries of an index are one; a tensor is only the same as itself."""
+    if isinstance(a, slice) and isinstance(b, slice):
+        return all(map(_same_item, _parts(a), _parts(b)))
+    return a is b or (type(a) is type(b) is int and bool(a == b))
+
+
 def _is_position(item: Any) -> bool:
     return not isinstance(item, slice) and item is not None and item is not Ellipsis
 
@@ -117,10 +149,17 @@ def _is_position(item: Any) -> bool:
 def is_constant(view: View) -> bool:
     """Whether a view is the same in every call and iteration, so that NumPy can show it too."""
     if isinstance(view, Key):
-        return not any(isinstance(x, Tensor) for k in view.key for x in _parts(k))
+        return not view_tensors(view)
     if isinstance(view, Reshaped):
         return all(isinstance(d, int) for d in view.dims)
     return isinstance(view, Permuted)
+
+
+def view_tensors(view: View) -> list[Any]:
+    """The positions and bounds of a view that only the run knows."""
+    if not isinstance(view, Key):
+        return []
+    return [x for k in view.key for x in _parts(k) if isinstance(x, Tensor)]
 
 
 def _parts(item: Any) -> list[Any]:
