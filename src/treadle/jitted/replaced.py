@@ -209,15 +209,15 @@ class Replaced:
         """A variable that becomes an array from outside, or a part of one, is carried as a copy:
         that is right as long as neither changes."""
         storage = value.storage
+        own = {root for s, _ in self.inside.values() for root in s.roots()}
         if storage in {s for s, _ in self.inside.values()}:
             if value.views:
-                if self.changes_arrays:
-                    raise self._part_changes()
-                self._copy(number, [s for a in self.before.values() for s in reach(a)])
+                self._copy(number, [storage], own)
             return
         if storage.home is found:
             if isinstance(storage, CopiedStorage):
-                self._copy(number, [s for s in storage.sources if s.home is not found])
+                sources = [s for s in storage.sources if s in own or s.home is not found]
+                self._copy(number, sources, own)
             if isinstance(storage, ChosenStorage):
                 for _, array in storage.options:
                     self._check_alias(number, array.viewed(*value.views), found, carried)
@@ -226,7 +226,7 @@ class Replaced:
         if storage in carried or (self.peels and not fixed):
             raise self._part_changes()
         if not fixed:
-            self._copy(number, [storage])
+            self._copy(number, [storage], own)
         elif not any(coincide(value, other) is True for other in self.others):
             self.others.append(value)
 
@@ -241,8 +241,16 @@ class Replaced:
             return False
         return all(self._is_old(option, found) for _, option in storage.options)
 
-    def _copy(self, number: int, sources: list[Storage]) -> None:
-        self.copied.setdefault(number, []).extend(sources)
+    def _copy(self, number: int, sources: Sequence[Storage], own: set[Storage]) -> None:
+        """Note that a variable is a part of an array; own: the elements of the loop's variables."""
+        for source in sources:
+            if source in own or not own.isdisjoint(source.roots()):
+                if self.changes_arrays:
+                    raise self._part_changes()
+                known = [s for a in self.before.values() for s in reach(a)]
+            else:
+                known = [source]
+            self.copied.setdefault(number, []).extend(known)
 
     def _part_changes(self) -> NotStaged:
         return NotStaged(
