@@ -52,10 +52,12 @@ def share_parts(a: Array, b: Array) -> bool:
         return not same_views(a.views, b.views)
     if b.storage in a.storage.apart:
         return False
-    return any(
-        mine.views is None or other.views is None or not same_views(mine.views, other.views)
-        for mine, other in _common(a, b)
-    )
+    return not all(_one_part(mine, other) for mine, other in _common(a, b))
+
+
+def _one_part(a: Place, b: Place) -> bool:
+    """Whether two places of one storage are known to be the same part."""
+    return a.views is not None and b.views is not None and same_views(a.views, b.views)
 
 
 def reach(array: Array) -> set[Storage]:
