@@ -40,8 +40,7 @@ def coincide(a: Array, b: Array) -> Known:
         return False
     found: Known = False
     for mine, other in _common(a, b):
-        known = mine.views is not None and other.views is not None
-        if known and same_views(mine.views, other.views):
+        if _one_part(mine, other):
             found = either(found, both(mine.chosen, other.chosen))
     return found
 
