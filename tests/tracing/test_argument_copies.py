@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.core.switches import disabled
 from treadle.tracing.calls import MISS
 
 SIZE = 100_000
@@ -52,8 +53,9 @@ def test_a_scalar_does_not_make_calls_copy_arrays(scalar, portable, monkeypatch)
 def test_a_plan_takes_numpy_scalars():
     f = td.function(lambda x, a: x * td.cast(a, x.dtype))
     x = np.ones(3)
-    for value in (1.0, 2.0, 3.0, 4.0):
-        assert f(x, np.float64(value)).numpy().tolist() == [value] * 3
+    with disabled("native_calls"):
+        for value in (1.0, 2.0, 3.0, 4.0):
+            assert f(x, np.float64(value)).numpy().tolist() == [value] * 3
     plan = f._front[0]
     assert plan((x, np.float64(5))).numpy().tolist() == [5, 5, 5]
     assert f.experimental_get_tracing_count() == 1

@@ -47,7 +47,12 @@ SIGNATURES: list[tuple[Any, tuple[Any, ...], bool]] = [
     (lambda d: d["x"]["y"][0] + d["z"], ({"x": {"y": [tensor(1)]}, "z": tensor(5)},), True),
     (lambda x, none: x, (tensor(4, 5), None), True),
     (lambda x: None, (tensor(4, 5),), True),
-    (lambda x: (x, [x + 1]), (tensor(4, 5),), False),  # nested results
+    (lambda x: (x, [x + 1]), (tensor(4, 5),), True),  # nested results
+    (lambda x: Pair(x, {"y": (x + 1,)}), (tensor(4, 5),), True),
+    (lambda x, k: x * k, (np.ones(3), np.float64(2)), True),
+    (lambda x, k: td.cast(k, x.dtype) * x, (np.ones(3), np.True_), True),
+    (lambda *xs: xs[0] + xs[150], tuple(tensor(i) for i in range(200)), True),
+    (lambda xs: [x + 1 for x in xs], ([tensor(i) for i in range(100)],), True),
     (lambda p: p.a + p.b, (Pair(tensor(1), tensor(2)),), False),  # classes of their own
     (lambda x, dtype: td.cast(x, dtype), (tensor(1, 2), td.int32), False),  # known by identity
 ]
@@ -64,6 +69,50 @@ def test_results_equal_those_of_the_function(number: int) -> None:
         for a, b in zip(td.nest.flatten(result), expected, strict=True):
             np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
     assert (taken(function) > 0) == native
+
+
+def test_the_second_call_is_native() -> None:
+    function = td.function(lambda x, k: x * k)
+    x = np.ones(3)
+    for calls in range(4):
+        function(x, 2.0)
+        assert taken(function) == calls
+    assert not function._plans.front, "no Python plan is needed"
+    other = x[::-1]
+    for _ in range(2):
+        assert function(other, 2.0).numpy().tolist() == [2, 2, 2]
+    assert taken(function) == 3 and len(function._plans) == 1
+
+
+def test_keywords() -> None:
+    function = td.function(lambda x, k=1.0, *, name="a": {name: x * k})
+    x = np.ones(3)
+    for _ in range(3):
+        assert function(x, name="b", k=2.0)["b"].numpy().tolist() == [2, 2, 2]
+    assert taken(function) == 2
+    assert function(x, k=2.0, name="b")["b"].numpy().tolist() == [2, 2, 2]  # another plan
+    assert function(x, **{"name": "b", "".join(["k"]): 2.0})["b"].numpy().tolist() == [2, 2, 2]
+    assert function(x, name="c", k=2.0)["c"].numpy().tolist() == [2, 2, 2]
+    assert function(x, k=2.0)["a"].numpy().tolist() == [2, 2, 2]
+    assert function(x)["a"].numpy().tolist() == [1, 1, 1]
+    with pytest.raises(TypeError, match="names"):
+        function(x, names="b")
+
+
+def test_more_signatures_than_native_plans() -> None:
+    from treadle.runtime.dispatch.native_type import MOST_PLANS
+
+    function = td.function(lambda x, k: x * k)
+    x = np.ones(3)
+    for _ in range(2):
+        for k in range(MOST_PLANS + 20):
+            assert function(x, float(k)).numpy()[0] == k
+    assert len(function._native.plans) == MOST_PLANS and len(function._plans) == 20
+    slow: list[Any] = []
+    function._call_slowly = lambda *args: slow.append(args)
+    for k in range(MOST_PLANS + 20):
+        assert function(x, float(k)).numpy()[0] == k
+    assert not slow
 
 
 def test_tapes_traces_and_eager_mode_are_seen() -> None:

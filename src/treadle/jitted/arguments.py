@@ -32,8 +32,10 @@ class Parameters:
         self.count = len(kinds)
         self.is_plain = all(k is positional for k in kinds)
         self.names = list(self.signature.parameters)
+        self.takes_any_keyword = inspect.Parameter.VAR_KEYWORD in kinds
         # Ints that came with more than one value: (leaf number) -> the first value, or None.
         self.ints: dict[int, int | None] = {}
+        self.varying: set[int] = set()  # the leaf numbers of those that vary
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """The arguments in canonical form: defaults filled in, keywords at their positions.
@@ -55,6 +57,7 @@ class Parameters:
         first = self.ints.setdefault(number, value)
         if first is not None and first != value:
             self.ints[number] = None
+            self.varying.add(number)
             return False
         return first is not None
 
@@ -81,18 +84,20 @@ class Bound:
         args, kwargs: as the Python function takes them.
         leaves: what is in them, in order.
         kinds: for every leaf ARRAY, NUMBER, SCALAR or STATIC.
-        key: equal for calls that one program serves.
+        key: equal for calls that one program serves; None where that cannot be told in advance.
         has_tensors: whether a leaf is a tensor or variable of treadle's.
     """
 
-    __slots__ = ("args", "has_tensors", "key", "kinds", "kwargs", "leaves", "parameters")
+    __slots__ = (
+        "args", "has_tensors", "is_known", "key", "kinds", "kwargs", "leaves", "parameters",
+    )  # fmt: skip
 
     def __init__(
         self, parameters: Parameters, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
         self.parameters = parameters
         self.args, self.kwargs = args, kwargs
-        self.has_tensors = False
+        self.has_tensors, self.is_known = False, True
         simple = not kwargs and not any(type(a) in _NESTED for a in args)
         self.leaves = list(args) if simple else nest.flatten((args, kwargs))
         self.kinds: list[str] = []
@@ -100,7 +105,7 @@ class Bound:
         seen: dict[int, int] = {}
         for i, leaf in enumerate(self.leaves):
             self.kinds.append(self._kind(i, leaf, keys, seen))
-        self.key = tuple(keys)
+        self.key = tuple(keys) if self.is_known else None
 
     def _kind(self, number: int, leaf: Any, keys: list[Any], seen: dict[int, int]) -> str:
         if isinstance(leaf, np.ndarray):
@@ -127,7 +132,8 @@ class Bound:
             self.has_tensors = True
             keys.append(leaf.spec)
             return ARRAY if leaf.shape.rank else SCALAR
-        keys.append((kind, _hashable(leaf)))
+        keys.append((kind, leaf))
+        self.is_known = self.is_known and _is_hashable(leaf)
         return STATIC
 
     def check(self) -> None:
@@ -159,16 +165,41 @@ class Bound:
     def names(self) -> list[str]:
         return self.parameters.leaf_names(self.args, self.kwargs)
 
-    def overlapping(self, written: Sequence[int]) -> bool:
-        """Whether an array that is written shares memory with another one."""
-        arrays = [x for x in self.leaves if isinstance(x, np.ndarray)]
+    def overlapping(self, written: Sequence[int], captured: Sequence[Any]) -> bool:
+        """Whether an array that is written shares memory with another argument, or with a captured
+        array."""
+        others = [x for x in self.leaves if isinstance(x, np.ndarray)]
+        read = [x for x in captured if isinstance(x, np.ndarray)]
         return any(
-            other is not self.leaves[i]
-            and np.may_share_memory(self.leaves[i], other)
-            and np.shares_memory(self.leaves[i], other)
-            for i in written
-            for other in arrays
+            np.may_share_memory(array, other) and np.shares_memory(array, other)
+            for array in (self.leaves[i] for i in written)
+            for other in [*(x for x in others if x is not array), *read]
         )
+
+    def constant_ints(self) -> list[int]:
+        """The numbers of the leaves that are ints and constants of the program."""
+        return [
+            i
+            for i, (kind, leaf) in enumerate(zip(self.kinds, self.leaves, strict=True))
+            if kind == STATIC and type(leaf) is int
+        ]
+
+    def places(self, count: int, names: Sequence[str]) -> list[tuple[int | None, Any]] | None:
+        """The arguments in canonical order with their places among the values of a call, which
+        gave `count` by position and then those of the keywords; None as the place of defaults.
+
+        Returns:
+            None where keywords cannot be told from parameters.
+        """
+        parameters = self.parameters
+        if names and parameters.takes_any_keyword:
+            return None
+        given = {name: count + i for i, name in enumerate(names)}
+        positional = [
+            (i if i < count else given.get(parameters.names[i]), value)
+            for i, value in enumerate(self.args)
+        ]
+        return positional + [(given.get(name), self.kwargs[name]) for name in sorted(self.kwargs)]
 
     # -- operands ----------------------------------------------------------------------------
 
@@ -242,12 +273,12 @@ def _structure(args: Any, kwargs: Any) -> Any:
     return (own, _structure(kwargs, None)) if kwargs else own
 
 
-def _hashable(leaf: Any) -> Any:
+def _is_hashable(leaf: Any) -> bool:
     try:
         hash(leaf)
     except TypeError:
-        return id(leaf)
-    return leaf
+        return False
+    return True
 
 
 def _is_ready(array: Any) -> bool:

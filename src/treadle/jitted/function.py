@@ -8,6 +8,7 @@ tracing: the first trace takes all as values, and a second one is made where sto
 
 from __future__ import annotations
 
+import copy
 import functools
 import threading
 import types
@@ -21,34 +22,16 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
+from treadle.jitted.plan import Plan, PlanTable
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
+from treadle.runtime.dispatch.native_type import native_type
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
 from treadle.tracing.tracebacks import show_user_frames
-
-
-class _Plan:
-    """How calls of one signature run.
-
-    Attributes:
-        concrete: the trace.
-        written: the numbers of the leaves that the function changes in place.
-        order: the number of the leaf that each of the program's operands is.
-        results: how the caller's result is made of the program's.
-    """
-
-    def __init__(
-        self, concrete: ConcreteFunction, written: Sequence[int], order: Sequence[int],
-        results: Results,
-    ) -> None:  # fmt: skip
-        self.concrete = concrete
-        self.written = tuple(written)
-        self.order = tuple(order)
-        self.results = results
 
 
 class Jitted:
@@ -58,12 +41,18 @@ class Jitted:
         python_function: the function as written.
     """
 
+    def __new__(cls, *args: Any, **kwargs: Any) -> Jitted:
+        """An object that CPython calls through native plans, where that is possible."""
+        made: Jitted = object.__new__(native_type(cls))
+        return made
+
     def __init__(self, python_function: Callable[..., Any], name: str | None = None) -> None:
         self.python_function = python_function
         self.__treadle_jitted__ = python_function
         self._parameters = Parameters(python_function)
-        self._traced = Function(self._body, autograph=False, name=name or self._parameters.name)
-        self._plans: dict[Any, _Plan] = {}
+        self._plans = PlanTable(self)
+        self._traced = _Traces(self._body, autograph=False, name=name or self._parameters.name)
+        self._traced.plans = self._plans
         self._made: weakref.WeakKeyDictionary[ConcreteFunction, tuple[set[int], Results]]
         self._made = weakref.WeakKeyDictionary()
         self._last: Any = threading.local()
@@ -79,21 +68,24 @@ class Jitted:
             bound = self._parameters.bind(args, kwargs)
             if context.recorder is not None or context.tapes or bound.has_tensors:
                 return self._inside(bound)
-            return self._run(self.plan_for(bound), bound)
+            plan = self.plan_for(bound)
+            result = self._run(plan, bound)
+            self._plans.add_native(plan, bound, len(args), tuple(kwargs))
+            return result
         except Exception as error:
             show_user_frames(error)
             raise
 
-    def _run(self, plan: _Plan, bound: Bound) -> Any:
+    def _run(self, plan: Plan, bound: Bound) -> Any:
+        plan.used = True
+        captured = [_array_of(c) for c in plan.concrete.graph.captures]
         if plan.written:
-            overlap = bound.overlapping(plan.written)
+            overlap = bound.overlapping(plan.written, captured)
             if overlap:  # views of one memory: only NumPy knows the order of reads and writes
                 return self.python_function(*bound.args, **bound.kwargs)
         operands, changed = bound.operands(plan.written)
-        concrete = plan.concrete
         inputs = [operands[i] for i in plan.order]
-        inputs += [_array_of(c) for c in concrete.graph.captures]
-        found = concrete.executable.run(inputs)
+        found = plan.concrete.executable.run(inputs + captured)
         for variable, array in changed:
             if variable._array is not array:
                 array[...] = variable._array
@@ -107,14 +99,14 @@ class Jitted:
 
     # -- tracing -----------------------------------------------------------------------------
 
-    def plan_for(self, bound: Bound) -> _Plan:
+    def plan_for(self, bound: Bound) -> Plan:
         """How calls with such arguments run; traced where they are new."""
-        plan = self._plans.get(bound.key)
+        plan = self._plans.find(bound.key)
         if plan is not None and (plan.written == () or bound.are_writable(plan.written)):
             return plan
         return self._new_plan(bound)
 
-    def _new_plan(self, bound: Bound) -> _Plan:
+    def _new_plan(self, bound: Bound) -> Plan:
         bound.check()
         written: set[int] = set()
         while True:
@@ -125,9 +117,8 @@ class Jitted:
                 written = found
                 break
             written |= found
-        plan = self._plans[bound.key] = _Plan(
-            concrete, sorted(written), bound.order(), results
-        )
+        plan = Plan(concrete, sorted(written), results, bound)
+        self._plans.add(bound.key, plan, self._parameters.varying)
         return plan
 
     def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
@@ -174,8 +165,32 @@ class Jitted:
         """How often the Python function was traced."""
         return self._traced.experimental_get_tracing_count()
 
+    # -- copies ------------------------------------------------------------------------------
+
+    def __reduce__(self) -> str:
+        """Pickled by name, as Python functions are; copied as itself."""
+        name: str = self.__dict__.get("__qualname__", self._parameters.name)
+        return name
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Jitted:
+        """Without traces."""
+        return Jitted(copy.deepcopy(self.python_function, memo))
+
     def __repr__(self) -> str:
         return f"<jitted {self._parameters.name}>"
+
+
+class _Traces(Function):
+    """The traces of a jitted function; its plans go with them."""
+
+    plans: PlanTable
+
+    def _was_called(self, concrete: ConcreteFunction) -> bool:
+        return self.plans.were_called(concrete)
+
+    def _forget(self, gone: list[ConcreteFunction]) -> None:
+        super()._forget(gone)
+        self.plans.remove(gone)
 
 
 def _stand_ins(

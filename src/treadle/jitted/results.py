@@ -44,7 +44,10 @@ class OfArgument(NamedTuple):
     views: tuple[View, ...]
 
     def made(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
-        array = leaves[self.number]
+        return self.of(leaves[self.number])
+
+    def of(self, array: Any) -> Any:
+        """The view of the argument."""
         for view in self.views:
             array = _shown(array, view)
         return array
@@ -72,22 +75,32 @@ Leaf = OfProgram | OfArgument | Known
 
 
 class Results:
-    """How a result is made: its structure and where each leaf comes from."""
+    """How a result is made.
+
+    Attributes:
+        structure: its structure, with None for every leaf.
+        leaves: where they come from.
+        is_single: whether it is one leaf.
+    """
 
     def __init__(self, structure: Any, leaves: list[Leaf]) -> None:
-        self._structure = nest.map_structure(lambda _: None, structure)
-        self._leaves = leaves
-        self._single = leaves[0] if not nest.is_nested(structure) else None
+        self.structure = nest.map_structure(lambda _: None, structure)
+        self.leaves = leaves
+        self.is_single = not nest.is_nested(structure)
 
     def pack(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """The result, of the arrays that the program gives and the leaves of the arguments."""
-        if self._single is not None:
-            return self._single.made(found, leaves)
-        return nest.pack(self._structure, [leaf.made(found, leaves) for leaf in self._leaves])
+        if self.is_single:
+            return self.leaves[0].made(found, leaves)
+        return self.structured([leaf.made(found, leaves) for leaf in self.leaves])
+
+    def structured(self, made: Sequence[Any]) -> Any:
+        """The result, of its leaves."""
+        return nest.pack(self.structure, list(made))
 
     def tensors(self, found: Sequence[Any], leaves: Sequence[Any]) -> Any:
         """The result with tensors in place of arrays, scalars and numbers."""
-        return nest.pack(self._structure, [leaf.tensor(found, leaves) for leaf in self._leaves])
+        return self.structured([leaf.tensor(found, leaves) for leaf in self.leaves])
 
 
 def collect(result: Any, arguments: dict[Storage, int]) -> tuple[Results, list[Tensor]]:

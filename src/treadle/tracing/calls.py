@@ -9,6 +9,7 @@ evicts a trace.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -25,7 +26,7 @@ from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.static_values import has_equality, is_mutable_value, reference_to
-from treadle.tracing.trace import _Result
+from treadle.tracing.trace import _Result, results_of
 
 MISS: Any = object()
 Plan: TypeAlias = Callable[[tuple[Any, ...]], Any]
@@ -279,7 +280,9 @@ class _PlanWriter:
         tensors = [
             self.wrap(r, spec) for r, spec in zip(results, self.concrete.outputs, strict=True)
         ]
-        self.emit(f"return {self.result(self.concrete.result_structure, tensors)}")
+        structure = self.concrete.result_structure
+        kinds = functools.partial(self.constant, stem="K")
+        self.emit(f"return {_result_source(structure, tensors, kinds)}")
 
     def wrap(self, array: str, spec: Spec) -> str:
         if isinstance(spec, ListSpec):
@@ -291,24 +294,50 @@ class _PlanWriter:
         self.emit(f"{tensor}._spec = {known}")
         return tensor
 
-    def result(self, structure: Any, tensors: list[str]) -> str:
-        """The source of the structured result."""
-        if structure is None:
-            return "None"
-        if isinstance(structure, _Result):
-            return tensors[structure.index]
-        if type(structure) in (list, tuple):
-            parts = [self.result(s, tensors) for s in structure]
-            if type(structure) is list:
-                return f"[{', '.join(parts)}]"
-            return f"({', '.join(parts)},)" if parts else "()"
-        if isinstance(structure, tuple) and hasattr(structure, "_fields"):
-            parts = [self.result(s, tensors) for s in structure]
-            return f"{self.constant(type(structure), 'K')}({', '.join(parts)})"
-        if type(structure) is dict and all(isinstance(k, str | int) for k in structure):
-            pairs = [f"{k!r}: {self.result(v, tensors)}" for k, v in structure.items()]
-            return f"{{{', '.join(pairs)}}}"
-        raise _NoPlan
+
+def packer(structure: Any) -> Callable[[tuple[Any, ...]], Any]:
+    """A function that makes the structured result of a tuple of tensors."""
+    names: dict[str, Any] = {}
+
+    def constant(value: Any) -> str:
+        name = f"K{len(names)}"
+        names[name] = value
+        return name
+
+    indices = [leaf.index for leaf in nest.flatten(structure) if isinstance(leaf, _Result)]
+    try:
+        tensors = [f"t[{i}]" for i in range(max(indices, default=-1) + 1)]
+        source = f"lambda t: {_result_source(structure, tensors, constant)}"
+    except _NoPlan:
+        return lambda tensors: results_of(structure, tensors)
+    made: Callable[[tuple[Any, ...]], Any] = eval(source, names)
+    return made
+
+
+def _result_source(
+    structure: Any, tensors: Sequence[str], constant: Callable[[Any], str]
+) -> str:
+    """The source of the structured result."""
+
+    def inner(part: Any) -> str:
+        return _result_source(part, tensors, constant)
+
+    if structure is None:
+        return "None"
+    if isinstance(structure, _Result):
+        return tensors[structure.index]
+    if type(structure) in (list, tuple):
+        parts = [inner(s) for s in structure]
+        if type(structure) is list:
+            return f"[{', '.join(parts)}]"
+        return f"({', '.join(parts)},)" if parts else "()"
+    if isinstance(structure, tuple) and hasattr(structure, "_fields"):
+        parts = [inner(s) for s in structure]
+        return f"{constant(type(structure))}({', '.join(parts)})"
+    if type(structure) is dict and all(isinstance(k, str | int) for k in structure):
+        pairs = [f"{k!r}: {inner(v)}" for k, v in structure.items()]
+        return f"{{{', '.join(pairs)}}}"
+    raise _NoPlan
 
 
 def _is_plain(dim: SymbolicDim) -> bool:

@@ -38,7 +38,6 @@ class ConcreteFunction:
         captured_inputs: eager tensors and variables used by the function besides its arguments.
         number: which trace of the function it is, counted from 1.
         has_open_dims: whether it was traced for more than one shape of an argument.
-        was_called: whether the function has called it.
         changed: see `Trace.changed`.
     """
 
@@ -54,7 +53,6 @@ class ConcreteFunction:
         self.name = signature.name
         self._signature = signature
         self.number = number
-        self.was_called = False
         self.changed = trace.changed
         self._programs = programs
         self._family = arguments.family

@@ -134,37 +134,41 @@ class Function:
         ]
         result = concrete.call_flat(leaves)
         if context.recorder is None and not context.tapes:
-            if concrete.was_called:  # a plan for one call would cost more than it saves
-                self._add_plan(concrete, arguments, args, kwargs)
-            concrete.was_called = True
+            self._add_plan(concrete, arguments, args, kwargs)
         return result
 
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
     ) -> None:
+        """Let the next such call take a fast path: through native code if there can be a plan for
+        it, else, or where the native plan has refused this call, through a Python function."""
+        values = (*args, *kwargs.values())
+        order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
+        if self._add_native_plan(concrete, values, order, tuple(kwargs)):
+            return
         plans = self._plans
         if kwargs:
             plans = self._keyword_plans.setdefault(tuple(kwargs), Plans())
-        values = (*args, *kwargs.values())
-        order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
-        added = plans.add(
+        plans.add(
             concrete, values, concrete.has_open_dims, lambda: make_plan(concrete, values, order)
         )
-        native = not kwargs and is_native(self) and is_on("native_calls")
-        if added and native and works():
-            self._add_native_plan(concrete, args, order)
 
     def _add_native_plan(
-        self, concrete: ConcreteFunction, args: tuple[Any, ...], order: Sequence[int]
-    ) -> None:
-        """A plan that takes such calls before any Python code does, if there can be one."""
+        self, concrete: ConcreteFunction, values: tuple[Any, ...], order: Sequence[int],
+        names: tuple[str, ...],
+    ) -> bool:  # fmt: skip
+        """Whether there is a native plan now that was not there before."""
+        if not (is_native(self) and is_on("native_calls") and works()):
+            return False
+        if self._native is None:
+            self._native = Calls(self)
+        form = (len(values), names)
+        if not self._native.wants(concrete, form):
+            return False
         from treadle.tracing.native_calls import native_plan
 
-        plan = native_plan(concrete, args, order)
-        if plan is not None:
-            if self._native is None:
-                self._native = Calls(self)
-            self._native.add(concrete, plan)
+        plan = native_plan(concrete, values, order, names)
+        return self._native.add(concrete, plan, form)
 
     # -- the cache ---------------------------------------------------------------------------
 

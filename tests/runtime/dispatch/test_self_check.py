@@ -33,12 +33,41 @@ FAULTS = {
     ),
     "modes ignored": ("%quiet = icmp eq i64 %modes, 0", "%quiet = icmp eq i64 0, 0"),
     "keywords ignored": (
-        "%positional = icmp eq ptr %names, null", "%positional = icmp eq i64 0, 0",
+        "%names.same = icmp eq ptr %plan.names, %names", "%names.same = icmp eq i64 0, 0",
     ),
+    "names not compared": ("%name.ok = icmp eq ptr %name, %plan.name", "%name.ok = icmp eq i64 0, 0"),
+    "names not counted": (
+        "%names.n.ok = icmp eq i64 %plan.names.n, %names.n",
+        "%names.n.ok = icmp ule i64 %plan.names.n, %names.n",
+    ),
+    "kind of number not compared": (
+        "%boxed.ok = icmp eq ptr %type, %boxed.t", "%boxed.ok = icmp eq i64 0, 0",
+    ),
+    "long ints taken": ("%integer.fits = icmp eq i32 %overflow.v, 0", "%integer.fits = icmp eq i64 0, 0"),
+    "same arrays not told apart": (
+        "%differs = icmp ne ptr %q.o, %newest.o", "%differs = icmp eq i64 0, 0",
+    ),
+    "same arrays not compared": (
+        "%known.ok = icmp eq ptr %x, %known", "%known.ok = icmp eq i64 0, 0",
+    ),
+    "read-only arrays written": (
+        "%v.ok = icmp ne i32 %v.writable, 0", "%v.ok = icmp eq i64 0, 0",
+    ),
+    "overlaps not seen": (
+        "%overlaps = and i1 %begins, %goes.on", "%overlaps = icmp ne i64 0, 0",
+    ),
+    "ends not seen": ("%z.end = add i64 %z.start, %z.bytes", "%z.end = add i64 %z.start, 0"),
+    "results taken twice": ("store ptr null, ptr %taken.p", ""),
+    "items not referenced": ("call void %incref(ptr %again.o)", ""),
+    "arguments not referenced": ("call void %incref(ptr %given.o)", ""),
+    "known values not referenced": ("call void %incref(ptr %g.object)", ""),
+    "tuples not released": ("call void %decref(ptr %sequence)", ""),
     "dtype not referenced": ("call void %incref(ptr %o.dtype)", ""),
     "spec not referenced": ("call void %incref(ptr %w.spec)", ""),
     "inputs not held": ("call void %incref(ptr %h.o)", ""),
-    "inputs not released": ("call void %decref(ptr %r.o)", ""),
+    "inputs not released": (
+        "call void @drop(ptr %decref, ptr %inputs, i64 0, i64 %held)", "",
+    ),
     "dict items not released": ("call void %decref(ptr %e.value)", ""),
     "held tensors used": ("%alone = icmp eq i64 %t.count, 1", "%alone = icmp ult i64 %t.count, 9"),
     "held arrays used": (
@@ -67,6 +96,12 @@ def test_every_kind_of_result(kind: int, hold: bool) -> None:
     before = modes.value
     self_check._try(kind, hold)
     assert modes.value == before
+
+
+@native
+@pytest.mark.parametrize("hold", [False, True])
+def test_numbers_and_arrays_that_are_written(hold: bool) -> None:
+    self_check.try_numbers(hold)
 
 
 @pytest.mark.skipif(
@@ -105,7 +140,8 @@ def test_faults_are_noticed(fault: str) -> None:
         import treadle
         from treadle.runtime.dispatch import self_check, trampoline
         found = 0
-        for name in ("ENTRY", "CHECKS", "OUTPUTS", "PROGRAM", "RESULTS", "FAILURE", "SPARES"):
+        for name in ("ENTRY", "CHECKS", "OUTPUTS", "PROGRAM", "RESULTS", "FAILURE", "SPARES",
+                     "DONE_WITH"):
             text = getattr(trampoline, name)
             found += text.count({right!r})
             setattr(trampoline, name, text.replace({right!r}, {wrong!r}))

@@ -74,7 +74,7 @@ def build_program(
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
     by_object = layout() is not None and not signature.cells
-    finds_out = bool(builder.late) or bool(signature.cells)
+    asks = bool(builder.late) or (bool(signature.cells) and _uses_variables(block, emitter))
     lists = _uses_lists(work)
     python_lists = lists and not builder.native_lists
     memory = memory_use(
@@ -94,7 +94,7 @@ def build_program(
         callbacks=callbacks,
         written=written,
         releases_gil=releases is not False,
-        needs_frame=calls_python and (python_lists or finds_out),
+        needs_frame=calls_python and (python_lists or asks),
         texts=_texts(block, plan, text, memory),
         memory=memory,
         counters={
@@ -188,6 +188,15 @@ def _count_callbacks(block: Block, emitter: Emitter) -> int:
     """Steps that always run in Python, in contrast to checks, which do so when they fail."""
     steps = set(all_steps(block))
     return sum(s in steps and not isinstance(s, Guard | ListStep) for s in emitter.callbacks)
+
+
+def _uses_variables(block: Block, emitter: Emitter) -> bool:
+    """Whether Python code that the program calls may look at variables that are arguments: code
+    that goes back to the program, and ops that take them."""
+    if _count_callbacks(block, emitter):
+        return True
+    nodes = [s.node for s in emitter.callbacks if isinstance(s, Callback)]
+    return any(isinstance(v.spec, ResourceSpec) for node in nodes for v in node.inputs)
 
 
 def _callbacks(

@@ -22,11 +22,11 @@ from treadle.runtime.abi import layout, numpy_function
 
 _WORD = 8
 _VERSIONS = ((3, 11), (3, 14))  # tested; later ones take the portable path
-_NEW_FROM_DESCR = 94  # place of PyArray_NewFromDescr in NumPy's table of functions (NumPy 2)
+_NEW_FROM_DESCR, _SCALAR = 94, 60  # places in NumPy's table of functions (NumPy 2)
 
 
 class CallLayout(NamedTuple):
-    """Byte offsets of fields, and the address of PyArray_NewFromDescr."""
+    """Byte offsets of fields, and the addresses of PyArray_NewFromDescr and PyArray_Scalar."""
 
     refcount: int
     type: int
@@ -44,6 +44,7 @@ class CallLayout(NamedTuple):
     tensor_weak: int
     array_weak: int
     new_array: int
+    new_scalar: int
 
     @property
     def offsets(self) -> tuple[int, ...]:
@@ -116,6 +117,7 @@ def _probe(type_: int, data: int, dims: int) -> CallLayout:
         tensor_weak=_weak(object.__new__(Tensor)),
         array_weak=_weak(np.zeros(3)),
         new_array=_new_array(),
+        new_scalar=_new_scalar(),
     )
 
 
@@ -197,3 +199,38 @@ def _new_array() -> int:
     if not (good and made.base is None and made.flags.owndata and made.flags.c_contiguous):
         raise Unsupported("PyArray_NewFromDescr")
     return address
+
+
+def _new_scalar() -> int:
+    """The address of PyArray_Scalar, tried out."""
+    address = numpy_function(_SCALAR)
+    function = ctypes.PYFUNCTYPE(
+        ctypes.py_object, ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p
+    )(address)
+    for value in (np.float64(1.25), np.int32(-7), np.bool_(True), np.complex64(1 - 2j)):
+        held = np.array(value)
+        made = function(held.ctypes.data, held.dtype, None)
+        if type(made) is not type(value) or made != value:
+            raise Unsupported("PyArray_Scalar")
+    return address
+
+
+@functools.cache
+def value_offset(kind: type) -> int | None:
+    """Where objects of a type of numbers, Python's or NumPy's, have their value; None where it is
+    not found."""
+    dtype = np.dtype(kind)
+    size = type(kind(0)).__basicsize__
+    patterns = [np.array(n, dtype) for n in (1, 0, 1, 0)]
+    if dtype.kind != "b":
+        fill = np.arange(1, 1 + 3 * dtype.itemsize, dtype=np.uint8) & 63
+        patterns = list(fill.view(dtype))
+    objects = [kind(p) for p in patterns]
+    values = [np.array(p, dtype).tobytes() for p in patterns]
+    held = [ctypes.string_at(id(x), size) for x in objects]
+    fits = [
+        offset
+        for offset in range(object.__basicsize__, size - dtype.itemsize + 1, min(dtype.itemsize, 8))
+        if all(h[offset:].startswith(v) for h, v in zip(held, values, strict=True))
+    ]
+    return fits[0] if len(fits) == 1 else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-from collections.abc import Collection
+from collections.abc import Collection, Hashable
 from typing import Any
 
 from treadle.core import locks
@@ -14,7 +14,7 @@ from treadle.runtime.dispatch.layout import CallLayout, call_layout
 from treadle.runtime.dispatch.plans import CallPlan
 from treadle.runtime.dispatch.table import table
 
-_WORDS = 3  # behind the Python part of an object: vectorcall, first plan, table
+_WORDS = 4  # behind the Python part of an object: vectorcall, first plan, table, room
 _TP_CALL, _TP_MEMBERS = 50, 72
 _SSIZE, _READONLY = 19, 1
 _HAVE_VECTORCALL, _BASETYPE = 1 << 11, 1 << 10
@@ -107,6 +107,7 @@ class Calls:
         self._address = id(function)  # not the object: it owns this
         self._base: Any = type(function).__base__
         self._plans: list[tuple[int, CallPlan]] = []  # each with the identity of its owner
+        self._forms: set[tuple[int, Hashable]] = set()  # of owners, for which there was an attempt
         self._asked: dict[int, int] = {}  # hits of an owner's plans when last asked for
 
     @property
@@ -114,17 +115,28 @@ class Calls:
         """In the order in which they are tried."""
         return [plan for _, plan in self._plans]
 
-    def add(self, owner: object, plan: CallPlan) -> None:
-        """Let calls try `plan` after those that are there; after `MOST_PLANS` it is not used."""
-        if len(self._plans) >= MOST_PLANS:
-            return
+    def wants(self, owner: object, form: Hashable) -> bool:
+        """Whether there is room for a plan for such calls of an owner, and was no attempt yet."""
+        return len(self._plans) < MOST_PLANS and (id(owner), form) not in self._forms
+
+    def add(self, owner: object, plan: CallPlan | None, form: Hashable = None) -> bool:
+        """Let calls try `plan` after those that are there; there may be none for such calls.
+
+        Returns:
+            Whether there is one more plan now.
+        """
+        self._forms.add((id(owner), form))
+        if plan is None:
+            return False
         self._plans.append((id(owner), plan))
         self._link()
+        return True
 
     def remove(self, owners: Collection[object]) -> None:
         """Forget the plans of the owners. One whose program is running is freed later."""
         addresses = {id(owner) for owner in owners}
         gone = [plan for address, plan in self._plans if address in addresses]
+        self._forms = {entry for entry in self._forms if entry[0] not in addresses}
         if not gone:
             return
         self._plans = [entry for entry in self._plans if entry[0] not in addresses]
@@ -148,11 +160,12 @@ class Calls:
         tail = self._base.__basicsize__
         words = (ctypes.c_int64 * _WORDS).from_address(self._address + tail)
         words[2] = ctypes.addressof(table(self._base.__call__))
+        words[3] = max((plan.room for plan in self.plans), default=0)
         words[1] = 0 if following is None else following.address
         words[0] = trampoline(tail)
 
 
-MOST_PLANS = 16  # further signatures are found by the portable path
+MOST_PLANS = 64  # further signatures are found by the portable path
 retired: list[CallPlan] = []
 
 
@@ -173,6 +186,6 @@ def _code(tail: int) -> Any:
     return jit().load(trampoline_text(layout, tail, host()))
 
 
-def probe_address(tail: int) -> int:
-    """A program to try the trampoline with: ``b = a + a`` for 4 floats."""
-    return _code(tail).address("probe")  # type: ignore[no-any-return]
+def probe_address(tail: int, name: str = "probe") -> int:
+    """A program to try the trampoline with (`call_text.probe`)."""
+    return _code(tail).address(name)  # type: ignore[no-any-return]

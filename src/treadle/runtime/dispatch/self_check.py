@@ -15,17 +15,31 @@ from treadle.core.context import modes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, from_array
 from treadle.runtime.cpu.program_entry import RAISED
-from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.dispatch.layout import call_layout, value_offset
 from treadle.runtime.dispatch.native_type import Calls, native_type, probe_address
 from treadle.runtime.dispatch.plans import (
+    AGAIN,
+    BOOL,
+    COMPLEX,
     DICT,
     DICT_RESULT,
+    INPUT,
+    INT,
+    KNOWN,
     LIST,
     LIST_RESULT,
+    NUMBER_WORDS,
+    PACKED_RESULT,
+    PLAIN,
+    REAL,
+    RESULT,
+    SCALAR,
     SINGLE,
     TUPLE,
     TUPLE_RESULT,
+    VIEW,
     CallPlan,
+    Item,
     Output,
 )
 
@@ -41,6 +55,8 @@ def works() -> bool:
         for kind, hold in ((SINGLE, False), (LIST_RESULT, True), (TUPLE_RESULT, False),
                            (DICT_RESULT, True)):  # fmt: skip
             _try(kind, hold)
+        for hold in (False, True):
+            try_numbers(hold)
     except Exception:  # whatever is odd, calls take the portable path
         return False
     return True
@@ -189,3 +205,124 @@ def _check_misses(function: Any, tensor: Tensor, array: Any, good: tuple[Any, An
     finally:
         modes.value -= 1
     function.missed.clear()
+
+
+# -- numbers, and arrays that are changed in place -------------------------------------------------
+
+_PAIR = TensorSpec((2,), np.float64)
+_READ = np.zeros(2)  # what a function reads by name
+
+
+def try_numbers(hold: bool) -> None:
+    """Numbers and scalars in and out, an array that is written, one that is only read, keywords."""
+    state = (ctypes.c_int64 * 1)()
+    function: Any = native_type(_Callee)()
+    calls = Calls(function)
+    calls.add(state, _plan_of_numbers(hold, state))
+    v, w, x, n = np.ones(2), np.ones(2), 0.5, int("1234567890123")
+    for count in (1, 2):
+        result = function(v, [w, w], x, n=n)
+        _check_numbers(result, v, x, n)
+        assert v.tolist() == [1 + count * x, 1] and w.tolist() == [1, 1]
+    assert not function.missed
+    watched = (v, w, x, n, _READ, _PAIR.dtype.np_dtype, np.ndarray, np.float64, None, _known)
+    for count in range(2):  # counted when all that is kept is there
+        before = [sys.getrefcount(o) for o in watched]
+        held = [function(v, [w, w], x, n=n) for _ in range(50)]
+        del held
+        result = None
+        for _ in range(50):
+            function(v, [w, w], x, n=n)
+    assert [sys.getrefcount(o) for o in watched] == before, "reference counts"
+    _check_array_reuse(lambda: function(v, [w, w], x, n=n)["items"][6])
+    _check_number_misses(function, v, w, x, n)
+    calls.remove([state])
+
+
+_known = object()
+
+
+def _packed(items: tuple[Any, ...]) -> dict[str, Any]:
+    return {"items": items}
+
+
+def _plan_of_numbers(hold: bool, state: Any) -> CallPlan:
+    code = probe_address(_Callee.__basicsize__, "probe_numbers")
+    plan = CallPlan(3, code, ctypes.addressof(state), [0] * 10, hold, _packed, ("n",))
+    number = plan.array(0, 0, _PAIR, 2)
+    items = plan.container(0, 1, LIST, 2)
+    other = plan.array(items, 0, _PAIR, 9)
+    plan.distinct()
+    plan.same(items, 1, other, _PAIR, 9)
+    offset = value_offset(float)
+    assert offset is not None
+    plan.boxed(0, 2, float, offset, 0)
+    plan.integer(0, 3, 1)
+    plan.captured(_READ)
+    plan.written(number, 2)
+    plan.hold()
+    forms = (INT, np.int64), (REAL, np.float64), (SCALAR, np.float64), (BOOL, np.bool_)
+    outputs = [
+        Output(TensorSpec((), dtype), 3 + i, form, plan.words(NUMBER_WORDS))
+        for i, (form, dtype) in enumerate((*forms, (COMPLEX, np.complex128)))
+    ]
+    outputs.append(Output(TensorSpec((1,), np.float64), 8, PLAIN))
+    made = [Item(RESULT, i) for i in range(5)]
+    made += [Item(INPUT, number), Item(RESULT, 5), Item(AGAIN, 6)]
+    made += [Item(VIEW, number, np.transpose), Item(KNOWN, 0, _known)]
+    plan.finish(outputs, PACKED_RESULT, (), made, _packed)
+    return plan
+
+
+def _check_numbers(result: Any, v: Any, x: float, n: int) -> None:
+    assert type(result) is dict and list(result) == ["items"]
+    numbers, others = result["items"][:5], result["items"][5:]
+    assert numbers == (n, x, x + n, True, complex(x, n))
+    assert [type(a) for a in numbers] == [int, float, np.float64, bool, complex]
+    given, made, again, view, known = others
+    assert given is v and again is made and view.base is v and known is _known
+    assert type(made) is np.ndarray and made.tolist() == [x] and made.base is None
+
+
+def _check_array_reuse(call: Callable[[], Any]) -> None:
+    """No array is used again that somebody has, or a view of it, or a weak reference."""
+    looks: list[Callable[[Any], Any]] = [lambda a: a, lambda a: a[:]]
+    for look in looks:
+        held = look(call())
+        address = held.ctypes.data
+        assert all(call().ctypes.data != address for _ in range(4)), "used while held"
+        del held
+    seen = weakref.ref(call())
+    again = [call() for _ in range(4)]
+    assert all(a is not seen() for a in again), "used while seen"
+    del again
+    first = id(call())
+    assert first in [id(call()) for _ in range(4)], "never used again"
+
+
+def _check_number_misses(function: Any, v: Any, w: Any, x: float, n: int) -> None:
+    """Everything that the plan is not for is passed on."""
+    fixed, both = np.ones(2), np.ones(3)
+    fixed.flags.writeable = False
+    bad: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
+        ((v, [w, w], x), {}),
+        ((v, [w, w], x, n), {}),
+        ((v, [w, w], x), {"m": n}),
+        ((v, [w, w], x), {"n": n, "m": n}),
+        ((v, [w, w], np.float64(x)), {"n": n}),
+        ((v, [w, w], 1), {"n": n}),
+        ((v, [w, w], x), {"n": 1 << 63}),
+        ((v, [w, w], x), {"n": True}),
+        ((v, [w, w], x), {"n": 1.0}),
+        ((v, [w, w.copy()], x), {"n": n}),
+        ((v, [v, v], x), {"n": n}),
+        ((fixed, [w, w], x), {"n": n}),
+        ((_READ, [w, w], x), {"n": n}),
+        ((both[1:], [both[:2]] * 2, x), {"n": n}),
+        ((from_array(v), [w, w], x), {"n": n}),
+        ((v[::-1], [w, w], x), {"n": n}),
+        ((np.ones(3), [w, w], x), {"n": n}),
+    ]
+    for args, kwargs in bad:
+        function.missed.clear()
+        assert function(*args, **kwargs) is None and len(function.missed) == 1, (args, kwargs)

@@ -1,9 +1,9 @@
 """Small results are used again when nobody holds them any more.
 
-A plan keeps the last two tensors of each of its results. One that only the plan still holds, whose
-array only the tensor holds, takes the next call's result, so that a call makes no objects. Two,
-because of ``x = f(x)``. What waits here is bounded; large results have memory that is kept
-(`cpu.kept_arrays`), and cost more than their objects anyway.
+A plan keeps the last two tensors of each of its results, or arrays where the caller gets arrays. One
+that only the plan still holds, whose array only the tensor holds, takes the next call's result, so
+that a call makes no objects. Two, because of ``x = f(x)``. What waits here is bounded; large results
+have memory that is kept (`cpu.kept_arrays`), and cost more than their objects anyway.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
 from treadle.core.caches import returns_memory
 from treadle.core.switches import is_on
-from treadle.core.tensor import Tensor
 from treadle.runtime.cpu.kept_memory import default_budget
 from treadle.runtime.dispatch.layout import call_layout
 
@@ -26,7 +26,7 @@ _all: weakref.WeakSet[Spares] = weakref.WeakSet()
 
 
 class Spares:
-    """The tensors that a plan keeps: `EACH` for the first result, then for the second...
+    """The tensors or arrays that a plan keeps: `EACH` for the first result, then for the second...
 
     Args:
         sizes: bytes of the results.
@@ -34,7 +34,7 @@ class Spares:
 
     def __init__(self, sizes: Sequence[int]) -> None:
         self.bytes = EACH * sum(sizes)
-        self.items: list[Tensor | None] = [None] * (EACH * len(sizes))
+        self.items: list[Any] = [None] * (EACH * len(sizes))
         _all.add(self)
 
     @property

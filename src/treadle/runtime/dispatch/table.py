@@ -18,14 +18,16 @@ from treadle.runtime.dispatch.layout import call_layout
 # `modes` points to the count of traces and tapes at work: plans are for calls without them.
 OBJECTS = {
     "Tensor": Tensor, "ndarray": np.ndarray, "list": list, "tuple": tuple, "dict": dict,
-    "float": float, "None": None,
+    "float": float, "int": int, "None": None,
 }  # fmt: skip
 FUNCTIONS = (
     "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New", "PyTuple_New", "PyDict_New",
     "PyDict_SetItem", "PyDict_GetItemWithError", "PyObject_RichCompareBool", "PyObject_Vectorcall",
-    "PyObject_CallNoArgs", "PyErr_Occurred", "PyErr_Clear",
+    "PyObject_CallNoArgs", "PyObject_CallOneArg", "PyErr_Occurred", "PyErr_Clear",
+    "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyFloat_FromDouble",
+    "PyComplex_FromDoubles", "PyBool_FromLong",
 )  # fmt: skip
-WORDS = ("modes", "new_array", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS)
+WORDS = ("modes", "new_array", "new_scalar", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS)
 
 
 def position(name: str) -> int:
@@ -40,6 +42,7 @@ def table(portable: Any) -> Any:
     words = (ctypes.c_int64 * len(WORDS))()
     words[position("modes")] = ctypes.addressof(modes)
     words[position("new_array")] = found.new_array
+    words[position("new_scalar")] = found.new_scalar
     words[position("portable")] = id(portable)
     kept = handler()
     if kept is not None:

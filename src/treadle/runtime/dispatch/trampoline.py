@@ -1,6 +1,6 @@
 """The trampoline: a vectorcall function that tries plans and otherwise calls the portable path.
 
-    checks -> result arrays -> program -> tensors -> container
+    checks -> result arrays -> program -> tensors, numbers -> container
 
 No Python code can run before the program has started, so the inputs need no references unless
 the program itself lets other code run (`hold`). A call that no plan takes, or whose program asks
@@ -10,6 +10,8 @@ for help, is passed on to the Python method with all its arguments.
 from __future__ import annotations
 
 from treadle.runtime.cpu.program_entry import DONE, EXHAUSTED, INTERRUPTED, RAISED
+from treadle.runtime.cpu.program_variables import ARRAY as CELL_ARRAY
+from treadle.runtime.cpu.program_variables import DATA
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.dispatch.call_text.checks import CHECKS
 from treadle.runtime.dispatch.call_text.entry import ENTRY, FIELDS
@@ -21,37 +23,25 @@ from treadle.runtime.dispatch.call_text.program import DONE_WITH, PROGRAM
 from treadle.runtime.dispatch.call_text.results import RESULTS
 from treadle.runtime.dispatch.call_text.spares import SPARES
 from treadle.runtime.dispatch.layout import CallLayout
-from treadle.runtime.dispatch.plans import (
-    CHECK,
-    DICT,
-    DICT_RESULT,
-    FLOAT,
-    HELD,
-    LIST,
-    LIST_RESULT,
-    MOST_BASES,
-    MOST_FRAME,
-    MOST_OUTPUTS,
-    NOTHING,
-    OUTPUT,
-    PLAN,
-    SINGLE,
-    TENSOR,
-    TUPLE,
-    TUPLE_RESULT,
-    VALUE,
-)
+from treadle.runtime.dispatch import plans
+from treadle.runtime.dispatch.plans import CHECK, ITEM, OUTPUT, PLAN, SHAPE
 from treadle.runtime.dispatch.spares import EACH
 from treadle.runtime.dispatch.table import WORDS, position
 
-_CONTIGUOUS_ALIGNED = 0x0101
+_CONTIGUOUS_ALIGNED, _WRITABLE = 0x0101, 0x0400  # NumPy's flags of arrays
+_KINDS = (
+    "TENSOR", "ARRAY", "SAME", "DISTINCT", "WRITTEN", "CAPTURED", "BOXED", "INTEGER", "FLOAT",
+    "VALUE", "LIST", "TUPLE", "DICT", "HELD", "SINGLE", "LIST_RESULT", "TUPLE_RESULT",
+    "DICT_RESULT", "PACKED_RESULT", "WRAPPED", "PLAIN", "SCALAR", "INT", "REAL", "COMPLEX", "BOOL",
+    "RESULT", "AGAIN", "INPUT", "VIEW",
+)  # fmt: skip
 
 
 def trampoline_text(layout: CallLayout, tail: int, target: Target) -> str:
     """The module with ``ptr @trampoline(self, args, count, names)``, and ``@probe`` to try it with.
 
     Args:
-        tail: offset in the function object of its words: vectorcall, first plan, table.
+        tail: offset in the function object of its words: vectorcall, first plan, table, room.
     """
     blocks = [ENTRY, CHECKS, OUTPUTS, PROGRAM, RESULTS, FAILURE, PORTABLE]
     text = "\n".join([FIELDS, *blocks, HANDLERS, SPARES, DONE_WITH, DROP, PROBE])
@@ -68,14 +58,13 @@ def _constants(layout: CallLayout, tail: int) -> dict[str, int]:
     found |= {f"check.{name}": 8 * i for i, name in enumerate(CHECK)}
     found |= {f"output.{name}": 8 * i for i, name in enumerate(OUTPUT)}
     found |= {f"table.{name}": 8 * position(name) for name in WORDS}
+    found |= {f"item.{name}": 8 * i for i, name in enumerate(ITEM)}
+    found |= {f"shape.{name}": 8 * i for i, name in enumerate(SHAPE)}
+    found |= {name: getattr(plans, name) for name in _KINDS}
     return found | {
-        "self.plan": tail + 8, "self.table": tail + 16, "size.check": 8 * len(CHECK),
-        "size.output": 8 * len(OUTPUT), "most.frame": MOST_FRAME, "most.bases": MOST_BASES,
-        "most.outputs": MOST_OUTPUTS, "flags": _CONTIGUOUS_ALIGNED, "TENSOR": TENSOR,
-        "FLOAT": FLOAT, "VALUE": VALUE, "LIST": LIST, "TUPLE": TUPLE, "DICT": DICT,
-        "HELD": HELD,
-        "SINGLE": SINGLE, "LIST_RESULT": LIST_RESULT, "TUPLE_RESULT": TUPLE_RESULT,
-        "DICT_RESULT": DICT_RESULT, "NOTHING": NOTHING, "DONE": DONE, "RAISED": RAISED,
-        "EXHAUSTED": EXHAUSTED,
+        "self.plan": tail + 8, "self.table": tail + 16, "self.room": tail + 24,
+        "size.check": 8 * len(CHECK), "size.output": 8 * len(OUTPUT), "size.item": 8 * len(ITEM),
+        "flags": _CONTIGUOUS_ALIGNED, "writable": _WRITABLE, "cell.data": DATA,
+        "cell.array": CELL_ARRAY, "DONE": DONE, "RAISED": RAISED, "EXHAUSTED": EXHAUSTED,
         "INTERRUPTED": INTERRUPTED, "EACH": EACH,
     }  # fmt: skip

@@ -3,18 +3,24 @@
 FAILURE = """
 ; ---- what was made is dropped; the exception is set, or another path takes the call
 bad:
-  call void @done(ptr %plan, i64 %hold)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %output.count)
-  switch i64 %status, label %portable [
+  switch i64 %status, label %leave [
     i64 $RAISED$, label %raise
     i64 $EXHAUSTED$, label %raise
-    i64 $INTERRUPTED$, label %raised
+    i64 $INTERRUPTED$, label %interrupted
   ]
+leave:
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
+  br label %portable
 raise:
   %failed = call ptr @field(ptr %plan, i64 $plan.failed$)
   %call.none = call ptr @field(ptr %table, i64 $table.PyObject_CallNoArgs$)
   %never = call ptr %call.none(ptr %failed)
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
   ret ptr %never
+interrupted:
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
+  br label %raised
 raised:
   ret ptr null
 fail.making:                              ; there is no memory: the other path tries, and explains
@@ -23,15 +29,20 @@ fail.making:                              ; there is no memory: the other path t
   call void @other_handler(ptr %table, ptr %handler.before)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
   br label %portable
-fail.late:
-  call void @done(ptr %plan, i64 %hold)
-  br label %fail.packing
-fail.packing:
+fail.late:                                ; results are left in `made`, and the first ones in `items`
+  %so.far = phi i64 [0, %wrap], [0, %counted.number], [%g, %view]
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
+  call void @drop(ptr %decref, ptr %items, i64 0, i64 %so.far)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %output.count)
   ret ptr null
+fail.packing:
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
+  call void @drop(ptr %decref, ptr %items, i64 0, i64 %item.count)
+  ret ptr null
 fail.dict:
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
   call void %decref(ptr %m)
-  call void @drop(ptr %decref, ptr %made, i64 %e, i64 %output.count)
+  call void @drop(ptr %decref, ptr %items, i64 %e, i64 %item.count)
   ret ptr null
 """
 

@@ -14,8 +14,7 @@ outputs:
   %spares = call ptr @field(ptr %plan, i64 $plan.spares$)
   br label %making
 making:
-  %j = phi i64 [0, %outputs], [%j.next, %ready]
-  %reused = phi i64 [0, %outputs], [%reused.next, %ready]
+  %j = phi i64 [0, %outputs], [%j.next, %addressed]
   %more.outputs = icmp ult i64 %j, %output.count
   br i1 %more.outputs, label %make, label %all.made
 all.made:
@@ -24,14 +23,23 @@ all.made:
 make:
   %o.offset = mul i64 %j, $size.output$
   %o = getelementptr i8, ptr %output.table, i64 %o.offset
+  %o.form = call i64 @word(ptr %o, i64 $output.form$)
+  %is.number = icmp uge i64 %o.form, $SCALAR$
+  %is.plain = icmp eq i64 %o.form, $PLAIN$
+  br i1 %is.number, label %number, label %array.result
+number:                                   ; the program writes it to the frame
+  %number.word = call i64 @word(ptr %o, i64 $output.word$)
+  %number.p = getelementptr i64, ptr %frame, i64 %number.word
+  br label %addressed
+array.result:
   %idle = call ptr @spare(ptr %table, ptr %spares, ptr %o, i64 %j)
   %has.idle = icmp ne ptr %idle, null
   br i1 %has.idle, label %reuse, label %anew
 reuse:
   call void %incref(ptr %idle)
+  br i1 %is.plain, label %ready, label %reuse.tensor
+reuse.tensor:
   %idle.array = call ptr @field(ptr %idle, i64 $at.tensor_array$)
-  %bit = shl i64 1, %j
-  %reused.more = or i64 %reused, %bit
   br label %ready
 anew:
   %o.dtype = call ptr @field(ptr %o, i64 $output.dtype$)
@@ -42,17 +50,27 @@ anew:
   %new = call ptr %new.array(ptr %array.type, ptr %o.dtype, i32 %o.rank.32, ptr %o.dims,
     ptr null, ptr null, i32 0, ptr null)
   %new.ok = icmp ne ptr %new, null
-  br i1 %new.ok, label %ready, label %fail.making
-ready:                                    ; a tensor that is reused, or an array
-  %made.o = phi ptr [%idle, %reuse], [%new, %anew]
-  %made.array = phi ptr [%idle.array, %reuse], [%new, %anew]
-  %reused.next = phi i64 [%reused.more, %reuse], [%reused, %anew]
-  %made.p = getelementptr ptr, ptr %made, i64 %j
-  store ptr %made.o, ptr %made.p
-  %o.slot = call i64 @word(ptr %o, i64 $output.slot$)
+  br i1 %new.ok, label %made.anew, label %fail.making
+made.anew:
+  br i1 %is.plain, label %park.array, label %ready
+park.array:                               ; held here as well: nobody takes it meanwhile
+  call void @park(ptr %table, ptr %spares, i64 %j, ptr %new)
+  br label %ready
+ready:                                    ; a tensor or array that is reused, or a new array
+  %made.o = phi ptr [%idle, %reuse], [%idle, %reuse.tensor], [%new, %made.anew],
+    [%new, %park.array]
+  %made.array = phi ptr [%idle, %reuse], [%idle.array, %reuse.tensor], [%new, %made.anew],
+    [%new, %park.array]
   %new.data = call ptr @field(ptr %made.array, i64 $at.array_data$)
+  br label %addressed
+addressed:
+  %made.here = phi ptr [%made.o, %ready], [null, %number]
+  %made.data = phi ptr [%new.data, %ready], [%number.p, %number]
+  %made.p = getelementptr ptr, ptr %made, i64 %j
+  store ptr %made.here, ptr %made.p
+  %o.slot = call i64 @word(ptr %o, i64 $output.slot$)
   %o.slot.p = getelementptr i64, ptr %frame, i64 %o.slot
-  store ptr %new.data, ptr %o.slot.p, align 8
+  store ptr %made.data, ptr %o.slot.p, align 8
   %j.next = add i64 %j, 1
   br label %making
 """

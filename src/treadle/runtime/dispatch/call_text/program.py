@@ -31,25 +31,16 @@ go.held:
   %active.more = add i64 %active, 1
   store i64 %active.more, ptr %active.p, align 8
   %status.2 = call i64 %code(ptr %state, ptr %frame)
-  br label %releasing
-releasing:
-  %r = phi i64 [0, %go.held], [%r.next, %release.one]
-  %more.releases = icmp ult i64 %r, %held
-  br i1 %more.releases, label %release.one, label %ran
-release.one:
-  %r.p = getelementptr ptr, ptr %inputs, i64 %r
-  %r.o = load ptr, ptr %r.p
-  call void %decref(ptr %r.o)
-  %r.next = add i64 %r, 1
-  br label %releasing
+  br label %ran
 ran:
-  %status = phi i64 [%status.1, %go], [%status.2, %releasing]
+  %status = phi i64 [%status.1, %go], [%status.2, %go.held]
   %good = icmp eq i64 %status, $DONE$
   br i1 %good, label %wrapping, label %bad
 """
 
 DONE_WITH = """
-define internal void @done(ptr %plan, i64 %hold) #0 {
+; the plan is not needed any more, nor are the inputs
+define internal void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held) #0 {
 entry:
   %holds = icmp ne i64 %hold, 0
   br i1 %holds, label %less, label %end
@@ -58,6 +49,7 @@ less:
   %active = load i64, ptr %p, align 8
   %fewer = sub i64 %active, 1
   store i64 %fewer, ptr %p, align 8
+  call void @drop(ptr %decref, ptr %inputs, i64 0, i64 %held)
   br label %end
 end:
   ret void

@@ -1,7 +1,8 @@
-"""Tensors that a plan keeps (`dispatch.spares`): one that nobody holds, and a new one put in."""
+"""Results that a plan keeps (`dispatch.spares`): one that nobody holds, and a new one put in."""
 
 SPARES = """
-; a tensor for result j that only the plan holds, unchanged since it was made; null where none is
+; a tensor or plain array for result j that only the plan holds, unchanged since it was made; null
+; where none is
 define internal ptr @spare(ptr %table, ptr %spares, ptr %o, i64 %j) #0 {
 entry:
   %none = icmp eq ptr %spares, null
@@ -16,6 +17,8 @@ some:
   %rank = call i64 @word(ptr %o, i64 $output.rank$)
   %dims = call ptr @field(ptr %o, i64 $output.dims$)
   %flags = call i64 @word(ptr %o, i64 $output.flags$)
+  %form = call i64 @word(ptr %o, i64 $output.form$)
+  %plain = icmp eq i64 %form, $PLAIN$
   br label %next
 next:
   %k = phi i64 [%first, %some], [%k.next, %busy]
@@ -29,15 +32,18 @@ look:                                     ; an empty place holds None, which oth
   %t = load ptr, ptr %t.p
   %t.count = call i64 @word(ptr %t, i64 $at.refcount$)
   %alone = icmp eq i64 %t.count, 1
-  br i1 %alone, label %inside, label %busy
+  br i1 %alone, label %open, label %busy
+open:
+  br i1 %plain, label %array, label %inside
 inside:
   %t.weak = call ptr @field(ptr %t, i64 $at.tensor_weak$)
-  %a = call ptr @field(ptr %t, i64 $at.tensor_array$)
+  %t.array = call ptr @field(ptr %t, i64 $at.tensor_array$)
   %unseen = icmp eq ptr %t.weak, null
-  %a.there = icmp ne ptr %a, null
+  %a.there = icmp ne ptr %t.array, null
   %both = and i1 %unseen, %a.there
   br i1 %both, label %array, label %busy
 array:
+  %a = phi ptr [%t, %open], [%t.array, %inside]
   %a.type = call ptr @field(ptr %a, i64 $at.type$)
   %a.plain = icmp eq ptr %a.type, %array.type
   br i1 %a.plain, label %shape, label %busy
@@ -80,7 +86,7 @@ yes:
   ret ptr %t
 }
 
-; keep tensor `t` for result j, in place of the one that has waited longest
+; keep `t` for result j, in place of the one that has waited longest
 define internal void @park(ptr %table, ptr %spares, i64 %j, ptr %t) #0 {
 entry:
   %none = icmp eq ptr %spares, null
