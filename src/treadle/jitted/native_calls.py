@@ -13,8 +13,8 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.spec import TensorSpec
-from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted import forms
+from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.plan import Plan
 from treadle.jitted.results import OfArgument, OfProgram
 from treadle.ops.state import Variable
@@ -43,7 +43,6 @@ from treadle.runtime.dispatch.plans import (
 from treadle.runtime.dispatch.plans import SCALAR as SCALAR_FORM
 from treadle.tracing.native_calls import NoPlan, PlanWriter
 
-_NUMBERS = {"d": float, "D": complex}  # by the letter of their kind; ints are looked at one by one
 _FORMS = {"int64": INT, "float64": REAL, "complex128": COMPLEX, "bool": BOOL}
 
 
@@ -129,7 +128,7 @@ class _Writer(PlanWriter):
         self.seen.add((spec.dtype, spec.dims))
 
     def number(self, base: int, place: Any, value: Any, number: int) -> None:
-        kind = type(value)
+        kind: Any = type(value)
         offset = value_offset(kind)
         if offset is None:
             raise NoPlan
@@ -192,6 +191,7 @@ class _Writer(PlanWriter):
         results = self.how.results
         if results.is_single:
             return SINGLE
-        kind = {list: LIST_RESULT, tuple: TUPLE_RESULT}.get(type(results.structure))
-        flat = kind is not None and all(part is None for part in results.structure)
-        return kind if flat and kind is not None else PACKED_RESULT
+        kinds: dict[type, int] = {list: LIST_RESULT, tuple: TUPLE_RESULT}
+        kind = kinds.get(type(results.structure), PACKED_RESULT)
+        nested = kind == PACKED_RESULT or any(part is not None for part in results.structure)
+        return PACKED_RESULT if nested else kind

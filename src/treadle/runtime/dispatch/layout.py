@@ -216,7 +216,7 @@ def _new_scalar() -> int:
 
 
 @functools.cache
-def value_offset(kind: type) -> int | None:
+def value_offset(kind: Any) -> int | None:
     """Where objects of a type of numbers, Python's or NumPy's, have their value; None where it is
     not found."""
     dtype = np.dtype(kind)

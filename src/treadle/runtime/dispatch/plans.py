@@ -70,7 +70,7 @@ class Item(NamedTuple):
 
 
 def _bytes(spec: TensorSpec) -> int:
-    size: int = math.prod(spec.dims) * spec.dtype.size  # type: ignore[arg-type]
+    size: int = math.prod(spec.dims) * spec.dtype.size
     return size
 
 
@@ -207,7 +207,7 @@ class CallPlan:
         """The record of an argument's shape."""
         scalar, offset = 0, 0
         if takes_scalars and spec.rank == 0:
-            kind = spec.dtype.np_dtype.type
+            kind: Any = spec.dtype.np_dtype.type
             offset = value_offset(kind) or 0
             scalar = id(kind) if offset else 0
         dims = [int(d) for d in spec.dims]  # type: ignore[arg-type]

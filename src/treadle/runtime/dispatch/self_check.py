@@ -226,7 +226,7 @@ def try_numbers(hold: bool) -> None:
         assert v.tolist() == [1 + count * x, 1] and w.tolist() == [1, 1]
     assert not function.missed
     watched = (v, w, x, n, _READ, _PAIR.dtype.np_dtype, np.ndarray, np.float64, None, _known)
-    for count in range(2):  # counted when all that is kept is there
+    for _ in range(2):  # counted when all that is kept is there
         before = [sys.getrefcount(o) for o in watched]
         held = [function(v, [w, w], x, n=n) for _ in range(50)]
         del held
@@ -248,7 +248,7 @@ def _packed(items: tuple[Any, ...]) -> dict[str, Any]:
 
 def _plan_of_numbers(hold: bool, state: Any) -> CallPlan:
     code = probe_address(_Callee.__basicsize__, "probe_numbers")
-    plan = CallPlan(3, code, ctypes.addressof(state), [0] * 10, hold, _packed, ("n",))
+    plan = CallPlan(3, code, ctypes.addressof(state), [0] * 10, hold, dict, ("n",))
     number = plan.array(0, 0, _PAIR, 2)
     items = plan.container(0, 1, LIST, 2)
     other = plan.array(items, 0, _PAIR, 9)

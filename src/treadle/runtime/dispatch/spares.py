@@ -1,9 +1,9 @@
 """Small results are used again when nobody holds them any more.
 
-A plan keeps the last two tensors of each of its results, or arrays where the caller gets arrays. One
+A plan keeps the last two tensors of each of its results, or arrays where the caller gets these. One
 that only the plan still holds, whose array only the tensor holds, takes the next call's result, so
-that a call makes no objects. Two, because of ``x = f(x)``. What waits here is bounded; large results
-have memory that is kept (`cpu.kept_arrays`), and cost more than their objects anyway.
+that a call makes no objects. Two, because of ``x = f(x)``. What waits here is bounded; large
+results have memory that is kept (`cpu.kept_arrays`), and cost more than their objects anyway.
 """
 
 from __future__ import annotations

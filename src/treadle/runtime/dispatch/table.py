@@ -14,8 +14,9 @@ from treadle.runtime.abi import c_function
 from treadle.runtime.cpu.kept_arrays import handler, set_handler_address
 from treadle.runtime.dispatch.layout import call_layout
 
-# `handler` is what allocates large results, `set_handler` NumPy's function that lets it.
-# `modes` points to the count of traces and tapes at work: plans are for calls without them.
+# `new_array` and `new_scalar` are NumPy's functions, `handler` is what allocates large results, and
+# `set_handler` NumPy's function that lets it. `modes` points to the count of traces and tapes at
+# work: plans are for calls without them.
 OBJECTS = {
     "Tensor": Tensor, "ndarray": np.ndarray, "list": list, "tuple": tuple, "dict": dict,
     "float": float, "int": int, "None": None,
@@ -27,7 +28,9 @@ FUNCTIONS = (
     "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyFloat_FromDouble",
     "PyComplex_FromDoubles", "PyBool_FromLong",
 )  # fmt: skip
-WORDS = ("modes", "new_array", "new_scalar", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS)
+WORDS = (
+    "modes", "new_array", "new_scalar", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS,
+)  # fmt: skip
 
 
 def position(name: str) -> int:

@@ -13,6 +13,7 @@ from treadle.runtime.cpu.program_entry import DONE, EXHAUSTED, INTERRUPTED, RAIS
 from treadle.runtime.cpu.program_variables import ARRAY as CELL_ARRAY
 from treadle.runtime.cpu.program_variables import DATA
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.dispatch import plans
 from treadle.runtime.dispatch.call_text.checks import CHECKS
 from treadle.runtime.dispatch.call_text.entry import ENTRY, FIELDS
 from treadle.runtime.dispatch.call_text.failure import DROP, FAILURE
@@ -23,7 +24,6 @@ from treadle.runtime.dispatch.call_text.program import DONE_WITH, PROGRAM
 from treadle.runtime.dispatch.call_text.results import RESULTS
 from treadle.runtime.dispatch.call_text.spares import SPARES
 from treadle.runtime.dispatch.layout import CallLayout
-from treadle.runtime.dispatch import plans
 from treadle.runtime.dispatch.plans import CHECK, ITEM, OUTPUT, PLAN, SHAPE
 from treadle.runtime.dispatch.spares import EACH
 from treadle.runtime.dispatch.table import WORDS, position

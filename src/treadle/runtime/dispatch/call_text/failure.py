@@ -29,7 +29,7 @@ fail.making:                              ; there is no memory: the other path t
   call void @other_handler(ptr %table, ptr %handler.before)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
   br label %portable
-fail.late:                                ; results are left in `made`, and the first ones in `items`
+fail.late:                                ; results are in `made`, and the first ones in `items`
   %so.far = phi i64 [0, %wrap], [0, %counted.number], [%g, %view]
   call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
   call void @drop(ptr %decref, ptr %items, i64 0, i64 %so.far)

@@ -13,8 +13,8 @@ define i64 @probe(ptr %state, ptr %frame) #0 {
   ret i64 %status
 }
 
-; for a double x, an int n and a variable v of 2 doubles: v[0] += x, and n, x, x + n, n > 0, x + n*1j
-; and an array of 1 double x
+; for a double x, an int n and a variable v of 2 doubles: v[0] += x; gives n, x, x + n, n > 0,
+; x + n*1j and an array of 1 double x
 define i64 @probe_numbers(ptr %state, ptr %frame) #0 {
   %x.at = load ptr, ptr %frame
   %n.p = getelementptr ptr, ptr %frame, i64 1
