@@ -25,7 +25,7 @@ def both(x: Any, y: Any, n: Any, k: Any) -> Any:
 
 
 def read(x: Any, y: Any, n: Any, k: Any) -> Any:
-    return [x * k - y, x[:2], x[:n] + 1, n + 1, k * 2, x is y]
+    return [x * k - y, x[:2], x[:n].sum(), n + 1, k * 2, x is y]
 
 
 def scan(x: Any, y: Any, n: Any, k: Any) -> Any:
