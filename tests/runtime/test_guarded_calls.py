@@ -14,9 +14,11 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.runtime.guarded.check import Outcome, check, differ, make
+import treadle as td
+from tests.runtime.guarded.check import Outcome, check, differ, is_limit, make, run, ways
 from tests.runtime.guarded.memory import Pages
-from tests.runtime.guarded.registry import CALLS
+from tests.runtime.guarded.registry import CALLS, Call, Input
+from treadle.ops.updates import set_item
 
 CHUNKS, SEEDS = 8, 16  # about 16 calls a seed
 
@@ -32,6 +34,67 @@ def test_compiled_calls_stay_in_their_memory_and_agree_with_eager_ones(chunk: in
     for seed in range(chunk * SEEDS, (chunk + 1) * SEEDS):
         assert not list(check(seed, pages, counts))
     assert counts["calls"] > 200 and counts["accepted"] and counts["refused"]
+
+
+def _product(x, y):
+    return td.matmul(x, y, transpose_b=True) * 2 + 1
+
+
+def _parts(x, i, j):
+    return set_item(x, slice(0, i), x[:i] + x[j : j + i])
+
+
+# What longer runs found: the function, and shapes or values of its arguments.
+FOUND = {
+    # a blocked epilogue, of a product that was not computed in blocks: wrote elsewhere
+    "blocks of views": (_product, [("float16", (8, 8, 33, 3)), ("float16", (1, 8, 9, 3))]),
+    "blocks of views, turned": (_product, [("float16", (1, 8, 9, 3)), ("float16", (8, 8, 7, 3))]),
+    # sizes of what is computed inside of its consumer were not compared
+    "parts of other sizes": (_parts, [("float32", (6,)), np.int32(3), np.int32(4)]),
+    "parts of no elements": (_parts, [("float32", (1,)), np.int32(1), np.int32(1)]),
+    "parts of one size": (_parts, [("float32", (6,)), np.int32(3), np.int32(2)]),
+    "a product of no columns": (
+        lambda x, y: td.tensordot(x, y, 0) * 2 + 1, [("float32", (1,)), ("float32", (17, 0))],
+    ),
+    "no matrix": (lambda x: td.linalg.band_part(x, -1, 2), [("float32", (3,))]),
+    "fewer rows than the matrix": (
+        td.linalg.triangular_solve, [("float64", (5, 5)), ("float64", (1, 4))],
+    ),
+    "more bytes than can be counted": (lambda x: td.tile(x, [2, 2**62]), [("float64", (3, 8))]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_what_longer_runs_found(name: str) -> None:
+    function, given = FOUND[name]
+    rng = np.random.default_rng(0)
+    arrays = [
+        np.array(a) if isinstance(a, np.generic) else rng.standard_normal(a[1]).astype(a[0])
+        for a in given
+    ]
+    call = Call(name, function, [Input(str(a.dtype), a.shape) for a in arrays])
+    expected, pages = run(function, [td.constant(a) for a in arrays]), Pages()
+    for compiled in ways(call).values():
+        for at_end in (True, False):
+            actual = run(compiled, pages.arrays(arrays, at_end))
+            different = differ(expected, actual, call) and not is_limit(expected, actual)
+            assert not different, (str(expected), str(actual))
+
+
+def test_slices_of_generalized_shapes() -> None:
+    """Their sizes are expressions that were guessed, whose proof needs two facts of many."""
+    f = td.function(lambda x: x[5:, :1:-1])
+    for shape in ((3, 3, 33), (3, 3, 17), (33, 33, 33), (9, 9, 2)):
+        x = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+        np.testing.assert_array_equal(f(x), x[5:, :1:-1])
+
+
+def test_an_assignment_of_another_shape_has_one_exception() -> None:
+    v = td.Variable(np.zeros(7, np.float32))
+    specs = [td.TensorSpec([None])]
+    for assign in (v.assign, td.function(v.assign), td.function(v.assign, input_signature=specs)):
+        with pytest.raises(td.errors.InvalidArgumentError, match="shape"):
+            assign(np.zeros(3, np.float32))
 
 
 def test_a_seed_gives_one_call() -> None:

@@ -7,10 +7,11 @@ left. It is sound and gives up early: False means "not proved".
 
 from __future__ import annotations
 
+import contextlib
 import functools
-import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from treadle.core.shapes import (
@@ -22,27 +23,46 @@ from treadle.core.shapes import (
 )  # fmt: skip
 
 MOST_STEPS = 200  # of one proof
-FEW_FACTS = 6
 MOST_FACTS = 24  # added to a dim along one path of a proof
+_steps = ContextVar("steps", default=MOST_STEPS)
 
 
 def is_at_least(dim: Dim, least: Dim, facts: Iterable[Dim] = ()) -> bool:
     """Whether ``dim >= least`` wherever all of `facts` are at least 0."""
-    return _is_at_least(dim - least, tuple(dict.fromkeys(facts)))
+    return _is_at_least(dim - least, tuple(dict.fromkeys(facts)), _steps.get())
+
+
+@contextlib.contextmanager
+def patience(steps: int) -> Iterator[None]:
+    """Proofs may take so many steps."""
+    before = _steps.set(steps)
+    try:
+        yield
+    finally:
+        _steps.reset(before)
 
 
 @functools.lru_cache(4096)
-def _is_at_least(difference: Dim, facts: tuple[Dim, ...]) -> bool:
-    if is_non_negative(difference) or any(is_non_negative(difference - f) for f in facts):
+def _is_at_least(difference: Dim, facts: tuple[Dim, ...], steps: int) -> bool:
+    if is_non_negative(difference) or _follows(difference, facts, 2):
         return True
-    if len(facts) <= FEW_FACTS:  # two of them, as of a position that is in a range
-        pairs = itertools.combinations(facts, 2)
-        if any(is_non_negative(difference - f - g) for f, g in pairs):
-            return True
     if isinstance(difference, int):
         # Facts that contradict each other prove anything; they are not looked for.
         return False
-    return _Proof().holds(difference, tuple(f for f in facts if not is_non_negative(f)), 0)
+    return _Proof(steps).holds(difference, tuple(f for f in facts if not is_non_negative(f)), 0)
+
+
+def _follows(dim: Dim, facts: tuple[Dim, ...], most: int) -> bool:
+    """Whether ``dim >= 0`` is the sum of at most so many facts and something not negative: two of
+    them tell that a position is in a range. However many facts there are, all are tried that take
+    a negative term away."""
+    negative = next((m for m, c in _terms(dim) if c < 0), None)
+    for fact in facts if negative is not None else ():
+        if any(m == negative and c < 0 for m, c in _terms(fact)):
+            rest = dim - fact
+            if is_non_negative(rest) or (most > 1 and _follows(rest, facts, most - 1)):
+                return True
+    return False
 
 
 def implied_facts(pairs: Iterable[tuple[Dim, Dim]], some: Sequence[Dim] = ()) -> list[Dim]:
@@ -93,7 +113,8 @@ def _is_one(atom: Any, some: Sequence[Dim]) -> bool:
 class _Proof:
     """One attempt, with a bounded number of steps."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self.most = most
         self.steps = 0
         self.names = 0
 
@@ -102,7 +123,7 @@ class _Proof:
         self.steps += 1
         if is_non_negative(dim):
             return True
-        if self.steps > MOST_STEPS or depth > MOST_FACTS:
+        if self.steps > self.most or depth > MOST_FACTS:
             return False
         atom = next(_compounds(dim), None)
         if atom is None:

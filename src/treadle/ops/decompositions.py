@@ -279,6 +279,8 @@ def solve(matrix: Any, rhs: Any) -> Tensor:
 def _triangular(a: NDArray, b: NDArray, *, lower: bool) -> NDArray:
     """Substitution, row by row; where a pivot is 0 infinities and NaN, as TensorFlow's."""
     n = b.shape[-2]
+    if a.shape[-2:] != (n, n):
+        raise ValueError("the sizes differ")  # the shape rule says which
     batch = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     x = np.array(np.broadcast_to(b, (*batch, *b.shape[-2:])))
     for k in range(n) if lower else range(n - 1, -1, -1):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import decompositions, elementwise
@@ -149,7 +150,15 @@ def lstsq(
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
-    """The matrices with 0 outside a band around the diagonal; -1 keeps a whole triangle."""
+    """The matrices with 0 outside a band around the diagonal; -1 keeps a whole triangle.
+
+    Raises:
+        InvalidArgumentError: `input` has fewer than two axes.
+    """
     x = convert_to_tensor(input)
+    if x.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"band_part: {x.spec} is no matrix or batch of matrices{at(user_origin())}"
+        )
     x = tril(x, num_upper) if num_upper >= 0 else x
     return triu(x, -num_lower) if num_lower >= 0 else x

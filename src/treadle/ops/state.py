@@ -326,10 +326,11 @@ class Variable:
                 f"dtype {spec.dtype.name}, use td.cast{at(user_origin())}",
             )  # fmt: skip
         if spec.dims != self.spec.dims and not spec.shape.is_compatible_with(self.spec.shape):
-            raise ValueError(
+            raise errors.InvalidArgumentError(
+                None, None,
                 f"Variable {self.name!r} has shape {self.shape}; cannot assign a value of shape "
-                f"{spec.shape}{at(user_origin())}"
-            )
+                f"{spec.shape}{at(user_origin())}",
+            )  # fmt: skip
         self._set_array(tensor._array, shared=True)
 
     def _set_array(self, array: NDArray, shared: bool) -> None:

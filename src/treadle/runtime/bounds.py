@@ -56,6 +56,7 @@ class Sizes:
     pairs: list[tuple[Dim, Dim]] = field(default_factory=list)
     _equal: dict[str, Dim] = field(default_factory=dict)
     _facts: dict[Dim, None] = field(default_factory=dict)
+    _ranges: Ranges = field(default_factory=Ranges)
 
     def add(self, pairs: Iterable[tuple[Dim, Dim]]) -> None:
         for pair in pairs:
@@ -69,6 +70,7 @@ class Sizes:
 
     def add_ranges(self, ranges: Ranges) -> None:
         """Note the limits of symbols that get their value while the program runs."""
+        self._ranges = ranges
         for name, (least, most) in ranges.of.items():
             symbol = SymbolicDim.symbol(name)
             self.at_least(symbol, least)
@@ -76,7 +78,7 @@ class Sizes:
                 self.at_least(most, symbol)
 
     def copy(self) -> Sizes:
-        return Sizes(list(self.pairs), dict(self._equal), dict(self._facts))
+        return Sizes(list(self.pairs), dict(self._equal), dict(self._facts), self._ranges)
 
     def _add(self, a: Dim, b: Dim) -> None:
         a, b = self.canonical(a), self.canonical(b)
@@ -90,6 +92,11 @@ class Sizes:
     def canonical(self, dim: Dim) -> Dim:
         """A dim with one name for sizes that are equal."""
         return substitute(dim, self._equal) if self._equal else dim
+
+    def is_zero(self, excess: Dim) -> bool:
+        """Whether the program has found that an excess (`Unproved`) is 0, or limits say so."""
+        known = excess == 0 or (excess, 0) in self.pairs
+        return known or self._ranges.are_equal(excess, 0)
 
     def facts(self, dims: Sequence[Dim], some: Sequence[Dim]) -> list[Dim]:
         """Dims that are at least 0, of those that say something of the symbols of `dims`.
@@ -203,7 +210,7 @@ def _is_whole_axis(index: Index, dim: Dim, sizes: Sizes) -> bool:
 def _is_inside(
     access: Load | Store, index: Index, dim: Dim, axes: frozenset[Axis], sizes: Sizes
 ) -> bool:
-    extents = [sizes.canonical(a.extent) for a in axes]
+    extents = [sizes.canonical(a.extent) for a in _in_order(axes)]
     if isinstance(index, Expr):  # it is clamped: an element must be there
         if is_at_least(dim, 1, [e - 1 for e in extents]):
             return True
@@ -227,7 +234,7 @@ def _more_and_more(
     access: Load | Store, index: Affine, dim: Dim, axes: frozenset[Axis], sizes: Sizes
 ) -> Iterator[list[Dim]]:
     """What may be needed to prove that an index is inside, the simplest first."""
-    extents = {a: sizes.canonical(a.extent) for a in axes}
+    extents = {a: sizes.canonical(a.extent) for a in _in_order(axes)}
     own = [a for a, _ in index.terms]
     if isinstance(access, Load) and access.valid is not None:
         masks = [sizes.canonical(f) for f in _mask_facts(access.valid)]
@@ -246,6 +253,11 @@ def _more_and_more(
     if known:
         yield [*facts, *known]
         yield [*facts, *masks, *known]
+
+
+def _in_order(axes: frozenset[Axis]) -> list[Axis]:
+    """Axes in an order that is the same in every process: proofs go by it."""
+    return sorted(axes, key=lambda axis: axis.name)
 
 
 def _position(axis: Axis) -> Dim:
@@ -268,7 +280,7 @@ def _condition(access: Load | Store, number: int, axes: frozenset[Axis]) -> Unpr
     """
     index, dim = access.index[number], access.buffer.shape[number]
     some: Dim = 1
-    for extent in dict.fromkeys(a.extent for a in axes):
+    for extent in dict.fromkeys(a.extent for a in _in_order(axes)):
         if not isinstance(extent, int):
             some = some * compound("min", extent, 1)
     if any(a.extent == 0 for a in axes):

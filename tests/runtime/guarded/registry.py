@@ -48,6 +48,7 @@ class Call:
     inputs: list[Input]
     differentiable: bool = True
     compares: str = "values"  # or "shapes", for random numbers
+    raises: str = "the same"  # or "anything", for functions that are NumPy's own eagerly
     extra: dict[str, Any] = field(default_factory=dict)
 
 

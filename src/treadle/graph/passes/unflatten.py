@@ -10,6 +10,7 @@ then, and can be its epilogue.
 
 from __future__ import annotations
 
+from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.linalg import MATMUL
@@ -31,6 +32,8 @@ class _Unflattener(Rewriter):
             return None
         rows, dims = node.inputs[0], node.outputs[0].spec.dims
         if not self.is_plain_product(rows) or len(dims) < 3 or dims[-1] != rows.spec.dims[-1]:
+            return None
+        if product(dims[:-1]) != rows.spec.dims[0]:  # as of rows without elements
             return None
         assert rows.node is not None
         a, b = rows.node.inputs

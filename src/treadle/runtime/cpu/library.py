@@ -75,6 +75,11 @@ def routine_for(node: Node, apart: bool = False, views: Sequence[View] = ()) -> 
         apart: its result is for the epilogue only, and kept in blocks in the workspace.
         views: of which memory the operands are views; none where each has memory of its own.
     """
+    found = _routine_for(node, apart, views)
+    return None if apart and found is not None and not found.apart else found
+
+
+def _routine_for(node: Node, apart: bool, views: Sequence[View]) -> Routine | None:
     lower = node.op.lower
     if isinstance(lower, Rows):
         return None if apart or views else _rows(node, lower)
@@ -123,9 +128,7 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
     if sa is None or sb is None:
         return None
     if apart:
-        whole = Product(element, batch, m, n, k, ta, tb, sa, sb)
-        kept = _product("matmul", whole, apart=True)
-        return kept if kept.apart else None
+        return _product("matmul", Product(element, batch, m, n, k, ta, tb, sa, sb), apart=True)
     if pairs:
         if not isinstance(k, int) or k % 2 or k > 2 * MOST_PAIRS:
             return None

@@ -15,7 +15,7 @@ from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel
-from treadle.runtime.fusion.roles import Role, is_alias, literal, role_of, splat
+from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
@@ -65,7 +65,7 @@ class RegionBuilder(ControlFlow):
         self.block = Block()
         self.made: set[Value] = set(region.params)
         grouped = {n for u in order.units if u.role is not Role.SCALAR for n in u.nodes}
-        self.unguarded = [n for n in region.nodes if n not in grouped and _is_inlined(n)]
+        self.unguarded = [n for n in region.nodes if n not in grouped and any(guarded_dims(n))]
         self.placed: set[Unit] = set()  # list ops whose slot was made ready
         self.direct = DirectStores(region, fusion, order, program)
         self.pushes = element_slots(region, order) if program.native_lists else {}
@@ -223,7 +223,7 @@ class RegionBuilder(ControlFlow):
             self._check_bounds(node, condition)
 
     def _check_bounds(self, node: Node, condition: Unproved) -> None:
-        if condition.excess == 0:
+        if self._known_sizes().is_zero(condition.excess):
             return
         self.emit(Guard(node, (condition.excess, 0), BEYOND))
         self.program.sizes.add([(condition.excess, 0)])
@@ -284,8 +284,8 @@ class RegionBuilder(ControlFlow):
             self.program.sizes.add([(a, b)])
 
     def _guard_inlined(self) -> None:
-        """Compare the sizes of views and scalars, which no unit of their own may stand for, as
-        soon as the program knows them."""
+        """Compare the sizes of nodes that are computed inside of their consumers (views, scalars,
+        what is computed again), which no unit stands for, as soon as the program knows them."""
         waiting: list[Node] = []
         for node in self.unguarded:
             pairs = list(guarded_dims(node))
@@ -576,11 +576,6 @@ def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
         if alone and items.producer is region and value.spec.rank and not node.attrs.get("grow"):
             found.setdefault(value, unit)
     return found
-
-
-def _is_inlined(node: Node) -> bool:
-    """Whether a node may be computed inside its consumers, and takes sizes to be equal."""
-    return role_of(node) in (Role.VIEW, Role.SCALAR) and any(guarded_dims(node))
 
 
 def _is_same(place: Place | None, target: Place) -> bool:
