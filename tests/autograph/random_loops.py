@@ -1,4 +1,5 @@
-"""Random programs of loops over Python ranges: rolled and unrolled they give the same."""
+"""Random programs of loops over Python ranges, lists and the like, and of `while` loops that count:
+rolled and unrolled they give the same."""
 
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ class Writer:
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
         self.loops: list[str] = []
+        self.floats: list[str] = []  # variables of loops that are floats
 
     def pick(self, *choices: str) -> str:
         return self.rng.choice(choices)
@@ -43,16 +45,38 @@ class Writer:
         ]
         if outer is not None:
             bounds += [outer, f"{outer} + 1", f"{outer}, {SIZE}"]
-        head = f"{indent}for {name} in range({self.rng.choice(bounds)}):"
+        before, head, first = self.head(name, self.rng.choice(bounds))
         self.loops.append(name)
-        body: list[str] = []
+        body = [f"{indent}    {line}" for line in first]
         for _ in range(self.rng.randint(1, 4)):
             body += self.statement(indent + "    ", depth - 1)
         self.loops.pop()
-        lines = [head, *body]
+        self.floats = [f for f in self.floats if not f.startswith(name)]
+        lines = [*(indent + line for line in before), indent + head, *body]
         if self.rng.random() < 0.1:
             lines += [f"{indent}else:", f"{indent}    s = s + 1.0"]
         return lines
+
+    def head(self, name: str, bounds: str) -> tuple[list[str], str, list[str]]:
+        """What comes before the loop, its first line, and what its body begins with."""
+        kind = self.rng.random()
+        if kind < 0.55:
+            return [], f"for {name} in range({bounds}):", []
+        if kind < 0.65:
+            return [f"{name} = -1"], f"while {name} < {SIZE - 1}:", [f"{name} += 1"]
+        if kind < 0.75:
+            return [], f"for {name} in [2, 0, 1, 7, 3, 3, 5]:", []
+        self.floats.append(f"{name}w")
+        items = self.pick(
+            "WEIGHTS", "reversed(WEIGHTS)", "[0.5 * e for e in WEIGHTS]", "np.linspace(0, 1, 8)",
+            "[float(e) for e in range(7)]",
+        )  # fmt: skip
+        if kind < 0.85:
+            return [], f"for {name}, {name}w in enumerate({items}):", []
+        if kind < 0.95:
+            return [], f"for {name}, {name}w in zip(range({bounds}), {items}):", []
+        self.floats.append(f"{name}r[1]")
+        return [], f"for {name}, ({name}w, {name}r) in enumerate(zip({items}, ROWS)):", []
 
     def statement(self, indent: str, depth: int) -> list[str]:
         kind = self.rng.random()
@@ -94,8 +118,11 @@ class Writer:
 
     def number(self) -> str:
         i = self.rng.choice(self.loops)
+        if self.floats and self.rng.random() < 0.3:
+            return self.rng.choice(self.floats)
         return self.pick(
-            i, f"({i} + 1) / 3", f"math.sin({i})", "p", "k", f"({i} * {i} - k)", f"max({i}, 3)",
+            f"WEIGHTS[{i} % 8]", i, f"({i} + 1) / 3", f"math.sin({i})", "p", "k",
+            f"({i} * {i} - k)", f"max({i}, 3)",
             f"min({i} // 2, k)", f"abs({i} - 4)", f"2.0 ** -{i}", f"(1.0 if {i} > 2 else 0.5)",
             f"float({i} % 4)", f"round(p * {i}, 1)",
         )  # fmt: skip
@@ -104,6 +131,9 @@ class Writer:
 HEADER = """import math
 import numpy as np
 import treadle as td
+
+WEIGHTS = [0.1, 0.7, -0.3, 0.25, 1.5, 0.0, 0.9, -1.0]
+ROWS = np.arange(16.0).reshape(8, 2) / 7.0
 
 
 def helper(x, i):

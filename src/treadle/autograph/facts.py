@@ -27,7 +27,7 @@ class Facts(NamedTuple):
         is_container: whether it is the type of one of Python's own containers.
         sets_options: whether it is `set_loop_options`.
         is_of_numbers: whether it is a function of `math` or `cmath`.
-        is_array: whether it is a NumPy array.
+        is_indexed: whether it is a NumPy array, list or tuple.
         is_numpy: whether it is the module numpy.
     """
 
@@ -39,7 +39,7 @@ class Facts(NamedTuple):
     is_container: bool = False
     sets_options: bool = False
     is_of_numbers: bool = False
-    is_array: bool = False
+    is_indexed: bool = False
     is_numpy: bool = False
 
 
@@ -59,7 +59,7 @@ def facts_of(name: str, value: Any) -> Facts:
         any(value is kind for kind in CONTAINERS),
         value is experimental.set_loop_options,
         isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"),
-        isinstance(value, np.ndarray),
+        isinstance(value, np.ndarray | list | tuple),
         value is np,
     )
 

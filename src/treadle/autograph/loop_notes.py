@@ -1,4 +1,4 @@
-"""What became of loops over Python ranges while functions were traced, for reports."""
+"""What became of loops over Python values while functions were traced, for reports."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.core.origin import Origin
 
 @dataclass
 class LoopNote:
-    """What became of a loop over a Python range.
+    """What became of a loop over Python values.
 
     Attributes:
         origin: where it is.
@@ -61,7 +61,7 @@ def known_of(graph: Any) -> Known:
 
 
 def loop_notes(graph: Any) -> list[LoopNote]:
-    """The loops over Python ranges that were met while a graph was traced, by their lines."""
+    """The loops over Python values that were met while a graph was traced, by their lines."""
     found = _graphs.get(graph)
     notes = [] if found is None else list(found.notes.values())
     return sorted(notes, key=lambda n: (0 if n.origin is None else n.origin.line, not n.rolled))

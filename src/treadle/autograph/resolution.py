@@ -25,7 +25,7 @@ class Resolver:
         self.outer: set[str] = set()
         self.hidden = local_names(node)
         self.library = _library_locals(self, node)
-        self.arrays = _array_locals(self, node)
+        self.indexed = _indexed_locals(self, node)
 
     def inner(self, node: Any) -> Resolver:
         """The resolver of a function defined inside."""
@@ -33,7 +33,7 @@ class Resolver:
         made.outer = self.outer | self.hidden
         made.hidden = local_names(node)
         made.library = (self.library - made.hidden) | _library_locals(made, node)
-        made.arrays = (self.arrays - made.hidden) | _array_locals(made, node)
+        made.indexed = (self.indexed - made.hidden) | _indexed_locals(made, node)
         return made
 
     def facts(self, node: Any) -> Facts:
@@ -89,12 +89,13 @@ class Resolver:
                 return self.facts(node.func).gives_library
         return False
 
-    def may_be_array(self, node: Any) -> bool:
-        """Whether `node` is a name that may stand for a NumPy array: a global or closed-over one
-        that does, or a local that gets one from a function of NumPy."""
+    def may_be_indexed(self, node: Any) -> bool:
+        """Whether `node` is a name that may stand for a NumPy array, list or tuple: a global or
+        closed-over one that does, or a local that gets one from a function of NumPy or a
+        display."""
         if not isinstance(node, gast.Name):
             return False
-        return node.id in self.arrays or self.facts(node).is_array
+        return node.id in self.indexed or self.facts(node).is_indexed
 
     def containers(self, function: Any) -> set[str]:
         """Local variables bound to nothing but displays and comprehensions of Python's own
@@ -138,12 +139,17 @@ def _library_locals(resolver: Resolver, node: Any) -> set[str]:
         resolver.library = kept
 
 
-def _array_locals(resolver: Resolver, node: Any) -> set[str]:
-    """Local names that are bound to a call of a function of NumPy, among other things."""
+def _indexed_locals(resolver: Resolver, node: Any) -> set[str]:
+    """Local names that are bound to a call of a function of NumPy or to the display of a list or
+    tuple, among other things."""
     if not isinstance(node, gast.FunctionDef):
         return set()
     bound, _ = _bindings(node)
-    return {n for n, values in bound.items() if any(map(resolver.is_numpy_call, values))}
+    displays = (gast.List, gast.Tuple, gast.ListComp)
+    return {
+        name for name, values in bound.items()
+        if any(isinstance(v, displays) or resolver.is_numpy_call(v) for v in values)
+    }  # fmt: skip
 
 
 def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:

@@ -30,7 +30,7 @@ def stages(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Stages
     or `TensorSpec`s, and Python values. The function is traced, but not run.
 
     Returns the texts by name: "source" and "autograph" where there is Python source, "loops" where
-    there are loops over Python ranges (which are rolled, and why others are not), "graph" as
+    there are loops over Python values (which are rolled, and why others are not), "graph" as
     traced, and then the stages of the compiler, from the graph after its passes to assembly.
     """
     if hasattr(function, "executable"):

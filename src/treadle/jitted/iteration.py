@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import builtins
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
+
+from treadle.autograph.operators.rolled_items import Items, Numbers, Together, Values, items_of
+from treadle.core import nest
+from treadle.core.switches import is_on
 from treadle.jitted.arrays import Array, Traced, as_number, is_traced, number_of
+from treadle.jitted.forms import ARRAY, Form, form_of
+from treadle.ops.conversion import convert_to_tensor
 
 
 class Counted:
@@ -50,6 +57,69 @@ def as_counted(iterable: Any) -> Counted | None:
     return None
 
 
+_FEWEST = 16  # items of a Python list that the graph loops over
+
+
+def python_counted(iterable: Any) -> Counted | None:
+    """A long list of numbers, or `zip`, `enumerate` or `reversed` of such, by position; None for
+    what only Python can iterate. The items are Python's own where the position is."""
+    if not is_on("rolled_loops"):
+        return None
+    items = items_of(iterable)
+    return None if items is None or items.size < _FEWEST else _counted(items)
+
+
+def _counted(items: Items) -> Counted | None:
+    if isinstance(items, Numbers):
+        start, step = items.numbers.start, items.numbers.step
+        return Counted(items.size, lambda i: i * step + start if step != 1 else i + start)
+    if isinstance(items, Values):
+        return _of_values(items.values)
+    if not isinstance(items, Together):
+        return None
+    parts = [_counted(part) for part in items.parts]
+    known = [p for p in parts if p is not None]
+    if len(known) < len(parts):
+        return None
+    return Counted(items.size, lambda i: tuple(p.item(i) for p in known))
+
+
+def _of_values(values: Sequence[Any]) -> Counted | None:
+    """Values of one structure with numbers in it, each read from a table."""
+    structure, leaves = values[0], [nest.flatten(v) for v in values]
+    try:
+        for value in values:
+            nest.assert_same_structure(structure, value)
+    except (TypeError, ValueError):
+        return None
+    columns = [_table(column) for column in builtins.zip(*leaves, strict=True)]
+    if any(c is None for c in columns):
+        return None
+
+    def item(i: Any) -> Any:
+        if type(i) is int:
+            return values[i]
+        return nest.pack(structure, [column(i) for column in columns if column is not None])
+
+    return Counted(len(values), item)
+
+
+def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
+    """What reads one of some numbers of one type; None for other values."""
+    form = form_of(values[0])
+    kind = type(values[0])
+    if form is None or form.kind == ARRAY or is_traced(values[0]):
+        return None
+    if any(type(v) is not kind for v in values):
+        return None
+    try:
+        table = np.asarray(values).astype(form.dtype.np_dtype)
+    except OverflowError:
+        return None
+    known: Form = form
+    return lambda i: known.value(convert_to_tensor(table)[i])
+
+
 def range(*args: Any) -> Any:
     """``range``; by position where a bound is only known when the program runs."""
     if not is_traced(args):
@@ -71,6 +141,8 @@ def enumerate(iterable: Any, start: Any = 0) -> Any:
 
 def zip(*iterables: Any, strict: bool = False) -> Any:
     found = [as_counted(x) for x in iterables]
+    if builtins.any(isinstance(x, Array | Counted) for x in iterables):
+        found = [python_counted(x) if c is None else c for x, c in builtins.zip(iterables, found)]  # noqa: B905
     known = [c for c in found if c is not None]
     sizes = [c.size for c in known]
     if len(known) < len(found) or None in sizes or not known:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from treadle.autograph.operators.rolled_items import use_up
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
@@ -14,7 +15,7 @@ from treadle.jitted import iteration
 from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
 from treadle.jitted.control import Loop, branch
 from treadle.jitted.forms import NotStaged
-from treadle.jitted.iteration import Counted, as_counted
+from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
@@ -220,6 +221,10 @@ def for_stmt(
     loop = _Body(body, 1, places)
     values = loop.begin(state)
     counted = as_counted(iterable)
+    if counted is None and (until is None or iter(iterable) is not iterable):
+        counted = python_counted(iterable)
+        if counted is not None:
+            use_up(iterable, None)
     if counted is None:
         return loop.end(_python_for(loop, iterable, values, until))
     size = counted.size

@@ -64,9 +64,13 @@ class Domain:
     def __init__(self, size: int) -> None:
         self.size = size
 
+    def number(self) -> Any:
+        """Which one it is, a Python int that may be symbolic."""
+        raise NotImplementedError
+
     def position(self) -> Tensor:
         """Which one it is when the program runs, an int64."""
-        raise NotImplementedError
+        return convert_to_tensor(self.number(), dtypes.int64)
 
 
 class Source:
@@ -338,22 +342,27 @@ class SymbolicNumber:
 
         if any(isinstance(x, Tensor) for x in inputs):
             return array_ufunc(ufunc, method, inputs, kwargs, False)
-        if method != "__call__" or kwargs or any(isinstance(x, np.ndarray) for x in inputs):
-            raise self.needed(f"combined with an array by np.{ufunc.__name__}")
+        arrays = any(isinstance(x, np.ndarray) for x in inputs)
+        if method != "__call__" or kwargs:
+            raise self.needed(f"given to np.{ufunc.__name__}.{method}")
+        if arrays:
+            from treadle.ops.tabulated import tabulated_ufunc
+
+            return tabulated_ufunc(ufunc, inputs)
         return apply(ufunc, *inputs)
 
     # -- what numbers have -----------------------------------------------------------------------
 
     @property
     def real(self) -> Any:
-        return _computed(REAL, (self,)) if self.kind is complex else self
+        return computed(REAL, (self,)) if self.kind is complex else self
 
     @property
     def imag(self) -> Any:
-        return _computed(IMAG, (self,)) if self.kind is complex else self.kind(0)
+        return computed(IMAG, (self,)) if self.kind is complex else self.kind(0)
 
     def conjugate(self) -> Any:
-        return _computed(CONJUGATE, (self,)) if self.kind is complex else self
+        return computed(CONJUGATE, (self,)) if self.kind is complex else self
 
     def is_integer(self) -> Any:
         return True if np.dtype(self.kind).kind in "biu" else self == apply(math.floor, self)
@@ -423,7 +432,7 @@ def apply(function: Callable[..., Any], *args: Any) -> Any:
         name = getattr(function, "__name__", repr(function))
         first = next(a for a in args if type(a) is SymbolicNumber)
         raise first.needed(f"given to {name}")
-    return _computed(found, args)
+    return computed(found, args)
 
 
 def select(test: Any, a: Any, b: Any) -> Any:
@@ -436,7 +445,7 @@ def select(test: Any, a: Any, b: Any) -> Any:
         return a if test else b
     if kind_of(a) is not kind_of(b):
         raise test.needed("chosen between numbers of two types")
-    return _computed(SELECT, (test, a, b))
+    return computed(SELECT, (test, a, b))
 
 
 def kind_of(number: Any) -> type:
@@ -469,8 +478,14 @@ def extreme(function: Callable[..., Any], *numbers: Any) -> Any:
     return found
 
 
-def _computed(operation: Operation, args: tuple[Any, ...]) -> Any:
-    kind = operation.kind([kind_of(a) for a in args], args)
+def computed(operation: Operation, args: tuple[Any, ...], kind: type | None = None) -> Any:
+    """The result of an operation: a Python value where the arguments tell it, else a
+    `SymbolicNumber`.
+
+    Args:
+        kind: its type, where the types of the arguments do not tell it.
+    """
+    kind = kind or operation.kind([kind_of(a) for a in args], args)
     linear = operation.linear
     if linear is not None and kind is int and all(kind_of(a) in (int, bool) for a in args):
         found = linear(*args)

@@ -24,7 +24,7 @@ _PROGRAM = {
     "wide_vectors": "kernels use the widest vectors of the processor, not 128 bits",
 }
 _TRACING = {
-    "rolled_loops": "loops over Python ranges are loops of the program, not unrolled",
+    "rolled_loops": "loops over Python ranges and lists are loops of the program, not unrolled",
 }
 _CALLS = {
     "shared_programs": "traces that differ only in dims share one program",

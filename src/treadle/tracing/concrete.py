@@ -253,7 +253,7 @@ class ConcreteFunction:
 
     @property
     def loops(self) -> list[LoopNote]:
-        """What became of the loops over Python ranges."""
+        """What became of the loops over Python values."""
         return loop_notes(self.graph)
 
     @property

@@ -85,7 +85,7 @@ class Explanation:
         freed: by trace number why it was freed.
         operations: by trace number how many its graph has.
         effects: what the function does in plain Python, once a trace.
-        loops: what became of its loops over Python ranges, in the newest trace.
+        loops: what became of its loops over Python values, in the newest trace.
     """
 
     def __init__(

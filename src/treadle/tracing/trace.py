@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from treadle.autograph.errors import StagingError
+from treadle.autograph.loop_notes import loop_notes
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.frames import forget_last
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
+from treadle.core.switches import disabled
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
@@ -82,6 +85,26 @@ def trace(
         whatever `fn` raises; TypeError when it returns something that is not a tensor.
     """
     builder = GraphBuilder(name, outer=context.recorder)  # type: ignore[arg-type]
+    try:
+        return _traced(builder, fn, arguments, name, may_create, these_variables)
+    except StagingError:
+        if not any(note.rolled for note in loop_notes(builder.graph)):
+            raise
+    # A loop of the graph may hide what Python's own iterations would show, such as which of two
+    # arrays that change places a variable holds in the end.
+    builder = GraphBuilder(name, outer=context.recorder)  # type: ignore[arg-type]
+    with disabled("rolled_loops"):
+        return _traced(builder, fn, arguments, name, may_create, these_variables)
+
+
+def _traced(
+    builder: GraphBuilder,
+    fn: Callable[..., Any],
+    arguments: Arguments,
+    name: str,
+    may_create: bool,
+    these_variables: bool,
+) -> Trace:
     created = [False]
     if may_create:
         builder.on_variable = lambda: created.__setitem__(0, True)

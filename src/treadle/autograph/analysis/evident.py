@@ -9,7 +9,7 @@ import gast
 
 from treadle.autograph.unparsing import unparse
 
-FEWEST = 6  # iterations of a loop over a Python range that is rolled
+FEWEST = 6  # iterations of a Python loop that is rolled
 
 _PREDICATES = {"isinstance", "issubclass", "hasattr", "callable"}
 _IDENTITY = (gast.Is, gast.IsNot)
@@ -60,14 +60,26 @@ def is_python_iterable(node: Any) -> bool:
 
 
 def may_be_rolled(node: Any) -> bool:
-    """True for a range of literals that is long enough to be a loop of the graph."""
+    """True for a Python iterable that is long enough to be a loop of the graph."""
+    size = _length(node)
+    return size is not None and size >= FEWEST
+
+
+def _length(node: Any) -> int | None:
+    """How many items ranges, displays, and `enumerate`, `zip` and `reversed` of them have; None
+    for other iterables."""
     match node:
+        case gast.Tuple(elts=items) | gast.List(elts=items):
+            return None if any(isinstance(e, gast.Starred) for e in items) else len(items)
         case gast.Call(func=gast.Name(id="range"), args=args) if args and not node.keywords:
             try:
-                return len(range(*(ast.literal_eval(unparse(a)) for a in args))) >= FEWEST
+                return len(range(*(ast.literal_eval(unparse(a)) for a in args)))
             except (TypeError, ValueError):
-                return False
-    return False
+                return None
+        case gast.Call(func=gast.Name(id="enumerate" | "zip" | "reversed"), args=args):
+            sizes = [size for size in map(_length, args) if size is not None]
+            return min(sizes) if sizes else None
+    return None
 
 
 def is_python_comprehension(node: Any) -> bool:

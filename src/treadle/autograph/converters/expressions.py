@@ -11,7 +11,7 @@ before                      after
 ``range(n)``, ``len(x)``    ``ag__.range(n)``, ``ag__.len(x)``
 ``a in b``                  ``ag__.in_(a, b)``
 ``assert c, m``             ``ag__.assert_stmt(c, lambda: m)``
-``TABLE[i]``                ``ag__.get_item(TABLE, i)`` where `TABLE` may be an array
+``TABLE[i]``                ``ag__.get_item(TABLE, i)`` where `TABLE` may be an array or list
 ==========================  ======================================================
 """
 
@@ -103,7 +103,7 @@ class Expressions(gast.NodeTransformer):  # type: ignore[misc]
         return made
 
     def visit_Subscript(self, node: Any) -> Any:
-        array = self.resolver.may_be_array(node.value)
+        array = self.resolver.may_be_indexed(node.value)
         node = self.generic_visit(node)
         if not array or not isinstance(node.ctx, gast.Load) or _is_fixed(node.slice):
             return node

@@ -17,11 +17,13 @@ from treadle.autograph.operators.iteration import (
 )
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.values import GraphIteration, Staged, is_staged
+from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import arithmetic, io
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.graph_list import GraphList
+from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
 
 
@@ -116,11 +118,26 @@ def _positional(iterable: Any, use: str) -> Staged | None:
     if not isinstance(iterable, Sequence | Tensor) and not hasattr(iterable, "__array__"):
         return None
     try:
+        numbers = isinstance(iterable, builtins.list | builtins.tuple) and _numbers(iterable)
+        if numbers:
+            return numbers
         whole = convert_to_tensor(iterable)
     except (TypeError, ValueError):
         return None
     count = whole.dims[0]
     return Staged(convert_to_tensor(count), lambda i: whole[i], count)
+
+
+def _numbers(values: Any) -> Staged | None:
+    """Python numbers of one type by position: weak, as they are one by one."""
+    kind = type(values[0]) if values else None
+    wide = {int: dtypes.int64, float: dtypes.float64}.get(kind)  # type: ignore[arg-type]
+    if wide is None or builtins.any(type(v) is not kind for v in values):
+        return None
+    table = convert_to_tensor(values, wide)
+    ends = (builtins.min(values), builtins.max(values)) if kind is int else None
+    size = builtins.len(values)
+    return Staged(convert_to_tensor(size), lambda i: symbolic_number(table[i], ends), size)
 
 
 def _in_python(iterable: Any) -> Any:

@@ -20,6 +20,8 @@ from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise import identity
 from treadle.ops.graph_list import GraphList
 from treadle.ops.indexing import is_array
+from treadle.ops.python_numbers import is_symbolic_number
+from treadle.ops.tabulated import element_at
 from treadle.ops.updates import set_item as updated_tensor
 
 slice = builtins.slice
@@ -37,10 +39,16 @@ def path(*keys: Any) -> Path:
 
 
 def get_item(target: Any, key: Any) -> Any:
-    """``target[key]``; a NumPy array that is read at a traced position becomes a constant."""
+    """``target[key]``; an array or list that is read at a traced position becomes a constant."""
+    if type(target) in (np.ndarray, list, tuple) and _has_number(key):
+        return element_at(target, key)
     if isinstance(target, np.ndarray) and _is_traced(key):
         return convert_to_tensor(target)[key]
     return target[key]
+
+
+def _has_number(key: Any) -> bool:
+    return is_symbolic_number(key) or (type(key) is tuple and any(map(is_symbolic_number, key)))
 
 
 def _is_traced(key: Any) -> bool:

@@ -14,7 +14,15 @@ from treadle.autograph.operators.elements import elements_of, is_pulled
 from treadle.autograph.operators.iteration import NumberRange, as_staged
 from treadle.autograph.operators.logical import and_, not_
 from treadle.autograph.operators.owned import own
-from treadle.autograph.operators.python_loops import is_rolled, rolled_for, symbolic_for
+from treadle.autograph.operators.python_loops import (
+    MOST_PEELED,
+    OVER,
+    PEEL,
+    may_roll,
+    rolled_for,
+    rolled_while,
+    symbolic_for,
+)
 from treadle.autograph.operators.rolling import Refused
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined, completed
@@ -51,13 +59,14 @@ def while_stmt(
 ) -> Any:
     """Repeat ``state = body(*state)`` while ``test(*state)`` and not ``until(*state)``.
 
-    Runs in Python as long as the conditions are Python's; from the iteration in which one becomes
-    symbolic, the rest is a ``while`` node.
+    Where the conditions are Python's the loop is rolled, or else runs in Python; from the
+    iteration in which one becomes symbolic, the rest is a ``while`` node.
 
     Raises:
         StagingTypeError, StagingValueError: a variable changes its dtype or shape in the graph.
     """
     loop = _Loop(body, 0, places, options)
+    attempts = 1 + MOST_PEELED if may_roll() and not options else 0
     while True:
         stop = False if until is None else until(*state)
         if is_staged(stop):
@@ -69,6 +78,11 @@ def while_stmt(
             break
         if not go:
             return loop.finish(state)
+        if attempts:
+            state, outcome = rolled_while(loop, test, state, until)
+            if outcome is OVER:
+                return loop.finish(state)
+            attempts = attempts - 1 if outcome is PEEL else 0
         state = loop.step(state)
 
     def proceed(*state: Any) -> Any:
@@ -134,7 +148,7 @@ def _python_for(loop: _Loop, iterable: Any, state: State, until: Any) -> State:
         stop = False if until is None else until(*state)
         return state, not is_staged(stop) and bool(stop)
 
-    if is_rolled(iterable) and not loop.options:
+    if not loop.options and may_roll():
         state, iterable = rolled_for(loop, iterable, state, until, step)
     for item in iterable:
         state, over = step(item, state)

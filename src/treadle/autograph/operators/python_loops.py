@@ -1,77 +1,135 @@
-"""Loops that Python iterates: over ranges rolled where that keeps their meaning, else unrolled."""
+"""Loops that Python iterates: rolled where that keeps their meaning, else unrolled."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from treadle.autograph.loop_notes import LoopNote, known_of
-from treadle.autograph.operators.rolled_numbers import Counting
+from treadle.autograph.loop_notes import Known, LoopNote, known_of
+from treadle.autograph.operators.logical import not_, or_
+from treadle.autograph.operators.rolled_items import Items, SymbolicRange, Unknown, items_of, use_up
 from treadle.core.context import context
 from treadle.core.origin import user_origin
 from treadle.core.switches import is_on
 
 FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 FEWEST_OPERATIONS = 128  # that all iterations together would record
+STACKED = 4  # times as many, where tensors are copied together for it
 MOST_PEELED = 2
 MOST_FAILURES = 3  # of one loop in one trace, before it is left alone
+MOST_TRIPS = 1 << 16  # of a `while` loop that is looked at
 
 
-def is_rolled(iterable: Any) -> bool:
-    """Whether a loop over `iterable` may be rolled here."""
-    return (
-        type(iterable) is range
-        and len(iterable) >= FEWEST
-        and context.recorder is not None
-        and is_on("rolled_loops")
-    )
+def may_roll() -> bool:
+    """Whether loops of Python are rolled here."""
+    return context.recorder is not None and is_on("rolled_loops")
 
 
-def rolled_for(loop: Any, numbers: range, state: Any, until: Any, step: Any) -> Any:
-    """The variables after the loop, and the numbers that are left for Python to go through.
+def _known() -> Known:
+    recorder: Any = context.recorder
+    return known_of(recorder.graph)
+
+
+def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> Any:
+    """The variables after the loop, and the items that are left for Python to go through.
 
     Args:
         step: runs one iteration in Python; gives the state and whether the loop is over.
     """
-    from treadle.autograph.operators.rolling import SHORT, Peel, Refused, is_rollable, roll
-
-    recorder: Any = context.recorder
-    known = known_of(recorder.graph)
-    code = loop.body.__code__
+    items = items_of(iterable)
+    if items is None or items.size < FEWEST:
+        return state, iterable
+    known, code = _known(), loop.body.__code__
     if known.failures.get(code, 0) >= MOST_FAILURES:
-        return state, numbers
-    trips, notes = len(numbers), dict(known.notes)
-    reason = ""
+        return state, iterable
+    left, taken = iter(iterable), 0
+    notes = dict(known.notes)
     try:
+        from treadle.autograph.operators.rolling import is_rollable
+
         is_rollable(loop)
-        for _ in range(MOST_PEELED + 1):
-            counting = Counting(numbers.start, numbers.stop, numbers.step)
-            try:
-                state = roll(loop, counting, state, until, _Worth(len(numbers)))
-            except Peel as why:
-                known.notes, reason = dict(notes), str(why)
-                state, over = step(numbers[0], state)
-                numbers = numbers[:0] if over else numbers[1:]
-                if len(numbers) < FEWEST:
-                    return state, numbers
-            else:
-                known.note(code, LoopNote(user_origin(), trips, True))
-                return state, numbers[:0]
-    except Refused as why:
-        known.notes, reason = notes, str(why)
-    if reason != SHORT:
+        while items.size - taken >= FEWEST:
+            found = _attempt(loop, items, taken, state, until)
+            if not isinstance(found, Exception):
+                state, trips = found
+                use_up(iterable, trips if trips < items.size - taken else None)
+                known.note(code, LoopNote(user_origin(), items.size, True))
+                return state, ()
+            known.notes = dict(notes)
+            if taken == MOST_PEELED:
+                raise found
+            state, over = step(next(left), state)
+            taken += 1
+            if over:
+                return state, ()
+    except Exception as why:
+        _refused(why, known, code, notes, items.size)
+    items.forget()
+    return state, left
+
+
+def _attempt(loop: Any, items: Items, taken: int, state: Any, until: Any) -> Any:
+    """The state and number of iterations of a loop of the graph, or why the first iteration is
+    left to Python."""
+    from treadle.autograph.operators.rolling import Peel, roll
+
+    try:
+        return roll(loop, items, taken, state, until, _is_worth(items))
+    except Peel as why:
+        return why
+
+
+def _is_worth(items: Items) -> Callable[[int], bool]:
+    """What is short runs faster without a loop."""
+
+    def decide(operations: int) -> bool:
+        least = FEWEST_OPERATIONS * (STACKED if items.stacked else 1)
+        return operations > 0 and operations >= least
+
+    return decide
+
+
+def _refused(why: Exception, known: Known, code: Any, notes: Any, trips: int | None) -> None:
+    from treadle.autograph.operators.rolling import SHORT, Peel, Refused
+
+    if not isinstance(why, Peel | Refused):
+        raise why
+    known.notes = notes
+    if str(why) != SHORT:
         known.failures[code] = known.failures.get(code, 0) + 1
-        known.note(code, LoopNote(user_origin(), trips, False, reason))
-    return state, numbers
+        known.note(code, LoopNote(user_origin(), trips, False, str(why)))
 
 
-class _Worth:
-    """Whether to roll so many iterations: what is short runs faster without a loop."""
+OVER, PEEL, PYTHON = "over", "peel", "python"  # what a `while` loop is to go on with
 
-    def __init__(self, trips: int) -> None:
-        self.trips = trips
 
-    def __call__(self, operations: int) -> bool:
-        return operations > 0 and self.trips * operations >= FEWEST_OPERATIONS
+def rolled_while(loop: Any, test: Any, state: Any, until: Any) -> tuple[Any, str]:
+    """The variables after a ``while`` loop whose condition is Python's and holds.
+
+    Returns:
+        The variables, and OVER; or what they were, and PEEL where another attempt may succeed
+        after an iteration, PYTHON where not.
+    """
+    from treadle.autograph.operators.rolling import Peel, is_rollable, roll
+
+    known, code = _known(), loop.body.__code__
+    if known.failures.get(code, 0) >= MOST_FAILURES:
+        return state, PYTHON
+    items, notes = Unknown(MOST_TRIPS), dict(known.notes)
+
+    def ended(*state: Any) -> Any:
+        if until is None:
+            return not_(test(*state))
+        return or_(lambda: until(*state), lambda: not_(test(*state)))
+
+    try:
+        is_rollable(loop, test)
+        state, trips = roll(loop, items, 0, state, ended, _is_worth(items))
+    except Exception as why:
+        _refused(why, known, code, notes, None)
+        return state, PEEL if isinstance(why, Peel) else PYTHON
+    known.note(code, LoopNote(user_origin(), trips, True))
+    return state, OVER
 
 
 def symbolic_for(loop: Any, numbers: Any, state: Any, until: Any) -> Any:
@@ -82,13 +140,11 @@ def symbolic_for(loop: Any, numbers: Any, state: Any, until: Any) -> Any:
     """
     from treadle.autograph.operators.rolling import Peel, Refused, is_rollable, roll
 
-    recorder: Any = context.recorder
-    known = known_of(recorder.graph)
-    counting = Counting(numbers.start, numbers.stop, numbers.step)
     is_rollable(loop)
+    items = SymbolicRange(numbers.start, numbers.stop, numbers.step)
     try:
-        state = roll(loop, counting, state, until, lambda size: True)
+        state, _ = roll(loop, items, 0, state, until, lambda size: True)
     except Peel as why:
         raise Refused(str(why)) from None
-    known.note(loop.body.__code__, LoopNote(user_origin(), None, True))
+    _known().note(loop.body.__code__, LoopNote(user_origin(), None, True))
     return state

@@ -17,7 +17,6 @@ from treadle.ops.python_numbers import (
     interval_of,
     is_symbolic_number,
     kind_of,
-    number_from,
 )
 
 
@@ -71,15 +70,12 @@ class Iterations(Domain):
         self.counting = counting
         self.counter: Any = None
 
-    def passed(self) -> Any:
+    def number(self) -> Any:
         """How many iterations were before this one."""
         counting = self.counting
         if abs(counting.step) == 1:
             return (self.counter - counting.start) * counting.step
         return (self.counter - counting.start) // counting.step
-
-    def position(self) -> Tensor:
-        return convert_to_tensor(self.passed(), dtypes.int64)
 
 
 class Counter(Source):
@@ -91,25 +87,6 @@ class Counter(Source):
         super().__init__(param)
         self.values = iterations.counting.known
         self.domain = iterations if self.values is not None else None
-
-
-class Listed(Source):
-    """A number whose value in each iteration is known."""
-
-    exact = True
-
-    def __init__(self, values: Sequence[Any], iterations: Iterations) -> None:
-        self.values, self.domain = values, iterations
-
-    def tensor(self) -> Tensor:
-        from treadle.ops.gather import INDEX
-        from treadle.ops.registry import run
-
-        assert self.values is not None and self.domain is not None
-        wide = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64}
-        dtype = wide.get(type(self.values[0]), dtypes.complex128)
-        table = convert_to_tensor(list(self.values), dtype)
-        return run(INDEX, table, self.domain.position(), axis=0)  # type: ignore[no-any-return]
 
 
 class Started(Source):
@@ -141,24 +118,6 @@ class Started(Source):
     def converted(self, dtype: DType) -> Tensor | None:
         self.taken.add(dtype)
         return convert_to_tensor(self.value, dtype)
-
-
-def listed(values: Sequence[Any], iterations: Iterations) -> Any:
-    """The number that has these values in the iterations, in its simplest form."""
-    first = values[0]
-    if all(type(v) is type(first) and same_bits(v, first) for v in values):
-        return first
-    if type(first) is int:
-        step = values[1] - first
-        if all(v == first + k * step for k, v in enumerate(values)):
-            return first + iterations.passed() * step
-    ends = (min(values), max(values)) if isinstance(first, int) else None
-    return number_from(Listed(values, iterations), type(first), ends)
-
-
-def same_bits(a: Any, b: Any) -> bool:
-    """Whether two numbers of one type are one: 0.0 is not -0.0, NaN is NaN."""
-    return bool(repr(a) == repr(b))
 
 
 def depends_only_on(number: Any, sources: Sequence[Source]) -> bool:

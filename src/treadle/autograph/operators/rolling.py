@@ -1,4 +1,4 @@
-"""Loops over Python ranges as loops of the program.
+"""Loops over Python values as loops of the program.
 
 The body is traced once, with a symbolic Python number for the counter. Where that has the meaning
 of all iterations one by one, the trace becomes the body of a ``while`` node; otherwise nothing has
@@ -18,7 +18,7 @@ A first iteration that differs from the others is left to Python (`Peel`).
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,13 +27,13 @@ from treadle.autograph.analysis.effects import refusal_of_code
 from treadle.autograph.operators.aliases import carry
 from treadle.autograph.operators.conditionals import Placeholder
 from treadle.autograph.operators.journal import changes, is_owner
+from treadle.autograph.operators.rolled_items import Items
 from treadle.autograph.operators.rolled_numbers import (
     Counter,
     Counting,
     Iterations,
     Started,
     depends_only_on,
-    listed,
 )
 from treadle.autograph.operators.undefined import Undefined, assigned_flag, completed
 from treadle.autograph.operators.values import is_number, is_staged, same
@@ -53,9 +53,11 @@ from treadle.ops.python_numbers import (
     number_from,
 )
 from treadle.ops.state import Variable
+from treadle.ops.tabulated import TabulatedArray, listed
 
 State = tuple[Any, ...]
 SHORT = "it is short"
+FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 COUNTING = 2  # operations of a body that only count
 MOST_ITERATIONS = 1 << 20  # whose numbers are computed while tracing
 
@@ -68,8 +70,8 @@ class Refused(Exception):
     """The loop is left to Python."""
 
 
-def is_rollable(loop: Any) -> None:
-    """Look at a loop's body before it runs.
+def is_rollable(loop: Any, test: Any = None) -> None:
+    """Look at a loop's body, and the condition of a `while`, before they run.
 
     Raises:
         Refused: it does more than to give a result.
@@ -79,24 +81,31 @@ def is_rollable(loop: Any) -> None:
         raise Refused("it goes over a generator")
     if not body.__code__.co_filename.startswith("<autograph of "):
         raise Refused("its body is a library's")
-    reason = refusal_of_code(body)
+    reason = refusal_of_code(body) or (test and refusal_of_code(test))
     if reason is not None:
         raise Refused(reason)
 
 
 def roll(
-    loop: Any, counting: Counting, state: State, until: Any, is_worth: Callable[[int], bool]
-) -> State:
-    """The loop as a ``while`` node; gives the variables after it.
+    loop: Any, items: Items, taken: int, state: State, until: Any, is_worth: Callable[[int], bool]
+) -> tuple[State, Any]:
+    """The loop as a ``while`` node; gives the variables after it, and the number of iterations.
 
     Args:
-        is_worth: whether to do it for a body of so many operations.
+        items: what it goes through.
+        taken: how many of them Python has gone through already.
+        is_worth: whether to do it for a body that records so many operations in all iterations.
 
     Raises:
         Refused: the meaning would not be that of the iterations one by one.
         Peel: it may be once the first iteration is done.
     """
-    return _Roll(loop, counting, state, until).run(is_worth)
+    try:
+        items.prepare()
+    except ValueNeededError as why:
+        raise Refused(_brief(why)) from None
+    made = _Roll(loop, items, taken, state, until)
+    return made.run(is_worth), made.counting.trips
 
 
 class _Form:
@@ -134,8 +143,9 @@ class _Traced:
 
 
 class _Roll:
-    def __init__(self, loop: Any, counting: Counting, state: State, until: Any) -> None:
-        self.loop, self.counting, self.until = loop, counting, until
+    def __init__(self, loop: Any, items: Items, taken: int, state: State, until: Any) -> None:
+        self.loop, self.items, self.until = loop, items, until
+        self.counting: Counting = items.counting(taken)
         self.state = tuple(map(completed, state))
         self.structure = tuple(_opened(v) for v in self.state)
         self.leaves: list[Any] = [leaf for part in self.structure for leaf in part.leaves]
@@ -144,10 +154,16 @@ class _Roll:
     def run(self, is_worth: Callable[[int], bool]) -> State:
         forms = [self.form(v) for v in self.leaves]
         for _ in range(5):
+            counting = self.counting
             traced = self.traced(forms)
             better = self.refined(forms, traced)
-            if all(a == b for a, b in zip(forms, better, strict=True)):
-                if not is_worth(sum(1 for _ in traced.builder.region.walk()) - COUNTING):
+            known = self.counting is counting or not self.items.is_open
+            if known and all(a == b for a, b in zip(forms, better, strict=True)):
+                operations = sum(1 for _ in traced.builder.region.walk()) - COUNTING
+                trips = self.counting.trips
+                if self.items.is_open and trips < FEWEST:
+                    raise Refused(SHORT)
+                if not is_worth(operations if is_symbolic_number(trips) else operations * trips):
                     raise Refused(SHORT)
                 return self.record(forms, traced)
             forms = better
@@ -200,12 +216,28 @@ class _Roll:
         if all(f.kind != "linear" for f in forms):
             found.forms = forms
             return found
+        if self.items.is_open:
+            self.counting = self.counting.shortened(self.trips_of(forms))
         try:
             found = self.trace(forms)
         except Exception:
             raise Refused(_brief(error)) from None
         found.forms = forms
         return found
+
+    def trips_of(self, forms: list[_Form]) -> int:
+        """After how many iterations a loop ends whose numbers stay or grow evenly."""
+        for trips in range(1, self.counting.trips):
+            leaves = [
+                leaf + trips * form.value if form.kind == "linear" else leaf
+                for form, leaf in zip(forms, self.leaves, strict=True)
+            ]
+            stop = self.until(*self.packed(leaves))
+            if is_staged(stop):
+                break
+            if stop:
+                return trips
+        raise Refused("its condition does not depend on numbers alone")
 
     def trace(self, forms: list[_Form]) -> _Traced:
         traced = _Traced()
@@ -227,7 +259,8 @@ class _Roll:
                     traced.numbers[k] = values[k]
             traced.given = [values[k] for k in range(len(self.leaves))]
             with taping(()):
-                after = self.loop.step(self.packed(traced.given), traced.counter)
+                item = self.items.item(traced.iterations)
+                after = self.loop.step(self.packed(traced.given), *item)
                 traced.results = self.flat(after)
                 if self.until is not None:
                     traced.stop = self.until(*after)
@@ -263,7 +296,7 @@ class _Roll:
         if form.kind == "listed":
             return listed(form.value, iterations)
         if form.kind == "linear":
-            return leaf + iterations.passed() * form.value
+            return leaf + iterations.number() * form.value
         return leaf
 
     def closed(self, forms: list[_Form], traced: _Traced) -> list[Tensor]:
@@ -306,6 +339,8 @@ class _Roll:
         """What the leaves are, by what the body made of them."""
         forms = list(traced.forms or forms)
         staged = _is_staged_stop(traced.stop)
+        if self.items.is_open and not is_symbolic_number(traced.stop):
+            raise (Peel if staged else Refused)("its condition does not depend on numbers alone")
         recurring: list[int] = []
         better = list(forms)
         for k, form in enumerate(forms):
@@ -381,12 +416,10 @@ class _Roll:
         counter = traced.counter.source
         sources = [traced.given[k].source for k in recurring]
         wanted = [*(traced.results[k] for k in recurring), stop]
-        listed_now = [
-            v.source
-            for f, v in zip(forms, traced.given, strict=True)
-            if f.kind == "listed" and is_symbolic_number(v) and v.source is not None
-        ]
-        extra = [s for s in listed_now if s is not counter]
+        extra = [
+            s for w in wanted for s in _sources(w)
+            if s is not counter and s.values is not None and s.domain is traced.iterations
+        ]  # fmt: skip
         if not all(depends_only_on(w, [counter, *sources, *extra]) for w in wanted):
             raise Refused("a number is computed from what only the running program knows")
         run = evaluator(wanted, [counter, *sources, *extra])
@@ -394,6 +427,7 @@ class _Roll:
         if any(map(is_symbolic_number, starts)):
             raise Refused("a number changes in a way that only the running program knows")
         now, values, trips = list(starts), [[] for _ in recurring], len(known)  # type: ignore[var-annotated]
+        stopped = False
         for t, number in enumerate(known):
             for column, value in zip(values, now, strict=True):
                 column.append(value)
@@ -403,7 +437,10 @@ class _Roll:
                 break
         if any(type(v) is not type(c[0]) for c in values for v in c):
             raise Peel("a number changes its type")
-        if trips < len(known):
+        if trips == len(known) and self.items.is_open:
+            if not stopped:
+                raise Refused(f"it does not end within {trips} iterations")
+        elif trips < len(known):
             self.counting = self.counting.shortened(trips)
             if trips < 2:
                 raise Refused("it ends in the first iterations")
@@ -484,9 +521,11 @@ class _Roll:
             return leaf
         if form.kind == "linear":
             return leaf + self.counting.trips * form.value
+        known = self.counting.known
+        if type(result) is TabulatedArray and result.domain is traced.iterations and known:
+            return result.at(len(known) - 1)
         if not is_symbolic_number(result):
             return leaf if isinstance(result, Placeholder) else result
-        known = self.counting.known
         if known is None:
             if result is not traced.counter and type(result - traced.counter) is not int:
                 raise Refused("a number that it gives is not known")
@@ -548,6 +587,10 @@ def _holds_owner(value: Any) -> bool:
     return any(_holds_owner(child) for _, child in nest.children(value) or ())
 
 
+def _sources(number: Any) -> Iterable[Any]:
+    return number.sources().values() if is_symbolic_number(number) else ()
+
+
 def _is_plain_number(value: Any) -> bool:
     return is_number(value) and not isinstance(value, np.ndarray)
 
@@ -555,6 +598,8 @@ def _is_plain_number(value: Any) -> bool:
 def _may_follow(result: Any) -> bool:
     """Whether a variable without a value may become `result` in a loop."""
     if isinstance(result, Tensor | Variable | Undefined) or result is None:
+        return True
+    if type(result) is TabulatedArray:
         return True
     return _is_plain_number(result) or isinstance(result, str | types.FunctionType)
 
