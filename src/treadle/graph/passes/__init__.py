@@ -17,6 +17,7 @@ from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.batching import batch_products
+from treadle.graph.passes.carried_elements import carry_elements
 from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.complex_parts import split_complex_numbers
@@ -87,6 +88,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("parts", place_parts, "last of all: others know positions by their counters", last=True),
     Pass("equal_sizes", unify_sizes, "after parts, which tells by how much sizes grow", last=True),
     Pass("thin_products", write_thin_products_out, "sizes of parts are known", last=True),
+    Pass("carried_elements", carry_elements, "no loop changes its variables any more", last=True),
 )
 
 # What runs again after the last passes: they leave what they replaced.
