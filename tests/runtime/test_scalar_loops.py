@@ -127,7 +127,8 @@ def test_the_same_without_the_mechanisms(switch):
 
 
 def checks_of(fn, *args):
-    return schedule_of(fn, *args).count("check ")
+    text = schedule_of(fn, *args)
+    return text.count("check ") + text.count(" inside ")
 
 
 def test_positions_that_count_are_not_checked():

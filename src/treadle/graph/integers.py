@@ -12,7 +12,7 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.ranges import Ranges
-from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol
+from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.trip_count import MIRRORED, conjuncts, position, step_of, trip_count
@@ -34,12 +34,17 @@ _SAME = frozenset({"cast", "identity", "reshape", "stop_gradient"})
 class Integers:
     """The scalars of one graph.
 
+    Args:
+        results: also find the ranges of what loops leave in their counters. Symbols for these
+            are not to be bound.
+
     Attributes:
         ranges: of the symbols that stand for scalars.
         leaves: symbol -> the scalar that it is the value of.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: Graph, results: bool = False) -> None:
+        self.results = results
         self.ranges = Ranges()
         self.leaves: dict[str, Value] = {}
         self._dims: dict[Value, Dim | None] = {}
@@ -112,6 +117,11 @@ class Integers:
             and self.ranges.is_less_equal(dim + 1, size)
         )
 
+    def is_not_negative(self, value: Value) -> bool:
+        """Whether a scalar is proved not to be negative, however it is computed."""
+        dim = self.dim(value)
+        return dim is not None and self._is_exact(value) and self.ranges.is_non_negative(dim)
+
     def _is_sum(self, value: Value) -> bool:
         """Whether a scalar is made of exact ones by additions, subtractions and products."""
         if value not in self._sums:
@@ -136,6 +146,8 @@ class Integers:
             region = value.producer
             owner = self._owners.get(region) if isinstance(region, Region) else None
             return owner is None or all(map(self._is_exact, _makers(owner, value.index)))
+        if node.op.name == "while":
+            return all(map(self._is_exact, _makers(node, value.index)))
         if node.op.name == "multiply" and not (_is_scaled(node) or self._fits(value)):
             return False
         scalars = (v for v in node.inputs if not v.spec.rank)
@@ -188,7 +200,48 @@ class Integers:
         if name in _ARITHMETIC:
             a, b = map(self.dim, node.inputs)
             return None if a is None or b is None else _ARITHMETIC[name](a, b)
-        return None
+        if name == "where":
+            return self._chosen(node)
+        if name == "mod":
+            return self._remainder(value, node.inputs[1])
+        return self._left(node, value.index) if name == "while" and self.results else None
+
+    def _chosen(self, node: Node) -> Dim | None:
+        """The larger or the smaller of two numbers, chosen by comparing them."""
+        test, a, b = node.inputs
+        asked = test.node
+        if asked is None or asked.op.name not in MIRRORED or asked.op.name == "not_equal":
+            return None
+        if asked.inputs not in ([a, b], [b, a]):
+            return None
+        larger = asked.op.name.startswith("greater") == (asked.inputs[0] is a)
+        x, y = self.dim(a), self.dim(b)
+        return None if x is None or y is None else compound("max" if larger else "min", x, y)
+
+    def _remainder(self, value: Value, divisor: Value) -> Dim | None:
+        """A remainder of a division by a positive number has its sign."""
+        size = self.dim(divisor)
+        return self.leaf(value, 0, size - 1) if isinstance(size, int) and size > 0 else None
+
+    def _left(self, loop: Node, number: int) -> Dim | None:
+        """What a loop leaves in a counter: its start, or one step from where an iteration was."""
+        step, start = step_of(loop, number), self.dim(loop.inputs[number])
+        inside = self.dim(loop.regions[1].params[number])
+        name = None if inside is None else symbol_name(inside)
+        if not step or start is None or name not in self.ranges.of:
+            return None
+        least, most = self.ranges.of[name]
+        if step > 0:
+            ends = start, None if most is None else compound("max", start, most + step)
+        else:
+            ends = compound("min", start, least + step), start
+        symbol = fresh_symbol("k")  # the counter may have become negative: this has not
+        shift = max(0, -step)
+        low, high = ends[0] + shift, None if ends[1] is None else ends[1] + shift
+        if not self.ranges.is_non_negative(low):
+            return None
+        self.ranges.add(str(symbol), low, high)
+        return symbol - shift
 
     def _same(self, value: Value) -> Dim | None:
         """The one element of what is given another dtype or other dims."""
@@ -228,7 +281,8 @@ class Integers:
         if owner is None:
             return None
         if owner.op.name == "cond":
-            return self.dim(owner.inputs[1 + value.index])
+            given = self.dim(owner.inputs[1 + value.index])
+            return self._asked_before(owner, value) if given is None else given
         if owner.op.name != "while":
             return None
         condition, body = owner.regions
@@ -237,6 +291,30 @@ class Integers:
         if fixed:
             return self.dim(owner.inputs[number])
         return None if region is condition else self._counter(owner, number)
+
+    def _asked_before(self, owner: Node, param: Value) -> Dim | None:
+        """A symbol for a scalar that a branch is only taken with where it is not negative."""
+        if param.producer is not owner.regions[0]:
+            return None
+        given = owner.inputs[1 + param.index]
+        least, most = self._since_start(given)
+        for test in conjuncts(owner.inputs[0]):
+            low, high = self._compared(test, lambda v: v is given)
+            least, most = (least if low is None else low), (most if high is None else high)
+        if least is None or not self.ranges.is_non_negative(least):
+            return None
+        return self.leaf(param, least, most)
+
+    def _since_start(self, value: Value) -> tuple[Dim | None, Dim | None]:
+        """The least and the most of a counter while the test of its loop is computed."""
+        region = value.producer
+        loop = self._owners.get(region) if isinstance(region, Region) else None
+        if loop is None or loop.op.name != "while" or value.index >= len(loop.outputs):
+            return None, None
+        step, start = step_of(loop, value.index), self.dim(loop.inputs[value.index])
+        if step is None or start is None:
+            return None, None
+        return (start if step >= 0 else None), (start if step <= 0 else None)
 
     def _counter(self, loop: Node, number: int) -> Dim | None:
         """A symbol for a loop variable that counts and is never negative in the body."""
@@ -259,13 +337,20 @@ class Integers:
 
     def _tested(self, loop: Node, test: Node, number: int) -> tuple[Dim | None, Dim | None]:
         """The least and the most that a test of a loop leaves of a loop variable."""
+        condition = loop.regions[0]
+        return self._compared(test, lambda v: v.producer is condition and v.index == number)
+
+    def _compared(
+        self, test: Node, is_meant: Callable[[Value], bool]
+    ) -> tuple[Dim | None, Dim | None]:
+        """The least and the most that a comparison leaves of a value."""
         kind = test.op.name
         if kind not in MIRRORED:
             return None, None
         left, right = test.inputs
-        if not self._is_variable(loop, left, number):
+        if not is_meant(left):
             left, right, kind = right, left, MIRRORED[kind]
-        if not self._is_variable(loop, left, number):
+        if not is_meant(left):
             return None, None
         limit = self.dim(right)
         if limit is None:
@@ -275,9 +360,6 @@ class Integers:
         if kind in ("greater", "greater_equal"):
             return limit + 1 if kind == "greater" else limit, None
         return None, None
-
-    def _is_variable(self, loop: Node, value: Value, number: int) -> bool:
-        return value.producer is loop.regions[0] and value.index == number
 
 
 def _is_scaled(node: Node) -> bool:
@@ -289,7 +371,10 @@ def _is_scaled(node: Node) -> bool:
 def _makers(owner: Node, number: int) -> Iterator[Value]:
     """The operands of a branch or loop that decide the range of a parameter of its regions."""
     if owner.op.name == "cond":
-        yield owner.inputs[1 + number]
+        given = owner.inputs[1 + number]
+        yield given
+        tests = [t for t in conjuncts(owner.inputs[0]) if t.op.name in MIRRORED]
+        yield from (v for t in tests if given in t.inputs for v in t.inputs if v is not given)
         return
     yield owner.inputs[number]
     condition = owner.regions[0]

@@ -91,13 +91,29 @@ GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), np.logical_not, lower=elem
 # Inputs: (good, those of attrs["of"]).
 CHECK = Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io")
 
+
+def _from_start(position: NDArray, *_: Any, size: Dim, **__: Any) -> NDArray:
+    """In a loop that the interpreter runs: what is outside stays so, for the node to refuse."""
+    assert isinstance(size, int)
+    return np.asarray(position + size if position < 0 else position).astype(np.uint64)
+
+
+# A position along an axis of attrs["size"], counted from its beginning; attrs["wraps"]: it may be
+# negative. Inputs: (position, those of attrs["of"], which refuses what lies outside).
+PLACE = Op(
+    "checked_position",
+    lambda *_, **__: TensorSpec((), dtypes.uint64),
+    _from_start,
+    effect="io",
+)
+
 # What to look for, in which input, with which size.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
 def add_checks(graph: Graph) -> None:
     """Put a check before every node, also in inner regions, that needs one."""
-    _add_checks(graph, Integers(graph))
+    _add_checks(graph, Integers(graph, results=True))
 
 
 def _add_checks(region: Region, integers: Integers) -> None:
@@ -106,10 +122,17 @@ def _add_checks(region: Region, integers: Integers) -> None:
     for node in nodes:
         for inner in node.regions:
             _add_checks(inner, integers)
+        takes_element = _takes_element(node)
+        given = list(node.inputs)
         for kind in _wanted(node):
-            if not _is_proved(node, kind, integers):
+            if _is_proved(node, kind, integers):
+                continue
+            if takes_element and kind[0] == "wrapping":
+                wraps = not integers.is_not_negative(node.inputs[kind[1]])
+                _insert_position(region, node, given, kind, wraps)
+            else:
                 _insert(region, node, kind)
-        if _takes_element(node):
+        if takes_element:
             for number, size in enumerate(node.inputs[0].spec.dims, 1):
                 if integers.lies_inside(node.inputs[number], 0, size):
                     node.inputs[number] = _unsigned(region, node.inputs[number], unsigned)
@@ -217,6 +240,16 @@ def _insert(region: Region, node: Node, kind: Kind) -> None:
         bad = _new(region, node, ANY, [bad], {})
     good = _new(region, node, GOOD, [bad], {})
     region.append(Node(CHECK, [good, *node.inputs], {"of": node}, (), (), node.origin))
+
+
+def _insert_position(
+    region: Region, node: Node, given: Sequence[Value], kind: Kind, wraps: bool
+) -> None:
+    """Let a node of single elements take a position that was checked."""
+    _, number, size = kind
+    attrs = {"size": size, "wraps": wraps, "of": node}
+    operands = [given[number], *given]
+    node.inputs[number] = _new(region, node, PLACE, operands, attrs)
 
 
 def _new(

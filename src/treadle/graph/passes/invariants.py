@@ -15,7 +15,7 @@ from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import may_touch_anything, writes
-from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of, pass_in
 from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Compute, Library, Rows
 
@@ -64,11 +64,13 @@ class _Hoister(Rewriter):
 
 
 def _invariant_nodes(loop: Node, region: Region) -> list[Node]:
-    """The nodes that depend on nothing that changes between iterations, and cannot fail."""
+    """The nodes that depend on nothing that changes between iterations, and cannot fail, or would
+    in any case: the test is computed once at least."""
     carried = len(loop.regions[1].results)
     fixed = set(region.params[carried:])
     symbols = {s for v in loop.inputs for s in v.spec.symbols()}
     callback = may_touch_anything(loop)
+    anyway = region is loop.regions[0] and all(n.is_pure for n in region.nodes)
     found = []
     for node in region.nodes:
         if not all(v in fixed for v in node.inputs) or not _knows(node, symbols):
@@ -77,7 +79,7 @@ def _invariant_nodes(loop: Node, region: Region) -> list[Node]:
             handle = loop.inputs[node.inputs[0].index]
             invariant = not callback and not writes(loop, handle)
         else:
-            invariant = node.op is CONST or (node.is_pure and cannot_fail(node))
+            invariant = node.op is CONST or (node.is_pure and cannot_fail(node, anyway))
         if invariant:
             found.append(node)
             fixed.update(node.outputs)
@@ -109,8 +111,11 @@ def _with_dependencies(moved: Sequence[Node], invariant: Sequence[Node]) -> list
     return [n for n in invariant if n in needed]
 
 
-def cannot_fail(node: Node) -> bool:
-    """Whether running the node without need is safe: no bounds, no divisors, no open shapes."""
+def cannot_fail(node: Node, divides: bool = False) -> bool:
+    """Whether running the node without need is safe: no bounds, no divisors, no open shapes.
+
+    divides: its divisions are done in any case.
+    """
     lower = node.op.lower
     if node.regions or not isinstance(lower, Compute | Library | Rows):
         return False
@@ -118,12 +123,18 @@ def cannot_fail(node: Node) -> bool:
         return False
     if isinstance(lower, Compute) and (lower.kind == "gather" or "checks_bounds" in node.op.tags):
         return False
-    if node.op.name in _DIVISIONS and not node.outputs[0].spec.dtype.is_floating:
+    integer = not node.outputs[0].spec.dtype.is_floating
+    if node.op.name in _DIVISIONS and integer and not (divides or _divides_by_constant(node)):
         return False
     specs = [v.spec for v in (*node.inputs, *node.outputs)]
     return all(isinstance(s, TensorSpec) for s in specs) and (
         all(map(is_static, specs)) or _open_shapes_agree(node)
     )
+
+
+def _divides_by_constant(node: Node) -> bool:
+    divisor = constant_of(node.inputs[1])
+    return node.op.name != "pow" and divisor is not None and bool(divisor.all())
 
 
 def _open_shapes_agree(node: Node) -> bool:

@@ -82,6 +82,9 @@ class Emitter:
         self.native_lists = False
         self.element_dims: dict[Value, ElementDims] = {}  # of native lists
         self.registers: dict[Value, str] = {}
+        # (position, size) -> the position from the beginning, where a check is known to be done
+        self.positions: dict[tuple[str, str], str] = {}
+        self.inside: frozenset[Step] = frozenset()  # positions that were checked before the loop
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}
         self.buffers: dict[Place, str] = {}  # of the growing half that is written next

@@ -39,8 +39,9 @@ def emit_branch(emitter: Emitter, step: Branch) -> None:
     ends: list[tuple[list[list[str]], str]] = []
     for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
         fn.label(label)
-        symbols = dict(emitter.symbols)
+        symbols, positions = dict(emitter.symbols), dict(emitter.positions)
         emit_block(emitter, block)
+        emitter.positions = positions
         values = [
             _merged(emitter, operand, out)
             for operand, out in zip(block.results, step.results, strict=True)
@@ -110,7 +111,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
     fn.label(f"head{k}")
     mark = len(fn.lines)
     names = bind(emitter, step, f"x{k}")
-    symbols = dict(emitter.symbols)
+    symbols, positions = dict(emitter.symbols), dict(emitter.positions)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
     lists = fn.load_word(emitter.chain, 0, "ptr") if makes_lists(step.body) else ""
@@ -126,7 +127,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
         end_of(emitter, c, o, n)
         for c, o, n in zip(step.carried, step.body.results, names, strict=True)
     ]
-    emitter.symbols = symbols
+    emitter.symbols, emitter.positions = symbols, positions
     if lists:
         handles = [c.param for c in step.carried if isinstance(c.param.spec, ListSpec)]
         kept = [e[0] for c, e in zip(step.carried, ends, strict=True) if c.param in handles]

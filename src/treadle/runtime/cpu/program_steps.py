@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.core import dtypes
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.runtime.callbacks import (
@@ -38,6 +39,7 @@ from treadle.runtime.schedule.steps import (
     Measure,
     Operand,
     Place,
+    Position,
     SegmentedLaunch,
     Sizes,
     Update,
@@ -186,6 +188,41 @@ def emit_check(emitter: Emitter, step: Check) -> None:
     fn.label(f"held{k}")
 
 
+def emit_position(emitter: Emitter, step: Position) -> None:
+    """A position that nobody wants to wait for: that it is none of the last ones, counted from
+    the end, is guessed by the processor. What was checked before is not checked again."""
+    fn, spec = emitter.fn, step.source.value.spec
+    given = emitter.registers[step.source.value]
+    size = emitter.dim(step.size)
+    known = emitter.positions.get((given, str(size)))
+    if known is not None:
+        emitter.registers[step.value] = known
+        return
+    place = emitter.elements.apply("cast", [given], [spec.dtype], dtypes.int64)
+    if step in emitter.inside:
+        emitter.registers[step.value] = place
+        return
+    k = fn.unique()
+    inside = fn.value(f"icmp ult i64 {place}, {size}")
+    before = fn.block
+    wraps = step.wraps and not spec.dtype.is_unsigned
+    other, back = ("wrap" if wraps else "broken"), ""
+    fn.emit(f"br i1 {inside}, label %inside{k}, label %{other}{k}, !prof !2")
+    if wraps:
+        fn.label(f"wrap{k}")
+        back = fn.value(f"add i64 {place}, {size}")
+        again = fn.value(f"icmp ult i64 {back}, {size}")
+        fn.emit(f"br i1 {again}, label %inside{k}, label %broken{k}, !prof !2")
+    fn.label(f"broken{k}")
+    emit_callback(emitter, step.callback)
+    fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
+    fn.branch("exit")
+    fn.label(f"inside{k}")
+    if wraps:
+        place = fn.value(f"phi i64 [{place}, %{before}], [{back}, %wrap{k}]")
+    emitter.registers[step.value] = emitter.positions[given, str(size)] = place
+
+
 def emit_library(emitter: Emitter, step: LibraryCall) -> None:
     from treadle.runtime.cpu.program_library import emit_library_call
 
@@ -215,6 +252,7 @@ _EMITTERS: dict[type, Any] = {
     Branch: _emit_branch,
     Callback: emit_callback,
     Check: emit_check,
+    Position: emit_position,
     Copy: emit_copy,
     Deliver: emit_deliver,
     Guard: emit_guard,

@@ -33,7 +33,7 @@ from treadle.runtime.cpu.program_lists import (
     reserve,
 )
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
-from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar
+from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar, emit_position
 from treadle.runtime.cpu.rows import units_of_a_row
 from treadle.runtime.schedule.steps import (
     Block,
@@ -46,6 +46,7 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loop,
+    Position,
     Rows,
 )
 
@@ -184,7 +185,7 @@ class _Task:
         inner.pointers = _Captured(outer.pointers, lambda _, word: capture(word, "ptr"))
         inner.frame_words = _Captured(outer.frame_words, lambda _, word: capture(word, "ptr"))
         inner.symbols = _Captured(outer.symbols, lambda _, word: capture(word, "i64"))
-        inner.slots = {}
+        inner.slots, inner.positions = {}, {}
         inner.workspace = capture(outer.workspace, "ptr")
         inner.slot_offsets = [capture(o, "i64") for o in outer.slot_offsets]
         for name in (
@@ -337,6 +338,8 @@ class _Task:
                     emit_load_scalar(self.emitter, step)
                 case Check():
                     emit_check(self.emitter, step)
+                case Position():
+                    emit_position(self.emitter, step)
                 case Launch():
                     self._launch(step)
                 case LibraryCall():

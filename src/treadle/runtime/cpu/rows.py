@@ -33,6 +33,7 @@ from treadle.runtime.schedule.steps import (
     Loop,
     Operand,
     Place,
+    Position,
     Rows,
     Step,
 )
@@ -121,7 +122,7 @@ class _Analysis:
                 return not any(map(self._mixes, step.inputs.values()))
             case LoadScalar():
                 return memory(step.source) not in self.written
-            case Check():
+            case Check() | Position():
                 return not any(map(self._mixes, step.callback.inputs))
             case Copy():
                 return step.source.place is not None and self._has_rows(step.source.place)

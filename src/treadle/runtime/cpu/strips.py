@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.core import dtypes
+from treadle.runtime.cpu.hoisted_checks import Counting
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_control import Names, bind, end_of, start_of, value_type
 from treadle.runtime.cpu.program_entry import INTERRUPTED
@@ -28,6 +29,7 @@ from treadle.runtime.schedule.steps import (
     Evaluate,
     LoadScalar,
     Loop,
+    Position,
     Update,
 )
 
@@ -44,7 +46,7 @@ def is_light(step: Loop) -> bool:
 
 def _is_light(block: Block) -> bool:
     return all(
-        isinstance(s, Evaluate | LoadScalar | Check)
+        isinstance(s, Evaluate | LoadScalar | Check | Position)
         or (isinstance(s, Update) and s.refuse is None and _one_element(s))
         or (isinstance(s, Branch) and _is_light(s.then) and _is_light(s.otherwise))
         for s in block.steps
@@ -58,18 +60,20 @@ def _one_element(step: Update) -> bool:
 def emit_strips(emitter: Emitter, step: Loop) -> None:
     """A light loop."""
     emitter.improved = True
+    positions = dict(emitter.positions)
     fn, k = emitter.fn, emitter.fn.unique()
     starts = [start_of(emitter, c) for c in step.carried]
     if step.most is not None and step.most <= UNINTERRUPTED:
         fn.branch(f"strip{k}")
         fn.label(f"strip{k}")
-        _inner(emitter, step, k, starts, None)
+        _uninterrupted(emitter, step, k, starts)
         fn.branch(f"exit{k}")
     elif step.counted is not None:
         _counted(emitter, step, k, starts)
     else:
         _tested(emitter, step, k, starts)
     fn.label(f"exit{k}")
+    emitter.positions = positions
 
 
 def _inner(
@@ -94,6 +98,40 @@ def _inner(
     fn.lines[mark:mark] = phis(names, (starts, f"strip{k}"), (ends, f"latch{k}"))
     fn.label(f"after{k}")
     return names
+
+
+def _uninterrupted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -> None:
+    """A loop without polls."""
+    counted = step.counted
+    numbers = [n for n, c in enumerate(step.carried) if counted and c.param is counted.counter]
+    if counted is None or not numbers:
+        _inner(emitter, step, k, starts, None)
+        return
+    limit = emitter.registers[counted.limit]
+    _versions(emitter, step, k, starts, starts[numbers[0]][0], limit)
+
+
+def _versions(
+    emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]], first: str, end: str
+) -> Names:
+    """As `_inner`; without checks where none is needed while the counter goes to `end`."""
+    fn, counting = emitter.fn, Counting(emitter, step)
+    if not counting.positions:
+        return _inner(emitter, step, k, starts, end)
+    inside = counting.all_inside(first, end)
+    fast, slow, known = fn.unique(), fn.unique(), dict(emitter.positions)
+    fn.emit(f"br i1 {inside}, label %strip{fast}, label %strip{slow}, !prof !2")
+    ways = []
+    for number, proved in ((fast, counting.positions), (slow, [])):
+        fn.label(f"strip{number}")
+        emitter.inside, emitter.positions = frozenset(proved), dict(known)
+        names = _inner(emitter, step, number, starts, end)
+        ways.append((_registers(names), f"after{number}"))
+        fn.branch(f"after{k}")
+    fn.label(f"after{k}")
+    merged = bind(emitter, step, f"z{k}")
+    fn.lines += phis(merged, *ways)
+    return merged
 
 
 def _test(emitter: Emitter, step: Loop, end: str | None) -> str:
@@ -146,7 +184,7 @@ def _counted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) 
     kinds = f"{kind} {{}}, {kind} {{}}"
     end = fn.call(f"{kind} @llvm.sadd.sat.{kind}({kind}, {kind})", kinds.format(first, length))
     end = fn.call(f"{kind} @llvm.smin.{kind}({kind}, {kind})", kinds.format(limit, end))
-    inner = _inner(emitter, step, k, _registers(outer), end)
+    inner = _versions(emitter, step, k, _registers(outer), first, end)
     again = _below(emitter, step, limit)
     fn.emit(f"br i1 {again}, label %poll{k}, label %done{k}, !prof !1")
     after = _poll(emitter, k, countdown)

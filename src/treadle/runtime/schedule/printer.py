@@ -29,6 +29,7 @@ from treadle.runtime.schedule.steps import (
     Measure,
     Operand,
     Place,
+    Position,
     SegmentedLaunch,
     Sizes,
     Step,
@@ -158,6 +159,10 @@ def _line(step: Step) -> str:
             return f"deliver {operand_text(step.source)} as result {step.number}"
         case Check():
             return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
+        case Position():
+            wraps = " or from the end" if step.wraps else ""
+            place = f"{operand_text(step.source)} inside {step.size}{wraps}"
+            return f"%{step.value.name} = {place} for {step.callback.node.op.name}"
         case Copy():
             return f"copy {operand_text(step.source)} -> {step.target}"
         case LoadScalar():

@@ -37,6 +37,7 @@ from treadle.runtime.schedule.steps import (
     Measure,
     Operand,
     Place,
+    Position,
     SegmentedLaunch,
     Step,
     Update,
@@ -444,6 +445,12 @@ class RegionBuilder(ControlFlow):
                 node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
             )
             self.emit(Check(inputs[0], inner, reads=callback.reads))
+        elif node.op.name == "checked_position":
+            inner = Callback(
+                node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
+            )
+            (place,), size, wraps = node.outputs, node.attrs["size"], node.attrs["wraps"]
+            self.emit(Position(place, inputs[0], size, wraps, inner, reads=callback.reads))
         elif node.op.name == "assert":
             self.emit(Check(inputs[0], callback, reads=callback.reads))
         else:

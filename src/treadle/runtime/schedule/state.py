@@ -8,7 +8,7 @@ from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Node, Value
 
 # Callbacks into the user's Python, which may read and assign any variable.
-_QUIET = frozenset({"print", "assert", "check"})
+_QUIET = frozenset({"print", "assert", "check", "checked_position"})
 
 
 def touches_everything(node: Node) -> bool:

@@ -182,6 +182,21 @@ class Check(Step):
 
 
 @dataclass(eq=False)
+class Position(Step):
+    """A rank-0 position along an axis, counted from its beginning: `value` is unsigned.
+
+    wraps: whether it may be negative, which counts from the end.
+    callback: the NumPy implementation that raises where it lies outside.
+    """
+
+    value: Value
+    source: Operand
+    size: Dim
+    wraps: bool
+    callback: Callback
+
+
+@dataclass(eq=False)
 class Guard(Step):
     """Fail unless two sizes that only the running program knows are equal.
 
@@ -338,7 +353,7 @@ def node_of(step: Step) -> Node | None:
             values = [step.output.value]
         case Copy() | Deliver():
             values = [step.source.value]
-        case Check():
+        case Check() | Position():
             return node_of(step.callback)
         case Branch():
             values = [o.value for o in step.results]
