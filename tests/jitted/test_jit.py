@@ -280,6 +280,26 @@ class TestControlFlow:
         jitted = td.jit(f)
         assert [jitted(n) for n in (6, 7, 27)] == [f(n) for n in (6, 7, 27)]
 
+    def test_loops_whose_bounds_depend_on_other_loops_stay_loops(self):
+        def chain(sizes):
+            n = sizes.shape[0] - 1
+            cost = np.zeros((n, n))
+            for length in range(2, n + 1):
+                for i in range(n - length + 1):
+                    j = i + length - 1
+                    best = np.inf
+                    for k in range(i, j):
+                        here = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                        best = min(best, here)
+                    cost[i, j] = best
+            return cost[0, n - 1]
+
+        def size(n):
+            return len(list(td.jit(chain).get_concrete_function(np.arange(1, n)).graph.walk()))
+
+        agree(chain, np.array([3, 7, 2, 9, 4, 8, 5]))
+        assert size(20) == size(60)
+
     def test_ints_become_floats_in_loops(self):
         def f(x):
             s = 0

@@ -264,15 +264,19 @@ def _counted_for(
 
     def step(state: State) -> State:
         index, *rest = state
-        position = symbolic_number(index.tensor(), (0, _last(counted.size)))
+        position = symbolic_number(index.tensor(), (0, _last(counted.length)))
         return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
     return _staged(proceed, step, (0, *values), peels)[1:]
 
 
-def _last(size: Any) -> Any:
-    """The last position of so many, or of any number where that is not known."""
-    return max(size - 1, 0) if size is not None else 2**62
+def _last(length: Any) -> int:
+    """The last position of so many, or what it is at most where only the run knows the number."""
+    interval = (length, length) if type(length) is int else getattr(length, "interval", None)
+    return min(max(interval[1] - 1, 0), _FARTHEST) if interval else _FARTHEST
+
+
+_FARTHEST = 2**62
 
 
 def _python_for(loop: _Body, iterable: Any, values: State, until: Any) -> State:
