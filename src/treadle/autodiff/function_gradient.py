@@ -7,20 +7,20 @@ Effects happen in the forward graph only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from treadle.autodiff.joint import copy_into, dependent, influencing, trace_gradient
 from treadle.autodiff.partition import Joint, Partition, is_cheap, partition
 from treadle.autodiff.saved_lists import restored, stored, stored_specs
 from treadle.core.context import recording, taping
+from treadle.core.records import record
 from treadle.core.spec import ResourceSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Value
 from treadle.ops.state import Variable
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class ForwardBackward:
     """A function split for differentiation.
 

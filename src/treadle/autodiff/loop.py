@@ -14,7 +14,6 @@ The forward node is changed in place, also when it stands in an outer region of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
@@ -35,6 +34,7 @@ from treadle.autodiff.values import accumulate, gradient_spec, zeros_for
 from treadle.core import dtypes
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import attributed_to
+from treadle.core.records import record
 from treadle.core.shapes import ANY, Dim, dim_symbols, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -179,7 +179,7 @@ def _with_new_symbols(spec: Spec) -> Spec:
     return new
 
 
-@dataclass
+@record
 class _Stacks:
     """What the forward loop hands to the backward one, as tensors outside the loops."""
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from treadle.core.records import record
 from treadle.core.shapes import symbol_name
 from treadle.core.spec import Spec, TensorSpec
 from treadle.graph.ir import Node, Region, Value
@@ -29,7 +30,7 @@ _MOST_NODES = 12  # a longer chain is not called cheap
 _UNKNOWN_DIM = 64  # what a symbolic dim counts as when sizes are compared
 
 
-@dataclass
+@record
 class Partition:
     """How a joint region is split.
 
@@ -46,7 +47,7 @@ class Partition:
     free: list[Value]
 
 
-@dataclass
+@record
 class Joint:
     """A region that computes results and, from gradients of them, gradients of parameters.
 

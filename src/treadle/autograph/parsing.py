@@ -6,11 +6,11 @@ import ast
 import types
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from treadle.autograph.errors import SourceNotFoundError
 from treadle.autograph.sources import as_in_text, describe, may_have_changed, text_of
+from treadle.core.records import record
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
@@ -19,7 +19,7 @@ Functions = dict[int, list[tuple[FunctionNode, str | None]]]
 _trees: OrderedDict[str, tuple[str, Functions]] = OrderedDict()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Source:
     """Where a function was found.
 

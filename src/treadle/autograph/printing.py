@@ -5,19 +5,20 @@ Statements that were not changed are copied from the user's file; the others are
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import gast
 
 from treadle.autograph.analysis.activity import TRIES
 from treadle.autograph.unparsing import unparse, unparse_statement
+from treadle.core.records import record
 
 _WIDTH = 100
 _INDENT = "    "
 
 
-@dataclass
+@record
 class Printed:
     """Generated text.
 

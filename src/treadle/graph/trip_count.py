@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Counter:
     """An integer loop variable that starts at a constant and changes by a constant.
 

@@ -9,19 +9,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 
 Array = Any
 Rule = Callable[[tuple[DType, ...]], DType]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Function:
     """One scalar function.
 

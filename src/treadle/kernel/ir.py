@@ -13,13 +13,14 @@ from __future__ import annotations
 import functools
 import weakref
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from treadle.core import dtypes, locks
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
 from treadle.kernel.functions import result_dtype
 
@@ -43,7 +44,7 @@ def _key_names(cls: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(cls) if f.compare)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Node(metaclass=_Interned):
     """Base of the hash-consed nodes; equality is identity."""
 
@@ -53,7 +54,7 @@ class Node(metaclass=_Interned):
         return node_text(self)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Axis(Node):
     """A loop: takes the values 0 .. extent-1."""
 
@@ -61,7 +62,7 @@ class Axis(Node):
     extent: Dim
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Buffer(Node):
     """A parameter: a contiguous row-major array. Views are index maps, not layouts."""
 
@@ -70,7 +71,7 @@ class Buffer(Node):
     shape: tuple[Dim, ...]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Affine(Node):
     """The index ``sum(coefficient * axis) + offset``."""
 
@@ -81,7 +82,7 @@ class Affine(Node):
         return next((c for a, c in self.terms if a is axis), 0)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Expr(Node):
     """A scalar value at each point of its free axes."""
 
@@ -100,7 +101,7 @@ class Expr(Node):
 Index: TypeAlias = Affine | Expr
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Const(Expr):
     """A constant; build it with `const`. `bits` tells -0.0 from 0.0 and 1 from True."""
 
@@ -119,7 +120,7 @@ def const(value: Any, dtype: DType) -> Const:
     return Const(item, dtype, exact.tobytes())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Iota(Expr):
     """The position along an axis, as an integer."""
 
@@ -130,7 +131,7 @@ class Iota(Expr):
         self._set(self.of, frozenset({self.axis}))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Extent(Expr):
     """The run-time value of a dim."""
 
@@ -141,7 +142,7 @@ class Extent(Expr):
         self._set(self.of, frozenset())
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Load(Expr):
     """An element of a buffer; build it with `load`.
 
@@ -166,7 +167,7 @@ class Load(Expr):
         return found if self.valid is None else (*found, self.valid)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Apply(Expr):
     """A function of the table in `functions`; build it with `apply` or `cast`."""
 
@@ -187,7 +188,7 @@ class Apply(Expr):
 REDUCTIONS = ("sum", "prod", "max", "min", "any", "all", "argmax", "argmin")
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Reduce(Expr):
     """`value` reduced over `axes_reduced`, in an order that is fixed for given extents.
 
@@ -210,7 +211,7 @@ class Reduce(Expr):
         return (self.value,)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Store(Node):
     """Writes `value` to ``buffer[index]`` for every point of the index's axes."""
 
@@ -223,7 +224,7 @@ class Store(Node):
         return frozenset().union(*(index_axes(i) for i in self.index))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@record(frozen=True, eq=False, repr=False)
 class Kernel(Node):
     """Loops `axes`, parameters `buffers` in call order, and what is stored.
 

@@ -13,11 +13,11 @@ from memory or, when the producer is fused into the same kernel, the producer's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import ANY, Dim
 from treadle.core.spec import Spec, TensorSpec
 from treadle.kernel.ir import Affine, Axis, Expr, Extent, Index, Iota, affine, apply, cast, const
@@ -47,7 +47,7 @@ Rule: TypeAlias = "Callable[[LowerCall, Sequence[Index]], Expr]"
 Kind: TypeAlias = Literal["elementwise", "view", "gather", "reduce"]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Compute:
     """A rule and its cost class, which fusion goes by.
 
@@ -61,14 +61,14 @@ class Compute:
     kind: Kind
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Library:
     """A routine of the runtime, by name; it receives the node's specs and attrs."""
 
     name: str
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class RowCall:
     """How a routine that works on rows one by one computes a node.
 
@@ -96,7 +96,7 @@ RowPlan: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Routine:
     """A routine of the runtime (`module.function`).
 
@@ -117,7 +117,7 @@ class _Routine:
         return self.plan(specs[: len(inputs)], specs[len(inputs) :], attrs)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rows(_Routine):
     """A routine that does each row, or matrix, of a batch.
 
@@ -129,7 +129,7 @@ class Rows(_Routine):
     fails: bool = False
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Compaction(_Routine):
     """A routine that writes a row for every true element of a mask, one of the op's inputs.
 

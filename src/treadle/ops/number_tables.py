@@ -9,13 +9,13 @@ import cmath
 import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.tensor import Tensor
 from treadle.ops import arithmetic, casting, comparison, elementwise, logic
 from treadle.ops.conversion import convert_to_tensor
@@ -25,7 +25,7 @@ MaybeInterval: TypeAlias = "Interval | None"
 _EXACT_INTS = 2**53  # doubles hold all ints up to it
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Operation:
     """An operation on Python numbers.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -12,6 +12,7 @@ from treadle.core import errors
 from treadle.core.context import context
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
+from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
 from treadle.core.tensor import Tensor, from_array, from_owned
 from treadle.ops.quiet import quiet
@@ -31,7 +32,7 @@ class OpCall(NamedTuple):
     needed: tuple[bool, ...] = ()  # which inputs' gradients are wanted; empty: all
 
 
-@dataclass(frozen=True, eq=False)
+@record(frozen=True, eq=False)
 class Op:
     """Everything known about an op.
 

@@ -7,7 +7,6 @@ Attributes of these ops, all for the two spatial axes (height, width) of NHWC da
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +14,7 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
+from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.core.tensor import NDArray, Tensor
 
@@ -23,7 +23,7 @@ Pair: TypeAlias = tuple[int, int]
 Padding: TypeAlias = "str | tuple[Pair, Pair]"
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Span:
     """Windows along one axis: `count` of them, over `size` elements with padding before them.
 

@@ -20,9 +20,10 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
         graph: a traced graph; it is not changed.
         options: see `treadle.runtime.options.Options`.
     """
-    from treadle.runtime.stored import stored_program
+    with collections_paused:
+        from treadle.runtime.stored import stored_program
 
-    return stored_program(graph, options) or _compile_graph(graph, options)
+        return stored_program(graph, options) or _compile_graph(graph, options)
 
 
 def expect_compilation() -> None:

@@ -12,11 +12,12 @@ kernel; under a mask, where positions matter that no size tells, the index is cl
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from treadle.core import dtypes
 from treadle.core.inequalities import implied_facts, is_at_least
 from treadle.core.ranges import Ranges
+from treadle.core.records import record
 from treadle.core.shapes import (
     Dim,
     SymbolicDim,
@@ -49,7 +50,7 @@ class BoundsError(Exception):
     """An access that is neither proved to stay inside its buffer nor can be checked."""
 
 
-@dataclass
+@record
 class Sizes:
     """What a program knows of sizes at some point: pairs of dims that it has found equal."""
 
@@ -120,7 +121,7 @@ def _related(names: frozenset[str], limits: Sequence[Dim]) -> frozenset[str]:
         names = more
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Unproved:
     """An access to a buffer: `excess`, which is 0 where it stays inside, over sizes alone."""
 

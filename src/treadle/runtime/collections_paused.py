@@ -1,7 +1,7 @@
-"""Python's search for cycles, paused while a graph is compiled.
+"""Python's search for cycles, paused while a function is traced and its graph compiled.
 
-The compiler makes many objects that live until it is done: the search would walk through all of
-them, and everything that the process has imported, again and again and find next to nothing.
+Both make many objects that live until they are done: the search would walk through all of them, and
+everything that the process has imported, again and again and find next to nothing.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ from treadle.runtime.cpu.jit import background, jit
 from treadle.runtime.cpu.kept_memory import memory_text
 from treadle.runtime.cpu.target import host, is_known, llvm_binding
 from treadle.runtime.cpu.threads import pool_text
+from treadle.runtime.dispatch.native_type import prepare_trampoline
 
+_TRAMPOLINE = "treadle.runtime.dispatch.trampoline"
 _expected = False
 
 
@@ -30,6 +32,7 @@ def expect_compilation() -> None:
     if not _expected:
         _expected = True
         if not is_known():
+            importlib.import_module(_TRAMPOLINE)
             background.submit("first", _begin)
 
 
@@ -38,6 +41,7 @@ def begin_compilation(graph: Graph) -> None:
     where they would have been found with its stored program."""
     if stores_programs():
         background.submit("llvm", _load)
+    importlib.import_module(_TRAMPOLINE)
     background.submit("shared", _prepare_shared)
     lowers = [n.op.lower for n in graph.walk() if isinstance(n.op.lower, Library | Rows)]
     if lowers:
@@ -73,6 +77,7 @@ def _prepare_shared() -> None:
     with contextlib.suppress(Exception):
         jit().prepare(lambda: pool_text(host()), "pool")
         jit().prepare(lambda: memory_text(host()), "memory")
+        prepare_trampoline()
 
 
 def _prepare_library(graph: Graph) -> None:

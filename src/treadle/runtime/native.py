@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from treadle.core import arrays as core_arrays
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
+from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
@@ -44,7 +45,7 @@ _ATTEMPTS = 10_000
 _RUN = ctypes.PYFUNCTYPE(ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
-@dataclass
+@record
 class Program:
     """What the compiler hands over.
 

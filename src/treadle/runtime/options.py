@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from treadle.core.records import record
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Options:
     """How a graph is compiled.
 

@@ -7,13 +7,13 @@ exist there, dtypes and sizes must be the graph's. A record that does not fit it
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treadle.core.dtypes import as_dtype, from_numpy
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
+from treadle.core.records import record
 from treadle.core.shapes import OPEN_SYMBOLS, Dim, SymbolicDim, compound
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
@@ -28,7 +28,7 @@ _SPEC_NAMES = {kind: name for name, kind in _SPECS.items()}
 _COMPOUND = ("floordiv", "mod", "max", "min")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Record:
     """A program without its machine code.
 

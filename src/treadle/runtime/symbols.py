@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.lowering import Rows
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SymbolSource:
     """Symbol `name` is the size of argument `argument` along `axis`."""
 

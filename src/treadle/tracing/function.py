@@ -16,6 +16,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable
 from treadle.runtime import expect_compilation
+from treadle.runtime.collections_paused import collections_paused
 from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
 from treadle.runtime.dispatch.self_check import works
 from treadle.tracing import settings
@@ -31,7 +32,7 @@ from treadle.tracing.programs import Programs
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, display_name
 from treadle.tracing.static_values import ObjectKey
-from treadle.tracing.trace import trace
+from treadle.tracing.trace import Trace, trace
 from treadle.tracing.tracebacks import show_user_frames
 
 _functions: weakref.WeakSet[Function] = weakref.WeakSet()  # for clear_caches
@@ -226,12 +227,8 @@ class Function:
         self._tracing.add(running)
         expect_compilation()
         try:
-            first = not self._traced_once
-            traced = trace(self._target(), arguments, self._name, first, these_variables)
-            self._traces += 1
-            if traced.created_variables:  # once more: a later call must not create any
-                traced = trace(self._target(), arguments, self._name, False, these_variables)
-                self._traces += 1
+            with collections_paused:
+                traced = self._traced_twice(arguments, these_variables)
         finally:
             self._tracing.discard(running)
         self._traced_once = True
@@ -247,6 +244,16 @@ class Function:
         entry = self._cache.add(key, concrete, arguments)
         self._evict(entry)
         return entry
+
+    def _traced_twice(self, arguments: Arguments, these_variables: bool) -> Trace:
+        """The trace; where the first one creates variables, that of a later call."""
+        first = not self._traced_once
+        traced = trace(self._target(), arguments, self._name, first, these_variables)
+        self._traces += 1
+        if traced.created_variables:  # once more: a later call must not create any
+            traced = trace(self._target(), arguments, self._name, False, these_variables)
+            self._traces += 1
+        return traced
 
     def _evict(self, newest: Entry) -> None:
         """Let go of traces that cannot be called any more, and of those beyond the bound."""

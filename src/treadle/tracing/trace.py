@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from treadle.autograph.errors import StagingError
@@ -12,6 +11,7 @@ from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.frames import forget_last
 from treadle.core.origin import at, user_origin
+from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.switches import disabled
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -39,7 +39,7 @@ class ChangedArgument(NamedTuple):
     goes_on: bool
 
 
-@dataclass
+@record
 class Trace:
     """What one trace gave.
 

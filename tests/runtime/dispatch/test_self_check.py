@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -130,7 +131,7 @@ def is_immortal(value: object) -> bool:
 
 @native
 @pytest.mark.parametrize("fault", FAULTS)
-def test_faults_are_noticed(fault: str) -> None:
+def test_faults_are_noticed(fault: str, tmp_path: Path) -> None:
     """A process of its own, in which the trampoline has the fault, does not use it."""
     if fault == "dtype not referenced" and is_immortal(np.dtype(np.float32)):
         return  # then it is none
@@ -148,8 +149,9 @@ def test_faults_are_noticed(fault: str) -> None:
         print("works" if self_check.works() else "refused")
     """
     ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False
-    )
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=False,
+        env=os.environ | {"TREADLE_CACHE_DIR": str(tmp_path)},  # where code is found by its name
+    )  # fmt: skip
     # Missing references may also end the process: either way such a trampoline is not relied on.
     assert "works" not in ran.stdout, ran.stdout
     assert "refused" in ran.stdout or ran.returncode < 0, ran.stderr

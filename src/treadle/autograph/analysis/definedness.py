@@ -5,18 +5,19 @@ Works forward over the statement tree. ``None`` stands for code that is not reac
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import gast
 
 from treadle.autograph.analysis.activity import TRIES, activity, writes
+from treadle.core.records import record
 
 Names = frozenset[str]
 NONE: Names = frozenset()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class State:
     """`surely` holds names assigned on every path, `perhaps` those assigned on some path."""
 
@@ -24,7 +25,7 @@ class State:
     perhaps: Names
 
 
-@dataclass
+@record
 class Definedness:
     """States by statement, the loads that may find a name without a value, and the names that a
     marker is assigned to instead of deleting them."""

@@ -6,18 +6,19 @@ set of their target. Names are function-level ones; what nested functions read c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import gast
 
 from treadle.autograph.analysis.activity import TRIES, activity, reads, writes
+from treadle.core.records import record
 
 Names = frozenset[str]
 NONE: Names = frozenset()
 
 
-@dataclass
+@record
 class Liveness:
     """Live names by statement (`id` of the node).
 
@@ -33,7 +34,7 @@ class Liveness:
     handlers: dict[int, Names] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Targets:
     brk: Names = NONE
     cont: Names = NONE

@@ -27,7 +27,7 @@ possible is the rest guarded by the flag. Jumps that stay in statements left to 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import gast
@@ -36,9 +36,10 @@ from treadle.autograph.analysis.activity import LOOPS
 from treadle.autograph.analysis.jumps import always_jumps, blocks, converted_jumps, jumps
 from treadle.autograph.build import assign, constant, load, place
 from treadle.autograph.names import Names
+from treadle.core.records import record
 
 
-@dataclass
+@record
 class _Loop:
     """The flags of a converted loop."""
 
@@ -46,7 +47,7 @@ class _Loop:
     skip: str | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Where:
     """What surrounds a block.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.records import record
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.families.expressions import Different, Expressions
 from treadle.graph.ir import Node, Region, Value
@@ -20,7 +20,7 @@ MOST_ELEMENTS = 16
 NDArray = np.ndarray[Any, Any]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class DimConstant:
     """A constant of a pattern: dims, or a number divided by a dim.
 

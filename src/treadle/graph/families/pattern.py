@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, symbol_name
 from treadle.graph.families.constants import DimConstant
 from treadle.graph.families.correspondence import Correspondence, same_capture
@@ -16,7 +16,7 @@ class Mismatch(Exception):
     """A graph is not what a pattern is for any ints in place of its symbols."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class SymbolOrigin:
     """A symbol is dim `axis` of the parameter called `argument`."""
 

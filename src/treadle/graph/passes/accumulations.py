@@ -12,11 +12,11 @@ of iterations are rewritten. Sums are added up in another order, so they may rou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from treadle.core.records import record
 from treadle.core.shapes import product
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
@@ -38,7 +38,7 @@ def gather_accumulations(graph: Graph) -> bool:
     return _Gatherer(graph).run()
 
 
-@dataclass
+@record
 class _Rows:
     """Where the rows of a factor are after the loop: in an array, a list, or to be collected.
 

@@ -11,11 +11,10 @@ order, so they may round differently.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
@@ -32,7 +31,7 @@ def add_repeats_first(graph: Graph) -> bool:
     return _Adder(graph).run()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class _Repeated:
     """An array that `source` makes by repetition.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
 
 from treadle.core import locks
 from treadle.core.caches import clears
+from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Kernel
@@ -18,7 +18,7 @@ from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.fusion.rewrite import canonical
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class KernelCode:
     """A kernel's code. Its dims are in terms of the kernel's own symbols, by position.
 

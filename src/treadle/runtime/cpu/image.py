@@ -16,9 +16,9 @@ import platform
 import struct
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from treadle.core.records import record
 from treadle.runtime.abi import c_function
 
 MAGIC = b"treadle-image-1"
@@ -42,7 +42,7 @@ class _Section(NamedTuple):
     align: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Image:
     """A linked module.
 

@@ -9,12 +9,12 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from treadle.core import locks
 from treadle.core.caches import clears
 from treadle.core.object_cache import ObjectCache, default_cache
+from treadle.core.records import record
 from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file
@@ -25,7 +25,7 @@ from treadle.runtime.cpu.thread_count import threads
 Text: TypeAlias = "str | Callable[[], str]"
 
 
-@dataclass
+@record
 class Counters:
     """What the process has done so far."""
 

@@ -14,10 +14,11 @@ dims alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from treadle.core import dtypes
+from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
@@ -43,7 +44,7 @@ _ELEMENTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Routine:
     """A call of the library.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_state import fixed
@@ -18,7 +19,7 @@ NO_MEMORY, INTERRUPTED, NO_ARRAY, EXHAUSTED = -4, -5, -6, -7
 MOST_WRITTEN_OUT = 64  # objects that `entry` takes one by one, without a loop
 
 
-@dataclass
+@record
 class Signature:
     """How a program is called.
 

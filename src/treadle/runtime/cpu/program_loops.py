@@ -14,7 +14,6 @@ from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.cpu.program_library import call_rows
 from treadle.runtime.cpu.program_updates import (
     Part,
     integer,
@@ -190,6 +189,8 @@ PARTS = 64  # of a mask that threads share out
 
 def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
     """Counts in parts of the mask, which tells the size and where each part writes."""
+    from treadle.runtime.cpu.program_library import call_rows
+
     fn, node = emitter.fn, step.node
     mask, out = step.inputs[lower.mask], step.outputs[0]
     size = product(mask.value.spec.dims)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
@@ -27,7 +27,7 @@ def emit_update(emitter: Emitter, step: Update) -> None:
     _UPDATES[step.node.op.name](emitter, step)
 
 
-@dataclass
+@record
 class Part:
     """What is written: the elements of an operand, replacing or changing the target's.
 

@@ -9,15 +9,14 @@ thread has numbers of its own, which are the same.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from treadle.core.records import record
 from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
-from treadle.runtime.cpu.library import part_routine
-from treadle.runtime.cpu.library_code import prepare_routine
 from treadle.runtime.cpu.matmul.tiles import most_rows
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
@@ -81,7 +80,7 @@ def memory(place: Place) -> Any:
     return ("variable", place.number) if place.kind == "variable" else place
 
 
-@dataclass
+@record
 class _Analysis:
     loop: Loop
     plan: Rows
@@ -135,6 +134,9 @@ class _Analysis:
         return False
 
     def _product(self, step: LibraryCall) -> bool:
+        from treadle.runtime.cpu.library import part_routine
+        from treadle.runtime.cpu.library_code import prepare_routine
+
         routine = part_routine(step.node, self.plan.blocks)
         if routine is None or step.views or step.scratch is not None or self._mixes(step.inputs[1]):
             return False

@@ -7,11 +7,11 @@ import functools
 import hashlib
 import importlib.util
 import os
-from dataclasses import dataclass
 from typing import Any
 
 from treadle.core import locks
 from treadle.core.object_cache import default_cache
+from treadle.core.records import record
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
@@ -60,7 +60,7 @@ class _Calls:
 _calls = _Calls()
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Target:
     """A machine to generate code for."""
 

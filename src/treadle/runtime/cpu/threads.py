@@ -19,9 +19,9 @@ import os
 import threading
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from treadle.core import locks
+from treadle.core.records import record
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
@@ -31,7 +31,7 @@ _HEAD = 64  # bytes of the pool before the slots: busy, workers
 _SPINS = 20_000  # pauses before a worker sleeps: a few hundred microseconds
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class PoolAddresses:
     """The functions for generated code."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import gc
-from collections.abc import Collection, Hashable
+from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from treadle.core import locks
@@ -178,12 +178,35 @@ def trampoline(tail: int) -> int:
 @functools.cache
 def _code(tail: int) -> Any:
     from treadle.runtime.cpu.jit import jit
-    from treadle.runtime.cpu.target import host
-    from treadle.runtime.dispatch.trampoline import trampoline_text
+
+    return jit().load(*_module(tail))
+
+
+def prepare_trampoline() -> None:
+    """Compile the trampoline in the background: the first call of a function ends with its plan."""
+    from treadle.runtime.cpu.jit import jit
+
+    if call_layout() is not None:
+        text, _, name = _module(_USUAL_TAIL)
+        jit().prepare(text, name)
+
+
+_USUAL_TAIL = type("Plain", (), {}).__basicsize__  # of classes without slots
+
+
+def _module(tail: int) -> tuple[Callable[[], str], bool, str]:
+    """What writes the module, that it stays, and its name."""
+
+    def text() -> str:
+        from treadle.runtime.cpu.target import host
+        from treadle.runtime.dispatch.trampoline import trampoline_text
+
+        assert layout is not None
+        return trampoline_text(layout, tail, host())
 
     layout: CallLayout | None = call_layout()
     assert layout is not None
-    return jit().load(trampoline_text(layout, tail, host()))
+    return text, True, f"trampoline {tail} {layout.offsets}"
 
 
 def probe_address(tail: int, name: str = "probe") -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Value
 from treadle.kernel.ir import (
@@ -28,7 +29,7 @@ from treadle.runtime.fusion.group import Group
 STREAMED_BYTES = 32 << 20  # what the last cache of a group of cores holds
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class BuiltKernel:
     """A kernel and, for each of its buffers, what it stands for.
 
@@ -41,7 +42,7 @@ class BuiltKernel:
     conditions: tuple[Unproved, ...] = ()  # under which it stays inside its buffers
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Part:
     """The part of an array that a value is stored into.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Affine, Axis, Expr, Index, Load, Reduce, as_index, postorder
@@ -14,7 +14,7 @@ from treadle.runtime.fusion.roles import kind_of
 Space = tuple[Dim, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Placement:
     """How a node runs in a space.
 

@@ -7,8 +7,8 @@ routine of matrix products does.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Affine, Load
@@ -17,7 +17,7 @@ from treadle.runtime.fusion.roles import is_alias
 from treadle.runtime.fusion.space import axes_for, index_at
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class View:
     """The elements of a value in the memory of `base`: at offset + sum(position * stride)."""
 

@@ -9,8 +9,9 @@ asks again (`schedule.order`); where it has to refuse, the update works on a cop
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
@@ -27,7 +28,7 @@ _FRESH = frozenset(
 _MEMORY_ANYWAY = _FRESH - {Role.ARRAY, Role.VIEW}
 
 
-@dataclass
+@record
 class Takeovers:
     """The result for one region.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
 from treadle.kernel.ir import Buffer, Expr
 from treadle.runtime.fusion.group import Group
@@ -12,7 +13,7 @@ from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.takeovers import Takeovers
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Unit:
     """What is scheduled as one: a group of array nodes, or a single other node.
 
@@ -25,7 +26,7 @@ class Unit:
     position: int = 0  # of the last node, in program order
 
 
-@dataclass
+@record
 class Fusion:
     """The result for one region.
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from treadle.core.records import record
 from treadle.core.switches import is_on
 from treadle.runtime.schedule.steps import (
     Block,
@@ -16,7 +15,7 @@ from treadle.runtime.schedule.steps import (
 )  # fmt: skip
 
 
-@dataclass
+@record
 class Interval:
     """First and last position at which a temporary is in use, both included."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim
 from treadle.core.switches import is_on
 from treadle.runtime.memory.lifetimes import Interval, lifetimes
@@ -14,7 +15,7 @@ from treadle.runtime.schedule.steps import Block, Place
 ALIGNMENT = 64
 
 
-@dataclass
+@record
 class Plan:
     """Where the temporaries are.
 

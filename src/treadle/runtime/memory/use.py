@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from treadle.core.origin import Origin
+from treadle.core.records import record
 from treadle.core.shapes import Dim, substitute
 
 PARTS = ("arguments", "variables", "constants", "outputs", "workspace")
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Maker:
     """The operation that makes an array.
 
@@ -30,7 +31,7 @@ class Maker:
         return replace(self, origin=place(self.origin))
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Array:
     """An array that a program makes room for: bytes, dtype and dims as text, and what makes it."""
 
@@ -39,7 +40,7 @@ class Array:
     maker: Maker | None = None
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class MemoryUse:
     """Bytes in use during a run; expressions where dims are symbolic.
 

@@ -10,8 +10,9 @@ the kernel reads of x only the elements that it writes, or parts that are shown 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.switches import is_on
 from treadle.graph.ir import Region, Value
@@ -31,7 +32,7 @@ FARTHEST = 256  # units between a kernel and the update that it does
 _PLACES = frozenset({"temporary", "output", "pair", "pair'"})
 
 
-@dataclass
+@record
 class DirectStores:
     """Finds the updates of a region that kernels do; `done` are those found so far."""
 

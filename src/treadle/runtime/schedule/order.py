@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import mentioned_symbols
@@ -26,7 +27,7 @@ from treadle.runtime.schedule.state import earlier_uses, handles_touched, touche
 CHANGES_LIST = frozenset({"list_push", "list_set", "list_truncate", "list_extend"})
 
 
-@dataclass
+@record
 class Order:
     """A region's schedule.
 

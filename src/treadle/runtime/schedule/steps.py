@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Expr, Kernel
 from treadle.runtime.fusion.strided import View
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Place:
     """Memory for one array.
 
@@ -46,7 +47,7 @@ class Place:
         return f"{self.kind[0]}{self.number}"
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Step:
     """One step. `reads` and `writes` are the places that it touches."""
 
@@ -54,7 +55,7 @@ class Step:
     writes: list[Place] = field(default_factory=list, kw_only=True)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Operand:
     """What a step passes on: an array's place, or a rank-0 value in a register."""
 
@@ -62,7 +63,7 @@ class Operand:
     place: Place | None  # None: a register
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Launch(Step):
     """Run a kernel. `outputs` are the positions of the operands that it writes."""
 
@@ -75,7 +76,7 @@ class Launch(Step):
     native: bool = True  # False: evaluated in Python
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class SegmentedLaunch(Step):
     """Run one flat kernel over the operands of several launches at once."""
 
@@ -83,7 +84,7 @@ class SegmentedLaunch(Step):
     segments: list[Launch]
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Evaluate(Step):
     """Compute a rank-0 value in registers; `expr` loads rank-0 values and elements of arrays."""
 
@@ -92,7 +93,7 @@ class Evaluate(Step):
     inputs: dict[str, Operand]  # by the name of the buffer that stands for it
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class LibraryCall(Step):
     """Run a routine of the runtime's library; `scratch` is its workspace.
 
@@ -111,7 +112,7 @@ class LibraryCall(Step):
     views: tuple[View, ...] = ()
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Callback(Step):
     """Run a node's NumPy implementation, or a whole control flow node by interpretation.
 
@@ -127,7 +128,7 @@ class Callback(Step):
     mentioned: list[str] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class ListStep(Step):
     """An op on native lists.
 
@@ -142,7 +143,7 @@ class ListStep(Step):
     slot: Place | None = None
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Update(Step):
     """Write a part of the array at `target`, which holds the array that the node updates.
 
@@ -155,7 +156,7 @@ class Update(Step):
     refuse: Callback | None = None
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Append(Step):
     """Put arrays after the rows of the first one: in its buffer, which grows, or in a copy."""
 
@@ -163,7 +164,7 @@ class Append(Step):
     output: Operand
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Loops(Step):
     """Run an op whose loops are part of the program; it may find out the size of its result."""
 
@@ -173,7 +174,7 @@ class Loops(Step):
     refuse: Callback
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Check(Step):
     """Fail unless a rank-0 bool holds: run the node's NumPy implementation, which raises."""
 
@@ -181,7 +182,7 @@ class Check(Step):
     callback: Callback
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Position(Step):
     """A rank-0 position along an axis, counted from its beginning: `value` is unsigned.
 
@@ -196,7 +197,7 @@ class Position(Step):
     callback: Callback
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Guard(Step):
     """Fail unless two sizes that only the running program knows are equal.
 
@@ -211,21 +212,21 @@ class Guard(Step):
     )
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Exhausted(Step):
     """There is no memory for what a step makes."""
 
     step: Step
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Sizes(Step):
     """Symbols get their values from sizes that are known."""
 
     pairs: list[tuple[str, Dim]]
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Measure(Step):
     """A symbol gets its value from an integer in a register."""
 
@@ -233,7 +234,7 @@ class Measure(Step):
     source: Operand
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Deliver(Step):
     """Hand result number `number`, whose size is known only now, to the caller."""
 
@@ -241,7 +242,7 @@ class Deliver(Step):
     source: Operand
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Copy(Step):
     """Copy an array, or store a register into an array of one element."""
 
@@ -249,7 +250,7 @@ class Copy(Step):
     target: Place
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class LoadScalar(Step):
     """Read a rank-0 value from memory into its register."""
 
@@ -257,7 +258,7 @@ class LoadScalar(Step):
     source: Place
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Rename(Step):
     """A register gets another name."""
 
@@ -265,7 +266,7 @@ class Rename(Step):
     source: Value
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Block:
     """Steps in order, and what leaves the block."""
 
@@ -273,7 +274,7 @@ class Block:
     results: list[Operand] = field(default_factory=list)
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Branch(Step):
     """``results = then if predicate else otherwise``. Arrays are written to the places of
     `results` inside the branches; rank-0 results, and arrays whose size depends on the branch,
@@ -285,7 +286,7 @@ class Branch(Step):
     results: list[Operand]
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Carried:
     """A loop variable.
 
@@ -301,7 +302,7 @@ class Carried:
     copied: bool = False  # a list that the loop must copy before it changes it
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Rows:
     """How many rows a loop's arrays have, and into how many even blocks threads divide them."""
 
@@ -309,7 +310,7 @@ class Rows:
     blocks: int
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Counted:
     """A loop that does nothing but add 1 to `counter`, a loop variable, until this is `limit`."""
 
@@ -317,7 +318,7 @@ class Counted:
     limit: Value
 
 
-@dataclass(eq=False)
+@record(eq=False)
 class Loop(Step):
     """Repeat `body` while `condition`, whose only result is a rank-0 bool.
 

@@ -8,8 +8,8 @@ read where they are, without frames.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim
 from treadle.runtime.cpu.library_text import Words, ceil_divide
 from treadle.runtime.cpu.llvm_text import Function, Word
@@ -18,7 +18,7 @@ CALL_CYCLES = 100  # cycles that one more call of a tile costs, its sums in memo
 _UNBOUNDED = 1 << 40
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Row:
     """Windows along a row: tap j of window p is at ``first + p * stride + j`` of `size` places."""
 

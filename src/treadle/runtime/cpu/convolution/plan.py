@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.ops.windows import Span, spans
 from treadle.runtime.cpu.convolution.edges import Row
@@ -41,7 +41,7 @@ NUMBERS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """The numbers of a routine, and the tiles that it may call."""
 
@@ -51,7 +51,7 @@ class Plan:
     needs: tuple[Tile, ...]
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Geometry:
     """A convolution of NHWC images x with filters [kh, kw, c, o] to outputs y."""
 

@@ -7,9 +7,9 @@ outputs repeat the channels that are loaded, in patterns that are known when the
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import gcd
 
+from treadle.core.records import record
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     first_lanes,
@@ -23,7 +23,7 @@ from treadle.runtime.cpu.matmul.tiles import lanes
 MOST_PATTERNS = 8  # patterns of lanes that are worth code of their own
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Channels:
     """The input channels of a vector's lanes.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
@@ -12,7 +12,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 ROWS = 8  # of outputs beside complete columns that make a run
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Run:
     """Outputs that see the same taps.
 

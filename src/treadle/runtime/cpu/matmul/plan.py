@@ -7,9 +7,9 @@ depend on them, except that sums are added up in blocks of k (whose extent depen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import gcd
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
@@ -46,7 +46,7 @@ MOST_ALIKE = 32  # lines of a transposed A of one such set that are worth readin
 NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Product:
     """A batch of products C[m, n] = op(A) op(B), as the routine gets it.
 
@@ -82,7 +82,7 @@ class Product:
         return a if self.lda is None else self.lda, b if self.ldb is None else self.ldb
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Plan:
     """The numbers of the routine beside the dims, and the tiles that it calls.
 

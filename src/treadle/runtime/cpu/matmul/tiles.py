@@ -8,8 +8,7 @@ Strides are run-time values, so one tile serves all shapes, packed operands and 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from treadle.core.records import record
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
     first_lanes,
@@ -32,7 +31,7 @@ SIGNATURE = (
 )
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Tile:
     """``C[height, n] = A B`` (or ``+=`` where `add` is not 0), n <= vectors * lanes.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Axis, Expr, Kernel, Reduce, Store, postorder
 from treadle.runtime.cpu.llvm_text import Word
@@ -25,7 +25,7 @@ ACCUMULATORS = 16  # vectors that may be summed up in registers at once
 MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class EmittedKernel:
     """A kernel's code and how to call it: ``symbol(buffers, dims, lo, hi, scratch)``.
 

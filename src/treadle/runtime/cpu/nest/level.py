@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from treadle.core.records import record
 from treadle.kernel.ir import Axis, Expr, Load
 from treadle.runtime.cpu.llvm_text import Word
 
 
-@dataclass
+@record
 class Register:
     """A computed value: one part, or one a copy of the vector loop's body."""
 
@@ -16,7 +17,7 @@ class Register:
     vector: bool
 
 
-@dataclass
+@record
 class Level:
     """A place inside some loops. Inner levels see what outer ones computed.
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import Dim
 from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index
 from treadle.runtime.cpu.elements import Elements, alignment, stored_type
@@ -15,7 +15,7 @@ from treadle.runtime.cpu.llvm_text import Function, Word
 _INT64 = dtypes.int64
 
 
-@dataclass
+@record
 class Address:
     """Where lanes are: element `base` + lane * `stride`, or the elements of a vector `places`."""
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
@@ -33,7 +33,7 @@ class UnsupportedKernel(Exception):
     """The kernel cannot be emitted; the caller has another way to run it."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Shape:
     """How a kernel is looped over.
 

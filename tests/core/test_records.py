@@ -1,0 +1,93 @@
+"""Records are dataclasses, whenever their methods are written."""
+
+import copy
+import dataclasses
+import threading
+from typing import Any
+
+import pytest
+
+from treadle.core.records import record
+
+
+def test_they_are_dataclasses() -> None:
+    @record
+    class Point:
+        """A point."""
+
+        x: int
+        y: int = 2
+        names: list[str] = dataclasses.field(default_factory=list)
+
+    assert "__eq__" not in Point.__dict__
+    p = Point(1)
+    assert (p.x, p.y, p.names) == (1, 2, [])
+    assert repr(p) == "test_they_are_dataclasses.<locals>.Point(x=1, y=2, names=[])"
+    assert p == Point(1, 2, []) != Point(2)
+    assert Point(1).names is not p.names
+    assert dataclasses.replace(p, x=5) == Point(5)
+    assert [f.name for f in dataclasses.fields(p)] == ["x", "y", "names"]
+    assert copy.deepcopy(p) == p
+    with pytest.raises(TypeError, match="missing"):
+        Point()
+    with pytest.raises(TypeError, match="unhashable"):
+        hash(p)
+
+
+def test_frozen_ones_and_options() -> None:
+    @record(frozen=True)
+    class Key:
+        a: int
+
+        def __post_init__(self) -> None:
+            assert self.a >= 0
+
+    @record(eq=False, repr=False)
+    class Thing:
+        a: int
+
+    assert {Key(1): 2}[Key(1)] == 2
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Key(1).a = 2  # type: ignore[misc]
+    with pytest.raises(AssertionError):
+        Key(-1)
+    assert Thing(1) != Thing(1) and "object at" in repr(Thing(1))
+
+
+def test_classes_that_derive_from_others() -> None:
+    @record
+    class Base:
+        a: int
+
+    @record
+    class Derived(Base):
+        b: int
+
+    class Plain(Base):
+        def __init__(self) -> None:
+            super().__init__(7)
+
+    assert Derived(1, 2) == Derived(a=1, b=2)
+    assert Plain().a == 7 and Base(3).a == 3
+
+
+def test_the_first_ones_of_several_threads() -> None:
+    for _ in range(20):
+
+        @record
+        class Point:
+            x: int
+            y: int
+
+        start, made = threading.Barrier(4), []
+
+        def make(kind: Any = Point, start: Any = start, made: Any = made) -> None:
+            start.wait()
+            made.append(kind(1, 2))
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert made == [Point(1, 2)] * 4
