@@ -146,12 +146,16 @@ def iterable(value: Any) -> Any:
     return value if counted is None else counted.items()
 
 
-def list_comp(element: Callable[..., Any], source: Any, *conditions: Any) -> Any:
-    """``[element(x) for x in source if condition(x)]``, one element after the other."""
+def list_comp(
+    element: Callable[..., Any], source: Any, *conditions: Any, flat: Any = False
+) -> Any:
+    """``[element(x) for x in source if condition(x)]``, one element after the other; with `flat`
+    of all that the elements hold."""
     found = []
     for one in iterable(source):
         if builtins.all(_known(c(one)) for c in conditions):
-            found.append(element(one))
+            made = element(one)
+            found.extend(made) if flat else found.append(made)
     return found
 
 
@@ -164,11 +168,22 @@ def _known(value: Any) -> Any:
     return found
 
 
-def python_bool(value: Any) -> Any:
-    return _known(value)
+def python_bool(value: Any, why: str) -> Any:
+    """The truth of a condition of a statement that only Python can run."""
+    try:
+        return _known(value)
+    except ConcreteValueError as problem:
+        raise ConcreteValueError(f"{problem} ({why})") from None
 
 
-def python_iterable(value: Any) -> Any:
+def python_iterable(value: Any, why: str) -> Any:
+    """What a statement iterates that only Python can run."""
+    counted = as_counted(value)
+    if counted is not None and counted.size is None:
+        raise ConcreteValueError(
+            f"The length of what this statement iterates is only known when the program runs, "
+            f"which is not possible here: {why}{at(user_origin())}"
+        )
     return iterable(value)
 
 

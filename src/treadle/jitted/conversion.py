@@ -6,6 +6,7 @@ function that AutoGraph leaves as it is gets the names alone.
 
 from __future__ import annotations
 
+import dis
 import functools
 import types
 from collections.abc import Callable
@@ -65,6 +66,7 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 def _instantiated(function: types.FunctionType) -> types.FunctionType:
     from treadle.jitted import operators
 
+    _check_globals(function.__code__)
     template = template_of(function)
     code = template.code or function.__code__
     original = function.__code__
@@ -83,6 +85,21 @@ def _instantiated(function: types.FunctionType) -> types.FunctionType:
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made
+
+
+def _check_globals(code: types.CodeType) -> None:
+    """Refuse code that assigns a global variable: only the trace would do it."""
+    for instruction in dis.get_instructions(code):
+        if instruction.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
+            line = instruction.positions and instruction.positions.lineno
+            raise TypeError(
+                f"{code.co_qualname} assigns the global variable {instruction.argval!r}, which "
+                "td.jit would do once for many calls: return the value instead\n"
+                f"  at {code.co_filename}:{line}"
+            )
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _check_globals(constant)
 
 
 def _cell(cell: types.CellType) -> types.CellType:

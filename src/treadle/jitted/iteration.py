@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,9 +13,18 @@ import numpy as np
 
 from treadle.autograph.operators.rolled_items import Items, Numbers, Together, Values, items_of
 from treadle.core import nest
+from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
-from treadle.jitted.arrays import Array, Traced, as_number, is_traced, number_of
+from treadle.jitted.arrays import (
+    Array,
+    ConcreteValueError,
+    Traced,
+    as_number,
+    is_traced,
+    number_of,
+)
 from treadle.jitted.forms import ARRAY, Form, form_of
+from treadle.ops import python_numbers
 from treadle.ops.conversion import convert_to_tensor
 
 
@@ -33,8 +43,16 @@ class Counted:
         self.size = length if type(length) is int else None
 
     def items(self) -> Iterator[Any]:
-        """The elements one by one, where their number is known."""
-        assert self.size is not None
+        """The elements one by one.
+
+        Raises:
+            ConcreteValueError: only the run knows how many there are.
+        """
+        if self.size is None:
+            raise ConcreteValueError(
+                "Python cannot take elements one by one whose number is only known when the "
+                f"program runs: use a for loop{at(user_origin())}"
+            )
         return (self.item(i) for i in builtins.range(self.size))
 
     def rest(self) -> Counted:
@@ -52,6 +70,8 @@ def as_counted(iterable: Any) -> Counted | None:
     if isinstance(iterable, builtins.range):
         start, step = iterable.start, iterable.step
         return Counted(len(iterable), lambda i: i * step + start if step != 1 else i + start)
+    if type(iterable) is itertools.repeat:
+        return _repeated(iterable)
     if isinstance(iterable, Array) and iterable.ndim:
         return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
     return None
@@ -120,6 +140,12 @@ def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
     return lambda i: known.value(convert_to_tensor(table)[i])
 
 
+def _repeated(iterable: Any) -> Counted | None:
+    """``itertools.repeat(element, times)``; None where it goes on for ever."""
+    element, *times = iterable.__reduce__()[1]
+    return Counted(times[0], lambda i: element) if times else None
+
+
 def range(*args: Any) -> Any:
     """``range``; by position where a bound is only known when the program runs."""
     if not is_traced(args):
@@ -144,14 +170,58 @@ def zip(*iterables: Any, strict: bool = False) -> Any:
     if builtins.any(isinstance(x, Array | Counted) for x in iterables):
         found = [python_counted(x) if c is None else c for x, c in builtins.zip(iterables, found)]  # noqa: B905
     known = [c for c in found if c is not None]
-    sizes = [c.size for c in known]
-    if len(known) < len(found) or None in sizes or not known:
+    if len(known) < len(found) or not known:
         parts = (x if c is None else c.items() for x, c in builtins.zip(iterables, found))  # noqa: B905
         return builtins.zip(*parts, strict=strict)
-    if strict and len(set(sizes)) > 1:
-        raise ValueError(f"zip() arguments have different lengths: {sizes}")
-    shortest = min(s for s in sizes if s is not None)
+    lengths = {getattr(c.length, "key", c.length): c.length for c in known}
+    if strict and len(lengths) > 1:
+        raise ValueError(f"zip() arguments have different lengths: {[*lengths.values()]}")
+    shortest = python_numbers.extreme(min, *lengths.values())
     return Counted(shortest, lambda i: tuple(c.item(i) for c in known))
+
+
+def product(*iterables: Any, repeat: int = 1) -> Any:
+    """``itertools.product``; by position where all are."""
+    found = [as_counted(x) for x in iterables] * repeat
+    if not found or None in found:
+        parts = (x if c is None else c.items() for x, c in builtins.zip(iterables, found))  # noqa: B905
+        return itertools.product(*parts, repeat=repeat)
+    return _products([c for c in found if c is not None])
+
+
+def _products(factors: list[Counted]) -> Counted:
+    """All combinations of elements, those of the last factor varying fastest."""
+    length: Any = 1
+    for factor in factors:
+        length = factor.length * length
+
+    def item(index: Any) -> tuple[Any, ...]:
+        found = []
+        for factor in builtins.reversed(factors[1:]):
+            found.append(factor.item(index % factor.length))
+            index = index // factor.length
+        return (factors[0].item(index), *builtins.reversed(found))
+
+    return Counted(length, item)
+
+
+def ndindex(*shape: Any) -> Counted:
+    """``np.ndindex``: the positions in an array of a shape, in row order."""
+    sizes = shape[0] if len(shape) == 1 and isinstance(shape[0], tuple) else shape
+    return _products([Counted(size, lambda i: i) for size in sizes])
+
+
+def ndenumerate(array: Any) -> Any:
+    """``np.ndenumerate``: positions and elements, in row order."""
+    if not isinstance(array, Array):
+        return np.ndenumerate(array)
+    places = ndindex(array.shape)
+
+    def item(index: Any) -> tuple[Any, Any]:
+        place = places.item(index)
+        return place, array[place]
+
+    return Counted(places.length, item)
 
 
 def reversed(sequence: Any) -> Any:

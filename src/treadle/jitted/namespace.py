@@ -7,16 +7,19 @@ stand-ins, and ndarrays, whose elements are read when the program runs.
 
 from __future__ import annotations
 
+import functools
+import itertools
+import random
 import types
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.jitted import making, mutation
+from treadle.jitted import iteration, making, mutation
 from treadle.jitted.arrays import Array, as_number, is_traced, unwrapped
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.storage import captured_storage
@@ -44,12 +47,24 @@ def stand_in(value: Any) -> Any:
     """What a jitted function works with in place of a value that it finds by name."""
     if isinstance(value, types.ModuleType):
         return Namespace(value) if value.__name__ in _MODULES else value
+    if isinstance(value, _DRAWING):
+        return _Drawing("a generator of random numbers")
+    if isinstance(getattr(value, "__self__", None), _DRAWING):
+        return _Drawing(value.__name__).refuse
     if isinstance(value, np.ufunc):
         return Ufunc(value)
     if isinstance(value, np.ndarray):
         return value if context.recorder is None else Array(captured_storage(value))
     if value is np.ndarray:
         return _ARRAY_TYPE
+    if value is functools.reduce:
+        return _reduce
+    if value is itertools.product:
+        return iteration.product
+    if value is np.ndindex:
+        return iteration.ndindex
+    if value is np.ndenumerate:
+        return iteration.ndenumerate
     if any(value is g for g in _GRIDS):
         return _Grid(value)
     if isinstance(value, type) and issubclass(value, np.generic):
@@ -62,12 +77,23 @@ def stand_in(value: Any) -> Any:
 
 
 _GRIDS = (np.mgrid, np.ogrid, np.r_, np.c_)
-_MODULES = {"numpy", "numpy.linalg", "numpy.fft", "numpy.random", "math"}
+_MODULES = {
+    "functools", "itertools", "math", "random",
+    "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
+}  # fmt: skip
+_DRAWING = (random.Random, np.random.Generator, np.random.RandomState)
 
 
 def _is_numpys(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == "numpy"
+
+
+def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
+    """``functools.reduce``, which calls the function from C."""
+    from treadle.jitted.conversion import call
+
+    return functools.reduce(call(function), iterable, *initial)
 
 
 def _math(function: Any) -> Callable[..., Any]:
@@ -80,6 +106,25 @@ def _math(function: Any) -> Callable[..., Any]:
     return call
 
 
+class _Drawing:
+    """What draws random numbers when Python runs; named in the error of its use."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def refuse(self, *args: Any, **options: Any) -> NoReturn:
+        raise TypeError(
+            f"{self._name} draws its numbers when Python runs, which td.jit does once for many "
+            f"calls: draw them before the call and pass the array, or use td.random"
+            f"{at(user_origin())}"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return _Drawing(f"{self._name} ({name})").refuse
+
+
 class Namespace:
     """A module whose functions take traced values."""
 
@@ -87,12 +132,9 @@ class Namespace:
         self._module = module
 
     def __getattr__(self, name: str) -> Any:
-        if self._module is np.random:
-            raise TypeError(
-                f"np.random.{name} draws its numbers when Python runs, which td.jit does once for "
-                "many calls: draw them before the call and pass the array, or use td.random"
-                f"{at(user_origin())}"
-            )
+        if self._module is np.random or self._module is random:
+            module = "np.random" if self._module is np.random else "random"
+            _Drawing(f"{module}.{name}").refuse()
         found = stand_in(getattr(self._module, name))
         setattr(self, name, found)
         return found

@@ -7,6 +7,7 @@ as ``+=`` write into the array that they name.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -114,7 +115,24 @@ def call_function(func: Any, args: Any, options: dict[str, Any]) -> Any:
     function = FUNCTIONS.get(func)
     if function is None:
         raise unsupported(name)
-    return _called(name, function, args, options)
+    return _called(name, function, *_named_from_out(func, args, options))
+
+
+def _named_from_out(
+    func: Any, args: tuple[Any, ...], options: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with ``out`` and those behind it by name: our functions have no ``out``."""
+    if len(args) < 3:
+        return args, options
+    try:
+        names = list(inspect.signature(func).parameters)
+    except ValueError:  # NumPy gives no signature
+        return args, options
+    if "out" not in names[: len(args)]:
+        return args, options
+    place = names.index("out")
+    named_ones = dict(zip(names[place:], args[place:], strict=False))
+    return args[:place], {**named_ones, **options}
 
 
 def _called(name: str, function: Callable[..., Any], args: Any, options: dict[str, Any]) -> Any:
@@ -212,7 +230,8 @@ def _method(name: str) -> Callable[..., Any]:
     def method(self: Traced, *args: Any, **options: Any) -> Any:
         if isinstance(function, np.ufunc):
             return call_ufunc(function, self, *args, **options)
-        return _called(name, named(name), (self, *args), options)
+        args, options = _named_from_out(function, (self, *args), options)
+        return _called(name, named(name), args, options)
 
     method.__name__ = name
     method.__doc__ = f"As ``numpy.ndarray.{name}``."

@@ -14,6 +14,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted import iteration
 from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
 from treadle.jitted.control import Loop, branch
+from treadle.jitted.effects import left_alone
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.ops.comparison import not_equal
@@ -197,7 +198,9 @@ def while_stmt(
             return loop.end(values)
         if isinstance(go, Tensor) or steps < _PEELED:
             try:
-                return loop.end(_staged(proceed, loop.step, values))
+                with left_alone(loop.body):
+                    ended = _staged(proceed, loop.step, values)
+                return loop.end(ended)
             except _CONCRETE as problem:
                 if isinstance(go, Tensor):
                     raise _explained(problem) from None
@@ -234,7 +237,9 @@ def for_stmt(
     for peeled in range(_PEELED + 1):
         peels = size is not None and peeled < _PEELED
         try:
-            return loop.end(_counted_for(loop, counted, values, until, peels))
+            with left_alone(loop.body):
+                ended = _counted_for(loop, counted, values, until, peels)
+            return loop.end(ended)
         except _CONCRETE as problem:
             if size is None:
                 raise _explained(problem) from None

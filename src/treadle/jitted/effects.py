@@ -1,0 +1,117 @@
+"""Python's own objects that the body of a loop changes.
+
+A loop of the graph is traced once, or a few times, for any number of iterations. What its body does
+to lists, sets, dicts and attributes that it finds by name would then happen so many times. These
+objects are kept before the trace and put back after it; a loop that changes them is left to Python.
+"""
+
+from __future__ import annotations
+
+import collections
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from treadle.autograph import config
+from treadle.core.origin import at, user_origin
+from treadle.jitted.forms import NotStaged
+from treadle.jitted.namespace import Globals
+
+_CONTAINERS = (list, dict, set, bytearray, collections.deque)
+
+
+@contextmanager
+def left_alone(function: Any) -> Iterator[None]:
+    """Trace a loop's body that changes no object of Python's which it finds by name.
+
+    Raises:
+        NotStaged: it changes one; all of them hold what they held before.
+    """
+    kept = [(found, _content(found)) for found in _Search().objects(function)]
+    try:
+        yield
+    finally:
+        changed = [_restore(found, before) for found, before in kept]
+    if any(changed):
+        name = next(type(o).__name__ for (o, _), c in zip(kept, changed, strict=True) if c)
+        raise NotStaged(
+            f"A loop changes a {name} of Python's, which happens once for each time that the loop "
+            f"is traced{at(user_origin())}"
+        )
+
+
+def _content(value: Any) -> list[Any]:
+    return list(value.items()) if isinstance(value, dict) else list(value)
+
+
+def _restore(value: Any, before: list[Any]) -> bool:
+    """Have a container hold what it held; whether it had changed."""
+    now = _content(value)
+    flat = [x for pair in (before, now) for x in pair]
+    if isinstance(value, dict):
+        flat = [x for pair in flat for x in pair]
+    half = len(flat) // 2
+    same_size = len(now) == len(before)
+    if same_size and all(a is b for a, b in zip(flat[:half], flat[half:], strict=True)):
+        return False
+    if isinstance(value, set | dict):
+        value.clear()
+        value.update(before)
+    elif isinstance(value, collections.deque):
+        value.clear()
+        value.extend(before)
+    else:
+        value[:] = before
+    return True
+
+
+class _Search:
+    """The containers that a function finds by name, in its own code and in the user's functions
+    that it names."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, Any] = {}
+        self.seen: set[Any] = set()
+
+    def objects(self, function: Any) -> list[Any]:
+        self.function(function)
+        return list(self.found.values())
+
+    def function(self, function: types.FunctionType) -> None:
+        if function in self.seen:
+            return
+        self.seen.add(function)
+        names = function.__globals__
+        known = names.real if isinstance(names, Globals) else names
+        for name in _names(function.__code__):
+            if name in known:
+                self.value(known[name], 1)
+        for cell in function.__closure__ or ():
+            try:
+                self.value(cell.cell_contents, 1)
+            except ValueError:  # not assigned yet
+                continue
+
+    def value(self, value: Any, depth: int) -> None:
+        if isinstance(value, _CONTAINERS):
+            self.found[id(value)] = value
+        elif isinstance(value, types.FunctionType):
+            if not config.is_library_object(value):
+                self.function(value)
+        elif depth and not isinstance(value, type | types.ModuleType):
+            attributes = getattr(value, "__dict__", None)
+            if type(attributes) is dict and not config.is_library_object(type(value)):
+                self.found[id(attributes)] = attributes
+                for inner in attributes.values():
+                    self.value(inner, depth - 1)
+                for method in vars(type(value)).values():
+                    self.value(method, 0)
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    """The global names in a function's code and in functions inside of it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
