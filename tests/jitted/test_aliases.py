@@ -250,6 +250,48 @@ def the_best_so_far(c, a):
     return best, x
 
 
+def part_by_a_bound_of_a_branch(c, a):
+    row = a[1:3]
+    if c > 0:
+        k = int(a[0])
+        row = a[k : k + 2]
+    row[0] = 9
+    return row
+
+
+def part_after_a_loop(c, a):
+    m = np.outer(a, a)
+    row = a
+    for i in range(N):
+        row = m[i % 4]
+    row[1] = c
+    m[2, 3] = 8
+    return row, m
+
+
+def parts_of_two_arrays(c, a):
+    m = np.outer(a, a)
+    x = a
+    for i in range(N):
+        w = m.T[-1 - i % 3]
+        if a[1] > c + i:
+            w, x = x, w
+    x[0] = 7
+    m[:, 1] = 5
+    return x, m
+
+
+def reversed_again_and_again(c, a):
+    x = a
+    w = a * 2
+    for i in range(N):
+        for _ in range(i):
+            w = x[::-1]
+        x, w = w, x
+    x[1:3] = 6
+    return x, w
+
+
 PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__]
 
 
@@ -258,15 +300,6 @@ PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") 
 @pytest.mark.filterwarnings("ignore:the graph of")
 def test_references(program, c):
     agree(program, c, V, calls=1)
-
-
-def part_by_a_bound_of_a_branch(c, a):
-    row = a[1:3]
-    if c > 0:
-        k = int(a[0])
-        row = a[k : k + 2]
-    row[0] = 9
-    return row
 
 
 def part_of_the_last_array(c, a):
@@ -279,7 +312,7 @@ def part_of_the_last_array(c, a):
     return x, y
 
 
-@pytest.mark.parametrize("program", [part_by_a_bound_of_a_branch, part_of_the_last_array])
+@pytest.mark.parametrize("program", [part_of_the_last_array])
 def test_parts_that_the_program_cannot_name_are_refused(program):
     with pytest.raises(TypeError, match="take the part again, or make it a copy"):
         td.jit(program)(1.0, V.copy())

@@ -22,11 +22,13 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, scope
-from treadle.jitted.views import View, same_views, view_tensors
+from treadle.jitted.views import Positions, View, same_views, view_tensors
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
 from treadle.ops.logic import logical_not
 from treadle.ops.registry import run_with_regions
 
@@ -231,7 +233,7 @@ class _MergedArray:
     def __init__(self, merge: _Merge, form: Form, values: tuple[Any, Any]) -> None:
         self.merge, self.form, self.values = merge, form, values
         self.number = -1
-        self.options: list[tuple[Tensor | int, Callable[[], Array]]] = []
+        self.options: list[tuple[Tensor | int, Callable[[list[Tensor]], Array]]] = []
         self.sources: list[Callable[[], Storage]] = []
         self.covered = [False, False]
         self.apart: list[_MergedArray] = []
@@ -258,15 +260,30 @@ class _MergedArray:
         )
         self.covered[side] = fits and whole
         for chosen, array in found:
-            if not all(_is_known_outside(v, branch.builder) for v in array.views):
+            known = self.merge.tests[side] if chosen is None else self.told(side, chosen)
+            if all(_is_known_outside(v, branch.builder) for v in array.views):
+                if fits:
+                    self.options.append((known, lambda out, a=array: a))  # type: ignore[misc]
+            elif fits and is_placed(array, set(), branch.scope):
+                self.options.append((known, self.placed(side, array)))
+            else:
                 self.sources.append(lambda s=array.storage: s)  # type: ignore[misc]
-            elif fits:
-                known = self.merge.tests[side] if chosen is None else self.told(side, chosen)
-                self.options.append((known, lambda a=array: a))  # type: ignore[misc]
         for storage in reach(value):
             if isinstance(storage, CopiedStorage):
                 outside = [s for s in storage.sources if s.home is not branch.scope]
                 self.sources += [lambda s=s: s for s in outside]  # type: ignore[misc]
+
+    def placed(self, side: int, array: Array) -> Callable[[list[Tensor]], Array]:
+        """An array from outside, of which only the branch knows the part."""
+        branch, other = self.merge.sides[side], self.merge.sides[1 - side]
+        with recording(branch.builder):
+            places = Placed()
+            places.add_roots(array, branch.scope)
+            _, positions = places.place(array)
+        with recording(other.builder):
+            none = zeros(other.elements(self.values[1 - side]).dims, positions.dtype)
+        number = self.merge.pair((positions, none) if side == 0 else (none, positions))
+        return lambda out: Array(array.storage, (Positions(out[number]),))
 
     def compare(self, earlier: _MergedArray) -> None:
         """Note where this array is an earlier one, or shares elements with it."""
@@ -281,7 +298,7 @@ class _MergedArray:
             if relation.same is not False and suffix is not None and same_dtype:
                 known = relation.same
                 test = self.merge.tests[side] if known is True else self.told(side, known)
-                self.options.append((test, lambda v=suffix: earlier.array.viewed(*v)))  # type: ignore[misc]
+                self.options.append((test, lambda out, v=suffix: earlier.array.viewed(*v)))  # type: ignore[misc]
                 self.covered[side] |= known is True
             elif relation.same is not False or relation.shares:
                 self.sources.append(lambda: earlier.array.storage)
@@ -313,7 +330,7 @@ class _MergedArray:
     def made(self, out: list[Tensor]) -> Array:
         """The array after the node, by the node's outputs."""
         content = out[self.number]
-        options = [(out[c] if isinstance(c, int) else c, array()) for c, array in self.options]
+        options = [(out[c] if isinstance(c, int) else c, array(out)) for c, array in self.options]
         storage: Storage = Storage(content)
         if self.sources:
             others = [array.storage for _, array in options]

@@ -20,6 +20,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, either, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
+from treadle.jitted.placed import Placed, is_placed, places
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import is_constant
 from treadle.ops.comparison import equal
@@ -41,6 +42,7 @@ class Replaced:
         others: arrays from outside that variables become.
         copied: variable -> the storages of which it becomes another part each time.
         complete: whether all variables are arrays from before the loop in any case.
+        placed: carries the places of the variables in arrays, where the body changes no array.
         parts: variable -> earlier variables with which it shares elements in other ways.
     """
 
@@ -58,6 +60,7 @@ class Replaced:
         self.same: dict[tuple[int, int], Tensor] = {}
         self.changes_arrays = False
         self.complete = False
+        self.placed: Placed | None = None
 
     def begin(self, arrays: dict[int, Any]) -> None:
         """The variables, with what they are before the loop."""
@@ -71,6 +74,8 @@ class Replaced:
 
     def start(self) -> list[Tensor]:
         """What is carried besides the elements, before the first iteration."""
+        if self.placed is not None:
+            return self.placed.carried(list(self.before.values()))
         which: dict[int, Tensor] = {}
         for j in self.before:
             number = _constant(j)
@@ -95,6 +100,10 @@ class Replaced:
 
     def enter(self, values: list[Any], carried: Sequence[Tensor]) -> None:
         """Begin an iteration on `values`, the leaves that the body sees."""
+        if self.placed is not None:
+            self.inside = {i: (values[i].storage, values[i].storage.held) for i in self.before}
+            self.placed.enter([s for s, _ in self.inside.values()], carried)
+            return
         self.which, self.left, self.same = self.split(carried)
         for (i, j), flag in self.same.items():
             if values[i].tensor.spec is values[j].tensor.spec:
@@ -110,6 +119,8 @@ class Replaced:
 
     def leave(self, leaves: list[Any]) -> list[Tensor]:
         """What is carried to the next iteration besides the elements."""
+        if self.placed is not None:
+            return self.placed.carried([leaves[i] for i in self.before])
         which = [self._which_after(leaves[i]) for i in self.before]
         flags = [convert_to_tensor(coincide(leaves[i], leaves[j])) for i, j in self.pairs]
         if not self.keeps:
@@ -159,6 +170,11 @@ class Replaced:
         self.copied, self.others, self.parts = {}, [], {}
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)
+        if not written and self._has_parts(leaves, found):
+            return self._place(leaves, found, carried)
+        if self.placed is not None:
+            self.placed = None
+            return True
         for i in self.before:
             self._check_alias(i, leaves[i], found, carried)
         self.complete = all(self._is_old(leaves[i], found) for i in self.before)
@@ -181,6 +197,28 @@ class Replaced:
             self.keeps = True
             return True
         return False
+
+    def _has_parts(self, leaves: list[Any], found: Scope) -> bool:
+        """Whether the variables become parts of arrays from before the loop, and nothing else."""
+        own = {s for s, _ in self.inside.values()}
+        arrays = [leaves[i] for i in self.before]
+        known = [*arrays, *self.before.values()]
+        simple = all(a.storage in own and not a.views for a in arrays)
+        return not simple and all(is_placed(a, own, found) for a in known)
+
+    def _place(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
+        """Whether the loop must be traced again, to carry places."""
+        placed = self.placed or Placed()
+        known = len(placed.roots)
+        own = {s for s, _ in self.inside.values()}
+        for array in [*self.before.values(), *(leaves[i] for i in self.before)]:
+            if array.storage not in own:
+                placed.add_roots(array, found)
+        if not set(carried).isdisjoint(placed.roots):
+            raise self._part_changes()
+        is_new = self.placed is None or len(placed.roots) > known
+        self.placed = placed
+        return is_new
 
     def _new_pairs(self, leaves: list[Any]) -> bool:
         """Whether variables may be one array, or share elements, that were not known to be."""
@@ -262,6 +300,11 @@ class Replaced:
 
     def end(self, leaves: list[Any], carried: Sequence[Tensor]) -> list[Any]:
         """The leaves after the loop: arrays that stand for those that they turn out to be."""
+        if self.placed is not None:
+            made = list(leaves)
+            for j, place in zip(self.before, places(carried), strict=True):
+                made[j] = self.placed.end(leaves[j].tensor, place)
+            return made
         which, left, same = self.split(carried)
         contents = {i: leaves[i].tensor for i in self.before}
         if self.changes_arrays:

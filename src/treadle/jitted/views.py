@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops import complex_numbers
 from treadle.ops.indexing import getitem
@@ -113,7 +113,29 @@ class ComplexPart:
         return False
 
 
-View = Key | Permuted | Reshaped | ComplexPart
+class Positions:
+    """The elements at positions in row order, no two of them the same."""
+
+    __slots__ = ("positions",)
+
+    def __init__(self, positions: Tensor) -> None:
+        self.positions = positions
+
+    def read(self, x: Tensor) -> Tensor:
+        return getitem(reshape_to(x, (product(x.dims),)), (self.positions,))
+
+    def put_back(self, x: Tensor, part: Tensor) -> Tensor:
+        flat = reshape_to(x, (product(x.dims),))
+        return reshape_to(set_item(flat, (self.positions,), part), x.dims)
+
+    def same_as(self, other: View) -> bool:
+        return isinstance(other, Positions) and self.positions is other.positions
+
+    def keeps_rows(self) -> bool:
+        return False
+
+
+View = Key | Permuted | Reshaped | ComplexPart | Positions
 
 
 def joined(views: tuple[View, ...], key: tuple[Any, ...]) -> tuple[View, ...]:
@@ -157,6 +179,8 @@ def is_constant(view: View) -> bool:
 
 def view_tensors(view: View) -> list[Any]:
     """The positions and bounds of a view that only the run knows."""
+    if isinstance(view, Positions):
+        return [view.positions]
     if not isinstance(view, Key):
         return []
     return [x for k in view.key for x in _parts(k) if isinstance(x, Tensor)]
