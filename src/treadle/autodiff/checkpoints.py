@@ -7,8 +7,6 @@ from treadle.core.origin import Origin, at
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
 
-# Effects that may happen again.
-REPEATABLE = frozenset({"assert"})
 # List ops that read no element.
 WRITES = frozenset({"list_push", "list_set", "list_length", "list_extend", "list_truncate"})
 
@@ -22,7 +20,7 @@ def require_repeatable(loop: Node) -> None:
     """
     body = loop.regions[1]
     for node in body.walk():
-        if node.op.effect not in (None, "read") and node.op.name not in REPEATABLE:
+        if node.op.effect not in (None, "read") and "asserts" not in node.op.tags:
             _refuse(node.op.name, node.origin, "has an effect, which would happen twice")
     for node in _reads_of_carried(body, set(body.params[: len(body.results)])):
         what = "reads an element of a list that the loop carries, which is not kept"

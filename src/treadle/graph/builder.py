@@ -260,7 +260,10 @@ class GraphBuilder:
 
 def _runs_python(region: Region) -> bool:
     """Whether a node calls back into the user's Python code."""
-    return any(n.op.effect == "io" and n.op.name not in ("print", "assert") for n in region.walk())
+    return any(
+        n.op.effect == "io" and n.op.name != "print" and "asserts" not in n.op.tags
+        for n in region.walk()
+    )
 
 
 def _label(outer: Any) -> str:

@@ -37,6 +37,7 @@ from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
 from treadle.ops.logic import logical_and, logical_or
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.raising import mark
 from treadle.ops.selection import where as select
 from treadle.ops.shaping import ensure_shape
 from treadle.ops.updates import set_item
@@ -97,6 +98,12 @@ class Traced:
 
     def __complex__(self) -> complex:
         raise self.no_value("converted to a Python complex")
+
+    def __format__(self, spec: str) -> str:
+        return mark(self, spec) or format(repr(self), "")
+
+    def __str__(self) -> str:
+        return mark(self) or repr(self)
 
     def no_value(self, use: str) -> TypeError:
         """The error for a use that needs the elements during the trace."""

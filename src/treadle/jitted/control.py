@@ -30,6 +30,7 @@ from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
 from treadle.ops.logic import logical_not
+from treadle.ops.raising import Raised, is_raised_by_user, marks, raise_unless
 from treadle.ops.registry import run_with_regions
 
 State = tuple[Any, ...]
@@ -43,14 +44,23 @@ class _Branch:
 
     Attributes:
         held: by id, the elements of the arrays in the result at the end of the branch.
+        raised: the exception that a ``raise`` of the branch ends it with.
     """
 
-    def __init__(self, run: Callable[[], Any], state: Any) -> None:
+    raised: Raised | None = None
+
+    def __init__(self, run: Callable[[], Any], state: Any, raises: bool = False) -> None:
         builder: Any = context.recorder
 
         def body() -> list[Any]:
-            with taping(()):
-                self.result = run()
+            with taping(()), marks() as shown:
+                try:
+                    self.result = run()
+                except Exception as error:
+                    if not raises and not is_raised_by_user(error):
+                        raise
+                    self.raised = Raised(error, shown)
+                    return []
                 self.held = {id(a): a.tensor for a in _arrays(self.result)}
             return []
 
@@ -70,6 +80,21 @@ class _Branch:
             tensor = self.elements(value)
             return Form(ARRAY, tensor.dtype, tensor.ndim)
         return form_of(value)
+
+    def raise_unless(self, condition: Tensor) -> None:
+        """The program raises the branch's exception where it takes the branch, and goes on with the
+        other one as if there were no branches."""
+        raised: Any = self.raised
+        if not self.builder.region.nodes:
+            raise_unless(condition, raised)
+            return
+        builder: Any = context.recorder
+        with recording(self.builder), taping(()):
+            raise_unless(condition, raised)
+        empty = builder.trace_region(list, [])
+        operands = [logical_not(condition), *builder.align_captures([self.builder, empty])]
+        regions = [self.builder.region, empty.region]
+        run_with_regions(control_flow.COND, operands, regions)
 
     def add(self, value: Any, form: Form | None = None) -> int:
         """One more result of the region, in a form; gives its number."""
@@ -104,7 +129,15 @@ def _arrays(result: Any) -> Iterator[Array]:
 def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
     """What ``then()`` or ``otherwise()`` gives, by a bool of the graph, as a ``cond`` node."""
     builder: Any = context.recorder
-    sides = _Branch(then, state), _Branch(otherwise, state)
+    first = _Branch(then, state)
+    if first.raised is not None:
+        first.raise_unless(logical_not(test))
+        return otherwise()
+    second = _Branch(otherwise, state)
+    if second.raised is not None:
+        second.raise_unless(test)
+        return then()
+    sides = first, second
     merge = _Merge(test, *sides)
     result = merge.value(sides[0].result, sides[1].result)
     written = list({**sides[0].scope.after, **sides[1].scope.after})
@@ -121,6 +154,12 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
     for storage, number in zip(written, numbers, strict=True):
         storage.write(outputs[number])
     return result(outputs)
+
+
+def raise_in_branch(test: Tensor, fail: Callable[[], None]) -> None:
+    """The program raises what `fail()` raises where `test` is true."""
+    side = _Branch(fail, (), raises=True)
+    side.raise_unless(logical_not(test))
 
 
 class _Merge:

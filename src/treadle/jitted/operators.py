@@ -41,7 +41,17 @@ from treadle.jitted.builtin_functions import (
 )
 from treadle.jitted.conversion import call
 from treadle.jitted.items import set_attribute_item, set_item, update_attribute_item, update_item
-from treadle.jitted.statements import and_, for_stmt, if_exp, if_stmt, in_, not_, or_, while_stmt
+from treadle.jitted.statements import (
+    and_,
+    assert_stmt,
+    for_stmt,
+    if_exp,
+    if_stmt,
+    in_,
+    not_,
+    or_,
+    while_stmt,
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -50,7 +60,8 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "attribute", "bool", "call", "defined", "enumerate", "filter",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
+    "enumerate", "filter",
     "float", "for_stmt", "if_exp", "if_stmt", "in_", "int", "item", "iter", "iterable", "len",
     "list", "list_comp", "map", "max", "min", "not_", "or_", "outer", "path", "python_bool",
     "python_iterable", "range", "reversed", "set_attribute_item", "set_item", "sorted", "sum",

@@ -13,7 +13,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted import iteration
 from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
-from treadle.jitted.control import Loop, branch
+from treadle.jitted.control import Loop, branch, raise_in_branch
 from treadle.jitted.effects import left_alone
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.iteration import Counted, as_counted, python_counted
@@ -102,6 +102,20 @@ def in_(item: Any, container: Any) -> Any:
 
 def _equal_to(item: Any, element: Any) -> Callable[[], Any]:
     return lambda: element == item
+
+
+def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:
+    """``assert test, message()``, when the program runs where only the run knows `test`."""
+
+    def fail() -> None:
+        raise AssertionError(*([] if message is None else [message()]))
+
+    found = truth(test)
+    if not isinstance(found, Tensor):
+        if not found:
+            fail()
+        return
+    raise_in_branch(logical_not(found), fail)
 
 
 # -- branches ------------------------------------------------------------------------------------

@@ -164,7 +164,9 @@ def _assert_now(condition: NDArray, *data: NDArray, message: str, summarize: int
     return ()
 
 
-ASSERT = register(Op("assert", _infer_assert, eager=_assert_now, effect="io"))
+ASSERT = register(
+    Op("assert", _infer_assert, eager=_assert_now, effect="io", tags=frozenset({"asserts"}))
+)
 
 
 def Assert(

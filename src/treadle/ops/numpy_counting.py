@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +12,15 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.ops import reduction, selection, sorting
+from treadle.ops import creation, elementwise, reduction, selection, sorting
 from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axis
 from treadle.ops.casting import cast
-from treadle.ops.dims import size_of
+from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.gather import gather
+from treadle.ops.joining import concat
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import flat
+from treadle.ops.numpy_reductions import cumsum, flat
 from treadle.ops.registry import Op, register, run
 from treadle.ops.segments import COUNT_POSITIONS, unsorted_segment_sum
 from treadle.ops.shaping import reshape_to, reverse
@@ -138,7 +140,6 @@ def _grad_unique(call: Any, grad: Tensor, *_: Any) -> list[Any]:
     """Each distinct element is the first of its kind."""
     axis = call.attrs["axis"] or 0
     size = call.inputs[0].dims[axis]
-    from treadle.ops.dims import dims_tensor
     from treadle.ops.numpy_shapes import moveaxis
 
     rows = moveaxis(grad, axis, 0)
@@ -155,13 +156,54 @@ def unique(
 ) -> Any:  # fmt: skip
     """The distinct elements in rising order; how many there are is known when the function runs."""
     x = as_array(ar)
-    place = None if axis is None else normalize_axis(axis, x.ndim)
-    values, first, inverse, counts = run(UNIQUE, flat(x) if axis is None else x, axis=place)
-    if axis is None:
-        inverse = reshape_to(inverse, x.dims)
-    wanted = [(True, values), (return_index, first), (return_inverse, inverse)]
-    found = tuple(t for keep, t in [*wanted, (return_counts, counts)] if keep)
-    return found if len(found) > 1 else values
+    wanted = (True, return_index, return_inverse, return_counts)
+    if axis is None and not x.dtype.is_complex:
+        parts = _distinct(flat(x), equal_nan, return_index or return_inverse)
+    else:
+        place = None if axis is None else normalize_axis(axis, x.ndim)
+        made = run(UNIQUE, flat(x) if axis is None else x, axis=place)
+        parts = [lambda t=t: t for t in made]
+    found = [part() for part, keep in zip(parts, wanted, strict=True) if keep]
+    if return_inverse and axis is None:
+        place = 1 + return_index
+        found[place] = reshape_to(found[place], x.dims)
+    return tuple(found) if len(found) > 1 else found[0]
+
+
+def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Tensor]]:
+    """What makes the distinct elements of a vector, where each is first, which of them each
+    element is, and how often they occur. Equal elements are neighbours once they are sorted.
+
+    Args:
+        stable: the positions of the elements are asked for, not the elements alone.
+    """
+    whole = cast(x, dtypes.uint8) if x.dtype.is_bool else x
+    order = sorting.argsort(whole, stable=True) if stable else None
+    rows = sorting.sort(whole) if order is None else gather(whole, order)
+    count = dims_tensor(x.dims[0], dtypes.int64)
+    before = gather(rows, maximum(creation.range(count) - 1, to(0, dtypes.int64)))
+    differs = rows != before
+    if equal_nan and x.dtype.is_floating:
+        differs &= ~(elementwise.is_nan(rows) & elementwise.is_nan(before))
+    new = differs | (creation.range(count) == 0)
+
+    def inverse() -> Tensor:
+        assert order is not None
+        number = cumsum(cast(new, dtypes.int64)) - 1
+        return unsorted_segment_sum(number, order, x.dims[0])
+
+    def counts() -> Tensor:
+        first = flat(selection.where(new))
+        ends = concat([first, reshape_to(count, (1,))], 0)
+        number = creation.range(dims_tensor(first.dims[0], dtypes.int64))
+        return gather(ends, number + 1) - first
+
+    return [
+        lambda: cast(rows[new], x.dtype),
+        lambda: cast(order[new], dtypes.int64),  # type: ignore[index]
+        inverse,
+        counts,
+    ]
 
 
 def isin(

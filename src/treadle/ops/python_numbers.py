@@ -40,6 +40,7 @@ from treadle.ops.number_tables import (
     Operation,
     operation_of,
 )
+from treadle.ops.raising import mark
 
 INT64 = (-(2**63), 2**63 - 1)
 _INT32 = (-(2**31), 2**31 - 1)
@@ -326,9 +327,15 @@ class SymbolicNumber:
         raise self.needed("used as a key")
 
     def __str__(self) -> str:
+        told = mark(self)
+        if told is not None:
+            return told
         raise self.needed("written as text")
 
     def __format__(self, spec: str) -> str:
+        told = mark(self, spec)
+        if told is not None:
+            return told
         raise self.needed("written as text")
 
     def __array__(self, *args: Any, **kwargs: Any) -> NDArray:

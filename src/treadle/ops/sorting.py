@@ -65,13 +65,15 @@ def _order_of_keys(keys: NDArray, count: int | None) -> NDArray:
 
 SEARCH_BYTES = 256  # workspace of a search
 SORTED_WORK = 32  # element operations for each element of a row that is sorted
+MOST_EXCHANGED = 1024  # rows of up to so many elements are sorted side by side
+LINE = 64  # bytes of keys that belong to one element of these rows
 
 
 def _names(x: TensorSpec, **more: DType | int) -> dict[str, DType | int]:
     """What the routines need to know of the elements that they compare."""
     kind, size = x.dtype, x.dtype.size
     keys = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-    known = {"T": kind, "K": keys[size], "BITS": 8 * size}
+    known = {"T": kind, "K": keys[size], "BITS": 8 * size, "LANES": LINE // size}
     return {**known, "FLOATING": kind.is_floating, "SIGNED": kind.kind == "i", **more}
 
 
@@ -81,6 +83,7 @@ def _sorting_call(x: TensorSpec, numbers: dict[str, Dim], **more: DType | int) -
         return None
     n = x.dims[-1]
     space = 24 * n + 1024 * x.dtype.size  # two arrays of keys and positions, counts of digits
+    space += 3 * LINE * compound("min", n, MOST_EXCHANGED)
     rows = product(x.dims[:-1])
     return RowCall(rows, SORTED_WORK * n * rows, numbers, _names(x, **more), space)
 
@@ -125,15 +128,73 @@ def argsort(
     return transpose(found, order)
 
 
+def _sorted(x: NDArray, *, descending: bool) -> NDArray:
+    """The elements of each row in order: NaN is the largest, -0.0 comes before 0.0."""
+    if dtypes.as_dtype(x.dtype).is_floating:
+        whole = np.dtype(f"i{x.dtype.itemsize}")
+        keys = _turned(np.where(np.isnan(x), x.dtype.type(np.nan), x).view(whole))
+        rows = _turned(np.sort(keys, axis=-1)).view(x.dtype)
+    else:
+        rows = np.sort(x, axis=-1)
+    return np.ascontiguousarray(rows[..., ::-1]) if descending else rows
+
+
+def _turned(bits: NDArray) -> NDArray:
+    """Integers with a float's bits, so that they rise as the floats do; and back."""
+    found: NDArray = bits ^ (bits >> (8 * bits.itemsize - 1) & np.iinfo(bits.dtype).max)
+    return found
+
+
+def _infer_sort(x: TensorSpec, *, descending: bool) -> TensorSpec:
+    require_kinds("fiu", x)
+    return x
+
+
+def _sort_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    x = inputs[0]
+    quiet = 0
+    if x.dtype.is_floating:
+        quiet = int(np.array(np.nan, x.dtype.np_dtype).view(f"u{x.dtype.size}"))
+    names = {"DESCENDING": int(attrs["descending"]), "QUIET": quiet}
+    return _sorting_call(x, {"n": x.dims[-1]}, **names)
+
+
+def _grad_sort(call: OpCall, dy: Tensor) -> list[Any]:
+    """Each gradient goes back to the position that its element came from."""
+    from treadle.ops.gather import gather
+
+    order = run(ARGSORT, call.inputs[0], descending=call.attrs["descending"])
+    place = run(ARGSORT, order, descending=False)
+    axis = dy.ndim - 1
+    return [gather(dy, place, axis=axis, batch_dims=axis)]
+
+
+SORT = register(
+    Op(
+        "sort",
+        _infer_sort,
+        guard("fiu", _sorted),
+        _grad_sort,
+        Rows("exchanges.sort", _sort_call),
+    )
+)
+
+
 def sort(
     values: Any, axis: int = -1, direction: str = "ASCENDING", name: str | None = None
 ) -> Tensor:
     """`values` sorted along `axis`. direction: "ASCENDING" or "DESCENDING"."""
-    from treadle.ops.gather import gather
-
     x, order = _last_axis(values, axis)
-    found = run(ARGSORT, _widened(x), descending=_descending(direction))
-    return transpose(gather(x, found, axis=x.ndim - 1, batch_dims=x.ndim - 1), order)
+    found = run(SORT, _widened(x), descending=_descending(direction))
+    return transpose(found if found.dtype is x.dtype else _narrowed(found, x.dtype), order)
+
+
+def _narrowed(x: Tensor, dtype: DType) -> Tensor:
+    from treadle.ops.casting import cast
+
+    return cast(x, dtype)
 
 
 def _last_axis(values: Any, axis: int) -> tuple[Tensor, list[int]]:

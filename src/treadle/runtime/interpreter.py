@@ -154,6 +154,8 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
         attrs = {name: scope.resolve(attr) for name, attr in node.attrs.items()}
         result = op.eager(*inputs, **attrs)
     except _WRAPPED as error:  # a Python callback's own exceptions pass unchanged
+        if "raises" in op.tags:  # what the user's ``raise`` says
+            raise failed_at(node.origin, error) from None
         raise _failure(node, inputs, error) from error
     outputs = result if isinstance(result, tuple) else (result,)
     if len(outputs) != len(node.outputs):  # an op without outputs returns None or ()

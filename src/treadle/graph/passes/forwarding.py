@@ -11,9 +11,6 @@ from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 
-# Effects that cannot reach variables except through the handles they are given.
-_HARMLESS = {"print", "assert"}
-
 
 def forward_variables(graph: Graph) -> bool:
     """Replace reads whose value is known and drop assignments that are overwritten unseen."""
@@ -89,14 +86,14 @@ class _Forwarder(Rewriter):
 
 def may_touch_anything(node: Node) -> bool:
     """True for Python callbacks, which may reach any variable, and for what contains them."""
-    if node.op.effect == "io" and node.op.name not in _HARMLESS:
+    if node.op.effect == "io" and node.op.name != "print" and "asserts" not in node.op.tags:
         return True
     return any(may_touch_anything(n) for region in node.regions for n in region.nodes)
 
 
 def may_stop(node: Node) -> bool:
     """True for assertions, and for what contains them."""
-    return node.op.name == "assert" or any(
+    return "asserts" in node.op.tags or any(
         may_stop(inner) for region in node.regions for inner in region.nodes
     )
 

@@ -451,7 +451,7 @@ class RegionBuilder(ControlFlow):
             )
             (place,), size, wraps = node.outputs, node.attrs["size"], node.attrs["wraps"]
             self.emit(Position(place, inputs[0], size, wraps, inner, reads=callback.reads))
-        elif node.op.name == "assert":
+        elif "asserts" in node.op.tags:
             self.emit(Check(inputs[0], callback, reads=callback.reads))
         else:
             self.emit(callback)

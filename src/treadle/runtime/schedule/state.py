@@ -8,12 +8,13 @@ from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Node, Value
 
 # Callbacks into the user's Python, which may read and assign any variable.
-_QUIET = frozenset({"print", "assert", "check", "checked_position"})
+_QUIET = frozenset({"print", "check", "checked_position"})
 
 
 def touches_everything(node: Node) -> bool:
     """Whether the node runs user code that may use any variable."""
-    if node.op.effect == "io" and node.op.name not in _QUIET:
+    quiet = node.op.name in _QUIET or "asserts" in node.op.tags
+    if node.op.effect == "io" and not quiet:
         return True
     return any(touches_everything(n) for r in node.regions for n in r.nodes)
 

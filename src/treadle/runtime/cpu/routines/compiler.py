@@ -1,8 +1,8 @@
 """Functions in a subset of Python, as LLVM text.
 
 The subset: numbers of fixed types and arrays of them; assignments, ``while``, ``for`` over
-``range`` or ``lanes``, ``if``, ``break``, ``continue``, ``return``; arithmetic, comparisons,
-``and``, ``or``; calls of other such functions and of the names in `language.py`. A variable has
+``range``, ``lanes`` or ``singly``, ``if``, ``break``, ``continue``, ``return``; arithmetic,
+comparisons, ``and``, ``or``; calls of other such functions and of the names in `language.py`. A variable has
 the type of its first value. Numbers written as literals take the type of their neighbour, and are
 i64 on their own. `names` gives types and constants their meaning; an ``if`` over constants is
 decided here.
@@ -190,9 +190,9 @@ class _Writer:
             case ast.While(test, inner, []):
                 self.while_loop(test, inner)
             case ast.For(ast.Name(name), ast.Call(ast.Name(way), bounds), inner, []) if (
-                way in ("range", "lanes")
+                way in ("range", "lanes", "singly")
             ):
-                self.for_loop(name, [self.value(b) for b in bounds], inner, way == "lanes")
+                self.for_loop(name, [self.value(b) for b in bounds], inner, way)
             case ast.Break():
                 self.jump(self.loops[-1].after)
             case ast.Continue():
@@ -271,7 +271,7 @@ class _Writer:
         self.label(f"after{k}")
 
     def for_loop(
-        self, name: str, bounds: list[Operand], inner: list[ast.stmt], vectors: bool
+        self, name: str, bounds: list[Operand], inner: list[ast.stmt], way: str
     ) -> None:
         start, stop, step = {1: [0, *bounds, 1], 2: [*bounds, 1], 3: bounds}[len(bounds)]
         if isinstance(step, Typed):
@@ -291,15 +291,20 @@ class _Writer:
         self.jump(f"next{k}")
         self.label(f"next{k}")
         self.assign(counter, self.binary(None, ast.Add(), self.load(counter), step))
-        self.jump(f"head{k}{self.vector_loop() if vectors else ''}")
+        self.jump(f"head{k}{self.loop_mark(way)}")
         self.label(f"after{k}")
 
-    def vector_loop(self) -> str:
-        """The mark of a loop that becomes vectors, and is not written out before."""
+    def loop_mark(self, way: str) -> str:
+        """The mark of a loop that becomes vectors and is not written out before, or of one that
+        does not become vectors."""
+        if way == "range":
+            return ""
         notes = self.module.globals
         notes.setdefault("!10", '!10 = !{!"llvm.loop.unroll.disable"}')
-        number = 11 + len(notes)
-        notes[f"!{number}"] = f"!{number} = distinct !{{!{number}, !10}}"
+        notes.setdefault("!11", '!11 = !{!"llvm.loop.vectorize.enable", i1 false}')
+        number = 12 + len(notes)
+        note = "!10" if way == "lanes" else "!11"
+        notes[f"!{number}"] = f"!{number} = distinct !{{!{number}, {note}}}"
         return f", !llvm.loop !{number}"
 
     def loop_body(self, inner: list[ast.stmt], loop: _Loop) -> None:

@@ -35,6 +35,8 @@ BITS: int = 64  # of an element
 FLOATING: bool = True  # whether elements are floats
 SIGNED: bool = True  # whether they are signed integers
 DESCENDING: bool = False
+QUIET: int = 0  # the bits of NaN
+LANES: int = 8  # rows that are worked on side by side
 RIGHT: bool = False
 LOWER: bool = True  # which triangle of a matrix is read
 DIGITS: int = 52  # bits of its elements' fractions
@@ -54,6 +56,11 @@ f64: TypeAlias = float
 def lanes(count: int) -> range:
     """A range of which all iterations may be done at once, by vectors."""
     return range(count)
+
+
+def singly(*bounds: int) -> range:
+    """A range of which no iterations are done at once: vectors would gather and scatter."""
+    return range(*bounds)
 
 
 def local(element: Any, count: int) -> Any:

@@ -3,17 +3,23 @@
 Elements are compared as unsigned integers, their *keys*, that rise as the elements do: NaN is the
 largest, and zeros are equal whatever their signs. Equal elements keep their order.
 
-Short rows are sorted by counting, for each element, those that come before it, which needs no
-branch. Long ones are sorted byte by byte from the lowest (radix sort), whose time does not depend
-on what is in them.
+Several rows are sorted side by side, a row to each lane of the vectors, by exchanges that do not
+depend on what is in them (`exchanges.py`). A single short row is sorted by counting, for each
+element, those that come before it. Long rows are sorted byte by byte from the lowest (radix sort),
+whose time does not depend on what is in them either.
 """
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.routines.exchanges import (
+    MOST_ARRANGED,
+    arrange_rows,
+)
 from treadle.runtime.cpu.routines.language import (
     BITS,
     DESCENDING,
     FLOATING,
+    LANES,
     RIGHT,
     SIGNED,
     Array,
@@ -61,14 +67,21 @@ def argsort(x: Array[T], found: Array[I], n: i64, space: Array[u8], first: i64, 
 
     space: ``24 * n`` bytes and a table of counts.
     """
-    for row in range(first, last):
+    row = first
+    while row < last:
         source, target = at(x, row * n), at(found, row * n)
+        count = min(last - row, LANES)
+        if n <= MOST_ARRANGED and count > 2:
+            arrange_rows(source, target, n, count, view(space, K))
+            row += count
+            continue
         if n <= COUNTED:
             sort_by_counting(source, target, n, n, space)
         else:
             order = sort_by_digits(source, n, space)
             for i in range(n):
                 target[i] = I(order[i])
+        row += 1
 
 
 def sort_by_counting(x: Array[T], found: Array[I], n: i64, k: i64, space: Array[u8]) -> None:

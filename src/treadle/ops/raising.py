@@ -1,0 +1,191 @@
+"""Exceptions that a program raises when it runs: ``raise`` under a condition of the graph.
+
+What the exception says may depend on values that only the run has. While a ``raise`` statement is
+traced, such a value in a text is a mark (``<value 3:.2f>``), for which the run puts the value.
+"""
+
+from __future__ import annotations
+
+import copy
+import dis
+import linecache
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import local
+from types import CodeType, FrameType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.spec import Spec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.registry import Op, register, run
+
+_PACKAGE = str(Path(__file__).parents[1])
+_MARK = re.compile(r"<value (\d+)(?::([^<>]*))?>")
+
+
+class _Shown(local):
+    """The values that texts have marks for, of the branch that this thread traces."""
+
+    values: list[Any] | None = None
+
+
+_shown = _Shown()
+
+
+@contextmanager
+def marks() -> Iterator[list[Any]]:
+    """While a branch is traced that may raise: the values that got marks."""
+    before, _shown.values = _shown.values, []
+    try:
+        yield _shown.values
+    finally:
+        _shown.values = before
+
+
+def mark(value: Any, spec: str = "") -> str | None:
+    """What stands for a value in the text of an exception; None outside of ``raise``."""
+    if _shown.values is None or not _in_raise(sys._getframe(1)):
+        return None
+    _shown.values.append(value)
+    return f"<value {len(_shown.values) - 1}{':' if spec else ''}{spec}>"
+
+
+def _in_raise(frame: FrameType | None) -> bool:
+    """Whether the user's code is in a ``raise`` statement."""
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    if frame is None:
+        return False
+    line = linecache.getline(frame.f_code.co_filename, frame.f_lineno)
+    return line.lstrip().startswith(("raise ", "ag__.assert_stmt("))
+
+
+def is_raised_by_user(error: BaseException) -> bool:
+    """Whether a ``raise`` statement of the user's code raised an exception, which no ``try`` of
+    that code would catch."""
+    found, after = error.__traceback__, None
+    while found is not None:
+        code = found.tb_frame.f_code
+        if not code.co_filename.startswith(_PACKAGE) and _is_tried(code, found.tb_lasti):
+            return False
+        found, after = found.tb_next, found
+    return after is not None and _raises(after)
+
+
+def _raises(last: TracebackType) -> bool:
+    code = last.tb_frame.f_code
+    if code.co_filename.startswith((_PACKAGE, str(Path(np.__file__).parent))):
+        return False
+    return dis.opname[code.co_code[last.tb_lasti]] == "RAISE_VARARGS"
+
+
+def _is_tried(code: CodeType, position: int) -> bool:
+    entries: Any = dis._parse_exception_table(code)  # type: ignore[attr-defined]
+    return any(e.start <= position < e.end for e in entries)
+
+
+class Raised:
+    """An exception of which parts are only known when the program runs.
+
+    Attributes:
+        error: the exception as it was raised while tracing.
+        template: its arguments, with a `_Value` for each that the run knows.
+    """
+
+    def __init__(self, error: BaseException, shown: Sequence[Any]) -> None:
+        self.error = error.with_traceback(None)
+        self.tensors: list[Tensor] = []
+        self.template = [self._argument(a, shown) for a in error.args]
+
+    def _argument(self, value: Any, shown: Sequence[Any]) -> Any:
+        tensor = _tensor_of(value)
+        if tensor is not None:
+            return self._value(value, tensor, "")
+        if not isinstance(value, str):
+            return value
+        parts: list[Any] = []
+        end = 0
+        for found in _MARK.finditer(value):
+            told = shown[int(found[1])]
+            parts += [value[end : found.start()], self._value(told, _tensor_of(told), found[2])]
+            end = found.end()
+        return _Text([*parts, value[end:]]) if parts else value
+
+    def _value(self, value: Any, tensor: Any, spec: str | None) -> _Value:
+        self.tensors.append(tensor)
+        kind = getattr(value, "kind", None)
+        return _Value(len(self.tensors) - 1, spec or "", isinstance(kind, type))
+
+    def made(self, arrays: Sequence[NDArray]) -> BaseException:
+        """The exception, with the values that the run has."""
+        if not self.tensors:
+            return self.error.with_traceback(None)
+        new = copy.copy(self.error)
+        new.args = tuple(a.of(arrays) if hasattr(a, "of") else a for a in self.template)
+        return new
+
+
+class _Value:
+    """A value of the run: a Python number, a NumPy scalar or an array."""
+
+    def __init__(self, number: int, spec: str, is_number: bool) -> None:
+        self.number, self.spec, self.is_number = number, spec, is_number
+
+    def of(self, arrays: Sequence[NDArray]) -> Any:
+        array = arrays[self.number]
+        if self.is_number:
+            return array.item()
+        return array[()] if array.ndim == 0 else array.copy()
+
+
+class _Text:
+    """A text with values of the run."""
+
+    def __init__(self, parts: Sequence[Any]) -> None:
+        self.parts = parts
+
+    def of(self, arrays: Sequence[NDArray]) -> str:
+        return "".join(
+            p if isinstance(p, str) else format(p.of(arrays), p.spec) for p in self.parts
+        )
+
+
+def _tensor_of(value: Any) -> Tensor | None:
+    """The tensor behind an array, a NumPy scalar or a number that only the run knows."""
+    tensor = getattr(value, "tensor", None)
+    tensor = tensor() if callable(tensor) else tensor
+    return tensor if isinstance(tensor, Tensor) else None
+
+
+def raise_unless(condition: Tensor, raised: Raised) -> None:
+    """Raise an exception when the program runs and `condition` is false."""
+    run(RAISE, condition, *raised.tensors, raised=raised)
+
+
+def _infer_raise(condition: Spec, *values: Spec, raised: Raised) -> tuple[()]:
+    if condition.dtype is not dtypes.bool or condition.rank != 0:
+        raise TypeError("the condition must be a scalar bool")
+    return ()
+
+
+def _raise_now(condition: NDArray, *arrays: NDArray, raised: Raised) -> tuple[()]:
+    if not condition:
+        raise raised.made([np.asarray(a) for a in arrays])
+    return ()
+
+
+RAISE = register(
+    Op(
+        "raise",
+        _infer_raise,
+        eager=_raise_now,
+        effect="io",
+        tags=frozenset({"asserts", "raises"}),
+    )
+)
