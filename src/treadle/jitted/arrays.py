@@ -245,29 +245,43 @@ class Array(Traced):
 
     @property
     def T(self) -> Array:
-        return self.viewed(Permuted(range(self.ndim)[::-1])) if self.ndim > 1 else self
+        return self.permuted(range(self.ndim)[::-1]) if self.ndim > 1 else self
+
+    def permuted(self, perm: Sequence[int]) -> Array:
+        """A view with the axes in another order."""
+        last = self.views[-1] if self.views else None
+        if isinstance(last, Permuted):
+            both = [last.perm[i] for i in perm]
+            kept = Array(self.storage, self.views[:-1])
+            return kept if both == sorted(both) else kept.viewed(Permuted(both))
+        return self.viewed(Permuted(perm))
 
     def transpose(self, *axes: Any, **named: Any) -> Array:
         axes = tuple(named.values()) or axes  # np.transpose(a, axes=...)
         if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], tuple | list)):
             axes = tuple(axes[0] or ())
         perm = [normalize_axis(int(a), self.ndim) for a in axes] or range(self.ndim)[::-1]
-        return self.viewed(Permuted(perm))
+        return self.permuted(list(perm))
 
     def swapaxes(self, axis1: int, axis2: int) -> Array:
         perm = list(range(self.ndim))
         a, b = (normalize_axis(x, self.ndim) for x in (axis1, axis2))
         perm[a], perm[b] = perm[b], perm[a]
-        return self.viewed(Permuted(perm))
+        return self.permuted(perm)
 
     def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Array:
         from treadle.ops.shaping import reshape
 
-        if order != "C":
-            raise TypeError(f"reshape: only order='C' is supported{at(user_origin())}")
         shape = tuple(named.values()) if named else shape  # np.reshape(a, shape=...)
         wanted: Any = shape[0] if len(shape) == 1 else shape
         wanted = wanted if isinstance(wanted, tuple | list) else (wanted,)
+        if order == "F":  # the axes, and so the elements, the other way round
+            return self.T.reshape(tuple(wanted)[::-1]).T
+        if order != "C" and not self.is_contiguous:
+            raise TypeError(
+                f"order={order!r} of an array that is not contiguous: use 'C' or 'F'"
+                f"{at(user_origin())}"
+            )
         made = reshape(self.tensor, [unwrapped(d) for d in wanted])
         if made.dims == self.dims:
             return Array(self.storage, self.views)
@@ -323,6 +337,36 @@ class Array(Traced):
         from treadle.ops.numpy_functions import named
 
         self.write(named("sort")(self.tensor, axis))
+
+    def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
+        """Sorted, which is one of the orders that NumPy may leave."""
+        self.sort(axis)
+
+    def put(self, indices: Any, values: Any, mode: str = "raise") -> None:
+        self.reshape(-1)[indices] = values
+
+    def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+        from treadle.ops.numpy_functions import named
+
+        return wrapped(named("choose")(self.tensor, unwrapped(choices)))
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """The bytes from one element to the next along each axis, where they are in row order."""
+        sizes = [d for d in self.dims if isinstance(d, int)]
+        if len(sizes) < self.ndim or not self.is_contiguous:
+            raise self.no_value("asked for its strides, which are the compiler's affair")
+        steps = [self.itemsize]
+        for size in sizes[:0:-1]:
+            steps.append(steps[-1] * size)
+        return tuple(steps[::-1][len(steps) - self.ndim :])
+
+    def __getattr__(self, name: str) -> Any:
+        if hasattr(np.ndarray, name):
+            raise AttributeError(
+                f"ndarray.{name} is not supported in jitted functions{at(user_origin())}"
+            )
+        raise AttributeError(f"'numpy.ndarray' object has no attribute {name!r}")
 
     def item(self, *args: Any) -> Any:
         if not args:

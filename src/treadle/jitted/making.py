@@ -171,7 +171,18 @@ def copy(a: Any, order: str = "K", subok: bool = False) -> Any:
     return array(a)
 
 
+def require(a: Any, dtype: Any = None, requirements: Any = None, **options: Any) -> Any:
+    return asarray(a, dtype)
+
+
+def isscalar(element: Any) -> bool:
+    """Whether a value is a number and no array."""
+    return bool(np.isscalar(element)) or (is_traced(element) and not isinstance(element, Array))
+
+
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    np.require: require, np.asfortranarray: asarray, np.isscalar: isscalar,
+    np.iterable: lambda y: bool(getattr(y, "ndim", 1)) if is_traced(y) else np.iterable(y),
     np.zeros: zeros, np.ones: ones, np.empty: zeros, np.full: full, np.eye: eye,
     np.identity: identity_matrix, np.array: array, np.asarray: asarray, np.arange: arange,
     np.asanyarray: asarray, np.ascontiguousarray: asarray, np.copy: copy,

@@ -9,12 +9,20 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.jitted.arrays import Array, element_of, unwrapped
+from treadle.core.shapes import product
+from treadle.jitted.arrays import Array, element_of, unwrapped, wrapped
 from treadle.jitted.operations import call_function
 from treadle.jitted.views import Permuted, Reshaped
+from treadle.ops import creation
+from treadle.ops.arithmetic import mod
 from treadle.ops.axes import normalize_axis
+from treadle.ops.dims import dims_tensor
+from treadle.ops.gather import gather
 from treadle.ops.numpy_dtypes import as_array
+from treadle.ops.numpy_functions import named
+from treadle.ops.numpy_reductions import flat
 from treadle.ops.selection import where as select
+from treadle.ops.shaping import reshape_to
 
 
 def _view(name: str, func: Any) -> Callable[..., Any]:
@@ -74,20 +82,35 @@ def fill_diagonal(a: Array, val: Any, wrap: bool = False) -> None:
         raise TypeError(
             f"np.fill_diagonal: matrices without wrap= are supported{at(user_origin())}"
         )
-    from treadle.ops import creation
-
     rows, columns = (creation.range(unwrapped(d), dtype=dtypes.int64) for d in a.shape)
     here = rows[:, None] == columns[None, :]
     value = element_of(val, a.tensor.dtype)
     if value.ndim == 1:
-        from treadle.ops.gather import gather
-
         value = gather(value, rows)[:, None]
     a[...] = select(here, value, a.tensor)
 
 
 def put(a: Array, ind: Any, v: Any, mode: str = "raise") -> None:
     a.reshape(-1)[ind] = v
+
+
+def place(arr: Array, mask: Any, vals: Any) -> None:
+    """The values again and again where the mask is true."""
+    where = as_array(unwrapped(mask))
+    count = named("count_nonzero")(where)
+    rows = flat(element_of(vals, arr.tensor.dtype))
+    number = mod(creation.range(count), dims_tensor(rows.dims[0], count.dtype))
+    arr[wrapped(where)] = wrapped(gather(rows, number))
+
+
+def putmask(a: Array, mask: Any, values: Any) -> None:
+    """The values at the positions where the mask is true, again and again."""
+    old = a.tensor
+    rows = flat(element_of(values, old.dtype))
+    size = dims_tensor(product(old.dims), dtypes.int64)
+    number = mod(creation.range(size), dims_tensor(rows.dims[0], dtypes.int64))
+    new = reshape_to(gather(rows, number), old.dims)
+    a[...] = wrapped(select(as_array(unwrapped(mask)), new, old))
 
 
 def put_along_axis(arr: Array, indices: Any, values: Any, axis: int) -> None:
@@ -123,6 +146,6 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.moveaxis: moveaxis, np.expand_dims: expand_dims, np.flip: flip,
     np.flipud: lambda m: flip(m, 0), np.fliplr: lambda m: flip(m, 1), np.copyto: copyto,
     np.fill_diagonal: fill_diagonal, np.put: put, np.put_along_axis: put_along_axis,
-    np.shape: shape, np.ndim: ndim, np.size: size,
+    np.place: place, np.putmask: putmask, np.shape: shape, np.ndim: ndim, np.size: size,
 }  # fmt: skip
 del FUNCTIONS[np.real]

@@ -247,12 +247,27 @@ class _Grid:
         self._maker = maker
 
     def __getitem__(self, key: Any) -> Any:
-        if is_traced(key if isinstance(key, tuple) else (key,)):
+        items = key if isinstance(key, tuple) else (key,)
+        if is_traced(items) and self._maker in (np.r_, np.c_):
+            return self._joined(items)
+        if is_traced(items):
             raise TypeError(
                 "np.mgrid, np.ogrid, np.r_ and np.c_ take only values that are known before the "
                 f"call: use np.arange, np.meshgrid or np.concatenate{at(user_origin())}"
             )
         return making.known(self._maker[key])
+
+
+    def _joined(self, items: tuple[Any, ...]) -> Any:
+        """``np.r_`` and ``np.c_`` of arrays and numbers."""
+        if any(isinstance(i, slice | str) for i in items):
+            raise TypeError(
+                "np.r_ and np.c_ take arrays and numbers here, no slices and texts: use np.arange "
+                f"and np.concatenate{at(user_origin())}"
+            )
+        if self._maker is np.c_:
+            return function_of(np.column_stack)(items)
+        return function_of(np.concatenate)([function_of(np.atleast_1d)(i) for i in items])
 
 
 def function_of(func: Any) -> Callable[..., Any]:

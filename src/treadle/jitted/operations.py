@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import (
     Array,
@@ -26,7 +27,7 @@ from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.numpy_functions import FUNCTIONS, named
-from treadle.ops.numpy_staging import REDUCTIONS, unsupported
+from treadle.ops.numpy_staging import reduction_of, unsupported
 from treadle.ops.selection import where as select
 
 # Keywords that choose how NumPy stores a result, which is always in row order here.
@@ -95,7 +96,7 @@ def store(target: Array, result: Tensor, refusal: str, where: Any = True) -> Non
 
 def reduce_ufunc(ufunc: Any, method: str, array: Any, *args: Any, **options: Any) -> Any:
     """``ufunc.reduce`` and ``ufunc.accumulate``."""
-    function = REDUCTIONS.get((ufunc, method))
+    function = reduction_of(ufunc, method)
     if function is None:
         raise unsupported(f"{ufunc.__name__}.{method}")
     axis = args[0] if args else options.pop("axis", 0)
@@ -144,19 +145,49 @@ def _called(name: str, function: Callable[..., Any], args: Any, options: dict[st
         for k, v in options.items()
         if k not in _STORAGE and v is not np._NoValue and not (k == "dtype" and v is None)
     }
-    if where is not True and where is not np._NoValue or initial is not np._NoValue:
-        raise TypeError(
-            f"np.{name}: where= and initial= are not supported; use np.where on the argument"
-            f"{at(user_origin())}"
-        )
+    if where is np._NoValue:
+        where = True
     while args and (args[-1] is np._NoValue):
         args = args[:-1]
-    result = function(*(unwrapped(a) for a in args), **kept)
+    given = [unwrapped(a) for a in args]
+    if where is True and initial is np._NoValue:
+        result = function(*given, **kept)
+    else:
+        result = _masked(name, function, given, kept, where, initial)
     if out is None:
         return wrapped(result)
     target = out[0] if isinstance(out, tuple) else out
     store(target, result, f"Cannot cast the output of np.{name}")
     return target
+
+
+# What an element is that a reduction leaves out, and how `initial` comes to the result.
+_LEFT_OUT = {"sum": 0, "prod": 1, "any": False, "all": True}
+_JOINED = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
+_JOINED |= {"amax": np.maximum, "amin": np.minimum}
+
+
+def _masked(
+    name: str, function: Callable[..., Any], args: list[Any], kept: dict[str, Any], where: Any,
+    initial: Any,
+) -> Any:  # fmt: skip
+    """A reduction with ``where=`` or ``initial=``."""
+    joined, left_out = _JOINED.get(name), _LEFT_OUT.get(name, initial)
+    refused = initial is not np._NoValue and joined is None
+    if refused or (where is not True and left_out is np._NoValue):
+        raise TypeError(
+            f"np.{name}: where= and initial= are not supported like this; use np.where on the "
+            f"argument{at(user_origin())}"
+        )
+    if where is not True:
+        x, mask = as_array(args[0]), as_array(unwrapped(where))
+        blank = cast(as_array(unwrapped(left_out)), x.dtype)
+        dims = broadcast(x.dims, mask.dims)
+        args = [select(mask, broadcast_to_dims(x, dims), blank), *args[1:]]
+    result = function(*args, **kept)
+    if initial is np._NoValue or joined is None:
+        return result
+    return ufuncs.call(joined, (result, unwrapped(initial)))
 
 
 def _refuse(name: str, options: dict[str, Any]) -> None:
@@ -218,9 +249,9 @@ _UNARY = {
     "neg": np.negative, "pos": np.positive, "abs": np.absolute, "invert": np.invert,
 }  # fmt: skip
 _METHODS = (
-    "all", "any", "argmax", "argmin", "argsort", "clip", "conj", "conjugate", "cumprod", "cumsum",
-    "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp", "repeat", "round",
-    "searchsorted", "std", "sum", "take", "trace", "var",
+    "all", "any", "argmax", "argmin", "argpartition", "argsort", "clip", "conj", "conjugate",
+    "cumprod", "cumsum", "diagonal", "dot", "max", "mean", "min", "nonzero", "prod", "ptp",
+    "repeat", "round", "searchsorted", "std", "sum", "take", "trace", "var",
 )  # fmt: skip
 
 
@@ -240,6 +271,10 @@ def _method(name: str) -> Callable[..., Any]:
 
 def _divmod(a: Any, b: Any) -> Any:
     return call_ufunc(np.floor_divide, a, b), call_ufunc(np.remainder, a, b)
+
+
+def _compress(self: Traced, condition: Any, axis: Any = None, out: Any = None) -> Any:
+    return call_function(np.compress, (condition, self), {"axis": axis, "out": out})
 
 
 def _set_part(is_real: bool) -> Callable[[Array, Any], None]:
@@ -266,6 +301,7 @@ def install() -> None:
         "__eq__": _equality(np.equal, False),
         "__ne__": _equality(np.not_equal, True),
         "__divmod__": _divmod,
+        "compress": _compress,
         "__rdivmod__": lambda self, other: _divmod(other, self),
         "__round__": lambda self, digits=0: call_function(np.round, (self, digits or 0), {}),
         "__array_ufunc__": _array_ufunc,

@@ -2,49 +2,95 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import broadcast
-from treadle.jitted.arrays import Array, element_of, index_items, unwrapped
+from treadle.core.shapes import broadcast, product
+from treadle.core.tensor import Tensor
+from treadle.jitted.arrays import Array, element_of, index_items, unwrapped, wrapped
 from treadle.ops import creation
+from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.casting import cast
+from treadle.ops.control_flow import while_loop
+from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import tensor_scatter_nd_add
-from treadle.ops.numpy_dtypes import as_array
+from treadle.ops.indexing import getitem
+from treadle.ops.numpy_dtypes import as_array, is_weak, to
+from treadle.ops.numpy_staging import unsupported
 from treadle.ops.shaping import reshape_to
+from treadle.ops.updates import set_item
 from treadle.ops.updates_by_position import columns_of
 
 
 def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:
-    """``ufunc.at(target, indices, values)`` for addition and subtraction.
+    """``ufunc.at(target, indices, values)``: positions that are named again see what was written.
 
     Raises:
-        TypeError: another ufunc, or an index with slices.
+        TypeError: an index with slices, or a result that the array's dtype does not take.
     """
-    if ufunc not in (np.add, np.subtract) or not isinstance(target, Array):
-        raise TypeError(
-            f"np.{ufunc.__name__}.at is not supported in jitted functions; np.add.at and "
-            f"np.subtract.at are{at(user_origin())}"
-        )
+    name = ufunc.__name__
+    if not isinstance(target, Array):
+        raise TypeError(f"np.{name}.at changes an array, not {target!r}{at(user_origin())}")
     items = index_items(indices)
     if any(isinstance(i, slice) or i is None or i is Ellipsis for i in items):
-        raise TypeError(f"np.{ufunc.__name__}.at takes positions, no slices{at(user_origin())}")
+        raise TypeError(f"np.{name}.at takes positions, no slices{at(user_origin())}")
     old = target.tensor
     positions = [as_array(i) for i in items]
+    given = () if ufunc.nin == 1 else (unwrapped(values),)
+    if ufunc not in ufuncs.UFUNCS:
+        raise unsupported(f"{name}.at")
+    one = [v if is_weak(v) else creation.zeros((), as_array(v).dtype) for v in (old, *given)]
+    made = ufuncs.call(ufunc, tuple(one)).dtype
+    if not np.can_cast(made.np_dtype, old.dtype.np_dtype, "same_kind"):
+        raise TypeError(
+            f"Cannot cast ufunc {name!r} output from {made.name} to {old.dtype.name} with casting "
+            f"rule 'same_kind'{at(user_origin())}"
+        )
     if len(positions) == 1 and positions[0].dtype.is_bool:
-        target[items] = target[items] + values if ufunc is np.add else target[items] - values
+        part = getitem(old, (positions[0],))
+        target[items] = wrapped(cast(ufuncs.call(ufunc, (part, *given)), old.dtype))
         return
     dims = broadcast(*(p.dims for p in positions))
     rest = old.dims[len(positions) :]
-    added = broadcast_dims(element_of(values, old.dtype), (*dims, *rest))
-    columns = columns_of(positions, old.dims, dims)
-    if not dims:
-        columns, added = columns[None], added[None]
-    target.write(tensor_scatter_nd_add(old, columns, added if ufunc is np.add else -added))
+    if ufunc in (np.add, np.subtract):
+        added = broadcast_dims(element_of(values, old.dtype), (*dims, *rest))
+        columns = columns_of(positions, old.dims, dims)
+        if not dims:
+            columns, added = columns[None], added[None]
+        target.write(tensor_scatter_nd_add(old, columns, added if ufunc is np.add else -added))
+        return
+    target.write(_one_by_one(ufunc, old, positions, given, dims))
+
+
+def _one_by_one(
+    ufunc: Any, old: Tensor, positions: Sequence[Tensor], given: Sequence[Any], dims: Any
+) -> Tensor:
+    """A loop of the graph over the positions."""
+    count = product(dims)
+    places = [reshape_to(broadcast_dims(p, dims), (count,)) for p in positions]
+    rest = old.dims[len(positions) :]
+    weak = [v for v in given if is_weak(v)]
+    rows = [
+        reshape_to(broadcast_dims(as_array(v), (*dims, *rest)), (count, *rest))
+        for v in given
+        if not is_weak(v)
+    ]
+    last = dims_tensor(count, dtypes.int64)
+
+    def one(k: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+        key = tuple(p[k] for p in places)
+        new = ufuncs.call(ufunc, (getitem(x, key), *weak, *(r[k] for r in rows)))
+        return k + 1, set_item(x, key, cast(new, x.dtype))
+
+    start = (to(0, dtypes.int64), old)
+    found: Tensor = while_loop(lambda k, _: k < last, one, start)[1]
+    return found
 
 
 def positions_along(array: Array, indices: Any, axis: int) -> tuple[Any, ...]:
@@ -59,5 +105,3 @@ def positions_along(array: Array, indices: Any, axis: int) -> tuple[Any, ...]:
         steps = creation.range(dim, dtype=dtypes.int64)
         index.append(reshape_to(steps, tuple(dim if j == i else 1 for j in range(found.ndim))))
     return tuple(index)
-
-

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -162,7 +163,7 @@ def unique(
     else:
         place = None if axis is None else normalize_axis(axis, x.ndim)
         made = run(UNIQUE, flat(x) if axis is None else x, axis=place)
-        parts = [lambda t=t: t for t in made]
+        parts = [partial(as_array, t) for t in made]
     found = [part() for part, keep in zip(parts, wanted, strict=True) if keep]
     if return_inverse and axis is None:
         place = 1 + return_index
@@ -204,6 +205,44 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
         inverse,
         counts,
     ]
+
+
+def unique_values(x: Any, /) -> Tensor:
+    found: Tensor = unique(x, equal_nan=False)
+    return found
+
+
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Tensor:
+    return _edges(flat(as_array(a)), bins, range)
+
+
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """With known numbers of bins, or their edges."""
+    if density:
+        raise TypeError(f"np.histogram2d: density= is not supported{at(user_origin())}")
+    two = bins if isinstance(bins, list | tuple) else (bins, bins)
+    limits = (None, None) if range is None else range
+    places, lines, counts = [], [], []
+    inside: Any = True
+    for given, count, limit in zip((x, y), two, limits, strict=True):
+        values = cast(flat(as_array(given)), dtypes.float64)
+        edges = cast(_edges(values, count, limit), dtypes.float64)
+        if not isinstance(edges.dims[0], int):
+            raise ValueError(f"np.histogram2d needs known numbers of bins{at(user_origin())}")
+        inside = inside & (values >= edges[0]) & (values <= edges[-1])
+        places.append(maximum(_place_by_search(edges, values, edges.dims[0] - 1), 0))
+        lines.append(edges)
+        counts.append(edges.dims[0] - 1)
+    total = counts[0] * counts[1]
+    place = places[0] * to(counts[1], dtypes.int64) + places[1]
+    place = selection.where(inside, place, to(total, dtypes.int64))
+    amount = cast(inside, dtypes.float64)
+    if weights is not None:
+        amount = amount * cast(flat(as_array(weights)), dtypes.float64)
+    found = unsorted_segment_sum(amount, place, total + 1)[:total]
+    return reshape_to(found, tuple(counts)), lines[0], lines[1]
 
 
 def isin(

@@ -16,6 +16,7 @@ from treadle.ops import (
     numpy_joining,
     numpy_linalg,
     numpy_making,
+    numpy_positions,
     numpy_products,
     numpy_reductions,
     numpy_shapes,
@@ -30,8 +31,8 @@ Function = Callable[..., Any]
 Table = dict[Any, Function]
 
 _MODULES = (
-    numpy_choosing, numpy_counting, numpy_joining, numpy_making, numpy_products, numpy_reductions,
-    numpy_shapes, numpy_signals, numpy_statistics, numpy_values,
+    numpy_choosing, numpy_counting, numpy_joining, numpy_making, numpy_positions, numpy_products,
+    numpy_reductions, numpy_shapes, numpy_signals, numpy_statistics, numpy_values,
 )  # fmt: skip
 
 
@@ -54,6 +55,7 @@ FUNCTIONS: Table = {
     np.flipud: lambda m: numpy_shapes.flip(m, 0),
     np.fliplr: lambda m: numpy_shapes.flip(m, 1),
     np.result_type: lambda *xs: result_dtype(*xs).np_dtype,
+    np.lib.stride_tricks.sliding_window_view: numpy_signals.sliding_window_view,
     np.linalg.matrix_transpose: numpy_shapes.matrix_transpose,
     **_defined(numpy_linalg, np.linalg),
     **_defined(numpy_fft, np.fft),

@@ -81,3 +81,14 @@ def diagflat(v: Any, k: int = 0) -> Tensor:
     from treadle.ops.numpy_choosing import diag
 
     return diag(flat(as_array(v)), k)
+
+
+def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Tensor:
+    """Numbers whose logarithms are evenly spaced; `start` and `stop` have the same sign."""
+    from treadle.ops import elementwise
+
+    first, last = (cast(as_array(v), dtypes.float64) for v in (start, stop))
+    steps = linspace(0.0, 1.0, num, endpoint)
+    steps = reshape_to(steps, (*steps.dims, *(1,) * first.ndim))
+    found: Tensor = first * elementwise.exp(steps * elementwise.log(last / first))
+    return found

@@ -45,12 +45,17 @@ def ndim(a: Any) -> int:
     return as_array(a).ndim
 
 
-def reshape(a: Any, shape: Any = None, *, newshape: Any = None) -> Tensor:
-    return shaping.reshape(as_array(a), newshape if shape is None else shape)
+def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None) -> Tensor:
+    x, wanted = as_array(a), newshape if shape is None else shape
+    if order != "F":
+        return shaping.reshape(x, wanted)
+    sizes = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
+    return shaping.transpose(shaping.reshape(shaping.transpose(x), sizes[::-1]))
 
 
-def ravel(a: Any) -> Tensor:
-    return flat(as_array(a))
+def ravel(a: Any, order: str = "C") -> Tensor:
+    x = as_array(a)
+    return flat(shaping.transpose(x) if order == "F" else x)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:

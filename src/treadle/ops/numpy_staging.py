@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 import dis
 from collections.abc import Callable
+from functools import partial
 from types import FrameType
 from typing import Any
 
@@ -20,6 +21,7 @@ from treadle.core.dtypes import array_dtype
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops import numpy_reductions as reductions
+from treadle.ops import numpy_scans as scans
 from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.numpy_functions import FUNCTIONS
 from treadle.ops.state import Variable
@@ -59,11 +61,20 @@ def array_ufunc(
         return ufuncs.call(ufunc, inputs, **options)
     if method == "outer" and ufunc in ufuncs.UFUNCS:
         return ufuncs.outer(ufunc, *inputs, **options)
-    function = REDUCTIONS.get((ufunc, method))
+    function = reduction_of(ufunc, method)
     if function is None:
         raise unsupported(name)
     axis = inputs[1] if len(inputs) > 1 else options.pop("axis", 0)
     return function(inputs[0], axis, **options)
+
+
+def reduction_of(ufunc: Any, method: str) -> Callable[..., Any] | None:
+    """What ``ufunc.reduce`` or ``ufunc.accumulate`` is on tensors."""
+    known = REDUCTIONS.get((ufunc, method))
+    if known is not None or ufunc not in scans.ASSOCIATIVE:
+        return known
+    scan = {"reduce": scans.reduce, "accumulate": scans.accumulate}.get(method)
+    return None if scan is None else partial(scan, ufunc)
 
 
 def reflected(ufunc: Any) -> str | None:
@@ -152,7 +163,8 @@ def _options(name: str, kwargs: dict[str, Any]) -> dict[str, Any]:
                 f"np.{name}: {key}= is not supported on symbolic tensors: {_INSTEAD[key]}"
                 f"{at(user_origin())}"
             )
-        if key not in _REFUSED | _IGNORED and value is not np._NoValue:
+        ignored = key in _IGNORED and not (key == "order" and name in ("reshape", "ravel"))
+        if key not in _REFUSED and not ignored and value is not np._NoValue:
             options[key] = array_dtype(value) if key == "dtype" and value is not None else value
     return options
 

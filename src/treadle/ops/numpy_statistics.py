@@ -18,7 +18,18 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
 from treadle.ops.linalg import matmul
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import cumprod, cumsum, flat, max, mean, min, prod, sum
+from treadle.ops.numpy_reductions import (
+    argmax,
+    argmin,
+    cumprod,
+    cumsum,
+    flat,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
 from treadle.ops.numpy_shapes import moveaxis
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to, transpose
@@ -60,6 +71,20 @@ def average(a: Any, axis: Any = None, weights: Any = None, *, keepdims: bool = F
         w = reshape_to(w, tuple(w.dims[0] if i == place else 1 for i in range(x.ndim)))
     total = reduction.reduce_sum(x * w, axis, keepdims)
     return total / reduction.reduce_sum(w + x * to(0, x.dtype), axis, keepdims)
+
+
+def nanargmax(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where all elements are NaN, the first one: NumPy raises."""
+    x = as_array(a)
+    whole = _without_nan(x, -np.inf)[0] if x.dtype.is_floating else x
+    return argmax(whole, axis, keepdims=keepdims)
+
+
+def nanargmin(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:
+    """Where all elements are NaN, the first one: NumPy raises."""
+    x = as_array(a)
+    whole = _without_nan(x, np.inf)[0] if x.dtype.is_floating else x
+    return argmin(whole, axis, keepdims=keepdims)
 
 
 def nanprod(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:

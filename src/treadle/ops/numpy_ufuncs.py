@@ -14,10 +14,12 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
 from treadle.ops import arithmetic, comparison, complex_numbers, elementwise, linalg, logic
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array, is_weak, numpy_dtype, to
+from treadle.ops.reduction import reduce_any, reduce_sum
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
 
@@ -118,6 +120,37 @@ def _scaled(factor: float) -> Rule:
     return lambda x: x * _number(factor, x)
 
 
+def _gcd(x: Tensor, y: Tensor) -> Tensor:
+    """Euclid's algorithm, for all elements until the last one is done."""
+    from treadle.ops.broadcasting import broadcast_dims
+    from treadle.ops.control_flow import while_loop
+
+    dims = broadcast(x.dims, y.dims)
+    start = tuple(broadcast_dims(elementwise.abs(v), dims) for v in (x, y))
+    zero = _number(0, x)
+
+    def step(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+        done = b == zero
+        rest = arithmetic.mod(a, where(done, _number(1, x), b))
+        return where(done, a, b), where(done, zero, rest)
+
+    found: Tensor = while_loop(lambda a, b: reduce_any(b != zero), step, start)[0]
+    return found
+
+
+def _lcm(x: Tensor, y: Tensor) -> Tensor:
+    divisor = _gcd(x, y)
+    none = divisor == _number(0, x)
+    part = arithmetic.floordiv(elementwise.abs(x), where(none, _number(1, x), divisor))
+    return part * elementwise.abs(y)
+
+
+def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
+    whole = _trunc(x)
+    rest = where(elementwise.is_inf(x), _number(0, x), x - whole)
+    return _copysign(rest, x), whole
+
+
 _RULES: dict[str, Rule] = {
     "add": _bools(logic.logical_or, arithmetic.add),
     "subtract": arithmetic.subtract,
@@ -200,6 +233,13 @@ _RULES: dict[str, Rule] = {
     "left_shift": logic.left_shift,
     "right_shift": logic.right_shift,
     "matmul": linalg.array_product,
+    "vecdot": lambda x, y: reduce_sum(complex_numbers.conj(x) * y, -1),
+    "matvec": lambda x, y: reduce_sum(x * y[..., None, :], -1),
+    "vecmat": lambda x, y: reduce_sum(complex_numbers.conj(x)[..., None] * y, -2),
+    "gcd": _gcd,
+    "lcm": _lcm,
+    "modf": _modf,
+    "ldexp": lambda x, n: x * arithmetic.pow(_number(2, x), cast(n, x.dtype)),
 }  # fmt: skip
 UFUNCS: dict[Any, Rule] = {getattr(np, name): rule for name, rule in _RULES.items()}
 

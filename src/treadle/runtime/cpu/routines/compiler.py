@@ -2,10 +2,10 @@
 
 The subset: numbers of fixed types and arrays of them; assignments, ``while``, ``for`` over
 ``range``, ``lanes`` or ``singly``, ``if``, ``break``, ``continue``, ``return``; arithmetic,
-comparisons, ``and``, ``or``; calls of other such functions and of the names in `language.py`. A variable has
-the type of its first value. Numbers written as literals take the type of their neighbour, and are
-i64 on their own. `names` gives types and constants their meaning; an ``if`` over constants is
-decided here.
+comparisons, ``and``, ``or``; calls of other such functions and of the names in `language.py`. A
+variable has the type of its first value. Numbers written as literals take the type of their
+neighbour, and are i64 on their own. `names` gives types and constants their meaning; an ``if`` over
+constants is decided here.
 
 Integers in names of types that begin with ``i`` must not overflow, those with ``u`` wrap around.
 Quotients and remainders are those of numbers that are not negative. A product that is added to
