@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.ops.numpy_cases_positions import POSITIONS
+
 RNG = np.random.default_rng(11)
 F = RNG.uniform(-2, 2, (3, 4)).astype(np.float32)
 D = RNG.uniform(-2, 2, (3, 4))
@@ -245,7 +247,7 @@ SIGNALS: dict[str, Case] = {
     "rfftn": (np.fft.rfftn, (BATCH,)),
     "rfftn s": (lambda x: np.fft.rfftn(x, s=(2, 4), axes=(0, 2)), (BATCH,)),
 }  # fmt: skip
-MORE = SIGNALS | STATISTICS | COUNTING | LINEAR | FOURIER | OTHERS
+MORE = SIGNALS | STATISTICS | COUNTING | LINEAR | FOURIER | OTHERS | POSITIONS
 
 # Differentiable functions of a 3 x 3 matrix x.
 GRADIENTS: dict[str, Callable[..., Any]] = {

@@ -148,7 +148,7 @@ def test_gradients(name: str) -> None:
 
 
 UNSUPPORTED = [
-    (np.lexsort, r"np.lexsort cannot be staged.*td.numpy_function\(np.lexsort"),
+    (np.i0, r"np.i0 cannot be staged.*td.numpy_function\(np.i0"),
     (np.linalg.eig, r"np.linalg.eig cannot be staged.*Near it are.*eigh"),
     (np.fft.hfft, r"np.fft.hfft cannot be staged"),
     (np.nextafter.reduce, "np.nextafter.reduce cannot be staged"),

@@ -57,7 +57,7 @@ class _Branch:
                 try:
                     self.result = run()
                 except Exception as error:
-                    if not raises and not is_raised_by_user(error):
+                    if not raises and not is_raised_by_user(error, "treadle.jitted.function"):
                         raise
                     self.raised = Raised(error, shown)
                     return []

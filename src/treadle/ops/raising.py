@@ -66,16 +66,31 @@ def _in_raise(frame: FrameType | None) -> bool:
     return line.lstrip().startswith(("raise ", "ag__.assert_stmt("))
 
 
-def is_raised_by_user(error: BaseException) -> bool:
+def is_raised_by_user(error: BaseException, traced_by: str) -> bool:
     """Whether a ``raise`` statement of the user's code raised an exception, which no ``try`` of
-    that code would catch."""
+    that code would catch.
+
+    Args:
+        traced_by: the module whose frame the code that is traced was called from.
+    """
     found, after = error.__traceback__, None
     while found is not None:
         code = found.tb_frame.f_code
         if not code.co_filename.startswith(_PACKAGE) and _is_tried(code, found.tb_lasti):
             return False
         found, after = found.tb_next, found
-    return after is not None and _raises(after)
+    return after is not None and _raises(after) and not _is_in_try(traced_by)
+
+
+def _is_in_try(traced_by: str) -> bool:
+    """Whether the user's code that is being traced is in a ``try`` statement now."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__") != traced_by:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE) and _is_tried(code, frame.f_lasti):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _raises(last: TracebackType) -> bool:

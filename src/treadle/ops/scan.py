@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.arithmetic import conj
@@ -43,10 +44,23 @@ def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
-    attrs = call.attrs
-    product = conj(call.outputs[0])
-    total = cumsum(product * dy, attrs["axis"], attrs["exclusive"], not attrs["reverse"])
-    return [total / conj(call.inputs[0])]
+    """The products that have an element, without it: divided by it, or for the first zero with a 1
+    in its place. What comes after a zero has no influence."""
+    from treadle.ops.casting import cast
+    from treadle.ops.selection import where
+
+    axis, exclusive, reverse = (call.attrs[k] for k in ("axis", "exclusive", "reverse"))
+    x, one = call.inputs[0], convert_to_tensor(1, call.inputs[0].dtype)
+    zero = x == convert_to_tensor(0, x.dtype)
+    before = cumsum(cast(zero, dtypes.int64), axis, True, reverse)
+    first = zero & (before == convert_to_tensor(0, dtypes.int64))
+    without = cumprod(where(first, one, x), axis, exclusive, reverse)
+
+    def total(products: Tensor) -> Tensor:
+        return cumsum(conj(products) * dy, axis, exclusive, not reverse)
+
+    divided = total(call.outputs[0]) / conj(where(zero, one, x))
+    return [where(first, total(without), divided)]
 
 
 CUMSUM = register(Op("cumsum", _infer, guard("fciu", _scan(np.cumsum, 0)), _grad_cumsum))

@@ -154,3 +154,30 @@ def inner_tape_in_a_traced_loop(tf):
         return v.read_value()
 
     return descend(tf.constant(3))
+
+
+@program
+def of_running_products_with_zeros(tf):
+    x = tf.constant([2.0, 0.0, 3.0, 0.0, 5.0])
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.math.cumprod(x)
+    return tape.gradient(y, x)
+
+
+@program
+def optimizers_of_rows_that_are_read_twice(tf):
+    """Squares of gradients: of the sum of a row's gradients, or the sum of their squares."""
+    found = []
+    for optimizer in (
+        tf.keras.optimizers.Adam(0.1, epsilon=1e-3),
+        tf.keras.optimizers.Adagrad(0.1),
+        tf.keras.optimizers.RMSprop(0.1),
+        tf.keras.optimizers.SGD(0.1, momentum=0.5),
+    ):
+        table = tf.Variable([[1.0], [2.0]])
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.square(tf.gather(table, [0, 0, 1])))
+        optimizer.apply_gradients([(tape.gradient(loss, table), table)])
+        found.append(np.round(table.numpy(), 4).ravel().tolist())
+    return found
