@@ -31,7 +31,7 @@ POSITIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "ravel F": (lambda x: np.ravel(x, "F"), (D,)),
     "setxor1d": (lambda i: np.setxor1d(i, np.array([1, 2, 77])), (I,)),
     "unique_values": (lambda i: np.sort(np.unique_values(i)), (I,)),
-    "unique counts": (lambda i: np.unique(i, return_counts=True), (I,)),
+    "unique with counts": (lambda i: np.unique(i, return_counts=True), (I,)),
     "unique inverse": (lambda i: np.unique(i, return_inverse=True), (I,)),
     "unique index": (lambda x: np.unique(x, return_index=True), (NANS,)),
     "unique NaNs": (lambda x: np.unique(x, equal_nan=False), (NANS,)),
@@ -54,7 +54,7 @@ POSITIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "gcd": (lambda i: np.gcd(i, 6), (I,)),
     "lcm": (lambda i: np.lcm(i, 4), (I,)),
     "modf": (lambda x: np.modf(x), (D,)),
-    "vecdot": (lambda x: np.vecdot(x, x[::-1]), (D,)),
+    "ufunc vecdot": (lambda x: np.vecdot(x, x[::-1]), (D,)),
     "matvec": (lambda x: np.matvec(x, x[0]), (D,)),
     "vecmat": (lambda x: np.vecmat(x[:, 0], x), (D,)),
 }
