@@ -54,10 +54,35 @@ def test_frozen_ones_and_options() -> None:
     assert Thing(1) != Thing(1) and "object at" in repr(Thing(1))
 
 
+def test_fields_that_are_not_arguments() -> None:
+    @record(frozen=True)
+    class Made:
+        a: int
+        b: int = dataclasses.field(init=False, compare=False)
+        c: list[int] = dataclasses.field(init=False, default_factory=list)
+        d: int = dataclasses.field(default=4, repr=False)
+
+        def __post_init__(self) -> None:
+            object.__setattr__(self, "b", self.a + 1)
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Made) and self.a == other.a
+
+    made = Made(1)
+    assert (made.a, made.b, made.c, made.d) == (1, 2, [], 4)
+    assert repr(made).endswith("Made(a=1, b=2, c=[])")
+    assert made == Made(1, 5) != Made(2)
+    with pytest.raises(TypeError):
+        Made(1, b=3)  # type: ignore[call-arg]
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        del made.a
+
+
 def test_classes_that_derive_from_others() -> None:
     @record
     class Base:
         a: int
+        places: list[int] = dataclasses.field(default_factory=list, kw_only=True)
 
     @record
     class Derived(Base):
@@ -67,7 +92,9 @@ def test_classes_that_derive_from_others() -> None:
         def __init__(self) -> None:
             super().__init__(7)
 
-    assert Derived(1, 2) == Derived(a=1, b=2)
+    assert Derived(1, 2) == Derived(a=1, b=2) != Derived(1, 2, places=[3])
+    with pytest.raises(TypeError):
+        Derived(1, 2, [3])  # type: ignore[misc]
     assert Plain().a == 7 and Base(3).a == 3
 
 

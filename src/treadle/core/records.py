@@ -1,12 +1,14 @@
-"""Records: dataclasses whose methods are written when the first one is made.
+"""Records: dataclasses whose methods are made when the first record is.
 
 To write and compile the methods of a dataclass takes most of a millisecond. The compiler has many,
-and a process makes few of them: a first call would spend a tenth of its time on the others.
+and a process makes records of few: a first call would spend a tenth of its time on them. Here only
+``__init__`` is written out; the other methods are the same functions for all classes.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import operator
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
@@ -15,7 +17,7 @@ from treadle.core import locks
 T = TypeVar("T", bound=type)
 
 _completing = locks.reentrant_lock()
-_OPTIONS = "_record_options"  # of a class whose methods are not written yet
+_OPTIONS = "_record_options"  # of a class whose methods are not there yet
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
@@ -39,22 +41,87 @@ def _prepared(options: dict[str, bool]) -> Callable[[T], T]:
 
 
 def _complete(cls: type) -> None:
-    """Write the methods of a class and of the records that it derives from."""
+    """Give a class and the records that it derives from their methods."""
     with _completing:
         for base in reversed(cls.__mro__):
             options = base.__dict__.get(_OPTIONS)
             if options is not None:
-                made = _init_method(base, options["frozen"])
-                dataclasses.dataclass(init=False, **options)(base)
-                base.__init__ = made  # type: ignore[misc]
+                _give_methods(base, **options)
                 delattr(base, _OPTIONS)
 
 
-def _init_method(cls: Any, frozen: bool) -> Any:
-    """That of a twin: at no time may the class be without one, as other threads make records."""
-    namespace = {k: v for k, v in cls.__dict__.items() if k not in _NOT_THE_TWINS}
-    twin: Any = type(cls.__name__, cls.__bases__, namespace | {"__qualname__": cls.__qualname__})
-    return dataclasses.dataclass(frozen=frozen, eq=False, repr=False)(twin).__init__
+def _give_methods(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
+    """``__init__`` comes last: other threads may be about to make records."""
+    own = set(cls.__dict__)
+    dataclasses.dataclass(init=False, eq=False, repr=False)(cls)
+    found = dataclasses.fields(cls)
+    methods: dict[str, Any] = {}
+    if repr:
+        methods["__repr__"] = _repr_method([f.name for f in found if f.repr])
+    if eq:
+        key = _key([f.name for f in found if f.compare])
+        methods["__eq__"] = _eq_method(key)
+        methods["__hash__"] = (lambda self: hash(key(self))) if frozen else None
+    if frozen:
+        methods |= {"__setattr__": _refuse, "__delattr__": _refuse}
+    for name, method in methods.items():
+        if name not in own:
+            setattr(cls, name, method)
+    cls.__init__ = _init_method(cls, found, frozen)
 
 
-_NOT_THE_TWINS = ("__init__", "__dict__", "__weakref__", _OPTIONS)
+def _init_method(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:
+    names: dict[str, Any] = {"missing": dataclasses.MISSING, "put": object.__setattr__}
+    parameters: list[str] = ["self"]
+    keywords: list[str] = []
+    lines: list[str] = []
+    for field in found:
+        name, value = field.name, field.name
+        made = field.default_factory is not dataclasses.MISSING
+        if made:
+            names[f"make_{name}"] = field.default_factory
+            value = f"make_{name}()"
+        if field.init:
+            default = ""
+            if made:
+                default, value = "=missing", f"{value} if {name} is missing else {name}"
+            elif field.default is not dataclasses.MISSING:
+                names[f"default_{name}"] = field.default
+                default = f"=default_{name}"
+            (keywords if field.kw_only else parameters).append(name + default)
+        elif not made:
+            continue  # the class's default, or left to __post_init__
+        lines.append(f"put(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        lines.append("self.__post_init__()")
+    if keywords:
+        parameters += ["*", *keywords]
+    body = "".join(f"\n    {line}" for line in lines or ["pass"])
+    exec(f"def __init__({', '.join(parameters)}):{body}", names)
+    method = names["__init__"]
+    method.__qualname__, method.__module__ = f"{cls.__qualname__}.__init__", cls.__module__
+    return method
+
+
+def _key(names: list[str]) -> Callable[[Any], Any]:
+    """What tells records of a class apart."""
+    return operator.attrgetter(*names) if names else lambda self: ()
+
+
+def _eq_method(key: Callable[[Any], Any]) -> Callable[[Any, Any], Any]:
+    def equals(self: Any, other: Any) -> Any:
+        return key(self) == key(other) if type(other) is type(self) else NotImplemented
+
+    return equals
+
+
+def _repr_method(names: list[str]) -> Callable[[Any], str]:
+    def text(self: Any) -> str:
+        parts = [f"{name}={getattr(self, name)!r}" for name in names]
+        return f"{type(self).__qualname__}({', '.join(parts)})"
+
+    return text
+
+
+def _refuse(self: Any, name: str, *value: Any) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot change field {name!r}")
