@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import linecache
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,19 @@ def compiled_text(text: str, name: str) -> Any:
     return scope["f"]
 
 
-def difference(seed: int, calls: int = 2) -> str | None:
+def copies(arguments: list[Any]) -> list[Any]:
+    return [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+
+
+def difference(
+    seed: int, calls: int = 2, placed: Callable[[list[Any]], list[Any]] = copies
+) -> str | None:
     """What differs between NumPy and the jitted program; None where nothing does.
 
     Programs that NumPy itself refuses must be refused jitted too.
+
+    Args:
+        placed: gives the arguments of the jitted program, where a test wants them to lie.
     """
     text, arguments = program(seed)
     function = compiled_text(text, str(seed))
@@ -32,8 +42,8 @@ def difference(seed: int, calls: int = 2) -> str | None:
     branches = "if " in text or "while " in text
     narrow = "float32" in text or any(getattr(a, "dtype", None) == np.float32 for a in arguments)
     for _ in range(calls):
-        expected, wanted = _run(function, arguments)
-        got, held = _run(jitted, arguments)
+        expected, wanted = _run(function, copies(arguments))
+        got, held = _run(jitted, placed(arguments))
         if isinstance(expected, Exception) or isinstance(got, Exception):
             if isinstance(expected, Exception) and isinstance(got, Exception):
                 return None
@@ -48,8 +58,7 @@ def difference(seed: int, calls: int = 2) -> str | None:
     return None
 
 
-def _run(function: Any, arguments: list[Any]) -> tuple[Any, list[Any]]:
-    own = [a.copy() if isinstance(a, np.ndarray) else a for a in arguments]
+def _run(function: Any, own: list[Any]) -> tuple[Any, list[Any]]:
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:

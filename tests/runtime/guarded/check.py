@@ -11,12 +11,14 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from tests.jitted.differential import difference
 from tests.runtime.guarded import calls, more_calls  # noqa: F401  (fill the registry)
 from tests.runtime.guarded.memory import Pages
 from tests.runtime.guarded.registry import CALLS, Call, mutated
 
 MOST_BYTES = 1 << 20  # of an argument
 MOST_COMPARED = 1 << 20  # elements of a result
+JITTED = 8  # every such seed is a NumPy program
 SAMPLES = 8  # arguments that each random call is tried on
 POOR = (
     AttributeError,
@@ -144,7 +146,10 @@ def ways(call: Call) -> dict[str, Callable[..., Any]]:
 
 
 def check(seed: int, pages: Pages, counts: Counter[str]) -> Iterator[Fault]:
-    """Run the call of a seed on some arguments in all ways."""
+    """Run the call of a seed on some arguments in all ways; for some seeds, a NumPy program."""
+    if seed % JITTED == JITTED - 1:
+        yield from check_jitted(seed, pages, counts)
+        return
     call, r = make(seed), Random(seed + 1)
     compiled = ways(call)
     for number in range(SAMPLES):
@@ -173,6 +178,21 @@ def check(seed: int, pages: Pages, counts: Counter[str]) -> Iterator[Fault]:
             for given, after in zip(arrays, guarded, strict=True):
                 if given.tobytes() != after.tobytes():
                     yield Fault(seed, text, f"{way}: an argument was changed", "")
+
+
+def check_jitted(seed: int, pages: Pages, counts: Counter[str]) -> Iterator[Fault]:
+    """Run a random NumPy program with `td.jit`, its arrays at either end of guarded memory."""
+
+    def placed(arguments: list[Any]) -> list[Any]:
+        counts["calls"] += 1
+        own = [a for a in arguments if isinstance(a, np.ndarray)]
+        arrays = iter(pages.arrays(own, at_end=counts["calls"] % 2 == 0))
+        return [next(arrays) if isinstance(a, np.ndarray) else a for a in arguments]
+
+    found = difference(seed, calls=4, placed=placed)
+    counts["jitted programs"] += 1
+    if found is not None:
+        yield Fault(seed, "a NumPy program", "jitted", found)
 
 
 def is_poor(error: BaseException | None) -> bool:
