@@ -111,7 +111,7 @@ def _function(op: Op, build: Callable[..., Any], real_result: bool = False) -> N
         result = np.asarray(op.eager(*functions.joined(arrays)))
         if real_result:
             return result
-        return np.ascontiguousarray(result.real), np.ascontiguousarray(result.imag)
+        return result.real.copy(), result.imag.copy()
 
     def element(call: LowerCall, *parts: Expr) -> Expr:
         result = build(*functions.parts_of(parts))

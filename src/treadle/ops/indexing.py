@@ -9,6 +9,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.context import context
+from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol
 from treadle.core.spec import TensorSpec
@@ -271,7 +272,7 @@ def _clamp(bound: Dim, dim: Dim, shift: int = 0) -> Dim:
         return dim
     if isinstance(bound, int) and bound < 0:
         return compound("max", dim + bound, shift)
-    if bound == 0:
+    if bound == 0 and (not shift or is_at_least(dim, 1)):
         return 0
     return compound("min", bound, dim + shift)
 

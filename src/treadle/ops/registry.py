@@ -192,7 +192,7 @@ def _wrap(result: Any) -> Tensor:
     return from_array(np.asarray(result))
 
 
-def _is_too_large(error: Exception) -> bool:
+def is_too_large(error: Exception) -> bool:
     """Whether NumPy refuses an array of more bytes than it can count, which no memory has."""
     words = ("too large", "too big", "Maximum allowed", "dimension size exceeded")
     return isinstance(error, ValueError) and any(word in str(error) for word in words)
@@ -200,7 +200,7 @@ def _is_too_large(error: Exception) -> bool:
 
 def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:
     """The error to raise when the NumPy code failed: what the shape rule says, if it objects."""
-    if isinstance(error, MemoryError) or _is_too_large(error):
+    if isinstance(error, MemoryError) or is_too_large(error):
         text = _explain(op, [t.spec for t in inputs], str(error))
         return errors.ResourceExhaustedError(None, op, text)
     if any(getattr(t, "is_symbolic", False) for t in inputs):

@@ -160,6 +160,12 @@ def outside(expr: Expr, sizes: Sizes) -> list[Unproved]:
     return found
 
 
+def stored_outside(store: Store, sizes: Sizes) -> list[Unproved]:
+    """What is not proved of a store alone."""
+    open_axes = _open_axes(store, sizes, frozenset())
+    return [_condition(store, number, store.axes) for number in open_axes]
+
+
 def clamped(kernel: Kernel, loads: Sequence[Load]) -> Kernel:
     """The kernel with the indices of some loads computed, which its code keeps inside."""
     new: dict[Expr, Expr] = {}

@@ -17,11 +17,12 @@ from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.iterators import release_iterators
+from treadle.ops.registry import is_too_large
 from treadle.ops.state import Variable
 from treadle.runtime.scope import Scope
 
 # What NumPy raises for operands it cannot handle.
-_WRAPPED = (errors.OpError, ValueError, TypeError, ArithmeticError, IndexError)
+_WRAPPED = (errors.OpError, ValueError, TypeError, ArithmeticError, IndexError, MemoryError)
 
 # What a graph value is while it runs: an ndarray, a Variable behind a handle, or a list value.
 Runtime = Any
@@ -160,7 +161,10 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
     outputs = result if isinstance(result, tuple) else (result,)
     if len(outputs) != len(node.outputs):  # an op without outputs returns None or ()
         outputs = ()
-    return [_as_value(node, v, r) for v, r in zip(node.outputs, outputs, strict=True)]
+    try:
+        return [_as_value(node, v, r) for v, r in zip(node.outputs, outputs, strict=True)]
+    except MemoryError as error:
+        raise _failure(node, inputs, error) from error
 
 
 def _read(variable: Variable) -> Runtime:
@@ -187,7 +191,7 @@ def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Excepti
     """The exception to raise for a node that failed: TF's type, the op, the shapes, the line."""
     message = error.message if isinstance(error, errors.OpError) else str(error)
     kind = type(error) if isinstance(error, errors.OpError) else errors.InvalidArgumentError
-    if isinstance(error, MemoryError):
+    if isinstance(error, MemoryError) or is_too_large(error):
         kind = errors.ResourceExhaustedError
     operands = ", ".join(map(_describe, inputs))
     what = "" if "speaks_for_caller" in node.op.tags else f"{node.op.name}({operands}): "

@@ -7,28 +7,35 @@ lifted out of them. It runs with TREADLE_VERIFY=1 and in the tests.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from treadle.core.inequalities import is_at_least, patience
+from treadle.core.inequalities import patience
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
-from treadle.graph.ir import Value
+from treadle.graph.integers import Integers
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, covers, outside, unproved
-from treadle.runtime.fusion.strided import View
+from treadle.runtime.reach import routine_conditions, update_conditions
+from treadle.runtime.schedule.backend import Backend
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.region import CHECKED
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
+    Check,
     Evaluate,
     Guard,
     Launch,
     LibraryCall,
+    ListStep,
     Loop,
     Operand,
+    Position,
     SegmentedLaunch,
     Step,
+    Update,
 )
 from treadle.runtime.schedule.steps import Sizes as Defined
-from treadle.runtime.symbols import checked_on_entry, symbol_sources
+from treadle.runtime.symbols import checked_on_entry, guarded_dims, symbol_sources
+from treadle.runtime.verify_operands import Positions, expect_elements, verify_list
 
 MOST_STEPS = 5000  # of a proof: here more is known than when the schedule was made
 
@@ -43,36 +50,49 @@ def verify_bounds(builder: Builder, block: Block) -> None:
     sizes = Sizes()
     sizes.add(checked_on_entry(builder.graph, known))
     sizes.add_ranges(builder.ranges)
+    pairs = (pair for node in builder.graph.walk() for pair in guarded_dims(node))
+    sizes.add(pair for pair in pairs if builder.ranges.are_equal(*pair))
     with patience(MOST_STEPS):
-        _block(block, sizes)
+        _Verifier(builder, Integers(builder.graph, results=True)).block(block, sizes, Positions())
 
 
-def _block(block: Block, sizes: Sizes) -> None:
-    for step in block.steps:
-        _step(step, sizes)
+class _Verifier:
+    def __init__(self, builder: Builder, integers: Integers) -> None:
+        self.builder, self.integers = builder, integers
 
+    def block(self, block: Block, sizes: Sizes, checked: Positions) -> None:
+        """Go through steps that know `sizes` and `checked` positions, and find out more."""
+        for step in block.steps:
+            self.step(step, sizes, checked)
 
-def _step(step: Step, sizes: Sizes) -> None:
-    match step:
-        case Guard():
-            sizes.add([step.sizes])
-        case Defined():
-            sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
-        case Launch():
-            _launch(step, sizes)
-        case SegmentedLaunch():
-            for segment in step.segments:
-                _launch(segment, sizes)
-        case LibraryCall():
-            _library(step, sizes)
-        case Evaluate():
-            _expect(outside(step.expr, sizes), sizes, str(step.value))
-        case Branch():
-            _block(step.then, sizes.copy())
-            _block(step.otherwise, sizes.copy())
-        case Loop():
-            _block(step.condition, sizes.copy())
-            _block(step.body, sizes.copy())
+    def step(self, step: Step, sizes: Sizes, checked: Positions) -> None:
+        match step:
+            case Guard():
+                sizes.add([step.sizes])
+            case Defined():
+                sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
+            case Check() | Position():
+                checked.add(step)
+            case Launch():
+                _launch(step, sizes)
+            case SegmentedLaunch():
+                for segment in step.segments:
+                    _launch(segment, sizes)
+            case LibraryCall():
+                _library(step, self.builder.backend, sizes)
+            case Update():
+                _update(step, sizes)
+                checked.expect(step, self.integers, sizes)
+            case ListStep():
+                verify_list(step, self.builder.element_dims, sizes)
+            case Evaluate():
+                _expect(outside(step.expr, sizes), sizes, str(step.value))
+            case Branch():
+                self.block(step.then, sizes.copy(), checked.copy())
+                self.block(step.otherwise, sizes.copy(), checked.copy())
+            case Loop():
+                self.block(step.condition, sizes.copy(), checked.copy())
+                self.block(step.body, sizes.copy(), checked.copy())
 
 
 def _launch(step: Launch, sizes: Sizes) -> None:
@@ -83,7 +103,7 @@ def _launch(step: Launch, sizes: Sizes) -> None:
     if masked:
         raise BoundsError(f"nothing keeps {masked[0]} inside its buffer")
     for buffer, operand in zip(step.kernel.buffers, step.operands, strict=False):
-        _expect_elements(operand, substitute(product(buffer.shape), extent), sizes)
+        expect_elements(operand, substitute(product(buffer.shape), extent), sizes)
 
 
 def _expect(conditions: Iterable[Unproved], sizes: Sizes, what: str) -> None:
@@ -95,34 +115,34 @@ def _expect(conditions: Iterable[Unproved], sizes: Sizes, what: str) -> None:
             )
 
 
-def _expect_elements(operand: Operand, elements: Dim, sizes: Sizes) -> None:
-    """The memory of an operand must have the elements of the buffer that stands for it."""
-    place, spec = operand.place, operand.value.spec
-    if place is not None and place.dtype is not spec.dtype:
-        return  # workspace, which is counted in bytes
-    if not covers(() if place is None else place.dims, elements, sizes):
-        raise BoundsError(f"{operand.value} has not the {elements} elements that a kernel expects")
-
-
-def _library(step: LibraryCall, sizes: Sizes) -> None:
-    for view, value in zip(step.views, step.node.inputs, strict=False):
-        _view(view, value, sizes)
-    if not step.views:
-        for operand in step.inputs:
-            _expect_elements(operand, product(operand.value.spec.dims), sizes)
+def _library(step: LibraryCall, backend: Backend, sizes: Sizes) -> None:
+    """A routine's operands have the elements that its numbers lead it to, and its workspace the
+    bytes that it asks for."""
+    node = step.node
+    reaches = backend.reaches(node, step.apart, step.views)
+    _expect(routine_conditions(node, reaches, step.views, sizes), sizes, str(node))
+    bases = [v.base for v in step.views] or node.inputs
+    for operand, base in zip(step.inputs, bases, strict=True):
+        expect_elements(operand, product(base.spec.dims), sizes)
+    for output in () if step.apart else step.outputs:
+        expect_elements(output, product(output.value.spec.dims), sizes)
+    wanted = backend.routine_bytes(node, step.apart, step.views)
+    if wanted is None:
+        raise BoundsError(f"the library has no routine for {node} as the schedule calls it")
+    given: Dim = 0 if step.scratch is None else step.scratch.bytes
+    if not covers((given,), wanted, sizes):
+        raise BoundsError(f"{node} has {given} bytes of workspace and needs {wanted}")
     if step.epilogue is not None:
         _launch(step.epilogue, sizes)
 
 
-def _view(view: View, value: Value, sizes: Sizes) -> None:
-    """The last element of a view lies in its array, unless the view has none."""
-    dims: Sequence[Dim] = value.spec.dims
-    last = view.offset
-    for dim, stride in zip(dims, view.strides, strict=True):
-        last = last + (dim - 1) * stride
-    whole = sizes.canonical(product(view.base.spec.dims))
-    last = sizes.canonical(last)
-    some = [sizes.canonical(d) - 1 for d in dims if not isinstance(d, int)]
-    facts = [*some, *sizes.facts([whole, last], dims)]
-    if 0 not in dims and not is_at_least(whole - 1, last, facts):
-        raise BoundsError(f"the view that is {value} may leave {view.base}")
+def _update(step: Update, sizes: Sizes) -> None:
+    """The part lies in the array, and the operands have the elements of their specs."""
+    node = step.node
+    _expect(update_conditions(node, sizes), sizes, str(node))
+    array, *others = step.inputs
+    for operand in others:
+        expect_elements(operand, product(operand.value.spec.dims), sizes)
+    expect_elements(Operand(array.value, step.target), product(array.value.spec.dims), sizes)
+    if node.op.name not in CHECKED and step.refuse is None:
+        raise BoundsError(f"nothing refuses positions of {node} that are outside")

@@ -123,7 +123,8 @@ def _gradient(call: Call) -> Call:
             parts = [td.reduce_sum(y * y) for y in _numbers(results) if y.dtype.is_floating]
             total = td.add_n(parts) if parts else None
         found = [] if total is None else tape.gradient(total, sources)
-        return [*(g for g in found if g is not None), *td.nest.flatten(results)]
+        found = [td.zeros_like(x) if g is None else g for g, x in zip(found, sources, strict=False)]
+        return [*found, *td.nest.flatten(results)]
 
     return Call(f"gradient of {call.text}", function, call.inputs, False)
 

@@ -20,7 +20,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-BATCH = 60  # seeds for a process
+BATCH = 30  # seeds for a process
 SECONDS = 60.0  # for all that is done with one seed
 
 

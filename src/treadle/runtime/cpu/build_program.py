@@ -27,6 +27,7 @@ from treadle.runtime.memory.report import maker, memory_use
 from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.native import NativeExecutable, Program
 from treadle.runtime.program_record import Record
+from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
@@ -243,6 +244,14 @@ class Cpu:
             return None
         prepare_routine(routine.symbol)
         return routine.workspace(self.workers)
+
+    def reaches(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Sequence[Reach | None]:
+        from treadle.runtime.cpu.library import routine_for
+
+        routine = routine_for(node, apart, views)
+        return () if routine is None else routine.reaches
 
     def takes_views(self, node: Node, views: Sequence[View]) -> bool:
         from treadle.runtime.cpu.library import routine_for

@@ -37,6 +37,7 @@ from treadle.runtime.cpu.matmul.strided import strided_product
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
+from treadle.runtime.reach import Reach
 
 _ELEMENTS = {
     dtypes.float32: "float", dtypes.float64: "double",
@@ -55,6 +56,8 @@ class Routine:
         shared_bytes: workspace that they share.
         epilogue: whether it runs a blocked kernel on its result.
         apart: whether blocks of its result are in its workspace, for the epilogue only.
+        reaches: which elements of its operands and results its numbers lead it to; None for those
+            that it touches as a whole.
     """
 
     symbol: str
@@ -63,6 +66,7 @@ class Routine:
     shared_bytes: Dim = 0
     epilogue: bool = True
     apart: bool = False
+    reaches: tuple[Reach | None, ...] = ()
 
     def workspace(self, workers: int) -> Dim:
         """Bytes of workspace for a pool of `workers` threads."""
@@ -171,7 +175,12 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     )  # fmt: skip
     packers = [f"{packer}_{p.element}" for packer in packers_of(p, plan)]
     called = ",".join([*(t.symbol for t in plan.needs), *packers])
-    return Routine(f"{name}_{p.element}@{called}", numbers, plan.space, apart=plan.apart > 0)
+    a, b, c = product.reaches
+    operands = (b, a) if name == "matmul_swapped" else (a, b)
+    return Routine(
+        f"{name}_{p.element}@{called}", numbers, plan.space, apart=plan.apart > 0,
+        reaches=(*operands, None if plan.apart else c),
+    )  # fmt: skip
 
 
 def _batch_stride(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> Dim | None:
@@ -189,12 +198,15 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
 
     def routine(node: Node, element: str) -> Routine | None:
         values = [*node.inputs, node.outputs[0]]
+        reaches: list[Reach | None] = [None] * len(values)
         images, windows, outputs = (values[i].spec.dims for i in (x, filters, y))
         geometry = Geometry.of(element, images, windows, outputs, node.attrs)
         if geometry is None:
             return None
+        for place, reach in zip((x, filters, y), geometry.reaches, strict=True):
+            reaches[place] = reach
         if geometry.is_depthwise:
-            return _depthwise(name, geometry)
+            return replace(_depthwise(name, geometry), reaches=tuple(reaches))
         if geometry.is_pointwise and (
             name != "conv2d_backprop_filter" or geometry.has_large_filters
         ):
@@ -203,8 +215,9 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         packers = [f"transpose_panel_{element}"] if name == "conv2d_backprop_input" else []
         called = ",".join([*(t.symbol for t in found.needs), *packers])
         return Routine(
-            f"{name}_{element}@{called}", found.numbers, found.frame_bytes, found.shared_bytes
-        )
+            f"{name}_{element}@{called}", found.numbers, found.frame_bytes, found.shared_bytes,
+            reaches=tuple(reaches),
+        )  # fmt: skip
 
     return routine
 

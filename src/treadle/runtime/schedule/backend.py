@@ -9,6 +9,7 @@ from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Kernel
 from treadle.runtime.fusion.strided import View
+from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.steps import Loop, Rows
 
 
@@ -40,6 +41,12 @@ class Backend(Protocol):
         apart: of the one that keeps its result in the workspace, for the epilogue only.
         views: of which memory the operands are views; none where each has memory of its own.
         """
+
+    def reaches(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Sequence[Reach | None]:
+        """Which elements of its operands and results the routine for a node touches, as far as
+        its numbers tell; None for others, which it touches as a whole."""
 
     def takes_views(self, node: Node, views: Sequence[View]) -> bool:
         """Whether the routine for a node reads such views."""

@@ -16,6 +16,8 @@ from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel
 from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
+from treadle.runtime.fusion.strided import View
+from treadle.runtime.reach import Reach, routine_conditions, update_conditions
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
@@ -332,6 +334,7 @@ class RegionBuilder(ControlFlow):
             self.call(unit, "the library has no such routine")
             return
         self._check_sizes(unit)
+        self._check_reaches(node, self.program.backend.reaches(node, views=views), views)
         targets = self._targets(self.fusion.stores.get(unit, ()))
         bases = [v.base for v in views] or node.inputs
         inputs = [self.program.operand(v) for v in bases]
@@ -353,6 +356,13 @@ class RegionBuilder(ControlFlow):
         if targets:
             self._follow(unit, step, targets, over)
             self._stay(targets)
+
+    def _check_reaches(
+        self, node: Node, reaches: Sequence[Reach | None], views: Sequence[View]
+    ) -> None:
+        """Compare sizes, where it is not proved that a routine stays inside its arrays."""
+        for condition in routine_conditions(node, reaches, views, self._known_sizes()):
+            self._check_bounds(node, condition)
 
     def _bytes_apart(self, unit: Unit, targets: Mapping[Value, list[Operand]]) -> Dim | None:
         """Workspace of a routine that keeps its result there, in blocks for the epilogue; None
@@ -462,6 +472,8 @@ class RegionBuilder(ControlFlow):
         program = self.program
         self.known(node)
         self._guard(node)
+        for condition in update_conditions(node, self._known_sizes()):
+            self._check_bounds(node, condition)
         (value,) = node.outputs
         if unit in self.direct.done:
             program.places[value] = program.places[node.inputs[0]]

@@ -14,6 +14,7 @@ from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.reach import Reach, whole
 
 FRAME_BYTES = 128 << 10  # a strip of padded image rows that a thread works on
 LARGE_BYTES = 512 << 10  # of the filters of a product of pixels and channels
@@ -121,6 +122,14 @@ class Geometry:
             rows.stride, columns.stride, rows.dilation, columns.dilation, rows.before,
             columns.before,
         )  # fmt: skip
+
+    @property
+    def reaches(self) -> tuple[Reach, Reach, Reach]:
+        """The elements of images, filters and outputs: windows beyond the images are padding."""
+        rows, columns = self.rows, self.columns
+        outputs = (self.x[0], rows.count, columns.count, self.filters[3])
+        filters = (rows.window, columns.window, *self.filters[2:])
+        return whole(self.x), whole(filters), whole(outputs)
 
     @property
     def runs(self) -> tuple[int, int]:

@@ -16,6 +16,7 @@ from treadle.runtime.cpu.matmul.dots import DOTS_ACROSS, most_dot_rows
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.reach import Reach, whole
 
 MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
 WIDE = 4  # vectors across a wide tile
@@ -80,6 +81,23 @@ class Product:
         """Elements from one stored row to the next, of A and of B."""
         a, b = self.m if self.transpose_a else self.k, self.k if self.transpose_b else self.n
         return a if self.lda is None else self.lda, b if self.ldb is None else self.ldb
+
+    @property
+    def reaches(self) -> tuple[Reach, Reach, Reach]:
+        """The elements of A, B and C."""
+        inner = self.batch if self.inner is None else self.inner
+        outer = 1 if self.inner is None else self.batch // inner
+        of_a = (self.k, self.m) if self.transpose_a else (self.m, self.k)
+        of_b = (self.n, self.k) if self.transpose_b else (self.k, self.n)
+        steps = ((self.outer_a, self.stride_a), (self.outer_b, self.stride_b))
+        some = (self.batch, self.m, self.n)  # without results nothing is read
+        found = []
+        for (far, near), (count, length), row in zip(steps, (of_a, of_b), self.rows, strict=True):
+            levels: list[tuple[Dim, Dim]] = [(outer, far), (inner, near), (count, row), (length, 1)]
+            if self.pairs:
+                levels = [*((extent, 2 * stride) for extent, stride in levels), (2, 1)]
+            found.append(Reach((*levels, *((extent, 0) for extent in some))))
+        return found[0], found[1], whole(some)
 
 
 @record(frozen=True)
