@@ -15,6 +15,7 @@ from benchmarks.chains import CHAINS, argument, variable_chain
 from treadle.graph.passes import optimize
 from treadle.passes import disabled
 from treadle.runtime.compiler import copy_graph, plan_program
+from treadle.runtime.cpu.emission import STRAIGHT
 
 SHORT, LONG = 25, 100
 
@@ -81,3 +82,28 @@ def test_values_of_old_readers():
         CHAINS["old_readers"](x, n).numpy(),
         rtol=1e-5,
     )
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_long_programs_take_linear_time_in_llvm():
+    """LLVM's own passes are left out where a program is long: they are not linear."""
+    x, texts = argument("scatters"), []
+    for n in (20, 200):
+        f = td.function(lambda u, n=n: CHAINS["scatters"](u, n))
+        with disabled("rolled_loops"):
+            texts.append(td.inspect.stages(f, x)["llvm"])
+            np.testing.assert_array_equal(f(x).numpy(), CHAINS["scatters"](x, n).numpy())
+    assert [STRAIGHT in t for t in texts] == [False, True]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_long_programs_with_loops_are_improved():
+    @td.function
+    def f(u, n):
+        for _ in td.range(n):
+            u = CHAINS["scatters"](u, 200)
+        return u
+
+    x = argument("scatters")
+    with disabled("rolled_loops"):
+        assert STRAIGHT not in td.inspect.stages(f, x, td.constant(2))["llvm"]

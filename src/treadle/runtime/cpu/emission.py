@@ -8,12 +8,14 @@ long are made without that lock, and without the GIL.
 from __future__ import annotations
 
 import ctypes
+import dataclasses
 import threading
 from typing import Any
 
 from treadle.runtime.cpu.target import Target, llvm_binding
 
 OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
+STRAIGHT = "; straight\n"  # the first line of long modules without loops worth improving
 _OBJECT, _ASSEMBLY = 1, 0
 _LEVEL = 2  # of LLVM's pipeline
 _machines = threading.local()
@@ -23,7 +25,8 @@ def object_file(text: str, target: Target) -> bytes:
     """The object file of a module.
 
     LLVM's passes run only where the text asks for them (`OPTIMIZE`): kernels are written in the
-    shape that the code generator wants.
+    shape that the code generator wants. Its own passes take more than linear time in the length of
+    a function and are left out where the text says that little is gained by them (`STRAIGHT`).
 
     Raises:
         RuntimeError: the text is not valid LLVM IR.
@@ -38,6 +41,8 @@ def assembly_text(text: str, target: Target) -> str:
 
 def _emit(text: str, target: Target, kind: int) -> bytes:
     llvm = llvm_binding()
+    if text.startswith(STRAIGHT):
+        target = dataclasses.replace(target, opt=0)
     # The module holds its context: whatever exception comes between two instructions, the module
     # goes first and the context after it.
     with _parse(llvm, text, llvm.create_context()) as module:

@@ -12,7 +12,7 @@ from treadle.kernel.ir import postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, alignment, is_long, stored_type
-from treadle.runtime.cpu.emission import OPTIMIZE
+from treadle.runtime.cpu.emission import OPTIMIZE, STRAIGHT
 from treadle.runtime.cpu.llvm_text import Function, Module, Word, float_text
 from treadle.runtime.cpu.program_entry import (
     DONE,
@@ -47,6 +47,7 @@ from treadle.runtime.symbols import plain_symbol
 
 SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
 MOST_OPERANDS = 1000  # of the launches of a program whose code stores each one
+MOST_LINES = 10_000  # of a program whose code is improved although it is run once a call
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
 
@@ -155,7 +156,11 @@ class Emitter:
             add_entry(self.module, self.signature, layout)
         self.module.metadata = self.scopes.lines()
         text = self.module.text()
-        return OPTIMIZE + text if self.improved else text
+        if self.improved:
+            return OPTIMIZE + text
+        is_long = text.count("\n") > MOST_LINES
+        straight = is_long and not any(isinstance(s, Loop) for s in all_steps(self.block))
+        return STRAIGHT + text if straight else text
 
     def fail_if(self, condition: str, status: int | str) -> None:
         """Leave the program with a status where an i1 holds."""
