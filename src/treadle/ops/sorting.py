@@ -63,7 +63,8 @@ def _order_of_keys(keys: NDArray, count: int | None) -> NDArray:
 
 # -- native routines (`runtime/cpu/routines/sorting.py`) ------------------------------------------
 
-SEARCH_BYTES = 256  # workspace of a search
+SEARCH_BYTES = 256  # workspace of a search, without the keys of a row
+MOST_KEPT = 1 << 16  # elements of a row whose keys a search keeps
 SORTED_WORK = 32  # element operations for each element of a row that is sorted
 MOST_EXCHANGED = 1024  # rows of up to so many elements are sorted side by side
 LINE = 64  # bytes of keys that belong to one element of these rows
@@ -324,7 +325,8 @@ def _search_call(
     numbers = {"n": rows.dims[-1], "m": values.dims[-1]}
     same = tuple(zip(rows.dims[:-1], values.dims[:-1], strict=True))
     count = product(values.dims)
-    return RowCall(count, SORTED_WORK * count, numbers, names, SEARCH_BYTES, same)
+    space = SEARCH_BYTES + 8 * compound("min", rows.dims[-1], MOST_KEPT)
+    return RowCall(count, SORTED_WORK * count, numbers, names, space, same)
 
 
 SEARCHSORTED = register(

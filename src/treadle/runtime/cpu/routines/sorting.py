@@ -32,6 +32,7 @@ from treadle.runtime.cpu.routines.language import (
     isnan,
     lanes,
     select,
+    singly,
     u8,
     u32,
     view,
@@ -163,6 +164,7 @@ def top_k(
 
 
 MOST_SELECTED = 32
+MOST_KEPT = 1 << 16  # elements of a row whose keys a search keeps: must agree with `ops/sorting.py`
 BLOCK = 64
 
 
@@ -203,11 +205,15 @@ def searchsorted(
 ) -> None:  # fmt: skip
     """Where each value would be inserted in its sorted row: `m` values for each row of `n`.
 
-    The searches for some values go on together, as all take the same number of steps.
-    space: ``16 * TOGETHER`` bytes.
+    The searches for some values go on together, as all take the same number of steps. Where there
+    are enough values for it, the keys of a row are computed once.
+    space: ``16 * TOGETHER`` bytes, and 8 for each element of a row of up to `MOST_KEPT`.
     """
     keys = view(space, K)
     begins = view(at(space, 8 * TOGETHER), i64)
+    kept = view(at(space, 16 * TOGETHER), K)
+    keeps = n <= MOST_KEPT and 8 * m >= n
+    kept_row = -1
     value = first
     while value < last:
         row = value // m
@@ -216,7 +222,21 @@ def searchsorted(
         for i in lanes(TOGETHER):
             begins[i] = 0
             keys[i] = key_of(values[value + min(i, count - 1)])
+        if keeps and row != kept_row:
+            for i in lanes(n):
+                kept[i] = key_of(source[i])
+            kept_row = row
         size = n
+        while keeps and size > 0:
+            half = (size + 1) >> 1
+            for i in singly(TOGETHER):
+                begin = begins[i]
+                middle = kept[begin + half - 1]
+                if RIGHT:
+                    begins[i] = select(middle <= keys[i], begin + half, begin)
+                else:
+                    begins[i] = select(middle < keys[i], begin + half, begin)
+            size -= half
         while size > 0:
             half = (size + 1) >> 1
             for i in lanes(TOGETHER):
