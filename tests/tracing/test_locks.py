@@ -119,8 +119,12 @@ def test_a_lock_is_free_after_an_error_and_can_be_held_twice():
     with pytest.raises(KeyError), lock.held():
         raise KeyError
     with lock.held(), lock.held():
+        lock.is_owned()
         assert lock._owner == threading.get_ident()
-    assert lock._owner is None
+    thread = threading.Thread(target=lambda: lock._lock.acquire(timeout=5) and lock._lock.release())
+    thread.start()
+    thread.join()
+    assert not lock._lock._is_owned()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")

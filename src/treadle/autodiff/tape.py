@@ -12,6 +12,7 @@ from treadle.autodiff.backward import Entry, backpropagate
 from treadle.autodiff.values import is_differentiable, key, mismatch, ones_for, subject, zeros_for
 from treadle.core import nest
 from treadle.core.context import context, set_tapes
+from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.core.trials import current_trial, refuse
@@ -42,6 +43,19 @@ class UnconnectedGradients(enum.Enum):
 
     NONE = "none"
     ZERO = "zero"
+
+
+class _Stopped:
+    """A tape does not record inside the block."""
+
+    def __init__(self, tape: GradientTape) -> None:
+        self._tape = tape
+
+    def __enter__(self) -> None:
+        self._tape._stop()
+
+    def __exit__(self, *error: object) -> None:
+        self._tape._start()
 
 
 class GradientTape:
@@ -178,18 +192,13 @@ class GradientTape:
         self._is_asked()
         return tuple(self._variables.values())
 
-    @contextmanager
-    def stop_recording(self) -> Iterator[None]:
+    def stop_recording(self) -> _Stopped:
         """Operations inside the block are not recorded by this tape.
 
         Raises:
-            ValueError: the tape is not recording.
+            ValueError: the tape is not recording, when the block begins.
         """
-        self._stop()
-        try:
-            yield
-        finally:
-            self._start()
+        return _Stopped(self)
 
     def reset(self) -> None:
         """Forget everything recorded and watched."""
@@ -200,6 +209,7 @@ class GradientTape:
 
     # -- gradients ---------------------------------------------------------------------------
 
+    @puts_modes_back
     def gradient(
         self,
         target: Any,
@@ -285,6 +295,7 @@ class GradientTape:
         by_source = {key(s): g for s, g in zip(watched, found, strict=True)}
         return [by_source.get(key(s)) for s in sources]
 
+    @puts_modes_back
     def jacobian(
         self,
         target: Any,
@@ -303,6 +314,7 @@ class GradientTape:
 
         return jacobian(self, target, sources, _unconnected(unconnected_gradients))
 
+    @puts_modes_back
     def batch_jacobian(
         self,
         target: Any,

@@ -22,9 +22,8 @@ __all__ = [
 
 def run_functions_eagerly(run_eagerly: bool) -> None:
     """Make every `function` call run its Python function eagerly, for debugging."""
-    change = bool(run_eagerly) - settings.run_eagerly
     settings.run_eagerly = bool(run_eagerly)
-    count_modes(change)  # compiled calls look there
+    count_modes("run_eagerly", int(settings.run_eagerly))  # compiled calls look there
 
 
 def functions_run_eagerly() -> bool:

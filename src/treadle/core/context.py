@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.core import locks
+from treadle.core.interrupts import is_mode, settles
 
 if TYPE_CHECKING:
     from treadle.core.tensor import SymbolicTensor, Tensor
@@ -49,18 +50,23 @@ class _Context(threading.local):
     counted: int = 0  # in `modes`
 
 
-context = _Context()
+context = is_mode(_Context())
 
 # How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
 # compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
-_counting = locks.lock()
+_counts: dict[object, int] = {}  # what `modes` adds up: for each thread, and for a setting
+_counting = locks.reentrant_lock()
 
 
-def count_modes(change: int) -> None:
-    """Add to `modes`."""
+def count_modes(of: object, number: int) -> None:
+    """Let `modes` count `number` for a thread or a setting."""
     with _counting:
-        modes.value += change
+        if number:
+            _counts[of] = number
+        else:
+            _counts.pop(of, None)
+        modes.value = sum(_counts.values())
 
 
 def executing_eagerly() -> bool:
@@ -68,28 +74,40 @@ def executing_eagerly() -> bool:
     return context.recorder is None
 
 
-@contextmanager
-def recording(recorder: Recorder | None) -> Iterator[None]:
+class recording:
     """Ops go to `recorder` inside the block; None lifts them out of the trace (init_scope)."""
-    before = context.recorder
-    try:  # an interrupt may come at any instruction
-        context.recorder = recorder
+
+    __slots__ = ("_before", "_recorder")
+
+    def __init__(self, recorder: Recorder | None) -> None:
+        self._recorder = recorder
+
+    def __enter__(self) -> None:
+        self._before = context.recorder
+        context.recorder = self._recorder
         recount()
-        yield
-    finally:
-        context.recorder = before
+
+    def __exit__(self, *error: object) -> None:
+        context.recorder = self._before
         recount()
 
 
-@contextmanager
-def taping(tapes: tuple[TapeLike, ...]) -> Iterator[None]:
+class taping:
     """Exactly `tapes` watch inside the block."""
-    before = context.tapes
-    try:
-        set_tapes(tapes)
-        yield
-    finally:
-        set_tapes(before)
+
+    __slots__ = ("_before", "_tapes")
+
+    def __init__(self, tapes: tuple[TapeLike, ...]) -> None:
+        self._tapes = tapes
+
+    def __enter__(self) -> None:
+        self._before = context.tapes
+        context.tapes = self._tapes
+        recount()
+
+    def __exit__(self, *error: object) -> None:
+        context.tapes = self._before
+        recount()
 
 
 def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
@@ -101,7 +119,23 @@ def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
 def recount() -> None:
     """Let `modes` count what is at work in this thread now, whatever it counted before."""
     wanted = (context.recorder is not None) + bool(context.tapes)
-    change = wanted - context.counted
-    if change:
-        context.counted = wanted
-        count_modes(change)
+    if wanted != context.counted:
+        count_modes(threading.get_ident(), wanted)
+        context.counted = wanted  # last: an interrupted count is done again
+
+
+@settles
+def _count_again() -> None:
+    context.counted = -1
+    recount()
+
+
+def _after_fork() -> None:
+    """Other threads do not exist in the child."""
+    me = threading.get_ident()
+    for thread in [k for k in _counts if isinstance(k, int) and k != me]:
+        count_modes(thread, 0)
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

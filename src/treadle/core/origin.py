@@ -11,6 +11,8 @@ import time
 from types import CodeType, FrameType
 from typing import Any, NamedTuple, TypeVar
 
+from treadle.core.interrupts import is_mode
+
 _E = TypeVar("_E", bound=BaseException)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep  # written as users write
@@ -72,7 +74,7 @@ class _Forced(threading.local):
     origin: Origin | None = None
 
 
-_forced = _Forced()
+_forced = is_mode(_Forced())
 
 
 class attributed_to:

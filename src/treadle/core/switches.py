@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import NamedTuple
+
+from treadle.core.interrupts import during, is_mode
 
 
 class Switch(NamedTuple):
@@ -32,7 +32,13 @@ class Switch(NamedTuple):
 
 
 _known: dict[str, Switch] = {}
-_local = threading.local()
+
+
+class _Local(threading.local):
+    disabled: frozenset[str] = frozenset()
+
+
+_local = is_mode(_Local())
 
 
 def declare(name: str, stage: str, does: str) -> Switch:
@@ -52,8 +58,7 @@ def switches() -> tuple[Switch, ...]:
     return tuple(sorted(_known.values(), key=lambda s: s.stage != "graph"))
 
 
-@contextmanager
-def disabled(*names: str) -> Iterator[None]:
+def disabled(*names: str) -> during:
     """Switch passes or mechanisms off in this thread, by name ("all": every one).
 
     Raises:
@@ -63,19 +68,14 @@ def disabled(*names: str) -> Iterator[None]:
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
-    before: frozenset[str] = getattr(_local, "disabled", frozenset())
-    _local.disabled = before | set(names)
-    try:
-        yield
-    finally:
-        _local.disabled = before
+    return during(_local, "disabled", _local.disabled | set(names))
 
 
 def disabled_names() -> frozenset[str]:
     """The names switched off here, by `disabled` or the environment."""
     listed = os.environ.get("TREADLE_DISABLE_PASSES", "")
     names = {n.strip() for n in listed.split(",") if n.strip()}
-    return frozenset(names) | getattr(_local, "disabled", frozenset())
+    return frozenset(names) | _local.disabled
 
 
 def is_on(name: str) -> bool:

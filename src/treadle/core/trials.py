@@ -4,8 +4,8 @@ loop: what cannot be undone is refused while one is made."""
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+
+from treadle.core.interrupts import during, is_mode
 
 
 class RefusedError(Exception):
@@ -23,22 +23,16 @@ class Trial:
 
 
 class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.trials: list[Trial] = []
+    trials: tuple[Trial, ...] = ()
 
 
-_stack = _Stack()
+_stack = is_mode(_Stack())
 
 
-@contextmanager
-def trial() -> Iterator[Trial]:
-    """A trial inside the block."""
+def trial() -> during:
+    """A `Trial` inside the block."""
     made = Trial()
-    _stack.trials.append(made)
-    try:
-        yield made
-    finally:
-        _stack.trials.pop()
+    return during(_stack, "trials", (*_stack.trials, made), gives=made)
 
 
 def current_trial() -> Trial | None:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.context import context
+from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
@@ -91,6 +92,7 @@ class Jitted:
                 array[...] = variable._array
         return plan.results.pack(found, bound.leaves)
 
+    @puts_modes_back
     def _inside(self, bound: Bound) -> Any:
         """A call with tensors, under a tape or in a function that is being traced."""
         from treadle.jitted.nested import call_with_tensors
@@ -106,6 +108,7 @@ class Jitted:
             return plan
         return self._new_plan(bound)
 
+    @puts_modes_back
     def _new_plan(self, bound: Bound) -> Plan:
         bound.check()
         written: set[int] = set()
@@ -247,5 +250,3 @@ def jit(func: Callable[..., Any] | None = None) -> Any:
         return Jitted(fn)
 
     return decorate if func is None else decorate(func)
-
-

@@ -6,13 +6,13 @@ import builtins
 import itertools
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from treadle.autograph.operators.rolled_items import Items, Numbers, Together, Values, items_of
 from treadle.core import nest
+from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
 from treadle.jitted.arrays import (
@@ -241,7 +241,7 @@ class _Unrolling(threading.local):
     copies = 1
 
 
-_unrolling = _Unrolling()
+_unrolling = is_mode(_Unrolling())
 
 
 def is_short(size: int) -> bool:
@@ -249,13 +249,6 @@ def is_short(size: int) -> bool:
     return size <= _SHORT and size * _unrolling.copies <= _MOST_COPIES
 
 
-@contextmanager
-def unrolled(size: int) -> Iterator[None]:
+def unrolled(size: int) -> during:
     """Write a loop out: loops inside of it are copied `size` times."""
-    before = _unrolling.copies
-    _unrolling.copies = before * max(size, 1)
-    try:
-        yield
-    finally:
-        _unrolling.copies = before
-
+    return during(_unrolling, "copies", _unrolling.copies * max(size, 1))

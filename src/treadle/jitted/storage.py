@@ -9,13 +9,12 @@ that the branch or loop can give them back merged or carried.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
 from treadle.core.context import context
+from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
 
@@ -96,27 +95,27 @@ class Scope:
 class _Scopes(threading.local):
     """The scopes that are being traced in this thread, the outermost first."""
 
-    def __init__(self) -> None:
-        self.open: list[Scope] = []
+    open: tuple[Scope, ...] = ()
 
     @property
     def innermost(self) -> Scope | None:
         return self.open[-1] if self.open else None
 
 
-scopes = _Scopes()
+scopes = is_mode(_Scopes())
 
 
-@contextmanager
-def scope() -> Iterator[Scope]:
+class scope:
     """Trace a branch or body: storages are as before at the end."""
-    made = Scope()
-    scopes.open.append(made)
-    try:
-        yield made
-    finally:
-        scopes.open.pop()
-        made.close()
+
+    def __enter__(self) -> Scope:
+        self._made, self._before = Scope(), scopes.open
+        scopes.open = (*self._before, self._made)
+        return self._made
+
+    def __exit__(self, *error: object) -> None:
+        scopes.open = self._before
+        self._made.close()
 
 
 # -- arrays that are no arguments ----------------------------------------------------------------
@@ -141,7 +140,7 @@ class _Captured(threading.local):
         self.storages: dict[int, tuple[Any, Storage]] = {}
 
 
-_captured = _Captured()
+_captured = is_mode(_Captured())
 
 
 def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
@@ -156,13 +155,12 @@ def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
     return known[1]
 
 
-@contextmanager
-def own_trace() -> Iterator[None]:
+class own_trace:
     """Trace a function: nothing is captured yet, and no branch or loop is open."""
-    kept, scopes.open = scopes.open, []
-    before, _captured.storages = _captured.storages, {}
-    try:
-        yield
-    finally:
-        scopes.open = kept
-        _captured.storages = before
+
+    def __enter__(self) -> None:
+        self._before = scopes.open, _captured.storages
+        scopes.open, _captured.storages = (), {}
+
+    def __exit__(self, *error: object) -> None:
+        scopes.open, _captured.storages = self._before

@@ -7,19 +7,25 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.core import nest
-from treadle.core.context import recording, taping
+from treadle.core.context import context, recount
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import has_dtype
 
 
-@contextmanager
-def init_scope() -> Iterator[None]:
+class init_scope:
     """Lift what is inside out of the functions being traced and out of gradient tapes.
 
     Operations run at once, eagerly, and may not use the trace's symbolic tensors.
     """
-    with recording(None), taping(()):
-        yield
+
+    def __enter__(self) -> None:
+        self._before = context.recorder, context.tapes
+        context.recorder, context.tapes = None, ()
+        recount()
+
+    def __exit__(self, *error: object) -> None:
+        context.recorder, context.tapes = self._before
+        recount()
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core.interrupts import is_mode
+
 
 class _Quiet(threading.local):
     """A context per thread in which NumPy's floating-point warnings are off.
@@ -35,4 +37,4 @@ class _Quiet(threading.local):
             self.busy = False
 
 
-quiet = _Quiet()
+quiet = is_mode(_Quiet())

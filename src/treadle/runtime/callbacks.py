@@ -39,16 +39,30 @@ _UNKNOWN = "none for Python itself"
 CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 
-class _Call(threading.local):
-    """What belongs to the calls in progress in a thread."""
+class Call:
+    """What belongs to one call of a program with lists, sizes that it finds out, or variables as
+    arguments.
 
-    def __init__(self) -> None:
-        self.failure: BaseException | None = None
-        self.lists: list[dict[int, ListValue]] = []
-        self.arguments: list[Sequence[Any]] = []
-        self.delivered: list[dict[int, Any]] = []
-        # Arrays made by callbacks, by output: each lives until its callback runs again.
-        self.kept: list[dict[int, Any]] = []
+    Attributes:
+        delivered: the results that the program found the sizes of, by number.
+        kept: arrays made by callbacks, by output: each lives until its callback runs again.
+    """
+
+    __slots__ = ("arguments", "delivered", "kept", "lists")
+
+    def __init__(self, arguments: Sequence[Any]) -> None:
+        self.arguments = arguments
+        self.lists: dict[int, ListValue] = {}
+        self.delivered: dict[int, Any] = {}
+        self.kept: dict[int, Any] = {}
+
+
+class _Calls(threading.local):
+    """What belongs to the calls in progress in a thread. Callers set `innermost` and put it back,
+    without a call in between: an interrupt comes before or after both."""
+
+    failure: BaseException | None = None
+    innermost: Any = None
 
 
 class Callbacks:
@@ -71,7 +85,7 @@ class Callbacks:
         self.handles, self.graph, self.written = handles, graph, written
         self.memory = memory
         self.layouts: dict[int, _Layout] = {}  # by the step's id
-        self.local = _Call()
+        self.local = _Calls()
         self.thunk = CALLBACK(self._call)
 
     @property
@@ -84,24 +98,9 @@ class Callbacks:
         release_iterators(self.graph)
         return failure or no_array(self.graph, None, _UNKNOWN, self.memory, {})
 
-    def enter(self, arguments: Sequence[Any]) -> None:
-        """A call begins, of a program with lists, sizes that it finds out, or variables as
-        arguments."""
-        self.local.lists.append({})
-        self.local.delivered.append({})
-        self.local.kept.append({})
-        self.local.arguments.append(arguments)
-
-    def leave(self) -> dict[int, Any]:
-        """The call is over; gives the results that were delivered."""
-        self.local.lists.pop()
-        self.local.arguments.pop()
-        self.local.kept.pop()
-        return self.local.delivered.pop()
-
     def _variable(self, number: int) -> Variable:
         if number < len(self.graph.params) - len(self.graph.captures):
-            return self.local.arguments[-1][number]  # type: ignore[no-any-return]
+            return self.local.innermost.arguments[number]  # type: ignore[no-any-return]
         return captured_variable(self.graph, number)
 
     def _call(self, number: int, words: int, frame: int) -> int:
@@ -201,7 +200,7 @@ class Callbacks:
         spec = step.source.value.spec
         values = (ctypes.c_int64 * (1 + spec.rank)).from_address(words)
         array = array_at(values[0], spec.dtype.np_dtype, tuple(values[1:]))
-        self.local.delivered[-1][step.number] = own_copy(array)
+        self.local.innermost.delivered[step.number] = own_copy(array)
 
     def _kernel(self, step: Launch, words: int) -> None:
         """Evaluate a kernel that has no native form."""
@@ -233,7 +232,7 @@ class Callbacks:
         if isinstance(spec, ResourceSpec):
             return self._variable(self.handles[value])
         if isinstance(spec, ListSpec):
-            return self.local.lists[-1][word]
+            return self.local.innermost.lists[word]
         dims = _shape(spec.dims, scope) if shape is None else shape
         array = array_at(word, spec.dtype.np_dtype, dims)
         return array.copy() if keep else array
@@ -242,11 +241,11 @@ class Callbacks:
         spec = operand.value.spec
         if operand.place is not None and operand.place.kind == "late":
             kept = np.ascontiguousarray(result) if own else np.array(result, order="C")
-            self.local.kept[-1][id(operand)] = kept
+            self.local.innermost.kept[id(operand)] = kept
             values[position] = kept.ctypes.data
             values[position + 1 : position + 1 + kept.ndim] = list(kept.shape)
         elif isinstance(spec, ListSpec):
-            lists = self.local.lists[-1]
+            lists = self.local.innermost.lists
             values[position] = len(lists)
             lists[len(lists)] = result
         else:

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 import gc
 import os
+import threading
 
 from treadle.core import locks
+from treadle.core.interrupts import is_mode, settles
+
+
+class _Depth(threading.local):
+    inside = 0
+
+
+_depth = is_mode(_Depth())
 
 
 class _Paused:
@@ -17,30 +26,40 @@ class _Paused:
     resumes what was on."""
 
     def __init__(self) -> None:
-        self._lock = locks.lock()
-        self._inside = 0
-        self._was_on = False
+        self._lock = locks.reentrant_lock()
+        self._threads: set[int] = set()  # those inside
+        self._is_paused = self._was_on = False
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._after_fork)
 
     def __enter__(self) -> None:
-        with self._lock:
-            self._inside += 1
-            if self._inside == 1:
-                self._was_on = gc.isenabled()
-                gc.disable()
+        _depth.inside += 1
+        self.settle()
 
     def __exit__(self, *exc: object) -> None:
+        _depth.inside -= 1
+        self.settle()
+
+    def settle(self) -> None:
+        """Pause or resume as this thread's depth and the other threads want it. Done again, it
+        ends what an interrupt kept from ending."""
         with self._lock:
-            self._inside -= 1
-            if self._inside == 0 and self._was_on:
-                gc.enable()
+            (self._threads.add if _depth.inside else self._threads.discard)(threading.get_ident())
+            if self._threads and not self._is_paused:
+                self._was_on = gc.isenabled()
+                self._is_paused = True
+            if self._is_paused:
+                if self._threads:
+                    gc.disable()
+                elif self._was_on:
+                    gc.enable()
+                self._is_paused = bool(self._threads)
 
     def _after_fork(self) -> None:
         """The threads that were inside are not in the child."""
-        if self._inside and self._was_on:
-            gc.enable()
-        self._inside = 0
+        self._threads &= {threading.get_ident()}
+        self.settle()
 
 
 collections_paused = _Paused()
+settles(collections_paused.settle)

@@ -19,7 +19,7 @@ from treadle.core.spec import ResourceSpec, Spec
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 from treadle.runtime.abi import FASTCALL, MethodDef, layout
-from treadle.runtime.callbacks import Callbacks
+from treadle.runtime.callbacks import Call, Callbacks
 from treadle.runtime.cpu.kept_arrays import empty
 from treadle.runtime.cpu.kept_memory import frees_idle_memory, kept_memory
 from treadle.runtime.cpu.program_entry import (
@@ -214,8 +214,16 @@ class NativeExecutable(Executable):
         if not self.program.needs_frame:
             return [call]
         assert self.program.callbacks is not None
-        scope["enter"], scope["leave"] = self.program.callbacks.enter, self.program.callbacks.leave
-        return ["enter(arrays)", "try:", f"    {call}", "finally:", "    found = leave()"]
+        scope["local"], scope["Call"] = self.program.callbacks.local, Call
+        return [
+            "outer, this = local.innermost, Call(arrays)",
+            "found = this.delivered",
+            "try:",
+            "    local.innermost = this",
+            f"    {call}",
+            "finally:",
+            "    local.innermost = outer",
+        ]
 
     def _failed(
         self, status: int | None, arrays: Sequence[Any], passed: list[Any], outputs: int
@@ -278,12 +286,14 @@ class NativeExecutable(Executable):
         callbacks = self.program.callbacks
         if not self.program.needs_frame or callbacks is None:
             return self.call(*passed), {}
-        callbacks.enter(arrays)
+        local, this = callbacks.local, Call(arrays)
+        outer = local.innermost
         try:
+            local.innermost = this
             status = self.call(*passed)
         finally:
-            found = callbacks.leave()
-        return status, found
+            local.innermost = outer
+        return status, this.delivered
 
 
 def builtin(address: int, bound: Any, keep: list[Any]) -> Any:

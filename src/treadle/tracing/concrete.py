@@ -11,6 +11,7 @@ from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import errors, locks, nest
 from treadle.core.context import context
 from treadle.core.frames import recorded_origin
+from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
 from treadle.core.tensor import Tensor, from_owned
@@ -121,6 +122,7 @@ class ConcreteFunction:
 
     # -- calling -----------------------------------------------------------------------------
 
+    @puts_modes_back
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run with the function's arguments, or with its tensor arguments alone.
 

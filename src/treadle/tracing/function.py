@@ -12,6 +12,7 @@ from typing import Any
 
 from treadle.core.caches import clears
 from treadle.core.context import context
+from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
 from treadle.ops.state import Variable
@@ -120,6 +121,7 @@ class Function:
             result = self._plans.further(args)
         return self._call_slowly(args, kwargs) if result is MISS else result
 
+    @puts_modes_back
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The general path: bind, look the trace up (or make it), run, and add a fast path."""
         if settings.run_eagerly:
@@ -189,6 +191,7 @@ class Function:
         entry = self._cache.get(key)
         if entry is None:
             with self._lock.held():  # one trace per signature, whatever the number of threads
+                self._lock.is_owned()
                 entry = self._cache.get(key)
                 if entry is None and not these_variables:
                     entry = self._more_general(key, arguments)
@@ -224,9 +227,9 @@ class Function:
         self._history.admit(record)
         if self._reduce_retracing:
             arguments = self._generalized(arguments)
-        self._tracing.add(running)
         expect_compilation()
         try:
+            self._tracing.add(running)
             with collections_paused:
                 traced = self._traced_twice(arguments, these_variables)
         finally:
@@ -288,6 +291,7 @@ class Function:
         Variables that the function made stay, and the count of traces goes on.
         """
         with self._lock.held():
+            self._lock.is_owned()
             gone = self._cache.concrete_functions
             self._forget(gone)
             self._history.cleared([c.number for c in gone])

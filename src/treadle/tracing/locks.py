@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 _guard = threading.Lock()  # protects _waiting
 _waiting: dict[int, TraceLock] = {}  # thread -> what it waits for
@@ -19,6 +19,13 @@ class TraceLock:
     Functions trace each other while they hold their locks, so two threads may each want what the
     other has. Then the one that comes second goes on without the lock: it traces once more than
     necessary, which is correct.
+
+        with lock.held():
+            lock.is_owned()
+
+    The block is that of a lock written in C: an interrupt cannot come between taking it and the
+    block, nor between the block and giving it back. What else is noted here may be out of date
+    after an interrupt, at the cost of tracing once more.
     """
 
     def __init__(self) -> None:
@@ -27,47 +34,31 @@ class TraceLock:
 
     def _fresh(self) -> None:
         self._lock = threading.RLock()
-        self._owner: int | None = None
-        self._depth = 0
+        self._owner: int | None = None  # the last one, where nobody holds the lock
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
+    def held(self) -> AbstractContextManager[Any]:
         """Hold the lock in the block, or go through without it where waiting would never end."""
-        acquired = self._acquire()
-        try:
-            yield
-        finally:
-            if acquired:
-                self._release()
-
-    def _acquire(self) -> bool:
         me = threading.get_ident()
-        if not self._lock.acquire(blocking=False):
-            with _guard:
-                if self._leads_back_to(me):
-                    return False
-                _waiting[me] = self
-            try:
-                self._lock.acquire()
-            finally:
-                with _guard:
-                    del _waiting[me]
-        self._owner = me
-        self._depth += 1
-        return True
+        with _guard:
+            if self._owner != me and self._leads_back_to(me):
+                return nullcontext()
+            _waiting[me] = self
+        return self._lock
 
-    def _release(self) -> None:
-        self._depth -= 1
-        if not self._depth:
-            self._owner = None
-        self._lock.release()
+    def is_owned(self) -> None:
+        """To be called first in the block: this thread waits no longer."""
+        me = threading.get_ident()
+        _waiting.pop(me, None)
+        self._owner = me
 
     def _leads_back_to(self, me: int) -> bool:
         """Whether this lock's owner waits, perhaps by way of others, for a lock of this thread."""
         lock: TraceLock | None = self
-        while lock is not None:
+        seen = set()
+        while lock is not None and lock not in seen:
             if lock._owner == me:
                 return True
+            seen.add(lock)
             lock = None if lock._owner is None else _waiting.get(lock._owner)
         return False
 

@@ -165,8 +165,9 @@ class _Family:
     def compile(self, graph: Graph, number: int) -> Executable:
         with self._lock:  # others wait, as they would otherwise compile the same
             executable = self._shared(graph, number) or self._generalized(graph, number)
+            executable = executable or self._alone(graph)
             self._samples = [*self._samples, weakref.ref(graph)][-MOST_SAMPLES:]
-            return executable or self._alone(graph)
+            return executable
 
     def _alone(self, graph: Graph) -> Executable:
         """A program for the shapes of this graph."""

@@ -6,11 +6,11 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from treadle.core import nest
+from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import Origin, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.tracing.python_effects import PythonEffect, python_effects
@@ -306,22 +306,17 @@ class _Forbidden(threading.local):
     depth = 0
 
 
-_forbidden = _Forbidden()
+_forbidden = is_mode(_Forbidden())
 
 
-@contextmanager
-def no_retrace() -> Iterator[None]:
+def no_retrace() -> during:
     """Inside the block, a function that has been traced may not be traced again.
 
     Raises:
         RetraceError: from the call that would need a new trace, naming the argument, its old and
             new value and the nearest earlier trace.
     """
-    _forbidden.depth += 1
-    try:
-        yield
-    finally:
-        _forbidden.depth -= 1
+    return during(_forbidden, "depth", _forbidden.depth + 1)
 
 
 def explain_retraces(function: Any) -> Explanation:

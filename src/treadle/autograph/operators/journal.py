@@ -8,12 +8,12 @@ changes can be taken back and made again with the merged values.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from typing import Any
 
 from treadle.autograph.operators.places import Item, content_place
 from treadle.core import nest
+from treadle.core.interrupts import is_mode
 from treadle.core.tensor import Tensor
 from treadle.ops.graph_list import GraphList
 
@@ -81,23 +81,26 @@ def _is_users(value: Any) -> bool:
 
 
 class _Stack(threading.local):
-    def __init__(self) -> None:
-        self.journals: list[Journal] = []
+    journals: tuple[Journal, ...] = ()
 
 
-_stack = _Stack()
+_stack = is_mode(_Stack())
 
 
-@contextmanager
-def changes(objects: Iterable[Any]) -> Iterator[Journal]:
-    """Keep what `objects` hold; their changes are undone at the end."""
-    journal = Journal(objects)
-    _stack.journals.append(journal)
-    try:
-        yield journal
-    finally:
-        _stack.journals.pop()
-        journal.undo()
+class changes:
+    """Keep what `objects` hold, in a `Journal`; their changes are undone at the end."""
+
+    def __init__(self, objects: Iterable[Any]) -> None:
+        self._journal = Journal(objects)
+
+    def __enter__(self) -> Journal:
+        self._before = _stack.journals
+        _stack.journals = (*self._before, self._journal)
+        return self._journal
+
+    def __exit__(self, *error: object) -> None:
+        self._journal.undo()
+        _stack.journals = self._before
 
 
 def note_item(owner: Any, key: Any) -> None:

@@ -36,9 +36,8 @@ class InputSpec(NamedTuple):
 class _CallState(threading.local):
     """The layers being called: the `training` values, innermost last, and the outermost layer."""
 
-    def __init__(self) -> None:
-        self.training: list[Any] = []
-        self.outermost: Layer | None = None
+    training: tuple[Any, ...] = ()
+    outermost: Layer | None = None
 
 
 _calls = _CallState()
@@ -302,16 +301,15 @@ class Layer(td.Module):
         if self.input_spec is not None and args:
             self._check_input(args[0])
         args, kwargs, training = self._with_training(args, kwargs)
-        outermost = _calls.outermost is None
-        if outermost:
-            self._start_outermost()
-        _calls.training.append(training)
-        try:
+        before, outermost = _calls.training, _calls.outermost
+        try:  # without calls between a change and its end, an interrupt comes before or after both
+            _calls.training = (*before, training)
+            if outermost is None:
+                self._start_outermost()
             outputs = self._converted_call()(*args, **kwargs)
         finally:
-            _calls.training.pop()
-            if outermost:
-                _calls.outermost = None
+            _calls.training = before
+            _calls.outermost = outermost
         self._output_shape = td.nest.map_structure(_shape_of, outputs)
         return outputs
 

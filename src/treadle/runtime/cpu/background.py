@@ -48,12 +48,12 @@ class Background:
             if self._working >= most:
                 return
             thread = threading.Thread(target=self._work, name="treadle-compiler")
+            self._working += 1
+            self._alive = [t for t in self._alive if t.is_alive()] + [thread]
             try:
                 thread.start()
             except RuntimeError:  # the interpreter is ending, or there are too many
-                return
-            self._working += 1
-            self._alive = [t for t in self._alive if t.is_alive()] + [thread]
+                self._working -= 1
 
     def take(self, key: str | None = None) -> Job | None:
         """The job of a key (None: the next one), which the caller then does; None: no such job."""
@@ -68,7 +68,7 @@ class Background:
             self._jobs.clear()
             alive = list(self._alive)
         for thread in alive:
-            if thread is not threading.current_thread():
+            if thread is not threading.current_thread() and thread.is_alive():
                 thread.join()
 
     def _work(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable
@@ -82,7 +81,7 @@ class Jit:
         self.cache = cache
         self.counters = Counters()
         self._lock = locks.lock()
-        self._loading: dict[str, threading.Event] = {}
+        self._loading: dict[str, Any] = {}
         self._codes: weakref.WeakValueDictionary[str, Code] = weakref.WeakValueDictionary()
         self._recent: OrderedDict[str, Code] = OrderedDict()  # a function made again finds its code
         self._forever: dict[str, Code] = {}
@@ -130,37 +129,32 @@ class Jit:
         return self.key(text if isinstance(text, str) else text())
 
     def _get(self, key: str, text: Text, forever: bool) -> Code:
-        while True:
-            with self._lock:
-                code = self._codes.get(key)
-                if code is not None:
-                    self.counters.reused += 1
-                    self._keep(key, code, forever)
-                    return code
-                waiting = self._loading.get(key)
-                if waiting is None:
-                    done = self._loading[key] = threading.Event()
-                    break
-            self._wait(waiting)
-        try:
-            code = self._load(key, text)
-            with self._lock:
-                self._codes[key] = code
+        code = self._known(key, forever)
+        if code is not None:
+            return code
+        loading = self._loading.setdefault(key, locks.lock())
+        while loading.locked() and (job := self._background.take()) is not None:
+            job()  # another thread loads the module: do what waits in the background meanwhile
+        with loading:
+            code = self._known(key, forever)
+            if code is None:
+                try:
+                    code = self._load(key, text)
+                    with self._lock:
+                        self._codes[key] = code
+                        self._keep(key, code, forever)
+                finally:
+                    self._loading.pop(key, None)
+            return code
+
+    def _known(self, key: str, forever: bool) -> Code | None:
+        """The code of a key where it is in memory."""
+        with self._lock:
+            code = self._codes.get(key)
+            if code is not None:
+                self.counters.reused += 1
                 self._keep(key, code, forever)
             return code
-        finally:
-            with self._lock:
-                del self._loading[key]
-            done.set()
-
-    def _wait(self, done: threading.Event) -> None:
-        """Until another thread has loaded a module; meanwhile do what waits in the background."""
-        while not done.is_set():
-            job = self._background.take()
-            if job is None:
-                done.wait()
-            else:
-                job()
 
     def _keep(self, key: str, code: Code, forever: bool) -> None:
         if forever:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core.context import modes
+from treadle.core.context import count_modes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, from_array
 from treadle.runtime.cpu.program_entry import RAISED
@@ -198,12 +198,12 @@ def _check_misses(function: Any, tensor: Tensor, array: Any, good: tuple[Any, An
         seen_args, seen_kwargs = function.missed[0]
         assert all(a is b for a, b in zip(seen_args, args, strict=True))
         assert seen_kwargs == kwargs
-    modes.value += 1
+    count_modes("self_check", 1)
     try:
         function.missed.clear()
         assert function(tensor, *good) is None and len(function.missed) == 1
     finally:
-        modes.value -= 1
+        count_modes("self_check", 0)
     function.missed.clear()
 
 

@@ -1,0 +1,104 @@
+"""Modes of a thread are as they were where an interrupt (Ctrl-C) ends a call.
+
+CPython raises KeyboardInterrupt where a function begins, after calls and where loops jump back. A
+``with`` block whose `__exit__` is written in Python does not put its mode back where that happens
+at the first instruction of `__exit__`, or within `__enter__` after the mode was changed. So each
+mode of a thread is declared here, and the calls in which functions are traced, compiled and
+differentiated remember all modes when they begin and put them back where they are interrupted.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any, ParamSpec, TypeVar
+
+from numpy._core import umath
+
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
+_L = TypeVar("_L", bound=threading.local)
+
+# What `np.errstate` sets, which is such a block, too.
+_numpy_errors: ContextVar[Any] = umath._extobj_contextvar
+
+_modes: list[threading.local] = []
+_settle: list[Callable[[], None]] = []
+
+
+def is_mode(mode: _L) -> _L:
+    """Declare an object whose attributes say what a thread is in the middle of. They are replaced,
+    never changed; elements of tuples that have a method `undo` are undone where they are taken
+    away."""
+    _modes.append(mode)
+    return mode
+
+
+class during:
+    """An attribute of a mode has a value inside the block, and its earlier one afterwards.
+
+    Args:
+        gives: what the ``with`` statement binds.
+    """
+
+    __slots__ = ("_before", "_gives", "_mode", "_name", "_value")
+
+    def __init__(self, mode: threading.local, name: str, value: Any, gives: Any = None) -> None:
+        self._mode, self._name, self._value, self._gives = mode, name, value, gives
+
+    def __enter__(self) -> Any:
+        self._before = getattr(self._mode, self._name, None)
+        setattr(self._mode, self._name, self._value)
+        return self._gives
+
+    def __exit__(self, *error: object) -> None:
+        setattr(self._mode, self._name, self._before)
+
+
+def settles(fn: Callable[[], None]) -> Callable[[], None]:
+    """Decorator: `fn` is called after modes were put back, for what follows from them."""
+    _settle.append(fn)
+    return fn
+
+
+def puts_modes_back(fn: Callable[_P, _R]) -> Callable[_P, _R]:
+    """Decorator: where a call of `fn` is interrupted, modes are as they were when it began."""
+
+    @functools.wraps(fn)
+    def call(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        before = _remember()
+        try:
+            return fn(*args, **kwargs)
+        except Exception:
+            raise  # every block on the way has ended
+        except BaseException:
+            _put_back(before)
+            raise
+
+    return call
+
+
+_Memory = tuple[Any, list[tuple[dict[str, Any], dict[str, Any]]]]
+
+
+def _remember() -> _Memory:
+    own = [mode.__dict__ for mode in _modes]  # this thread's attributes
+    return _numpy_errors.get(), [(values, values.copy()) for values in own]
+
+
+def _put_back(memory: _Memory) -> None:
+    errors, modes = memory
+    for own, before in modes:
+        for name, now in own.items():
+            if type(now) is tuple:
+                for element in reversed(now[len(before.get(name, ())) :]):
+                    if hasattr(element, "undo"):
+                        element.undo()
+        own.clear()
+        own.update(before)
+    if _numpy_errors.get() is not errors:
+        _numpy_errors.set(errors)
+    for fn in _settle:
+        fn()
