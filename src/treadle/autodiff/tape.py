@@ -11,7 +11,7 @@ from typing import Any
 from treadle.autodiff.backward import Entry, backpropagate
 from treadle.autodiff.values import is_differentiable, key, mismatch, ones_for, subject, zeros_for
 from treadle.core import nest
-from treadle.core.context import context, set_tapes
+from treadle.core.context import add_tape, context, set_tapes
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
@@ -107,15 +107,15 @@ class GradientTape:
                 "Tape is still recording, This can happen if you try to re-enter an "
                 f"already-active tape.{at(user_origin())}"
             )
+        add_tape(self)
         self._recording = True
-        set_tapes((*context.tapes, self))
 
     def _stop(self) -> None:
         self._is_asked()
         if not self._recording:
             raise ValueError(f"Tape is not recording.{at(user_origin())}")
+        set_tapes(tuple([t for t in context.tapes if t is not self]))
         self._recording = False
-        set_tapes(tuple(t for t in context.tapes if t is not self))
 
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one operation if it depends on something watched. Called by `ops.registry.run`."""

@@ -116,6 +116,17 @@ def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
     recount()
 
 
+def add_tape(tape: TapeLike) -> None:
+    """From now on `tape` watches, too. That is the last thing done: an interrupt comes before it or
+    within the block that the tape watches."""
+    tapes = (*context.tapes, tape)
+    context.counted = -1  # whoever counts next does so anew
+    wanted = (context.recorder is not None) + 1
+    count_modes(threading.get_ident(), wanted)
+    context.counted = wanted
+    context.tapes = tapes
+
+
 def recount() -> None:
     """Let `modes` count what is at work in this thread now, whatever it counted before."""
     wanted = (context.recorder is not None) + bool(context.tapes)

@@ -34,25 +34,28 @@ def _is_chosen(frame: FrameType, event: str, delicate: bool) -> bool:
         return False
     if any(part in code.co_filename for part in _NEVER) or code.co_name in _SWALLOWED:
         return False
+    if code.co_name == "__exit__" and code.co_filename.endswith("autodiff/tape.py"):
+        return False  # of a block in the user's code: what follows it is for the user to know
     if event == "c_return":
         return True
     return event == "call" and not code.co_flags & inspect.CO_GENERATOR
 
 
-def count_places(action: Callable[[], Any], delicate: bool) -> int:
-    """How many places there are to be interrupted at, in all or in delicate functions."""
-    count = 0
+def count_places(action: Callable[[], Any]) -> tuple[int, int]:
+    """How many places there are to be interrupted at, in all and in delicate functions."""
+    count = few = 0
 
     def profile(frame: FrameType, event: str, arg: Any) -> None:
-        nonlocal count
-        count += _is_chosen(frame, event, delicate)
+        nonlocal count, few
+        count += _is_chosen(frame, event, False)
+        few += _is_chosen(frame, event, True)
 
     sys.setprofile(profile)
     try:
         action()
     finally:
         sys.setprofile(None)
-    return count
+    return count, few
 
 
 def at_place(action: Callable[[], Any], number: int, delicate: bool) -> str:

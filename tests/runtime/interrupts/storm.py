@@ -44,10 +44,7 @@ class Storm:
     def measure(self, name: str) -> None:
         """How long a scene is, in places and seconds."""
         begin, _ = SCENES[name](self.constant())
-        begin()
-        for delicate in (False, True):
-            begin, _ = SCENES[name](self.constant())
-            self.places[name, delicate] = count_places(begin, delicate)
+        self.places[name, False], self.places[name, True] = count_places(begin)
         begin, _ = SCENES[name](self.constant())
         start = time.perf_counter()
         begin()
