@@ -7,13 +7,13 @@ left. It is sound and gives up early: False means "not proved".
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import math
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextvars import ContextVar
 from typing import Any
 
+from treadle.core.interrupts import during, is_mode
 from treadle.core.shapes import (
     Dim,
     Monomial,
@@ -24,22 +24,23 @@ from treadle.core.shapes import (
 
 MOST_STEPS = 200  # of one proof
 MOST_FACTS = 24  # added to a dim along one path of a proof
-_steps = ContextVar("steps", default=MOST_STEPS)
+
+
+class _Patience(threading.local):
+    steps = MOST_STEPS
+
+
+_patience = is_mode(_Patience())
 
 
 def is_at_least(dim: Dim, least: Dim, facts: Iterable[Dim] = ()) -> bool:
     """Whether ``dim >= least`` wherever all of `facts` are at least 0."""
-    return _is_at_least(dim - least, tuple(dict.fromkeys(facts)), _steps.get())
+    return _is_at_least(dim - least, tuple(dict.fromkeys(facts)), _patience.steps)
 
 
-@contextlib.contextmanager
-def patience(steps: int) -> Iterator[None]:
-    """Proofs may take so many steps."""
-    before = _steps.set(steps)
-    try:
-        yield
-    finally:
-        _steps.reset(before)
+def patience(steps: int) -> during:
+    """Proofs may take so many steps inside the block."""
+    return during(_patience, "steps", steps)
 
 
 @functools.lru_cache(4096)

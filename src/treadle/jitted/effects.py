@@ -10,7 +10,6 @@ from __future__ import annotations
 import collections
 import types
 from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from treadle.autograph import config
@@ -21,24 +20,27 @@ from treadle.jitted.namespace import Globals
 _CONTAINERS = (list, dict, set, bytearray, collections.deque)
 
 
-@contextmanager
-def left_alone(function: Any) -> Iterator[None]:
+class left_alone:
     """Trace a loop's body that changes no object of Python's which it finds by name.
 
     Raises:
         NotStaged: it changes one; all of them hold what they held before.
     """
-    kept = [(found, _content(found)) for found in _Search().objects(function)]
-    try:
-        yield
-    finally:
-        changed = [_restore(found, before) for found, before in kept]
-    if any(changed):
-        name = next(type(o).__name__ for (o, _), c in zip(kept, changed, strict=True) if c)
-        raise NotStaged(
-            f"A loop changes a {name} of Python's, which happens once for each time that the loop "
-            f"is traced{at(user_origin())}"
-        )
+
+    def __init__(self, function: Any) -> None:
+        self._kept = [(found, _content(found)) for found in _Search().objects(function)]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, *error: object) -> None:
+        changed = [_restore(found, before) for found, before in self._kept]
+        if kind is None and any(changed):
+            found = next(o for (o, _), c in zip(self._kept, changed, strict=True) if c)
+            raise NotStaged(
+                f"A loop changes a {type(found).__name__} of Python's, which happens once for each "
+                f"time that the loop is traced{at(user_origin())}"
+            )
 
 
 def _content(value: Any) -> list[Any]:

@@ -11,8 +11,7 @@ import dis
 import linecache
 import re
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from threading import local
 from types import CodeType, FrameType, TracebackType
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.interrupts import during, is_mode
 from treadle.core.spec import Spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.registry import Op, register, run
@@ -35,17 +35,13 @@ class _Shown(local):
     values: list[Any] | None = None
 
 
-_shown = _Shown()
+_shown = is_mode(_Shown())
 
 
-@contextmanager
-def marks() -> Iterator[list[Any]]:
-    """While a branch is traced that may raise: the values that got marks."""
-    before, _shown.values = _shown.values, []
-    try:
-        yield _shown.values
-    finally:
-        _shown.values = before
+def marks() -> during:
+    """While a branch is traced that may raise: gives the list of the values that got marks."""
+    found: list[Any] = []
+    return during(_shown, "values", found, gives=found)
 
 
 def mark(value: Any, spec: str = "") -> str | None:

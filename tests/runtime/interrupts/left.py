@@ -30,7 +30,8 @@ def _thread_modes() -> dict[str, Any]:
             continue
         for key, value in list(vars(module).items()):
             if isinstance(value, threading.local) and f"{name}.{key}" not in _CACHES:
-                held = {k: v for k, v in vars(value).items() if _is_plain(v)}
+                usual = vars(type(value))
+                held = {k: v for k, v in vars(value).items() if _is_plain(v) and v != usual.get(k)}
                 found[f"{type(value).__module__}.{type(value).__name__}"] = held
     return found
 
@@ -75,7 +76,7 @@ class Baseline:
             if value != self.settings[name]:
                 found.append(f"{name}: {self.settings[name]!r} became {value!r}")
         for name, held in _thread_modes().items():
-            busy = {k: v for k, v in held.items() if v not in (None, (), 0, 1, False, [], {})}
+            busy = {k: v for k, v in held.items() if v and v != 1}
             if busy:
                 found.append(f"{name} holds {busy!r}")
         until = time.monotonic() + 5
