@@ -300,6 +300,24 @@ class TestControlFlow:
         agree(chain, np.array([3, 7, 2, 9, 4, 8, 5]))
         assert size(20) == size(60)
 
+    def test_arrays_that_are_swapped_after_inner_loops_write_them(self):
+        def spread(cells, steps):
+            n, m = cells.shape
+            now, after = cells.copy(), np.zeros_like(cells)
+            for _ in range(steps):
+                for i in range(n):
+                    for j in range(m):
+                        after[i, j] = now[i, (j + 1) % m] + 2 * now[(i + 1) % n, j]
+                now, after = after, now
+            return now, after
+
+        def size(steps):
+            return len(list(td.jit(spread).get_concrete_function(M, steps).graph.walk()))
+
+        for steps in (5, 6):
+            agree(spread, M, steps)
+        assert size(7) == size(50)
+
     def test_ints_become_floats_in_loops(self):
         def f(x):
             s = 0

@@ -513,6 +513,10 @@ class Loop:
         for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
             changed |= self.settle_leaf(i, old, new)
         written = [s for s in found.before if s not in self.storages]
+        if changed:  # what variables are before the loop was written by their own names: see again
+            arrays = [self.leaves[i] for i, form in self.forms.items() if form.kind == ARRAY]
+            own = {s for a in arrays if isinstance(a, Array) for s in reach(a)}
+            written = [s for s in written if s not in own]
         self.storages += written
         if not changed and not written:
             changed = self.replaced.settle(leaves, found, self.storages)
