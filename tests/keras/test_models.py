@@ -352,3 +352,16 @@ def test_penalties_are_part_of_the_loss():
     model.compile("sgd", "mse")
     value = model.evaluate(x, np.asarray(model(x)), verbose=0)
     np.testing.assert_allclose(value, (model.weights[0].numpy() ** 2).sum(), rtol=1e-5)
+
+
+def test_validation_steps_end_a_validation_over_endless_data():
+    model = td.keras.Sequential([td.keras.layers.Dense(1)])
+    model.compile(optimizer="sgd", loss="mse", metrics=["mae"])
+    x, y = np.arange(8.0, dtype="f4").reshape(8, 1), np.ones((8, 1), "f4")
+    data = td.data.Dataset.from_tensor_slices((x, y)).batch(2).repeat()
+    found = model.fit(
+        data, epochs=2, steps_per_epoch=1, validation_data=data, validation_steps=3, verbose=0
+    )
+    wanted = model.evaluate(x[:6], y[:6], batch_size=2, verbose=0)
+    np.testing.assert_allclose(found.history["val_loss"][-1], wanted[0], rtol=1e-6)
+    assert len(found.history["val_mae"]) == 2

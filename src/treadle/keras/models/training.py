@@ -217,6 +217,7 @@ class Trainer:
         sample_weight: Any = None,
         initial_epoch: int = 0,
         steps_per_epoch: int | None = None,
+        validation_steps: int | None = None,
         validation_batch_size: int | None = None,
         validation_freq: int = 1,
         class_weight: Mapping[int, float] | None = None,
@@ -234,6 +235,7 @@ class Trainer:
             class_weight: what the examples of a class weigh, 1 for classes that are not there.
             steps_per_epoch: batches an epoch; all when omitted. The next epoch goes on where
                 a Dataset was left.
+            validation_steps: batches of each validation, from the first one on; all when omitted.
 
         Returns:
             A History: ``history.history["loss"]`` and so on, one value an epoch.
@@ -259,7 +261,8 @@ class Trainer:
             started = time.perf_counter()
             logs = self._run_epoch(epoch, data, steps_per_epoch, hooks, class_weight)
             if validation_data is not None and (epoch + 1) % validation_freq == 0:
-                values = self._validate(validation_data, validation_batch_size or batch_size)
+                size = validation_batch_size or batch_size
+                values = self._validate(validation_data, size, validation_steps)
                 logs |= {f"val_{name}": value for name, value in values.items()}
             if verbose:
                 print(_line(f"Epoch {epoch + 1}/{epochs}", time.perf_counter() - started, logs))
@@ -293,12 +296,12 @@ class Trainer:
             raise ValueError("fit: the data has no batches")
         return _floats(logs)
 
-    def _validate(self, data: Any, batch_size: int | None) -> Logs:
+    def _validate(self, data: Any, batch_size: int | None, steps: int | None) -> Logs:
         x, y, weight = unpack(data) if isinstance(data, tuple) else (data, None, None)
         if isinstance(data, td.data.Dataset):
             batch_size = None
         result: Logs = self.evaluate(
-            x, y, batch_size, sample_weight=weight, verbose=0, return_dict=True
+            x, y, batch_size, sample_weight=weight, verbose=0, steps=steps, return_dict=True
         )
         return result
 
