@@ -71,7 +71,8 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
 def _attempt(loop: Any, items: Items, taken: int, state: Any, until: Any) -> Any:
     """The state and number of iterations of a loop of the graph, or why the first iteration is
     left to Python."""
-    from treadle.autograph.operators.rolling import Peel, roll
+    from treadle.autograph.operators.rolled_state import Peel
+    from treadle.autograph.operators.rolling import roll
 
     try:
         return roll(loop, items, taken, state, until, _is_worth(items))
@@ -90,7 +91,8 @@ def _is_worth(items: Items) -> Callable[[int], bool]:
 
 
 def _refused(why: Exception, known: Known, code: Any, notes: Any, trips: int | None) -> None:
-    from treadle.autograph.operators.rolling import SHORT, Peel, Refused
+    from treadle.autograph.operators.rolled_state import Peel
+    from treadle.autograph.operators.rolling import SHORT, Refused
 
     if not isinstance(why, Peel | Refused):
         raise why
@@ -110,7 +112,8 @@ def rolled_while(loop: Any, test: Any, state: Any, until: Any) -> tuple[Any, str
         The variables, and OVER; or what they were, and PEEL where another attempt may succeed
         after an iteration, PYTHON where not.
     """
-    from treadle.autograph.operators.rolling import Peel, is_rollable, roll
+    from treadle.autograph.operators.rolled_state import Peel
+    from treadle.autograph.operators.rolling import is_rollable, roll
 
     known, code = _known(), loop.body.__code__
     if known.failures.get(code, 0) >= MOST_FAILURES:
@@ -138,7 +141,8 @@ def symbolic_for(loop: Any, numbers: Any, state: Any, until: Any) -> Any:
     Raises:
         ValueNeededError: it cannot be rolled, and the program must have Python's bits.
     """
-    from treadle.autograph.operators.rolling import Peel, Refused, is_rollable, roll
+    from treadle.autograph.operators.rolled_state import Peel
+    from treadle.autograph.operators.rolling import Refused, is_rollable, roll
 
     is_rollable(loop)
     items = SymbolicRange(numbers.start, numbers.stop, numbers.step)

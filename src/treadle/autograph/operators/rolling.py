@@ -35,9 +35,19 @@ from treadle.autograph.operators.rolled_numbers import (
     Started,
     depends_only_on,
 )
+from treadle.autograph.operators.rolled_state import (
+    Form,
+    Opened,
+    Peel,
+    closed_over,
+    differ,
+    equal,
+    is_plain_number,
+    may_follow,
+)
 from treadle.autograph.operators.undefined import Undefined, assigned_flag, completed
-from treadle.autograph.operators.values import is_number, is_staged, same
-from treadle.core import dtypes, nest
+from treadle.autograph.operators.values import is_staged, same
+from treadle.core import dtypes
 from treadle.core.context import context, taping
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import Tensor
@@ -60,10 +70,6 @@ SHORT = "it is short"
 FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 COUNTING = 2  # operations of a body that only count
 MOST_ITERATIONS = 1 << 20  # whose numbers are computed while tracing
-
-
-class Peel(Exception):
-    """The next iteration is left to Python: what it changes differs from what later ones do."""
 
 
 class Refused(Exception):
@@ -108,31 +114,12 @@ def roll(
     return made.run(is_worth), made.counting.trips
 
 
-class _Form:
-    """What a leaf of the state is in the loop.
-
-    kind: "tensor": a loop variable; "fixed": stays as it is; "started": a number of which nothing
-        is known yet; "listed": a number by its values; "linear": a number that grows by `value`;
-        "constant": a number that stays; "unset": has no value yet.
-    """
-
-    def __init__(self, kind: str, value: Any = None) -> None:
-        self.kind, self.value = kind, value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Form) and (self.kind, repr(self.value)) == (
-            other.kind, repr(other.value),
-        )  # fmt: skip
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 class _Traced:
     """One trace of the body."""
 
     def __init__(self) -> None:
         self.builder: Any = None
-        self.forms: list[_Form] | None = None  # where they are others than asked for
+        self.forms: list[Form] | None = None  # where they are others than asked for
         self.numbers: dict[int, Any] = {}  # leaf -> the number that the body was given
         self.results: list[Any] = []
         self.stop: Any = False
@@ -147,7 +134,7 @@ class _Roll:
         self.loop, self.items, self.until = loop, items, until
         self.counting: Counting = items.counting(taken)
         self.state = tuple(map(completed, state))
-        self.structure = tuple(_opened(v) for v in self.state)
+        self.structure = tuple(Opened(v) for v in self.state)
         self.leaves: list[Any] = [leaf for part in self.structure for leaf in part.leaves]
         self.recorder: Any = context.recorder
 
@@ -169,20 +156,20 @@ class _Roll:
             forms = better
         raise Refused("the numbers that it carries do not settle")
 
-    def form(self, leaf: Any) -> _Form:
+    def form(self, leaf: Any) -> Form:
         if isinstance(leaf, Tensor):
             if assigned_flag(leaf) is not None:
                 raise Refused("a variable may have no value before it")
-            return _Form("tensor", convert_to_tensor(leaf).spec)
+            return Form("tensor", convert_to_tensor(leaf).spec)
         if isinstance(leaf, Undefined):
-            return _Form("unset")
-        if _is_plain_number(leaf):
-            return _Form("started")
-        return _Form("fixed")
+            return Form("unset")
+        if is_plain_number(leaf):
+            return Form("started")
+        return Form("fixed")
 
     # -- tracing ---------------------------------------------------------------------------------
 
-    def traced(self, forms: list[_Form]) -> _Traced:
+    def traced(self, forms: list[Form]) -> _Traced:
         try:
             return self.trace(forms)
         except (RefusedError, Refused) as error:
@@ -194,13 +181,13 @@ class _Roll:
         except Exception as error:
             if any(f.kind == "started" for f in forms) and isinstance(error, ValueNeededError):
                 # Perhaps a number that stays as it is, or counts.
-                settled = [_Form("constant") if f.kind == "started" else f for f in forms]
+                settled = [Form("constant") if f.kind == "started" else f for f in forms]
                 return self.traced_again(settled, error)
             if any(f.kind == "unset" for f in forms):
                 raise Peel(_brief(error)) from None
             raise Refused(_brief(error)) from None
 
-    def traced_again(self, forms: list[_Form], error: Exception) -> _Traced:
+    def traced_again(self, forms: list[Form], error: Exception) -> _Traced:
         try:
             found = self.trace(forms)
         except Exception:
@@ -209,10 +196,10 @@ class _Roll:
             if form.kind != "constant":
                 continue
             before, after = self.leaves[k], found.results[k]
-            if not _equal(before, after):
+            if not equal(before, after):
                 if type(before) is not int or type(after) is not int:
                     raise Refused(_brief(error))
-                forms[k] = _Form("linear", after - before)
+                forms[k] = Form("linear", after - before)
         if all(f.kind != "linear" for f in forms):
             found.forms = forms
             return found
@@ -225,7 +212,7 @@ class _Roll:
         found.forms = forms
         return found
 
-    def trips_of(self, forms: list[_Form]) -> int:
+    def trips_of(self, forms: list[Form]) -> int:
         """After how many iterations a loop ends whose numbers stay or grow evenly."""
         for trips in range(1, self.counting.trips):
             leaves = [
@@ -239,7 +226,7 @@ class _Roll:
                 return trips
         raise Refused("its condition does not depend on numbers alone")
 
-    def trace(self, forms: list[_Form]) -> _Traced:
+    def trace(self, forms: list[Form]) -> _Traced:
         traced = _Traced()
         traced.moving = [k for k, f in enumerate(forms) if f.kind == "tensor"]
         specs = [TensorSpec((), dtypes.int64), *(forms[k].value for k in traced.moving)]
@@ -266,7 +253,7 @@ class _Roll:
                     traced.stop = self.until(*after)
                 return [counter + self.counting.step, *self.closed(forms, traced)]
 
-        watched = [*self.state, *_closed_over(self.loop.body)]
+        watched = [*self.state, *closed_over(self.loop.body)]
         before = [p.get() for p in self.loop.places]
         with trial() as made:
             try:
@@ -281,13 +268,13 @@ class _Roll:
             raise Refused(made.refusal)
         if any(a is not b for a, b in zip(before, placed, strict=True)):
             raise Refused("it changes an attribute, an item or a global")
-        if any(_differ(journal.before[k], v) for k, v in journal.after.items()):
+        if any(differ(journal.before[k], v) for k, v in journal.after.items()):
             raise Refused("it changes a list, dict or another object")
         if any(_holds_number(n.attrs) for n in traced.builder.region.walk()):
             raise Refused("the number of the iteration is an attribute of an operation")
         return traced
 
-    def stand_in(self, form: _Form, leaf: Any, traced: _Traced) -> Any:
+    def stand_in(self, form: Form, leaf: Any, traced: _Traced) -> Any:
         iterations = traced.iterations
         if form.kind == "unset":
             return Placeholder(leaf.name)
@@ -299,14 +286,14 @@ class _Roll:
             return leaf + iterations.number() * form.value
         return leaf
 
-    def closed(self, forms: list[_Form], traced: _Traced) -> list[Tensor]:
+    def closed(self, forms: list[Form], traced: _Traced) -> list[Tensor]:
         """The results that are loop variables, and after them those that had no value before."""
         found: list[Tensor] = []
         for k in traced.moving:
             result = traced.results[k]
             if (
                 _is_staged_stop(traced.stop)
-                and _is_plain_number(result)
+                and is_plain_number(result)
                 and not forms[k].value.rank
             ):
                 result = convert_to_tensor(result, forms[k].value.dtype)
@@ -323,7 +310,7 @@ class _Roll:
                 found.append(tensor)
         return found
 
-    def checked(self, form: _Form, k: int, result: Any) -> Tensor:
+    def checked(self, form: Form, k: int, result: Any) -> Tensor:
         if not isinstance(result, Tensor | Variable):
             raise Peel("a tensor becomes something else")
         tensor = convert_to_tensor(result)
@@ -335,7 +322,7 @@ class _Roll:
 
     # -- numbers ---------------------------------------------------------------------------------
 
-    def refined(self, forms: list[_Form], traced: _Traced) -> list[_Form]:
+    def refined(self, forms: list[Form], traced: _Traced) -> list[Form]:
         """What the leaves are, by what the body made of them."""
         forms = list(traced.forms or forms)
         staged = _is_staged_stop(traced.stop)
@@ -351,16 +338,16 @@ class _Roll:
                     recurring.append(k)
             elif (
                 form.kind == "constant"
-                and not _equal(result, self.leaves[k])
+                and not equal(result, self.leaves[k])
                 or form.kind == "linear"
-                and not _equal(result - traced.given[k], form.value)
+                and not equal(result - traced.given[k], form.value)
             ):
                 raise Refused("a number changes that must be known")
             elif form.kind == "fixed" and not same(self.leaves[k], result):
                 raise Peel("a variable becomes another object")
-            elif form.kind == "unset" and not _may_follow(result):
+            elif form.kind == "unset" and not may_follow(result):
                 raise Peel("it makes objects that are read after it")
-            elif form.kind == "unset" and staged and _is_plain_number(result):
+            elif form.kind == "unset" and staged and is_plain_number(result):
                 raise Peel("it ends by a tensor and gives a number")
         if staged and any(f.kind in ("listed", "linear") for f in better):
             raise Peel("a number changes in a loop that ends by a tensor")
@@ -373,11 +360,11 @@ class _Roll:
                 raise Refused("a number changes in a way that only the running program knows")
         return better
 
-    def started(self, k: int, traced: _Traced) -> _Form:
+    def started(self, k: int, traced: _Traced) -> Form:
         before, result = traced.given[k], traced.results[k]
         source: Any = before.source
         if result is before:
-            return _Form("constant")
+            return Form("constant")
         if isinstance(result, Tensor):
             boolean = kind_of(before) is bool and result.dtype is dtypes.bool
             fits = not source.computed and source.taken <= {result.dtype}
@@ -385,15 +372,15 @@ class _Roll:
                 raise Peel("a number becomes a tensor")
             if not is_symbolic_number(self.leaves[k]):
                 self.representable(self.leaves[k], result.dtype)
-            return _Form("tensor", TensorSpec((), result.dtype))
-        if not _is_plain_number(result):
+            return Form("tensor", TensorSpec((), result.dtype))
+        if not is_plain_number(result):
             raise Peel("a number becomes something else")
         if self.counting.known is None:
             grown = result - before if kind_of(result) is kind_of(before) is int else None
             if type(grown) is not int:
                 raise Refused("a number changes in a way that only the running program knows")
-            return _Form("linear", grown)
-        return _Form("listed")
+            return Form("linear", grown)
+        return Form("listed")
 
     def representable(self, value: Any, dtype: Any) -> None:
         try:
@@ -406,7 +393,7 @@ class _Roll:
             raise Peel("a number becomes a tensor of another kind")
 
     def iterate(
-        self, forms: list[_Form], better: list[_Form], recurring: list[int], traced: _Traced
+        self, forms: list[Form], better: list[Form], recurring: list[int], traced: _Traced
     ) -> None:
         """Find the values that the numbers have in all iterations, and where the loop ends."""
         known = self.counting.known
@@ -446,16 +433,16 @@ class _Roll:
                 raise Refused("it ends in the first iterations")
             for k, form in enumerate(better):
                 if form.kind == "listed" and form.value is not None:
-                    better[k] = _Form("listed", form.value[:trips])
+                    better[k] = Form("listed", form.value[:trips])
             self.ends = True
         for k, column in zip(recurring, values, strict=True):
-            better[k] = _Form("listed", column)
+            better[k] = Form("listed", column)
 
     ends = False
 
     # -- recording -------------------------------------------------------------------------------
 
-    def record(self, forms: list[_Form], traced: _Traced) -> State:
+    def record(self, forms: list[Form], traced: _Traced) -> State:
         forms = list(traced.forms or forms)
         trips = self.counting.trips
         certain = not is_symbolic_number(trips) or (trips.interval or (0, 0))[0] > 0
@@ -481,7 +468,7 @@ class _Roll:
         return self.packed([final[k] for k in range(len(self.leaves))])
 
     def condition(
-        self, forms: list[_Form], traced: _Traced, added: Sequence[int]
+        self, forms: list[Form], traced: _Traced, added: Sequence[int]
     ) -> Callable[..., list[Any]]:
         upwards = self.counting.step > 0
         staged = _is_staged_stop(traced.stop)
@@ -500,7 +487,7 @@ class _Roll:
 
         return proceed
 
-    def initial(self, form: _Form, k: int) -> Tensor:
+    def initial(self, form: Form, k: int) -> Tensor:
         leaf = self.leaves[k]
         return leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, form.value.dtype)
 
@@ -514,7 +501,7 @@ class _Roll:
             raise Refused("a variable gets a size in it that differs between iterations")
         return zeros(spec.dims, spec.dtype)
 
-    def final(self, form: _Form, k: int, traced: _Traced) -> Any:
+    def final(self, form: Form, k: int, traced: _Traced) -> Any:
         """A number or object after the loop."""
         leaf, result = self.leaves[k], traced.results[k]
         if form.kind in ("constant", "fixed"):
@@ -555,79 +542,13 @@ class _Roll:
         return tuple(found)
 
 
-class _opened:
-    """A variable's leaves: the tensors of a structure that cannot change, or the value itself."""
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-        self.is_open = nest.is_nested(value) and not _holds_owner(value)
-        self.leaves = nest.flatten(value) if self.is_open else [value]
-
-    def closed(self, value: Any) -> list[Any]:
-        if not self.is_open:
-            return [value]
-        try:
-            nest.assert_same_structure(self.value, value)
-        except (TypeError, ValueError):
-            raise Peel("a variable changes its structure") from None
-        return nest.flatten(value)
-
-    def packed(self, leaves: Sequence[Any]) -> Any:
-        return nest.pack(self.value, leaves) if self.is_open else leaves[0]
-
-
 def _is_staged_stop(stop: Any) -> bool:
     """Whether a tensor ends the loop."""
     return is_staged(stop) and not is_symbolic_number(stop)
 
 
-def _holds_owner(value: Any) -> bool:
-    if isinstance(value, list | dict | set) or is_owner(value):
-        return True
-    return any(_holds_owner(child) for _, child in nest.children(value) or ())
-
-
 def _sources(number: Any) -> Iterable[Any]:
     return number.sources().values() if is_symbolic_number(number) else ()
-
-
-def _is_plain_number(value: Any) -> bool:
-    return is_number(value) and not isinstance(value, np.ndarray)
-
-
-def _may_follow(result: Any) -> bool:
-    """Whether a variable without a value may become `result` in a loop."""
-    if isinstance(result, Tensor | Variable | Undefined) or result is None:
-        return True
-    if type(result) is TabulatedArray:
-        return True
-    return _is_plain_number(result) or isinstance(result, str | types.FunctionType)
-
-
-def _equal(a: Any, b: Any) -> bool:
-    return type(a) is type(b) and (a is b or (not is_symbolic_number(a) and repr(a) == repr(b)))
-
-
-def _differ(before: Any, after: Any) -> bool:
-    if isinstance(before, list) and isinstance(after, list):
-        return len(before) != len(after) or any(
-            a is not b for a, b in zip(before, after, strict=True)
-        )
-    if isinstance(before, dict) and isinstance(after, dict):
-        return list(before) != list(after) or any(before[k] is not after[k] for k in before)
-    if hasattr(before, "parts") and hasattr(after, "parts"):
-        return any(a is not b for a, b in zip(before.parts, after.parts, strict=True))
-    return before is not after
-
-
-def _closed_over(body: types.FunctionType) -> list[Any]:
-    found = []
-    for cell in body.__closure__ or ():
-        try:
-            found.append(cell.cell_contents)
-        except ValueError:
-            continue
-    return found
 
 
 def _holds_number(value: Any) -> bool:
