@@ -234,6 +234,7 @@ class ConcreteFunction:
                     self._executable = self.compile(self.graph)
         return self._executable
 
+    @puts_modes_back
     def compile(self, graph: Graph) -> Any:
         """The program for a graph that belongs to this trace: its own, or one of its gradient's.
 
