@@ -292,6 +292,15 @@ def reversed_again_and_again(c, a):
     return x, w
 
 
+def changed_or_replaced(c, a):
+    x = a * 1.0
+    for i in range(N):
+        if x[0] * c > 4 + i:
+            x = x * 0.5
+        x += a[i % 4]
+    return x
+
+
 PROGRAMS = [f for f in list(globals().values()) if getattr(f, "__module__", "") == __name__]
 
 

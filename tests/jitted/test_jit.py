@@ -1,5 +1,7 @@
 """`td.jit`: NumPy's meaning for functions of arrays and numbers."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
@@ -450,3 +452,48 @@ class TestSurroundings:
                 return x @ self.w
 
         assert Model().predict(np.ones((3, 2))).tolist() == [3.0, 3.0, 3.0]
+
+
+def test_numbers_computed_of_what_a_branch_made_leave_it():
+    def f(a, n):
+        k = 0
+        for i in range(n):
+            if a[i] > 0:
+                j = int(a[i]) + i
+                k += j - 1
+                if a[i] > 2:
+                    return k + j, k - j * 2
+        return k, -k
+
+    agree(f, np.array([1.0, -1.0, 2.0, 3.0, 4.0]), 5, calls=1)
+
+
+def test_products_of_sizes_are_numbers():
+    def f(x, k, out):
+        n = x.shape[0]
+        m = out.shape[0] // (k * n)
+        for i in range(n):
+            for a in range(k):
+                for b in range(m):
+                    out[a * n * m + i * m + b] = x[i]
+
+    agree(f, V, 2, np.zeros(30))
+    jitted = td.jit(f)
+    for k in (1, 2, 3):
+        mine, theirs = np.zeros(30), np.zeros(30)
+        jitted(V, k, mine)
+        f(V, k, theirs)
+        same(mine, theirs)
+
+
+class Options(NamedTuple):
+    scale: float = 2.0
+    shift: float = 1.0
+
+
+def test_named_tuples_are_arguments():
+    def f(x, options=Options()):
+        return x * options.scale + options.shift
+
+    agree(f, V)
+    agree(lambda x, o: f(x, o), V, Options(3.0, 0.5), calls=1)

@@ -98,7 +98,7 @@ class Bound:
         self.parameters = parameters
         self.args, self.kwargs = args, kwargs
         self.has_tensors, self.is_known = False, True
-        simple = not kwargs and not any(type(a) in _NESTED for a in args)
+        simple = not kwargs and not any(isinstance(a, _NESTED) for a in args)
         self.leaves = list(args) if simple else nest.flatten((args, kwargs))
         self.kinds: list[str] = []
         keys: list[Any] = [] if simple else [_structure(args, kwargs)]
@@ -259,7 +259,7 @@ class Kinds:
         return nest.pack(self._kinds, values)
 
 
-_NESTED = frozenset({list, tuple, dict})
+_NESTED = (list, tuple, dict)
 
 
 def _structure(args: Any, kwargs: Any) -> Any:

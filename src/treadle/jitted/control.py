@@ -79,7 +79,8 @@ class _Branch:
         if isinstance(value, Array):
             tensor = self.elements(value)
             return Form(ARRAY, tensor.dtype, tensor.ndim)
-        return form_of(value)
+        with recording(self.builder):  # a symbolic number may be computed of numbers made there
+            return form_of(value)
 
     def raise_unless(self, condition: Tensor) -> None:
         """The program raises the branch's exception where it takes the branch, and goes on with the

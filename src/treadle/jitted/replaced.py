@@ -167,6 +167,8 @@ class Replaced:
         """
         if not self.before:
             return False
+        # A storage may be carried only because an earlier trace did not know the variables.
+        carried = [s for s in carried if s.held is not found.before[s]]
         self.copied, self.others, self.parts = {}, [], {}
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)

@@ -230,7 +230,8 @@ class SymbolicNumber:
 
     def _sum(self) -> Tensor:
         """The normal form: every program that counts in steps of one adds a constant."""
-        if self.interval is not None and not _inside(self.interval, INT64):
+        is_wide = self.interval is not None and not _inside(self.interval, INT64)
+        if is_wide and self._must_be_exact():
             raise self.needed("held by an int64")
         total: Any = None
         for atom, factor in self.terms:

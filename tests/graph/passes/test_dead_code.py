@@ -121,3 +121,28 @@ def test_unused_loops_go_and_loops_with_effects_stay() -> None:
           return
         }""",
     )
+
+
+def test_loop_variables_that_tell_positions_stay() -> None:
+    check_unchanged(
+        eliminate_dead_code,
+        """(%n: i64[], %h: i64[], %x: f32[3]) {
+          %0: i64[], %1: i64[], %2: f32[3] = while(%n, %h, %x, %n)
+            condition(%i: i64[], %p: i64[], %y: f32[3], %m: i64[]) {
+              %3: bool[] = less(%i, %m)
+              return %3
+            }
+            body(%i: i64[], %p: i64[], %y: f32[3], %m: i64[]) {
+              %4: i64[] = position(%p) {size=3}
+              %5: bool[k0] = as_dim(%4) {dim=<k0>, least=0, most=2}
+              %6: f32[1] = strided_slice(%y) {begin=(<k0>,), size=(1,), strides=(1,)}
+              %7: f32[1] = tanh(%6)
+              %8: f32[3] = slice_update(%y, %7) {begin=(<k0>,), strides=(1,)}
+              %9: i64[] = const() {value=i64[](1)}
+              %10: i64[] = add(%i, %9)
+              %11: i64[] = subtract(%p, %9)
+              return %10, %11, %8
+            }
+          return %2
+        }""",
+    )

@@ -88,10 +88,10 @@ def _trim_loop_variables(node: Node, live: set[Value], known: frozenset[str]) ->
     condition, body = node.regions
     count = len(body.results)
     needed = {i for i, v in enumerate(node.outputs) if v in live}
-    needed |= _needed_params(condition, condition.results)
+    needed |= _needed_params(condition, condition.results, known)
     while True:
         wanted = [body.results[i] for i in sorted(needed) if i < count]
-        more = needed | _needed_params(body, wanted)
+        more = needed | _needed_params(body, wanted, known)
         if more == needed:
             break
         needed = more
@@ -115,12 +115,17 @@ def _drop_nodes_of_lost_params(
         keep_params(region, keep)
 
 
-def _needed_params(region: Region, wanted: Sequence[Value]) -> set[int]:
-    """The parameters that the wanted values and the region's effects depend on."""
+def _needed_params(region: Region, wanted: Sequence[Value], outer: frozenset[str]) -> set[int]:
+    """The parameters that the wanted values and the region's effects depend on, also by the sizes
+    and positions that attributes mention."""
     live = set(wanted)
+    _, binders = _binders(region, outer)
+    mentioned: set[str] = set()
     for node in reversed(region.nodes):
-        if node.has_effect or any(v in live for v in node.outputs):
+        used = node.has_effect or any(v in live for v in node.outputs)
+        if used or (node in binders and binders[node] & mentioned):
             live.update(node.inputs)
+            mentioned |= _mentioned(node)
     return {p.index for p in region.params if p in live}
 
 
