@@ -207,9 +207,16 @@ class _Merge:
         try:
             nest.assert_same_structure(a, b)
         except (TypeError, ValueError):
-            raise self.mismatch(a, b, "the structures differ") from None
+            return self.parts(a, b)
         parts = [self.value(x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
         return lambda out: nest.pack(a, [p(out) for p in parts])
+
+    def parts(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """Two tuples or lists in which some part may have a value in one branch only."""
+        if type(a) is not type(b) or type(a) not in (tuple, list) or len(a) != len(b):
+            raise self.mismatch(a, b, "the structures differ")
+        parts = [self.value(x, y) for x, y in zip(a, b, strict=True)]
+        return lambda out: type(a)([p(out) for p in parts])
 
     def half_defined(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         """A variable that one branch assigns: zeros on the other path, where Python has no value
@@ -420,14 +427,10 @@ class Loop:
         self.test, self.body = test, body
         self.state = state
         self.leaves = nest.flatten(state)
-        self.forms: dict[int, Form] = {}
+        self.forms = _forms_of_numbers(self.leaves)
         self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
         self.storages: list[Storage] = []
         self.replaced = Replaced(peels)
-        for i, leaf in enumerate(self.leaves):
-            form = form_of(leaf)
-            if form is not None and not isinstance(leaf, Array):
-                self.forms[i] = form
 
     def run(self) -> State:
         """Record the loop; gives the values after it.
@@ -508,6 +511,7 @@ class Loop:
         try:
             nest.assert_same_structure(self.state, after)
         except (TypeError, ValueError) as error:
+            self.open_undefined(after)
             raise NotStaged(f"{error}{at(user_origin())}") from None
         leaves = nest.flatten(after)
         changed = False
@@ -522,6 +526,19 @@ class Loop:
         if not changed and not written:
             changed = self.replaced.settle(leaves, found, self.storages)
         if changed or written:
+            raise _Again
+
+    def open_undefined(self, after: State) -> None:
+        """Have a variable that has no value before the loop be as many as the body gives it.
+
+        Raises:
+            _Again: there is one that the body gives a tuple or another structure.
+        """
+        state = _with_structure(self.state, after)
+        leaves = nest.flatten(state)
+        if len(leaves) > len(self.leaves):
+            self.state, self.leaves = state, leaves
+            self.forms, self.specs = _forms_of_numbers(leaves), {}
             raise _Again
 
     def settle_leaf(self, number: int, old: Any, new: Any) -> bool:
@@ -554,6 +571,20 @@ class Loop:
                 f"graph{at(user_origin())}"
             )
         return form
+
+
+def _forms_of_numbers(leaves: Sequence[Any]) -> dict[int, Form]:
+    forms = {i: form_of(leaf) for i, leaf in enumerate(leaves) if not isinstance(leaf, Array)}
+    return {i: form for i, form in forms.items() if form is not None}
+
+
+def _with_structure(before: Any, after: Any) -> Any:
+    """The values before a loop, where one that is undefined is as many as it becomes."""
+    if isinstance(before, Undefined) and nest.is_nested(after):
+        return nest.pack(after, [before] * len(nest.flatten(after)))
+    if type(before) is type(after) and type(before) in (tuple, list) and len(before) == len(after):
+        return type(before)([_with_structure(x, y) for x, y in zip(before, after, strict=True)])
+    return before
 
 
 _MOST_TRACES = 12
