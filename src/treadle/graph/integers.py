@@ -40,13 +40,15 @@ class Integers:
 
     Attributes:
         ranges: of the symbols that stand for scalars.
-        leaves: symbol -> the scalar that it is the value of.
+        leaves: symbol -> the scalar that it is the value of, as long as no node tells.
+        sources: new symbol -> the scalar from which it was made.
     """
 
     def __init__(self, graph: Graph, results: bool = False) -> None:
         self.results = results
         self.ranges = Ranges()
         self.leaves: dict[str, Value] = {}
+        self.sources: dict[str, Value] = {}
         self._dims: dict[Value, Dim | None] = {}
         self._exact: dict[Value, bool] = {}
         self._sums: dict[Value, bool] = {}
@@ -68,7 +70,7 @@ class Integers:
         symbol = fresh_symbol("k")
         (((name,), _),) = symbol.terms
         assert isinstance(name, str)
-        self.leaves[name] = value
+        self.leaves[name] = self.sources[name] = value
         self.ranges.add(name, least, most)
         self._dims[value] = symbol
         return symbol
@@ -241,6 +243,7 @@ class Integers:
         if not self.ranges.is_non_negative(low):
             return None
         self.ranges.add(str(symbol), low, high)
+        self.sources[str(symbol)] = loop.outputs[number]
         return symbol - shift
 
     def _same(self, value: Value) -> Dim | None:

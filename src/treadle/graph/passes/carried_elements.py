@@ -142,6 +142,8 @@ class _Carrier(Rewriter):
             return dims
         body, before = loop.regions[1], dict[str, Dim]()
         moving = _moving_sizes(loop)
+        made = _made_inside(body)
+        moving |= {name for name, value in self.integers.sources.items() if value in made}
         for number, param in enumerate(body.params[: len(body.results)]):
             dim = self.integers.dim(param)
             name = None if dim is None else symbol_name(dim)
@@ -217,6 +219,16 @@ def _moving_sizes(loop: Node) -> set[str]:
     opened = {s for p, v in pairs if p.spec is not v.spec for s in p.spec.symbols()}
     stable = {s for p, v in pairs if p.spec is v.spec for s in p.spec.symbols()}
     return (made - stable) | opened
+
+
+def _made_inside(body: Region) -> set[Value]:
+    """All values of a loop's body, those of its nested regions among them."""
+    made = {*body.params}
+    for node in body.walk():
+        made.update(node.outputs)
+        for region in node.regions:
+            made.update(region.params)
+    return made
 
 
 def _reads_element(node: Node) -> bool:
