@@ -509,3 +509,12 @@ def test_positions_that_no_step_tells_are_not_read_back():
             k += 1
 
     agree(f, np.arange(7.0), np.arange(7.0), calls=1)
+
+
+@pytest.mark.parametrize("endpoint", [True, False])
+def test_linspace_of_a_size_that_varies(endpoint):
+    jitted = td.jit(lambda n: np.linspace(0.0, 1.0, n, endpoint, retstep=True))
+    for n in (5, 3, 7, 1, np.int64(4), np.int64(6)):
+        same(np.linspace(0.0, 1.0, n, endpoint), jitted(n)[0])
+
+    agree(lambda x: np.linspace(x, 3 * x, int(x[2]), endpoint, axis=-1), V, calls=1)

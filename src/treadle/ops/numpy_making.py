@@ -7,17 +7,20 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
-from treadle.ops import (
-    creation,
-    elementwise,
-)
+from treadle.ops import arithmetic, creation, elementwise
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
+from treadle.ops.comparison import equal
+from treadle.ops.dims import dims_tensor, size_of
+from treadle.ops.logic import logical_and
 from treadle.ops.numpy_dtypes import as_array, result_dtype, to
 from treadle.ops.numpy_reductions import flat
 from treadle.ops.numpy_shapes import broadcast_arrays, expand_dims
+from treadle.ops.python_numbers import is_symbolic_number
+from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
 
 
@@ -35,13 +38,18 @@ def full_like(a: Any, fill_value: Any, dtype: Any = None) -> Tensor:
 
 
 def linspace(
-    start: Any, stop: Any, num: int = 50, endpoint: bool = True, retstep: bool = False,
+    start: Any, stop: Any, num: Any = 50, endpoint: bool = True, retstep: bool = False,
     dtype: Any = None, axis: int = 0,
 ) -> Any:  # fmt: skip
     wanted = result_dtype(start, stop)
     wanted = wanted if wanted.is_floating or wanted.is_complex else dtypes.float64
     first, last = to(start, wanted), to(stop, wanted)
     first, last = broadcast_arrays(first, last)
+    num = size_of(num.tensor() if is_symbolic_number(num) else num, "np.linspace: num")
+    if not isinstance(num, int):
+        made = _open_linspace(first, last, num, endpoint, normalize_axis(axis, first.ndim + 1))
+        made = made if dtype is None else (cast(made[0], dtype), made[1])
+        return made if retstep else made[0]
     parts = num - 1 if endpoint else num
     step = (last - first) / to(float(max(parts, 1)), wanted)
     if endpoint and num > 1:
@@ -53,6 +61,24 @@ def linspace(
         result = expand_dims(first, place) + steps * expand_dims(step, place)
     result = result if dtype is None else cast(result, dtype)
     return (result, step) if retstep else result
+
+
+def _open_linspace(
+    first: Tensor, last: Tensor, num: Dim, endpoint: bool, axis: int
+) -> tuple[Tensor, Tensor]:
+    """Evenly spaced numbers, as many as only the run knows, and their distance."""
+    count = dims_tensor(num, dtypes.int64)
+    parts = arithmetic.maximum(count - 1 if endpoint else count, 1)
+    step = (last - first) / cast(parts, first.dtype)
+    dims: list[Dim] = [1] * (first.ndim + 1)
+    dims[axis] = num
+    places = reshape_to(creation.range(count), tuple(dims))
+    low, high, distance = (expand_dims(x, axis) for x in (first, last, step))
+    result = low + cast(places, first.dtype) * distance
+    if endpoint:  # without rounding
+        is_last = logical_and(equal(places, count - 1), count > 1)
+        result = where(is_last, high, result)
+    return result, step
 
 
 def copy(a: Any) -> Tensor:
