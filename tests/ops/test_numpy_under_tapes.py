@@ -50,10 +50,11 @@ def test_functions_without_a_gradient() -> None:
     with td.GradientTape() as tape:
         tape.watch(x)
         assert np.allclose(x, x) and np.shape(x) == (3, 3)
-        with pytest.raises(TypeError, match=r"np\.unwrap has no gradient here.*leave the tape"):
-            np.unwrap(x)
+        text = r"np\.sort_complex has no gradient here.*leave the tape"
+        with pytest.raises(TypeError, match=text):
+            np.sort_complex(x)
         with pytest.raises(TypeError, match="has no gradient here"):
-            np.add.reduce(x)
+            np.add.reduceat(x, [0, 1])
         with pytest.raises(TypeError, match="has no gradient here"):
-            np.modf(x)
-        assert isinstance(np.unwrap(np.asarray(x)), np.ndarray)
+            np.frexp(x)
+        assert isinstance(np.sort_complex(np.asarray(x)), np.ndarray)

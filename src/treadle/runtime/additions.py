@@ -239,7 +239,7 @@ ADDITIONS = {
     op.name: op
     for op in (
         Op("index_add", _like_first, _eager_index_add,
-           lower=Compute(_lower_index_add, "gather")),
+           lower=Compute(_lower_index_add, "gather"), tags=frozenset({"checks_bounds"})),
         Op("slice_add", _like_first, _eager_slice_add,
            lower=Compute(_lower_slice_add, "gather")),
         Op("dynamic_slice_add", _like_first, _eager_dynamic_add),

@@ -197,7 +197,7 @@ def _exponent(node: Node) -> Kind | None:
 
 def _inside(node: Node, number: int, size: Dim) -> Kind | None:
     # x[-1] is the last element; gather takes no such index.
-    wraps = node.op.name in ("index", "index_update", "element", "element_update")
+    wraps = node.op.name in ("index", "index_update", "index_add", "element", "element_update")
     low = -size if wraps else 0
     if isinstance(size, int) and _never(node.inputs[number], lambda i: (i < low) | (i >= size)):
         return None

@@ -237,13 +237,13 @@ def _native(executable: Any) -> tuple[NativeExecutable, dict[str, Any]]:
     return executable, sizes
 
 
-def _failure(program: Any) -> Callable[[], Any]:
-    """Raises the exception with which a callback ended the program."""
+def _failure(program: Any) -> Callable[[], BaseException]:
+    """Gives the exception with which a callback ended the program."""
 
-    def failed() -> None:
-        error = program.callbacks.take_failure()
+    def failed() -> BaseException:
+        error: BaseException = program.callbacks.take_failure()
         show_user_frames(error)
-        raise error
+        return error
 
     return failed
 

@@ -94,7 +94,7 @@ class CallPlan:
         run, state: addresses of the program and of its state table.
         frame: the program's frame with every word that is the same in all calls.
         hold: whether other Python code may run during the call, which could drop the inputs.
-        failed: called (without arguments) to raise the exception of a call that ended with one.
+        failed: gives (without arguments) the exception to raise for a call that ended with one.
 
     Attributes:
         inputs: how many objects a call notes in order: tensors, arrays and numbers.

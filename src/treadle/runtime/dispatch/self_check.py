@@ -73,8 +73,8 @@ class _Callee:
 
 
 def _plan(kind: int, hold: bool, state: Any) -> CallPlan:
-    def failed() -> None:
-        raise ZeroDivisionError
+    def failed() -> BaseException:
+        return ZeroDivisionError()
 
     plan = CallPlan(3, probe_address(_Callee.__basicsize__), ctypes.addressof(state), [0, 0], hold,
                     failed)  # fmt: skip

@@ -25,6 +25,7 @@ FUNCTIONS = (
     "Py_IncRef", "Py_DecRef", "PyType_GenericAlloc", "PyList_New", "PyTuple_New", "PyDict_New",
     "PyDict_SetItem", "PyDict_GetItemWithError", "PyObject_RichCompareBool", "PyObject_Vectorcall",
     "PyObject_CallNoArgs", "PyObject_CallOneArg", "PyErr_Occurred", "PyErr_Clear",
+    "PyErr_SetObject",
     "PyLong_AsLongLongAndOverflow", "PyLong_FromLongLong", "PyFloat_FromDouble",
     "PyComplex_FromDoubles", "PyBool_FromLong",
 )  # fmt: skip

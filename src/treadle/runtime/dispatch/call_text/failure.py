@@ -15,9 +15,16 @@ leave:
 raise:
   %failed = call ptr @field(ptr %plan, i64 $plan.failed$)
   %call.none = call ptr @field(ptr %table, i64 $table.PyObject_CallNoArgs$)
-  %never = call ptr %call.none(ptr %failed)
+  %failure = call ptr %call.none(ptr %failed)
   call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
-  ret ptr %never
+  %no.failure = icmp eq ptr %failure, null
+  br i1 %no.failure, label %raised, label %set.error
+set.error:                                ; here, so that no frame of treadle's is in its traceback
+  %failure.type = call ptr @field(ptr %failure, i64 $at.type$)
+  %set.object = call ptr @field(ptr %table, i64 $table.PyErr_SetObject$)
+  call void %set.object(ptr %failure.type, ptr %failure)
+  call void %decref(ptr %failure)
+  ret ptr null
 interrupted:
   call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
   br label %raised
