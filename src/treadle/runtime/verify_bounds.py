@@ -86,7 +86,7 @@ class _Verifier:
             case ListStep():
                 verify_list(step, self.builder.element_dims, sizes)
             case Evaluate():
-                _expect(outside(step.expr, sizes), sizes, str(step.value))
+                _expect(outside(step.expr, sizes), sizes, step.value)
             case Branch():
                 self.block(step.then, sizes.copy(), checked.copy())
                 self.block(step.otherwise, sizes.copy(), checked.copy())
@@ -99,14 +99,16 @@ def _launch(step: Launch, sizes: Sizes) -> None:
     extent = {} if step.extent is None else {"n": step.extent}
     conditions, masked = unproved(step.kernel, sizes)
     found = [Unproved(c.buffer, substitute(c.excess, extent)) for c in conditions]
-    _expect(found, sizes, str(step.kernel.stores[0]))
+    _expect(found, sizes, step.kernel.stores[0])
     if masked:
         raise BoundsError(f"nothing keeps {masked[0]} inside its buffer")
     for buffer, operand in zip(step.kernel.buffers, step.operands, strict=False):
         expect_elements(operand, substitute(product(buffer.shape), extent), sizes)
 
 
-def _expect(conditions: Iterable[Unproved], sizes: Sizes, what: str) -> None:
+def _expect(conditions: Iterable[Unproved], sizes: Sizes, what: object) -> None:
+    """Raise for conditions that are not proved; `what` is printed only then, which takes long for
+    expressions that share parts."""
     for condition in conditions:
         if not sizes.is_zero(condition.excess):
             raise BoundsError(
@@ -120,7 +122,7 @@ def _library(step: LibraryCall, backend: Backend, sizes: Sizes) -> None:
     bytes that it asks for."""
     node = step.node
     reaches = backend.reaches(node, step.apart, step.views)
-    _expect(routine_conditions(node, reaches, step.views, sizes), sizes, str(node))
+    _expect(routine_conditions(node, reaches, step.views, sizes), sizes, node)
     bases = [v.base for v in step.views] or node.inputs
     for operand, base in zip(step.inputs, bases, strict=True):
         expect_elements(operand, product(base.spec.dims), sizes)
@@ -139,7 +141,7 @@ def _library(step: LibraryCall, backend: Backend, sizes: Sizes) -> None:
 def _update(step: Update, sizes: Sizes) -> None:
     """The part lies in the array, and the operands have the elements of their specs."""
     node = step.node
-    _expect(update_conditions(node, sizes), sizes, str(node))
+    _expect(update_conditions(node, sizes), sizes, node)
     array, *others = step.inputs
     for operand in others:
         expect_elements(operand, product(operand.value.spec.dims), sizes)
