@@ -14,10 +14,11 @@ import platform
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from benchmarks.report import cpu_name
 
 QUBITS = 14
 ROUNDS = 25
@@ -297,7 +298,7 @@ def main() -> None:
     if arguments.peers:
         workers["tensorflow"] = Worker(arguments.peers, "tensorflow")
     report = {
-        "processor": _processor(),
+        "processor": cpu_name(),
         "python": platform.python_version(),
         "calls": f"{ROUNDS} of each, in turns, one process a library; medians and least",
         "programs": measure(workers),
@@ -305,12 +306,6 @@ def main() -> None:
     print(json.dumps(report, indent=1))
     for worker in workers.values():
         worker.process.kill()
-
-
-def _processor() -> str:
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    found = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return f"{found[0]}, {len(found)} cores (others at work on them)"
 
 
 if __name__ == "__main__":

@@ -91,8 +91,7 @@ def python_counted(iterable: Any) -> Counted | None:
 
 def _counted(items: Items) -> Counted | None:
     if isinstance(items, Numbers):
-        start, step = items.numbers.start, items.numbers.step
-        return Counted(items.size, lambda i: i * step + start if step != 1 else i + start)
+        return as_counted(items.numbers)
     if isinstance(items, Values):
         return _of_values(items.values)
     if not isinstance(items, Together):
