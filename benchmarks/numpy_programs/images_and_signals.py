@@ -88,27 +88,12 @@ def mandelbrot(xs: Any, ys: Any, limit: int) -> Any:
     return out
 
 
-def _sobel_jax() -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def run(image: Any) -> Any:
-        gx = (image[:-2, 2:] + 2.0 * image[1:-1, 2:] + image[2:, 2:]
-              - image[:-2, :-2] - 2.0 * image[1:-1, :-2] - image[2:, :-2])  # fmt: skip
-        gy = (image[2:, :-2] + 2.0 * image[2:, 1:-1] + image[2:, 2:]
-              - image[:-2, :-2] - 2.0 * image[:-2, 1:-1] - image[:-2, 2:])  # fmt: skip
-        return jnp.sqrt(gx * gx + gy * gy)
-
-    return run
-
-
 PROGRAMS = [
     Program(
         convolve_image, lambda n: (rng(n).random((n, n)), rng(n + 1).normal(size=(7, 7))), 300, 12
     ),
     Program(box_blur, lambda n: (rng(n).random((n, n)), 2), 150, 9),
-    Program(sobel, lambda n: (rng(n).random((n, n)),), 600, 8, _sobel_jax),
+    Program(sobel, lambda n: (rng(n).random((n, n)),), 600, 8),
     Program(recursive_filter, lambda n: (rng(n).normal(size=n), 0.5, -0.2), 50_000, 12),
     Program(
         fir_filter, lambda n: (rng(n).normal(size=n), rng(n + 1).normal(size=32)), 50_000, 50

@@ -96,22 +96,6 @@ def matrix_product_by_rows(a: Any, b: Any) -> Any:
     return c
 
 
-def _power_jax() -> Any:
-    import jax
-    import jax.numpy as jnp
-
-    @jax.jit
-    def run(a: Any, steps: Any) -> Any:
-        def step(_: Any, carry: Any) -> Any:
-            w = a @ carry[0]
-            value = jnp.sqrt(jnp.sum(w * w))
-            return w / value, value
-
-        return jax.lax.fori_loop(0, steps, step, (jnp.ones(a.shape[0]), 0.0))[1]
-
-    return run
-
-
 PROGRAMS = [
     Program(cholesky, lambda n: (positive_definite(n),), 200, 7),
     Program(lu_in_place, lambda n: (positive_definite(n),), 160, 7),
@@ -124,7 +108,7 @@ PROGRAMS = [
         lambda n: (rng(n).normal(size=(n + 20, n)), np.zeros((n + 20, n)), np.zeros((n, n))),
         100, 5,
     ),
-    Program(power_iteration, lambda n: (positive_definite(n), 50), 300, 6, _power_jax),
+    Program(power_iteration, lambda n: (positive_definite(n), 50), 300, 6),
     Program(
         conjugate_gradient,
         lambda n: (positive_definite(n), rng(n).normal(size=n), 40), 300, 8,

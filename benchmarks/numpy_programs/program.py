@@ -18,14 +18,12 @@ class Program:
         arguments: ``arguments(size)`` gives what it is called with.
         size: the size that is measured.
         small: a size for tests.
-        jax: the kernel written for JAX, where that can be done: gives a function of the arguments.
     """
 
     function: Callable[..., Any]
     arguments: Callable[[int], tuple[Any, ...]]
     size: int
     small: int
-    jax: Callable[[], Callable[..., Any]] | None = None
 
     @property
     def name(self) -> str:

@@ -74,29 +74,10 @@ def electric_field(ex: Any, ey: Any, hz: Any, steps: int) -> None:
         hz[:-1, :-1] -= 0.7 * (ex[:-1, 1:] - ex[:-1, :-1] + ey[1:, :-1] - ey[:-1, :-1])
 
 
-def _plate_jax() -> Any:
-    import jax
-
-    def half(u: Any, v: Any) -> Any:
-        return v.at[1:-1, 1:-1].set(
-            0.25 * (u[1:-1, 2:] + u[1:-1, :-2] + u[2:, 1:-1] + u[:-2, 1:-1])
-        )
-
-    @jax.jit
-    def run(u: Any, v: Any, steps: Any) -> Any:
-        def step(_: Any, uv: Any) -> Any:
-            v = half(*uv)
-            return half(v, uv[0]), v
-
-        return jax.lax.fori_loop(0, steps, step, (u, v))
-
-    return run
-
-
 PROGRAMS = [
     Program(heat_rod, lambda n: (rng(n).random(n), np.zeros(n), 500), 4000, 9),
     Program(
-        heat_plate, lambda n: (rng(n).random((n, n)), rng(n).random((n, n)), 50), 250, 7, _plate_jax
+        heat_plate, lambda n: (rng(n).random((n, n)), rng(n).random((n, n)), 50), 250, 7
     ),
     Program(heat_block, lambda n: (rng(n).random((n, n, n)), np.zeros((n, n, n)), 20), 40, 5),
     Program(gauss_seidel, lambda n: (rng(n).random((n, n)), 20), 120, 6),
