@@ -1,7 +1,9 @@
 """Settings that must be there before NumPy is imported, and Hypothesis's profile."""
 
+import gc
 import os
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Several workers share the cores: BLAS threads of each would only get in each other's way.
@@ -20,3 +22,13 @@ os.environ["TREADLE_STORE_PROGRAMS"] = "0"
 
 # Every program that is compiled is proved to stay in its memory, or to check that it does.
 os.environ.setdefault("TREADLE_VERIFY", "bounds")
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the garbage collector from walking the collected tests.
+
+    They are half a million objects that live until the end. Every full collection that a test asks
+    for would look at all of them, which takes longer than most tests.
+    """
+    gc.collect()
+    gc.freeze()

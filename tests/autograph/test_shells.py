@@ -7,11 +7,9 @@ import linecache
 import os
 import pty
 import re
-import select
 import subprocess
 import sys
 import textwrap
-import time
 
 import pytest
 
@@ -82,7 +80,7 @@ except ValueError as error:
     print("source code of g" in str(error))
 """
     ran = subprocess.run(
-        [sys.executable, "-c", text], env=environment(), capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", text], env=environment(), capture_output=True, text=True
     )
     assert ran.stdout.split() == ["3", "True"], ran.stderr
 
@@ -192,7 +190,11 @@ EXPECTED = ["FIRST 11", "AGAIN 6", "LAMBDAS 4 6", "LINES -5"]
 
 
 def typed(lines, environment):
-    """What an interactive Python prints on a terminal on which the lines are typed."""
+    """What an interactive Python prints on a terminal on which the lines are typed.
+
+    A line is typed when Python has asked for it. Nothing is waited for by the clock: each wait
+    ends with a prompt, or with the end of the process.
+    """
     terminal, theirs = pty.openpty()
     python = subprocess.Popen(
         [sys.executable, "-q"], stdin=theirs, stdout=theirs, stderr=theirs, env=environment
@@ -200,25 +202,28 @@ def typed(lines, environment):
     os.close(theirs)
     printed = b""
 
-    def read(until, seconds):
+    def read(until):
+        """Read on until the pattern is printed or the process has closed the terminal."""
         nonlocal printed
-        start, end = len(printed), time.monotonic() + seconds
-        while until not in printed[start:] and time.monotonic() < end:
-            if select.select([terminal], [], [], 0.05)[0]:
-                try:
-                    printed += os.read(terminal, 65536)
-                except OSError:
-                    return
+        start = len(printed)
+        while not until.search(printed, start):
+            try:
+                more = os.read(terminal, 65536)
+            except OSError:  # Linux says so at the end
+                return
+            if not more:
+                return
+            printed += more
 
-    read(b">>> ", 20)
+    prompt, typed_prompt = re.compile(rb">>> "), re.compile(rb"\n[^\n]*(?:>>>|\.\.\.) ")
+    read(prompt)
     for line in lines:
         os.write(terminal, line.encode() + b"\n")
-        read(b"\n", 20)
-        read(b"... ", 0.1) if line else None
+        read(typed_prompt)
     os.write(terminal, b"print('E' + 'ND')\n")
-    read(b"END", 30)
+    read(re.compile(rb"END"))
     os.write(terminal, b"exit()\n")
-    read(b"never", 0.5)
+    read(re.compile(rb"(?!)"))  # to the end
     os.close(terminal)
     python.wait()
     return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", printed.decode(errors="replace"))
