@@ -168,3 +168,9 @@ def test_sizes_may_change_from_iteration_to_iteration() -> None:
 
     for n in (0, 1, 6):
         assert triangle(td.constant(n)).numpy() == plain(n)
+
+
+def test_transpose_by_a_list_with_computed_numbers():
+    swap = td.function(lambda x, n: td.transpose(x, [n, n - 1, 2]))
+    x = np.arange(24.0).reshape(2, 3, 4)
+    np.testing.assert_array_equal(swap(td.constant(x), td.constant(1)), x.transpose(1, 0, 2))

@@ -44,6 +44,9 @@ class Spec:
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.shape, self.dtype, self.name)
 
+    def __str__(self) -> str:
+        return spec_text(self)
+
 
 class TensorSpec(Spec):
     """The dtype and shape of a tensor. ``None`` in the shape is a dim that may vary.
@@ -79,9 +82,6 @@ class TensorSpec(Spec):
     def __repr__(self) -> str:
         name = f", name={self.name!r}" if self.name else ""
         return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{name})"
-
-    def __str__(self) -> str:
-        return spec_text(self)
 
 
 class ListSpec(Spec):

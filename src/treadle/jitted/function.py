@@ -16,14 +16,19 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
+from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.plan import Plan, PlanTable
+from treadle.jitted.reports import advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
@@ -32,6 +37,7 @@ from treadle.ops.state import Variable
 from treadle.runtime.dispatch.native_type import native_type
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
+from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.tracebacks import show_user_frames
 
 
@@ -52,7 +58,7 @@ class Jitted:
         self.__treadle_jitted__ = python_function
         self._parameters = Parameters(python_function)
         self._plans = PlanTable(self)
-        self._traced = _Traces(self._body, autograph=False, name=name or self._parameters.name)
+        self._traced = _Traces(self._body, name or self._parameters.name)
         self._traced.plans = self._plans
         self._made: weakref.WeakKeyDictionary[ConcreteFunction, tuple[set[int], Results]]
         self._made = weakref.WeakKeyDictionary()
@@ -152,12 +158,23 @@ class Jitted:
     # -- inspection --------------------------------------------------------------------------
 
     def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for some arguments, made if it does not exist."""
+        """The trace for some arguments, made if it does not exist.
+
+        A `TensorSpec` stands for an array of its shape and dtype, or for a NumPy number.
+
+        Raises:
+            TypeError: a `TensorSpec` has a dim that is not known.
+        """
+        args, kwargs = nest.map_structure(_example, (args, kwargs))
         return self.plan_for(self._parameters.bind(args, kwargs)).concrete
 
-    def explain(self) -> Any:
-        """Why the function was traced."""
-        return self._traced.explain()
+    def explain(self) -> Explanation:
+        """Why the function was traced: what each trace differed in from the nearest earlier one."""
+        return explain_retraces(self)
+
+    @property
+    def _history(self) -> History:
+        return self._traced._history
 
     @property
     def concrete_functions(self) -> list[ConcreteFunction]:
@@ -187,6 +204,11 @@ class _Traces(Function):
     """The traces of a jitted function; its plans go with them."""
 
     plans: PlanTable
+
+    def __init__(self, body: Callable[..., Any], name: str) -> None:
+        super().__init__(body, autograph=False, name=name)
+        self._signature.hidden = 1
+        self._history = History(name, describe, advise)
 
     def _was_called(self, concrete: ConcreteFunction) -> bool:
         return self.plans.were_called(concrete)
@@ -219,6 +241,20 @@ def _stand_ins(
         else:
             values.append(leaf)
     return values, storages
+
+
+def _example(value: Any) -> Any:
+    """An argument that a `TensorSpec` stands for; anything else itself."""
+    if not isinstance(value, TensorSpec):
+        return value
+    dims = value.shape.as_list()
+    if None in dims:
+        raise TypeError(
+            f"{value}: td.jit traces a function for arrays of known shapes, and serves others with "
+            f"the same program where it can: give a number for every dim{at(user_origin())}"
+        )
+    empty: Any = np.zeros(dims, value.dtype.np_dtype)
+    return empty if empty.ndim else empty[()]
 
 
 def _array_of(capture: Any) -> Any:

@@ -236,8 +236,8 @@ TRANSPOSE = register(
 def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
     """`a` with its axes in the order `perm` (default: reversed)."""
     x = convert_to_tensor(a)
-    if is_symbolic(perm):
-        moved = _transpose_by(x, perm)
+    if is_symbolic(perm) or isinstance(perm, list | tuple) and any(map(is_symbolic, perm)):
+        moved = _transpose_by(x, convert_to_tensor(perm))
         return _conjugated(moved) if conjugate else moved
     order = _permutation(perm, x)
     if order != tuple(range(x.ndim)):

@@ -275,7 +275,8 @@ class ConcreteFunction:
     def pretty_signature(self) -> str:
         """``name(x: f32[2, 3], training=True) -> f32[]``"""
         args, kwargs = self._arguments
-        named = [*zip(self._signature.names(len(args)), args, strict=True), *kwargs.items()]
+        given = [*zip(self._signature.names(len(args)), args, strict=True)]
+        named = [*given[self._signature.hidden :], *kwargs.items()]
         results = results_of(self._trace.structure, self.outputs)
         shown = [f"{n}{': ' if isinstance(v, Spec) else '='}{_show(v)}" for n, v in named]
         return f"{self.name}({', '.join(shown)}) -> {_show(results)}"

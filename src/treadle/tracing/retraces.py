@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -145,6 +145,9 @@ class Explanation:
 class History:
     """The traces of one function, in order.
 
+    `describe` gives (argument, text, key) for every leaf of a call's arguments, and `advise` the
+    reason why two keys of one leaf need different traces.
+
     Attributes:
         count: how many traces there were.
         records: the newest of them.
@@ -152,8 +155,15 @@ class History:
         operations: by number, how many its graph had.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(
+        self,
+        name: str,
+        describe: Callable[[Arguments], Iterable[tuple[str, str, Any]]] | None = None,
+        advise: Callable[[Any, Any], str] | None = None,
+    ) -> None:
         self.name = name
+        self._describe = describe or _describe
+        self._advise = advise or _advice
         self.count = 0
         self.records: list[TraceRecord] = []
         self.freed: dict[int, str] = {}
@@ -163,7 +173,7 @@ class History:
 
     def next_record(self, arguments: Arguments) -> TraceRecord:
         """What would be recorded for a trace with these arguments."""
-        leaves = tuple(_describe(arguments))
+        leaves = tuple(self._describe(arguments))
         number = self.count + 1
         same = next((r for r in reversed(self.records) if r.leaves == leaves), None)
         if same is not None:
@@ -172,7 +182,7 @@ class History:
             return TraceRecord(number, user_origin(), leaves, same.number, (), why)
         best: tuple[int, TraceRecord, tuple[Difference, ...]] | None = None
         for record in reversed(self.records):
-            differences = tuple(_differences(record.leaves, leaves))
+            differences = tuple(_differences(record.leaves, leaves, self._advise))
             if best is None or len(differences) < best[0]:
                 best = (len(differences), record, differences)
                 if len(differences) <= 1:
@@ -274,14 +284,16 @@ def _shortened(text: str) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _differences(old: Sequence[Any], new: Sequence[Any]) -> Iterator[Difference]:
+def _differences(
+    old: Sequence[Any], new: Sequence[Any], advise: Callable[[Any, Any], str]
+) -> Iterator[Difference]:
     before = {name: (text, key) for name, text, key in old}
     after = {name: (text, key) for name, text, key in new}
     for name in [*before, *(n for n in after if n not in before)]:
         absent = ("(absent)", None)
         (old_text, old_key), (new_text, new_key) = before.get(name, absent), after.get(name, absent)
         if old_key != new_key or (name in before) != (name in after):
-            yield Difference(name, old_text, new_text, _advice(old_key, new_key))
+            yield Difference(name, old_text, new_text, advise(old_key, new_key))
 
 
 def _advice(old: Any, new: Any) -> str:
@@ -320,14 +332,14 @@ def no_retrace() -> during:
 
 
 def explain_retraces(function: Any) -> Explanation:
-    """Every trace of a `function`, with the argument that made each one necessary.
+    """Every trace of a function, with the argument that made each one necessary.
 
     Raises:
-        TypeError: the argument is not a `function`.
+        TypeError: the argument was made neither by `td.function` nor by `td.jit`.
     """
     history = getattr(function, "_history", None)
     if not isinstance(history, History):
-        raise TypeError(f"explain_retraces() needs a td.function, got {function!r}")
+        raise TypeError(f"explain_retraces() needs a td.function or td.jit, got {function!r}")
     notes = {c.number: c.program_note for c in function.concrete_functions}
     concrete = function.concrete_functions
     loops = max(concrete, key=lambda c: c.number).loops if concrete else ()

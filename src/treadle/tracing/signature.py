@@ -187,7 +187,10 @@ class FunctionSignature:
 
     Attributes:
         is_unbound: the input signature is that of a method without its object, which is missing.
+        hidden: how many leading parameters the caller does not give; reports leave them out.
     """
+
+    hidden = 0
 
     def __init__(self, fn: Callable[..., Any], input_signature: Any, name: str) -> None:
         self.name = name

@@ -1,0 +1,92 @@
+"""What `explain`, concrete functions and `inspect` say of jitted functions."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+def add_to_head(a, n, scale):
+    for i in range(n):
+        a[i] += scale
+    return a.sum()
+
+
+@pytest.fixture
+def jitted():
+    return td.jit(add_to_head)
+
+
+def test_a_report_names_what_the_caller_gave(jitted):
+    jitted(np.zeros(4), 2, 1.5)
+    report = str(jitted.explain())
+    assert "a: f64[4], n: 2, scale: a float" in report
+    assert "a: f64[4] -> f64[4], changed in place" in report
+    assert "kinds" not in report and "_last" not in report
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ((np.zeros(5), 2, 1.5), "-> f64[5] (another shape)"),
+        ((np.zeros(4, np.float32), 2, 1.5), "-> f32[4] (another dtype)"),
+        ((np.zeros((4, 1)), 2, 1.5), "-> f64[4, 1] (another rank)"),
+        ((np.zeros(4), 3, 1.5), "n: 2 -> an int (an int is a constant of the program until"),
+        ((np.zeros(4), 2, 2), "scale: a float -> 2"),
+        ((np.zeros(4), 2, np.float32(2)), "scale: a float -> f32[]"),
+    ],
+)
+def test_every_trace_says_why(jitted, second, words):
+    jitted(np.zeros(4), 2, 1.5)
+    jitted(*second)
+    assert words in str(jitted.explain())
+    assert str(td.explain_retraces(jitted)) == str(jitted.explain())
+
+
+def test_one_array_given_twice_is_told():
+    together = td.jit(lambda x, y: x + y)
+    x = np.ones(3)
+    together(x, x)
+    assert "y: the same array as x" in str(together.explain())
+
+
+def test_python_code_that_runs_once_is_that_of_the_function():
+    seen = []
+
+    def noting(x):
+        seen.append(1)
+        return x + 1
+
+    jitted = td.jit(noting)
+    jitted(np.ones(2))
+    assert "seen.append(1)" in str(jitted.explain())
+
+
+def test_concrete_functions_print_as_the_caller_calls_them(jitted):
+    jitted(np.zeros(4), 2, 1.5)
+    assert [str(c) for c in jitted.concrete_functions] == [
+        "<ConcreteFunction add_to_head(a: f64[4], n=2, scale: f64[]) -> [f64[]]>",
+        "<ConcreteFunction add_to_head(a: ref f64[4], n=2, scale: f64[]) -> [f64[]]>",
+    ]
+
+
+def test_specs_stand_for_arrays(jitted):
+    spec = td.TensorSpec([4], td.float64)
+    made = jitted.get_concrete_function(spec, 2, 1.5)
+    assert made is jitted.get_concrete_function(np.zeros(4), 2, 1.5)
+    jitted(np.zeros(4), 2, 1.5)
+    assert jitted.experimental_get_tracing_count() == 2  # as values, and with `a` changed in place
+    number = td.TensorSpec([], td.float32)
+    assert "scale: f32[]" in str(jitted.get_concrete_function(spec, 2, number))
+
+
+def test_a_dim_that_is_not_known_is_refused(jitted):
+    with pytest.raises(TypeError, match=r"f64\[\?\].*give a number for every dim"):
+        jitted.get_concrete_function(td.TensorSpec([None], td.float64), 2, 1.5)
+
+
+def test_every_stage_can_be_inspected(jitted):
+    stages = td.inspect.stages(jitted, td.TensorSpec([4], td.float64), 2, 1.5)
+    assert list(stages)[:2] == ["source", "autograph"]
+    assert {"graph", "graph after passes", "schedule", "memory", "kernels", "llvm"} <= set(stages)
+    assert stages["source"].startswith("def add_to_head(a, n, scale):")
