@@ -229,12 +229,27 @@ def assigned_inside(v, m):
     return part, half
 
 
+def sums_of_sums(v, m):
+    total = td.reduce_sum(v) * 0.0
+    for i in range(N):
+        total = total + td.reduce_sum(td.sin(v * i))
+    return total
+
+
+def sums_of_products(v, m):
+    total = m * 0.0
+    for i in range(N):
+        row = m[i % 3 : i % 3 + 1] * i
+        total = total + td.transpose(row) @ row
+    return total
+
+
 ROLLED = [
     decay, down_in_steps, stencil, recurrence, factorisation, windows, carried_numbers,
     swapped_numbers, swapped_tensors, branches_on_the_counter, numbers_by_branches,
     breaks_and_continues, ends_by_a_tensor, returns_by_a_tensor, tensor_conditions,
     nested_functions, short_loops_inside, first_iteration_differs, numpy_functions, matrices,
-    powers_of_the_counter, assigned_inside,
+    powers_of_the_counter, assigned_inside, sums_of_sums, sums_of_products,
 ]  # fmt: skip
 
 

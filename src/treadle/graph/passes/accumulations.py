@@ -7,7 +7,8 @@ The gradients of a recurrent network's weights are the case in mind: each is a s
 products with few rows. Put under each other the rows make one product that runs near the machine's
 limit. Factors that are slices of an array or elements of a list are there already; others are
 collected. The sums of rows (gradients of biases) go the same way. Only loops with a known number
-of iterations are rewritten. Sums are added up in another order, so they may round differently.
+of iterations are rewritten. Sums are added up in another order, so they may round differently;
+rolled loops, which have the bits of their iterations one after the other, stay as they are.
 """
 
 from __future__ import annotations
@@ -57,7 +58,9 @@ class _Rows:
 
 class _Gatherer(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        trips = trip_count(node) if node.op.name == "while" else None
+        if node.op.name != "while" or node.attrs.get("rolled"):
+            return None
+        trips = trip_count(node)
         if trips is None or trips < LEAST_TRIPS:
             return None
         return _Loop(self, node, trips).rewrite()

@@ -5,7 +5,8 @@
 
 A total needs all rows of an array in every iteration; without it, iterations often leave the rows
 apart, and threads need not wait for each other (`runtime/cpu/rows.py`). The order of addition
-changes, so sums may round differently.
+changes, so sums may round differently; rolled loops, which have the bits of their iterations one
+after the other, stay as they are.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def keep_rows_apart(graph: Graph) -> bool:
 
 class _Splitter(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "while":
+        if node.op.name != "while" or node.attrs.get("rolled"):
             return None
         sums = [i for i in range(len(node.outputs)) if _may_add_up(node, i)]
         counts = [uses(r) for r in node.regions] if sums else []
