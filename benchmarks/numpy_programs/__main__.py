@@ -1,14 +1,16 @@
 """Measures the NumPy programs: ``python -m benchmarks.numpy_programs --out FILE [NAMES]``.
 
 Every library runs every program in a process of its own, all libraries in turn, so that what fails
-or hangs costs its own cell only. The report is written after each program; rows that are in FILE
-already stay there unless they are measured again, so a report can be made in pieces.
+or hangs costs its own cell only. treadle's modules are there as bytecode, as those of the other
+libraries are: pip compiles what it installs. The report is written after each program; rows that
+are in FILE already stay there unless they are measured again, so a report can be made in pieces.
 ``--table FILE`` prints a report as Markdown and measures nothing.
 """
 
 from __future__ import annotations
 
 import argparse
+import compileall
 import json
 import math
 import os
@@ -21,6 +23,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks.numpy_programs import PROGRAMS
+from benchmarks.process import ROOT, environment
 from benchmarks.report import machine, markdown, microseconds
 
 LIBRARIES = ("numpy", "numba", "numba_parallel", "jax", "treadle")
@@ -30,14 +33,13 @@ LEVEL = 0.95  # of the best peer's speed: what is called level with it
 
 
 def run(library: str, name: str, python: str, seconds: float) -> dict[str, Any]:
-    """One process; treadle begins with an empty cache."""
+    """One process; every library begins with an empty cache of machine code."""
     with tempfile.TemporaryDirectory() as cache:
-        environment = os.environ | {"TREADLE_CACHE_DIR": cache, "NUMBA_CACHE_DIR": cache}
         command = [python, "-W", "ignore", "-m", "benchmarks.numpy_programs.worker"]
         try:
             done = subprocess.run(
                 [*command, library, name, "0"], capture_output=True, text=True,
-                env=environment, timeout=seconds,
+                env=environment(cache, warm=False) | {"NUMBA_CACHE_DIR": cache}, timeout=seconds,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return {"error": f"not done after {seconds:.0f} s"}
@@ -134,6 +136,7 @@ def main() -> None:
     if out is not None and out.exists():
         rows = json.loads(out.read_text())["programs"]
     report = {}
+    compileall.compile_dir(ROOT / "src" / "treadle", quiet=2)
     for program in PROGRAMS:
         if options.names and program.name not in options.names:
             continue
