@@ -1,6 +1,7 @@
 import pytest
 
 import treadle as td
+from treadle.runtime.cpu.jit import jit
 
 
 def relu_or_double(x):
@@ -39,6 +40,16 @@ def test_decorated_and_concrete_functions_show_the_same_graph():
 def test_passes_can_be_seen_at_work():
     found = td.inspect.stages(lambda x: x * 1.0 + (x - x), SPEC)
     assert found["graph"] != found["graph after passes"]
+
+
+def test_a_stage_is_written_when_it_is_read(monkeypatch):
+    written, assembly = [], jit().assembly
+    monkeypatch.setattr(jit(), "assembly", lambda text: written.append(text) or assembly(text))
+    found = td.inspect.stages(relu_or_double, SPEC)
+    assert "assembly" in found and "define" in found["llvm"] and not written
+    text, modules = found["assembly"], len(written)
+    assert text and modules
+    assert found["assembly"] == text and len(written) == modules
 
 
 def test_readable():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 import gast
@@ -37,22 +38,33 @@ def separate_lines(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple[in
         (source line, printed line) for each of these numbers.
     """
     places = _Places(printed)
-    for node, original in _pairs(tree, root, "Lambda"):
+    made, known = _by_kind(ast.walk(tree)), _by_kind(gast.walk(root))
+    for node, original in _pairs(made, known, "Lambda"):
         line = next((n.lineno for n in gast.walk(original.body) if hasattr(n, "lineno")), None)
         shown = node.lineno
         for inner in ast.walk(node.body):
             if isinstance(inner, ast.expr):
                 places.put(inner, line, shown)
     for kind in _PLACED:
-        for node, original in _pairs(tree, root, kind):
+        for node, original in _pairs(made, known, kind):
             places.put(node, getattr(original, "lineno", None), node.lineno)
     return list(places.extra)
 
 
-def _pairs(tree: ast.stmt, root: Any, kind: str) -> list[tuple[Any, Any]]:
-    made = [n for n in ast.walk(tree) if type(n).__name__ == kind]
-    known = [n for n in gast.walk(root) if type(n).__name__ == kind]
-    return list(zip(made, known, strict=True)) if len(made) == len(known) else []
+_Nodes = dict[str, list[Any]]
+
+
+def _by_kind(nodes: Iterable[Any]) -> _Nodes:
+    found: _Nodes = {}
+    for node in nodes:
+        found.setdefault(type(node).__name__, []).append(node)
+    return found
+
+
+def _pairs(made: _Nodes, known: _Nodes, kind: str) -> list[tuple[Any, Any]]:
+    """The nodes of a kind in both trees, where there are as many in one as in the other."""
+    ours, theirs = made.get(kind, []), known.get(kind, [])
+    return list(zip(ours, theirs, strict=True)) if len(ours) == len(theirs) else []
 
 
 class _Places:

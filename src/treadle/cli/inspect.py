@@ -1,6 +1,7 @@
 """`treadle inspect`: the stages of a function, from its source to assembly."""
 
 import argparse
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.rule import Rule
@@ -30,7 +31,7 @@ def run(options: argparse.Namespace) -> None:
         print_code(console, text, LANGUAGES.get(name, "text"))
 
 
-def select(stages: dict[str, str], names: list[str] | None) -> dict[str, str]:
+def select(stages: Mapping[str, str], names: list[str] | None) -> Mapping[str, str]:
     """The stages called `names`, or else those whose names start so; all for None."""
     if not names:
         return stages
@@ -39,4 +40,4 @@ def select(stages: dict[str, str], names: list[str] | None) -> dict[str, str]:
         raise UsageError(f"there is no stage {unknown[0]!r}: {', '.join(stages)}")
     whole = [name for name in names if name in stages]
     begun = tuple(name for name in names if name not in stages)
-    return {n: text for n, text in stages.items() if n in whole or n.startswith(begun)}
+    return {n: stages[n] for n in stages if n in whole or n.startswith(begun)}

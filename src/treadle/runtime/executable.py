@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim
+from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.runtime.symbols import broadcast_guards
 
@@ -20,7 +21,7 @@ class Executable:
         graph: the graph that runs, after passes.
         mode: "native" or "interpreted".
         reason: why it is not native ("" when it is).
-        stages: texts for `inspect`, by name.
+        stages: texts for `inspect`, by name; each is written when it is read.
         counters: numbers about the compilation, by name.
         note: what it has to do with the programs of other traces ("" for nothing).
         calls: which ops call Python in its loops ("" for none).
@@ -56,8 +57,8 @@ class Executable:
         return list(broadcast_guards(self.graph))
 
     @property
-    def stages(self) -> dict[str, str]:
-        return {"graph": str(self.graph)}
+    def stages(self) -> Texts:
+        return Texts({"graph": lambda: str(self.graph)})
 
     @property
     def memory(self) -> MemoryUse | None:
@@ -78,5 +79,6 @@ class InterpretedExecutable(Executable):
         return interpreter.run(self.graph, arrays, check_numerics=self.check_numerics)
 
     @property
-    def stages(self) -> dict[str, str]:
-        return {"graph": str(self.graph), "program": f"interpreted: {self.reason}"}
+    def stages(self) -> Texts:
+        why = f"interpreted: {self.reason}"
+        return Texts({"graph": lambda: str(self.graph), "program": lambda: why})

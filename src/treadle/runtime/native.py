@@ -16,6 +16,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import ResourceSpec, Spec
+from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 from treadle.runtime.abi import FASTCALL, MethodDef, layout
@@ -101,8 +102,8 @@ class NativeExecutable(Executable):
         self.run = self._write_run()  # type: ignore[assignment, method-assign]
 
     @property
-    def stages(self) -> dict[str, str]:
-        return {"graph": str(self.graph)} | {n: text() for n, text in self.program.texts.items()}
+    def stages(self) -> Texts:
+        return Texts({"graph": lambda: str(self.graph)} | self.program.texts)
 
     @property
     def memory(self) -> MemoryUse | None:

@@ -27,6 +27,7 @@ from treadle.core.plain_data import DamagedError
 from treadle.core.shapes import Dim
 from treadle.core.sources import sources
 from treadle.core.switches import disabled_names
+from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
@@ -166,7 +167,7 @@ class StoredExecutable(NativeExecutable):
         return self._compile().graph
 
     @property
-    def stages(self) -> dict[str, str]:
+    def stages(self) -> Texts:
         return self._compile().stages
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.shapes import Dim, substitute
 from treadle.core.switches import is_on
+from treadle.core.texts import Texts
 from treadle.graph.families import Mismatch, NoPattern, Pattern, generalize
 from treadle.graph.ir import Graph
 from treadle.runtime import Unsupported, compile, compile_native
@@ -54,11 +55,13 @@ class SharedExecutable(Executable):
         return self.program.executable.graph
 
     @property
-    def stages(self) -> dict[str, str]:
+    def stages(self) -> Texts:
         values = ", ".join(f"{name} = {size}" for name, size in self.sizes.items())
         here = f" (here {values})" if values else ""
         shared = self.program.executable.stages
-        return {"shared program": self.note + here} | shared | {"memory": str(self.memory)}
+        writers = {"shared program": lambda: self.note + here}
+        writers |= {name: shared.writer(name) for name in shared}
+        return Texts(writers | {"memory": lambda: str(self.memory)})
 
     @property
     def memory(self) -> MemoryUse | None:
