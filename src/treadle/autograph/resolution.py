@@ -139,6 +139,9 @@ def _library_locals(resolver: Resolver, node: Any) -> set[str]:
         resolver.library = kept
 
 
+_LISTING = ("list", "sorted", "tuple")
+
+
 def _indexed_locals(resolver: Resolver, node: Any) -> set[str]:
     """Local names that are bound to a call of a function of NumPy or to the display of a list or
     tuple, among other things."""
@@ -146,10 +149,15 @@ def _indexed_locals(resolver: Resolver, node: Any) -> set[str]:
         return set()
     bound, _ = _bindings(node)
     displays = (gast.List, gast.Tuple, gast.ListComp)
-    return {
-        name for name, values in bound.items()
-        if any(isinstance(v, displays) or resolver.is_numpy_call(v) for v in values)
-    }  # fmt: skip
+
+    def is_indexed(value: Any) -> bool:
+        if isinstance(value, gast.BinOp):  # [0] * n, a + [b]
+            return is_indexed(value.left) or is_indexed(value.right)
+        if isinstance(value, gast.Call) and resolver.builtin(value.func) in _LISTING:
+            return True
+        return isinstance(value, displays) or resolver.is_numpy_call(value)
+
+    return {name for name, values in bound.items() if any(map(is_indexed, values))}
 
 
 def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:

@@ -114,6 +114,30 @@ class Traced:
         raise TypeError(f"unhashable type: 'numpy.{type(self).__name__.lower()}'")
 
 
+class TracedSequence:
+    """A list whose elements are only known when the program runs."""
+
+    __slots__ = ()
+    __array_priority__ = 1000.0
+
+    @property
+    def length(self) -> Any:
+        """The number of elements, a Python int or a symbolic one."""
+        raise NotImplementedError
+
+    def at(self, index: Any) -> Any:
+        """The element at a position."""
+        raise NotImplementedError
+
+    def array(self) -> Array:
+        """``np.array`` of it."""
+        raise NotImplementedError
+
+    def copy(self) -> Any:
+        """A list with the same elements."""
+        raise NotImplementedError
+
+
 class ConcreteValueError(TypeError):
     """Python needs a value that is only known when the program runs."""
 
@@ -530,6 +554,8 @@ def unwrapped(value: Any) -> Any:
     """The tensors behind arrays and scalars, in structures too; other values as they are."""
     if isinstance(value, Traced):
         return value.tensor
+    if isinstance(value, TracedSequence):
+        return value.array().tensor
     if isinstance(value, np.ndarray):  # an attribute of an object, for instance
         return captured_storage(value).tensor
     if type(value) in (list, tuple):
@@ -554,7 +580,7 @@ def is_traced(value: Any) -> bool:
         return any(is_traced(v) for v in value)
     if isinstance(value, slice):
         return any(is_traced(v) for v in (value.start, value.stop, value.step))
-    return type(value) is SymbolicNumber or isinstance(value, Traced)
+    return type(value) is SymbolicNumber or isinstance(value, Traced | TracedSequence)
 
 
 def number_of(dim: Dim) -> Any:
@@ -604,7 +630,7 @@ def index_items(key: Any) -> tuple[Any, ...]:
 def _item(item: Any) -> Any:
     if isinstance(item, slice):
         return slice(*(unwrapped_bound(b) for b in (item.start, item.stop, item.step)))
-    if isinstance(item, list) and is_traced(item):
+    if isinstance(item, list | TracedSequence) and is_traced(item):
         from treadle.ops.numpy_dtypes import as_array
 
         return as_array(unwrapped(item))

@@ -11,12 +11,38 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, ConcreteValueError, as_number, is_traced, number_of
+from treadle.jitted.arrays import (
+    Array,
+    ConcreteValueError,
+    TracedSequence,
+    as_number,
+    is_traced,
+    number_of,
+)
+from treadle.jitted.comprehensions import (
+    Selected,
+    generator,
+    known,
+    list_comp,
+    list_of,
+    selected,
+)
+from treadle.jitted.control import raise_in_branch
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import form_of, joined
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip
 from treadle.jitted.operations import call_function
-from treadle.jitted.statements import and_, for_stmt, or_, truth, truth_value
+from treadle.jitted.stacked_lists import StackedList
+from treadle.jitted.statements import (
+    and_,
+    for_stmt,
+    if_exp,
+    not_,
+    or_,
+    truth,
+    truth_value,
+)
+from treadle.ops.creation import zeros
 from treadle.ops.python_numbers import apply
 from treadle.ops.selection import where as select
 
@@ -43,6 +69,8 @@ def bool(value: Any = False) -> Any:
 def len(value: Any) -> Any:
     if isinstance(value, Array) and value.ndim:
         return number_of(value.dims[0])
+    if isinstance(value, TracedSequence):
+        return value.length
     if isinstance(value, Counted):
         return value.length if value.size is None else value.size
     return builtins.len(value)
@@ -57,16 +85,69 @@ def min(*args: Any, **options: Any) -> Any:
 
 
 def _extreme(python: Any, better: Any, args: Sequence[Any], options: dict[str, Any]) -> Any:
-    if builtins.len(args) == 1 and isinstance(args[0], Array) and not options:
-        function = np.max if python is builtins.max else np.min
-        return call_function(function, (args[0],), {})
-    values = builtins.list(args[0] if builtins.len(args) == 1 else args)
+    if builtins.len(args) == 1 and not options:
+        if isinstance(args[0], Array):
+            function = np.max if python is builtins.max else np.min
+            return call_function(function, (args[0],), {})
+        if isinstance(args[0], Selected):
+            return _extreme_selected(python.__name__, better, args[0])
+        counted = _by_loop(args[0])
+        if counted is not None:
+            return _best(better, counted)
+    values = builtins.list(iterable(args[0]) if builtins.len(args) == 1 else args)
     if options or not is_traced(values):
         return python(values, **options)
     found = values[0]
     for value in values[1:]:
         found = _chosen(better(value, found), value, found)
     return found
+
+
+def _extreme_selected(name: str, better: Any, source: Selected) -> Any:
+    """``max(x for x in source if ...)``.
+
+    Raises:
+        ValueError: there is none, when the program runs.
+    """
+    taken = selected(source)
+    if not isinstance(taken, StackedList):
+        return (max if name == "max" else min)(taken)
+
+    def fail() -> None:
+        raise ValueError(f"{name}() iterable argument is empty")
+
+    def step(index: Any, found: Any) -> Any:
+        one = taken.at(index)
+        return _chosen(or_(lambda: index == 0, lambda: better(one, found)), one, found)
+
+    is_empty = truth(taken.length == 0)
+    if isinstance(is_empty, Tensor):
+        raise_in_branch(is_empty, fail)
+    elif is_empty:
+        fail()
+    form = taken.forms[0]
+    return for_stmt(Counted(taken.length, lambda i: i), step, form.value(zeros((), form.dtype)))
+
+
+def _best(better: Any, counted: Counted) -> Any:
+    """The first of the elements that no other one is better than, by a loop of the graph."""
+
+    def step(one: Any, found: Any) -> Any:
+        return _chosen(better(one, found), one, found)
+
+    return for_stmt(counted.rest(), step, counted.item(0))
+
+
+def _by_loop(source: Any) -> Counted | None:
+    """What a loop of the graph goes through: more than a few elements by position."""
+    counted = as_counted(source)
+    if counted is None or counted.size is None:
+        return counted
+    is_staged = counted.size >= _FEWEST and is_traced(counted.item(0))
+    return counted if is_staged else None  # what is known while tracing stays Python's own
+
+
+_FEWEST = 16
 
 
 def _chosen(test: Any, a: Any, b: Any) -> Any:
@@ -85,26 +166,43 @@ def _giving(value: Any) -> Callable[[], Any]:
     return lambda: value
 
 
-def sum(iterable: Any, /, start: Any = 0) -> Any:
-    if isinstance(iterable, Array):
-        total = call_function(np.sum, (iterable, 0), {})
+def sum(source: Any, /, start: Any = 0) -> Any:
+    if isinstance(source, Array):
+        # As Python adds them: in the dtype of the elements, those of bools as ints.
+        dtype = np.int64 if source.tensor.dtype.is_bool else source.dtype
+        total = call_function(np.sum, (source, 0), {"dtype": dtype})
         return total if type(start) is builtins.int and start == 0 else start + total
-    counted = as_counted(iterable)
-    if counted is None or counted.size is not None:
-        return builtins.sum(iterable if counted is None else counted.items(), start)
+    if isinstance(source, Selected):
+        return _sum_selected(source, start)
+    counted = _by_loop(source)
+    if counted is None:
+        return builtins.sum(iterable(source), start)
     return for_stmt(counted, lambda one, total: total + one, start)
 
 
-def any(iterable: Any, /) -> Any:
-    if isinstance(iterable, Array):
-        return call_function(np.any, (iterable,), {})
-    return or_(lambda: False, *(_giving(v) for v in iterable))
+def _sum_selected(source: Selected, start: Any) -> Any:
+    def step(item: Any, total: Any) -> Any:
+        return if_exp(source.holds(item), lambda: total + source.element(item), lambda: total)
+
+    return for_stmt(source.source, step, start)
 
 
-def all(iterable: Any, /) -> Any:
-    if isinstance(iterable, Array):
-        return call_function(np.all, (iterable,), {})
-    return and_(lambda: True, *(_giving(v) for v in iterable))
+def any(source: Any, /) -> Any:
+    if isinstance(source, Array):
+        return as_number(call_function(np.any, (source,), {}))
+    counted = _by_loop(source)
+    if counted is None:
+        return or_(lambda: False, *(_giving(truth_value(v)) for v in iterable(source)))
+    return for_stmt(counted, lambda one, _: truth_value(one), False, until=lambda found: found)
+
+
+def all(source: Any, /) -> Any:
+    if isinstance(source, Array):
+        return as_number(call_function(np.all, (source,), {}))
+    counted = _by_loop(source)
+    if counted is None:
+        return and_(lambda: True, *(_giving(truth_value(v)) for v in iterable(source)))
+    return for_stmt(counted, lambda one, _: truth_value(one), True, until=not_)
 
 
 def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
@@ -112,6 +210,8 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
         made = iterable.copy()
         made.sort()
         return made[::-1] if reverse else made
+    if isinstance(iterable, TracedSequence) and key is None:
+        return list_of(sorted(iterable.array(), reverse=reverse))
     if is_traced(iterable):
         raise ConcreteValueError(
             f"sorted() of a list of traced values: use np.sort of an array{at(user_origin())}"
@@ -120,12 +220,11 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def list(*iterable: Any) -> Any:
-    counted = as_counted(iterable[0]) if iterable else None
-    return builtins.list(*iterable) if counted is None else builtins.list(counted.items())
+    return list_of(*iterable) if iterable else []
 
 
 def tuple(*iterable: Any) -> Any:
-    return builtins.tuple(list(*iterable))
+    return builtins.tuple(*(builtins.list(i) for i in iterable))
 
 
 def map(function: Any, *iterables: Any) -> Any:
@@ -146,32 +245,10 @@ def iterable(value: Any) -> Any:
     return value if counted is None else counted.items()
 
 
-def list_comp(
-    element: Callable[..., Any], source: Any, *conditions: Any, flat: Any = False
-) -> Any:
-    """``[element(x) for x in source if condition(x)]``, one element after the other; with `flat`
-    of all that the elements hold."""
-    found = []
-    for one in iterable(source):
-        if builtins.all(_known(c(one)) for c in conditions):
-            made = element(one)
-            found.extend(made) if flat else found.append(made)
-    return found
-
-
-def _known(value: Any) -> Any:
-    found = truth(value)
-    if isinstance(found, Tensor):
-        raise ConcreteValueError(
-            f"the length of a list would depend on array values{at(user_origin())}"
-        )
-    return found
-
-
 def python_bool(value: Any, why: str) -> Any:
     """The truth of a condition of a statement that only Python can run."""
     try:
-        return _known(value)
+        return known(value)
     except ConcreteValueError as problem:
         raise ConcreteValueError(f"{problem} ({why})") from None
 
@@ -187,4 +264,4 @@ def python_iterable(value: Any, why: str) -> Any:
     return iterable(value)
 
 
-__all__ = ["enumerate", "range", "reversed", "zip"]
+__all__ = ["enumerate", "generator", "list_comp", "range", "reversed", "zip"]

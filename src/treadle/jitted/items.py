@@ -11,8 +11,23 @@ import numpy as np
 from treadle.autograph import operators as python_operators
 from treadle.autograph.operators.items import Path
 from treadle.core.origin import at, user_origin
-from treadle.jitted.arrays import Array, ConcreteValueError, element_of, is_traced, wrapped
+from treadle.jitted.arrays import (
+    Array,
+    ConcreteValueError,
+    TracedSequence,
+    element_of,
+    is_traced,
+    wrapped,
+)
+from treadle.jitted.list_positions import element_at, set_element
 from treadle.ops.selection import where as select
+
+
+def get_item(target: Any, key: Any) -> Any:
+    """``target[key]``; a list or tuple is read at a position that only the run knows."""
+    if type(target) in (list, tuple) and is_traced(key) and not isinstance(key, slice):
+        return element_at(target, key)
+    return target[key]
 
 
 def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
@@ -25,6 +40,9 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
         return target
     if not isinstance(target, Array):
         _check_container(target, key, value)
+        if type(target) is list and is_traced(key):
+            set_element(target, key, value)
+            return target
         return python_operators.set_item(target, key, value)
     target[key] = value
     return target
@@ -37,7 +55,7 @@ def _check_container(target: Any, key: Any, value: Any) -> None:
             "that are only known when the program runs: make it with np.array(...)"
             f"{at(user_origin())}"
         )
-    if is_traced(key):
+    if is_traced(key) and not isinstance(target, list | TracedSequence):
         raise ConcreteValueError(
             f"a {type(target).__name__} takes only Python values as a key{at(user_origin())}"
         )
@@ -58,7 +76,7 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Any = Non
         mask = last.tensor[(..., *(None,) * (holder.ndim - last.ndim))]
         holder.write(select(mask, new, old))
         return target
-    set_item(holder, last, _UPDATES[symbol](holder[last], value))
+    set_item(holder, last, _UPDATES[symbol](get_item(holder, last), value))
     return target
 
 

@@ -19,6 +19,7 @@ from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
     Traced,
+    TracedSequence,
     as_number,
     is_traced,
     number_of,
@@ -55,6 +56,9 @@ class Counted:
             )
         return (self.item(i) for i in builtins.range(self.size))
 
+    def __iter__(self) -> Iterator[Any]:
+        return self.items()
+
     def rest(self) -> Counted:
         """The elements behind the first one."""
         return Counted(self.length - 1, lambda i: self.item(i + 1))
@@ -74,6 +78,8 @@ def as_counted(iterable: Any) -> Counted | None:
         return _repeated(iterable)
     if isinstance(iterable, Array) and iterable.ndim:
         return Counted(number_of(iterable.dims[0]), lambda i: iterable[i])
+    if isinstance(iterable, TracedSequence):
+        return Counted(iterable.length, iterable.at)
     return None
 
 
@@ -166,7 +172,7 @@ def enumerate(iterable: Any, start: Any = 0) -> Any:
 
 def zip(*iterables: Any, strict: bool = False) -> Any:
     found = [as_counted(x) for x in iterables]
-    if builtins.any(isinstance(x, Array | Counted) for x in iterables):
+    if builtins.any(isinstance(x, Array | Counted | TracedSequence) for x in iterables):
         found = [python_counted(x) if c is None else c for x, c in builtins.zip(iterables, found)]  # noqa: B905
     known = [c for c in found if c is not None]
     if len(known) < len(found) or not known:

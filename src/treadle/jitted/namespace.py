@@ -19,7 +19,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.jitted import iteration, making, mutation
+from treadle.jitted import iteration, joining, making, mutation
 from treadle.jitted.arrays import Array, as_number, is_traced, unwrapped
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.storage import captured_storage
@@ -272,9 +272,9 @@ class _Grid:
 
 def function_of(func: Any) -> Callable[..., Any]:
     """What a jitted function calls in place of a function of NumPy's."""
-    own = making.FUNCTIONS.get(func) or mutation.FUNCTIONS.get(func)
-    if own is not None:
-        return own
+    for functions in (making.FUNCTIONS, mutation.FUNCTIONS, joining.FUNCTIONS):
+        if func in functions:
+            return functions[func]
 
     def call(*args: Any, **options: Any) -> Any:
         if is_traced(args) or is_traced(list(options.values())):

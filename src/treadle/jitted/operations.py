@@ -19,6 +19,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import (
     Array,
     Traced,
+    TracedSequence,
     broadcast_to_dims,
     unwrapped,
     wrapped,
@@ -32,7 +33,9 @@ from treadle.ops.selection import where as select
 
 # Keywords that choose how NumPy stores a result, which is always in row order here.
 _STORAGE = frozenset({"order", "subok", "like", "device", "kind"})
-_OPERANDS = (bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced)
+_OPERANDS = (
+    bool, int, float, complex, list, tuple, np.ndarray, np.generic, Traced, TracedSequence,
+)  # fmt: skip
 
 
 def call_ufunc(

@@ -21,6 +21,7 @@ from treadle.jitted.builtin_functions import (
     enumerate,
     filter,
     float,
+    generator,
     int,
     iter,
     iterable,
@@ -40,7 +41,13 @@ from treadle.jitted.builtin_functions import (
     zip,
 )
 from treadle.jitted.conversion import call
-from treadle.jitted.items import set_attribute_item, set_item, update_attribute_item, update_item
+from treadle.jitted.items import (
+    get_item,
+    set_attribute_item,
+    set_item,
+    update_attribute_item,
+    update_item,
+)
 from treadle.jitted.statements import (
     and_,
     assert_stmt,
@@ -60,10 +67,10 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
-    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined",
-    "enumerate", "filter", "float", "for_stmt", "if_exp", "if_stmt", "in_", "int", "item", "iter",
-    "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_", "outer", "path",
-    "python_bool", "python_iterable", "range", "reversed", "set_attribute_item", "set_item",
-    "sorted", "sum", "tuple", "undefined", "update_attribute_item", "update_item",
+    "abs", "all", "and_", "any", "assert_stmt", "attribute", "bool", "call", "defined", "enumerate",
+    "filter", "float", "for_stmt", "generator", "get_item", "if_exp", "if_stmt", "in_", "int",
+    "item", "iter", "iterable", "len", "list", "list_comp", "map", "max", "min", "not_", "or_",
+    "outer", "path", "python_bool", "python_iterable", "range", "reversed", "set_attribute_item",
+    "set_item", "sorted", "sum", "tuple", "undefined", "update_attribute_item", "update_item",
     "while_stmt", "zip",
 ]  # fmt: skip

@@ -12,7 +12,14 @@ from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted import iteration
-from treadle.jitted.arrays import Array, ConcreteValueError, Traced, is_traced
+from treadle.jitted.arrays import (
+    Array,
+    ConcreteValueError,
+    Traced,
+    TracedSequence,
+    as_number,
+    is_traced,
+)
 from treadle.jitted.control import Loop, branch, raise_in_branch
 from treadle.jitted.effects import left_alone
 from treadle.jitted.forms import NotStaged
@@ -27,7 +34,9 @@ from treadle.ops.shaping import reshape_to
 State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
 # What a body raises that needs a value which only the run has: the loop stays Python's.
-_CONCRETE = (ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError)
+UNSTAGED = (
+    ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
+)  # fmt: skip
 
 
 # -- truth ---------------------------------------------------------------------------------------
@@ -93,8 +102,10 @@ def truth_value(value: Any) -> Any:
 
 
 def in_(item: Any, container: Any) -> Any:
+    if isinstance(container, TracedSequence) and not isinstance(item, Array):
+        container = container.array()
     if isinstance(container, Array):
-        return (container == item).any()
+        return as_number((container == item).any())
     if isinstance(container, list | tuple | range) and is_traced([item, *container]):
         return or_(lambda: False, *(_equal_to(item, e) for e in container))
     return item in container
@@ -215,7 +226,7 @@ def while_stmt(
                 with left_alone(loop.body):
                     ended = _staged(proceed, loop.step, values)
                 return loop.end(ended)
-            except _CONCRETE as problem:
+            except UNSTAGED as problem:
                 if isinstance(go, Tensor):
                     raise _explained(problem) from None
         elif steps > _MOST_UNROLLED:
@@ -254,7 +265,7 @@ def for_stmt(
             with left_alone(loop.body):
                 ended = _counted_for(loop, counted, values, until, peels)
             return loop.end(ended)
-        except _CONCRETE as problem:
+        except UNSTAGED as problem:
             if size is None:
                 raise _explained(problem) from None
             if size > _MOST_UNROLLED:
@@ -287,6 +298,16 @@ def _counted_for(
         return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
     return _staged(proceed, step, (0, *values), peels)[1:]
+
+
+def staged_for(counted: Counted, body: Callable[..., Any], *state: Any) -> Any:
+    """``state = body(item, *state)`` for each item, as a loop of the graph.
+
+    Raises:
+        TypeError: one of `UNSTAGED`: it cannot be one.
+    """
+    loop = _Body(body, 1, ())
+    return loop.end(_counted_for(loop, counted, loop.begin(state), None, False))
 
 
 def _last(length: Any) -> int:
