@@ -21,7 +21,7 @@ def test_a_report_names_what_the_caller_gave(jitted):
     jitted(np.zeros(4), 2, 1.5)
     report = str(jitted.explain())
     assert "a: f64[4], n: 2, scale: a float" in report
-    assert "a: f64[4] -> f64[4], changed in place" in report
+    assert "nearest to trace 1:\n      the trace before found which arrays are changed" in report
     assert "kinds" not in report and "_last" not in report
 
 
@@ -41,6 +41,13 @@ def test_every_trace_says_why(jitted, second, words):
     jitted(*second)
     assert words in str(jitted.explain())
     assert str(td.explain_retraces(jitted)) == str(jitted.explain())
+
+
+def test_in_place_changes_are_no_cause_of_the_warning_of_many_traces(jitted, recwarn):
+    for size in range(1, 12):
+        jitted(np.zeros((2,) * size), 1, 1.5)
+    assert "9 of them because of a" in str(recwarn.pop(RuntimeWarning).message)
+    assert jitted.experimental_get_tracing_count() > 20
 
 
 def test_one_array_given_twice_is_told():
@@ -90,3 +97,11 @@ def test_every_stage_can_be_inspected(jitted):
     assert list(stages)[:2] == ["source", "autograph"]
     assert {"graph", "graph after passes", "schedule", "memory", "kernels", "llvm"} <= set(stages)
     assert stages["source"].startswith("def add_to_head(a, n, scale):")
+
+
+def test_no_retrace_allows_the_first_call_and_refuses_what_differs(jitted):
+    with td.no_retrace():
+        jitted(np.zeros(4), 2, 1.5)
+        jitted(np.zeros(4), 2, 2.5)
+        with pytest.raises(td.RetraceError, match=r"a: .* -> f32\[4\] \(another dtype\)"):
+            jitted(np.zeros(4, np.float32), 2, 1.5)

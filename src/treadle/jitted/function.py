@@ -28,7 +28,7 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parame
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.plan import Plan, PlanTable
-from treadle.jitted.reports import advise, describe
+from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
@@ -208,7 +208,7 @@ class _Traces(Function):
     def __init__(self, body: Callable[..., Any], name: str) -> None:
         super().__init__(body, autograph=False, name=name)
         self._signature.hidden = 1
-        self._history = History(name, describe, advise)
+        self._history = History(name, describe, advise, CHANGED)
 
     def _was_called(self, concrete: ConcreteFunction) -> bool:
         return self.plans.were_called(concrete)

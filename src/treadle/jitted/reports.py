@@ -11,6 +11,9 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR
 from treadle.ops.state import Variable
 from treadle.tracing.signature import Arguments, leaf_key, weakly
 
+# Why a second trace is made for the same arguments.
+CHANGED = "the trace before found which arrays are changed in place"
+
 _NUMBERS = {"d": "a float", "l": "an int", "D": "a complex"}
 
 
@@ -25,8 +28,8 @@ def describe(arguments: Arguments) -> Iterator[tuple[str, str, Any]]:
             yield name, f"the same array as {names[int(kind.removeprefix(ARRAY))]}", (kind, None)
         elif kind in (ARRAY, SCALAR):
             spec = TensorSpec(leaf.shape, leaf.dtype)
-            changed = isinstance(leaf, Variable)
-            yield name, f"{spec}{', changed in place' if changed else ''}", (changed, spec)
+            changed = ", changed in place" if isinstance(leaf, Variable) else ""
+            yield name, f"{spec}{changed}", (kind, spec)
         else:
             yield name, repr(weakly(leaf)), (kind, leaf_key(leaf, {}))
 
@@ -43,7 +46,6 @@ def advise(old: Any, new: Any) -> str:
             return "another rank"
         if before != after:
             return "another shape"
-        return "the trace before found that the function changes it"
     if new_kind == NUMBER + "l" and old_kind not in (NUMBER + "d", NUMBER + "D"):
         return "an int is a constant of the program until a second value comes"
     return "another kind of value" if old_kind != new_kind else "another Python value"

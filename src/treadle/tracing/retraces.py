@@ -146,7 +146,8 @@ class History:
     """The traces of one function, in order.
 
     `describe` gives (argument, text, key) for every leaf of a call's arguments, and `advise` the
-    reason why two keys of one leaf need different traces.
+    reason why two keys of one leaf need different traces; `unchanged` is the reason where texts
+    differ but no key does.
 
     Attributes:
         count: how many traces there were.
@@ -160,8 +161,10 @@ class History:
         name: str,
         describe: Callable[[Arguments], Iterable[tuple[str, str, Any]]] | None = None,
         advise: Callable[[Any, Any], str] | None = None,
+        unchanged: str = "",
     ) -> None:
         self.name = name
+        self._unchanged = unchanged
         self._describe = describe or _describe
         self._advise = advise or _advice
         self.count = 0
@@ -189,7 +192,8 @@ class History:
                     break
         if best is None:
             return TraceRecord(number, user_origin(), leaves, None, ())
-        return TraceRecord(number, user_origin(), leaves, best[1].number, best[2])
+        why = "" if best[2] else self._unchanged
+        return TraceRecord(number, user_origin(), leaves, best[1].number, best[2], why)
 
     def admit(self, record: TraceRecord) -> None:
         """Refuse the trace inside `no_retrace`.
@@ -197,7 +201,9 @@ class History:
         Raises:
             RetraceError: naming the argument that changed.
         """
-        if _forbidden.depth and record.nearest is not None:
+        is_same = bool(self._unchanged) and record.same == self._unchanged  # not a call of its own
+        again = record.nearest is not None and not is_same
+        if _forbidden.depth and again:
             raise RetraceError(f"{self.name} would be traced again: {record}")
 
     def add(self, record: TraceRecord, operations: int) -> None:
