@@ -136,6 +136,90 @@ def test_every_kind_of_loop(python):
     np.testing.assert_array_equal(f(X, few).numpy(), wanted)
 
 
+def distances(x):
+    return td.reduce_sum(td.sqrt((x[:, None] - x[None, :]) ** 2 + 1.0), 1)
+
+
+def total(x):
+    return td.reduce_sum(td.sin(x[:, None] * x[None, :]))
+
+
+def columns(x):
+    return td.reduce_sum(td.exp(-td.abs(x[:, None] * x[None, :40])), 0)
+
+
+def square(x):
+    x = td.reshape(td.tile(x, [x.shape[0]]), [x.shape[0], x.shape[0]])
+    return td.matmul(x, x)
+
+
+def many_products(x):
+    x = td.reshape(x, [-1, 10, 10])
+    y = td.tile(x, [100_000, 1, 1])
+    return td.matmul(td.tile(y, [1, 1, 1]), y)[0]
+
+
+def pictures(x):
+    x = td.reshape(td.tile(x, [64]), [16, -1, 8])[:, : x.shape[0] // 2]
+    x = td.reshape(x, [16, 100, -1, 8])
+    return td.nn.conv2d(x, td.ones([9, 9, 8, 64]), strides=1, padding="SAME")[0, 0, 0]
+
+
+def rows_sorted(x):
+    return td.sort(td.tile(x[None], [100, 1]), axis=1)[:, 0]
+
+
+# What is one kernel or one routine of the library, with arrays for which it takes seconds.
+LONG = [
+    (distances, 100_000), (total, 100_000), (columns, 10_000_000), (square, 5_000),
+    (pictures, 100_000), (rows_sorted, 1_000_000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("python", "size"), LONG, ids=lambda x: getattr(x, "__name__", ""))
+def test_every_kind_of_long_kernel(python, size):
+    f = td.function(python)
+    small = td.constant(np.linspace(-1, 1, 400, dtype=np.float32))
+    wanted = f(small).numpy()
+    large = td.constant(np.linspace(-1, 1, size, dtype=np.float32))
+    f.get_concrete_function(large)
+    assert soonest(lambda: f(large), 0.2, 0.3) < 0.2
+    np.testing.assert_array_equal(f(small).numpy(), wanted)
+
+
+def test_a_variable_is_not_left_half_written():
+    """The kernel that writes it goes on to its end before the interrupt is noticed."""
+    x = td.constant(np.linspace(-1, 1, 8_000, dtype=np.float32))
+    v = td.Variable(x)
+
+    @td.function
+    def f(n):
+        for i in td.range(n):
+            v.assign(td.reduce_sum(td.sqrt((x[:, None] - x[None, :]) ** 2 + i), 1))
+
+    f(td.constant(2.0))
+    answer(lambda: f(td.constant(1e6)), 0.3)
+    found, n = v.numpy().copy(), 1.0
+    while v.numpy()[0] != found[0] and n < 1e3:
+        f(td.constant(n))
+        n += 1.0
+    np.testing.assert_array_equal(v.numpy(), found)
+
+
+def test_what_a_jitted_function_has_written_stays():
+    @td.jit
+    def f(x, y):
+        y[:] = np.sqrt((x[:, None] - x[None, :]) ** 2 + 1.0).sum(1)
+
+    x, y = np.linspace(-1, 1, 200_000), np.zeros(200_000)
+    f(x[:3000], y[:3000])
+    f.get_concrete_function(x, y)
+    wanted, _ = y[:3000].copy(), answer(lambda: f(x, y), 0.5)
+    assert 0 < np.count_nonzero(y) < len(y)
+    f(x[:3000], y[:3000])
+    np.testing.assert_array_equal(y[:3000], wanted)
+
+
 def test_a_variable_has_whole_updates():
     f = td.function(variables)
     V.assign(np.zeros(4, np.float32))

@@ -115,7 +115,14 @@ class ResourceSpec(Spec):
         return TensorSpec(self.shape, self.dtype)
 
     def __repr__(self) -> str:
-        return f"ResourceSpec(shape={self.shape}, dtype={self.dtype!r})"
+        return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype!r})"
+
+
+class BufferSpec(ResourceSpec):
+    """The handle of an array of the caller's that a function changes in place. Where the function
+    is interrupted the array keeps the changes made so far, while a variable has whole values."""
+
+    __slots__ = ()
 
 
 def intern_spec(cls: Any, dims: tuple[Dim, ...], dtype: dtypes.DType, name: str | None) -> Any:
@@ -151,7 +158,7 @@ def array_spec(array: np.ndarray[Any, Any]) -> TensorSpec:
 def spec_text(spec: Spec) -> str:
     """``f32[2, B]``: the form the graph printer uses."""
     dims = ", ".join(str(d) if isinstance(d, int) else repr(d) for d in spec.dims)
-    prefix = {ListSpec: "list ", ResourceSpec: "ref "}.get(type(spec), "")
+    prefix = {ListSpec: "list ", ResourceSpec: "ref ", BufferSpec: "buffer "}.get(type(spec), "")
     return f"{prefix}{spec.dtype.short}[{dims}]"
 
 

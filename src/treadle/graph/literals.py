@@ -21,14 +21,16 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound
-from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec, spec_text
+from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec, Spec, TensorSpec, spec_text
 from treadle.graph.tokens import GraphSyntaxError, Reader
 
 NDArray = np.ndarray[Any, Any]
 
 INLINE_ELEMENTS = 16
 
-_SPECS: dict[str, Any] = {"tensor": TensorSpec, "list": ListSpec, "ref": ResourceSpec}
+_SPECS: dict[str, Any] = {
+    "tensor": TensorSpec, "list": ListSpec, "ref": ResourceSpec, "buffer": BufferSpec,
+}  # fmt: skip
 _NAMES = {"True": True, "False": False, "None": None, "inf": float("inf"), "nan": float("nan")}
 
 

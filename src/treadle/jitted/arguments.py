@@ -11,7 +11,7 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import ResourceSpec
+from treadle.core.spec import BufferSpec
 from treadle.core.tensor import Tensor, from_array
 from treadle.ops.state import Variable
 from treadle.tracing.signature import display_name
@@ -292,8 +292,9 @@ def native(array: Any) -> Any:
 
 
 @functools.lru_cache(1024)
-def _spec(dtype: Any, shape: tuple[int, ...]) -> ResourceSpec:
-    return ResourceSpec(shape, dtypes.as_dtype(dtype))
+def _spec(dtype: Any, shape: tuple[int, ...]) -> BufferSpec:
+    spec: BufferSpec = BufferSpec(shape, dtypes.as_dtype(dtype))  # type: ignore[assignment]
+    return spec
 
 
 def _variable(array: Any) -> tuple[Variable, Any]:

@@ -15,7 +15,7 @@ from treadle.core.dtypes import as_dtype, from_numpy
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
 from treadle.core.records import record
 from treadle.core.shapes import OPEN_SYMBOLS, Dim, SymbolicDim, compound
-from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
+from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
 from treadle.runtime.cpu.program_entry import Signature
@@ -23,7 +23,9 @@ from treadle.runtime.cpu.program_state import FIXED
 from treadle.runtime.memory.use import PARTS, Array, Maker, MemoryUse
 from treadle.runtime.symbols import symbol_sources
 
-_SPECS: dict[str, type[Spec]] = {"tensor": TensorSpec, "list": ListSpec, "variable": ResourceSpec}
+_SPECS: dict[str, type[Spec]] = {
+    "tensor": TensorSpec, "list": ListSpec, "variable": ResourceSpec, "buffer": BufferSpec,
+}  # fmt: skip
 _SPEC_NAMES = {kind: name for name, kind in _SPECS.items()}
 _COMPOUND = ("floordiv", "mod", "max", "min")
 

@@ -18,7 +18,7 @@ from treadle.runtime.cpu.threads import pool
 GUARD = 256  # bytes before and after every array
 _LAUNCH = ctypes.CFUNCTYPE(
     None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-    ctypes.c_void_p, ctypes.c_int64,
+    ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p,
 )  # fmt: skip
 
 PORTABLE = {f"x86-64-v{level}": baseline(level) for level in (1, 3)}
@@ -103,8 +103,9 @@ def launch(
     workers.set_threads(threads)
     try:
         _LAUNCH(workers.addresses.launch)(
-            function, ctypes.addressof(table), ctypes.addressof(dims), units, grain, scratch, stride
-        )
+            function, ctypes.addressof(table), ctypes.addressof(dims), units, grain, scratch,
+            stride, 0, None,
+        )  # fmt: skip
     finally:
         workers.set_threads(before)
 

@@ -28,11 +28,11 @@ def node_of(op_name: str, specs: list[TensorSpec], attrs: dict[str, object]) -> 
 def pool_of(workers: int) -> Callable[..., None]:
     """A stand-in for the pool that runs the threads' shares one after another, last first."""
 
-    def parallel(phase: int, record: int) -> None:
+    def parallel(phase: int, record: int, call: int | None) -> None:
         for worker in reversed(range(workers)):
             PHASE(phase)(record, worker, workers)
 
-    return ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(parallel)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)(parallel)
 
 
 def guarded(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -59,7 +59,7 @@ def call(
     parallel = pool_of(workers)
     table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value
-    pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data, 0]
+    pointers = [*(a.ctypes.data for a in inputs), out.ctypes.data, 0, 0]
     operands = (ctypes.c_void_p * len(pointers))(*pointers)
     numbers = (ctypes.c_int64 * len(routine.numbers))(*map(known, routine.numbers))
     ROUTINE(library_code.routine_address(routine.symbol))(

@@ -66,7 +66,7 @@ class Guarded:
 
 def call(symbol: str, operands: list[Any], numbers: list[int], space: Any) -> None:
     """Run a routine as programs do."""
-    pointers = (ctypes.c_void_p * (len(operands) + 1))(*(o.ctypes.data for o in operands), None)
+    pointers = (ctypes.c_void_p * (len(operands) + 2))(*(o.ctypes.data for o in operands))
     words = (ctypes.c_int64 * len(numbers))(*numbers)
     function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)(routine_address(symbol))
     function(table_address(1), pointers, words, space.ctypes.data)
@@ -78,16 +78,16 @@ def test_routines_stay_in_their_arrays(n: int) -> None:
     x = rng.standard_normal((3, n)).astype(np.float32)
     found = guarded(np.zeros((3, n), np.int32))
     space = np.zeros(24 * n + 4096 + 64, np.uint8)
-    call(SYMBOLS[0], [guarded(x), found], [3, 1, len(space), n], space)
+    call(SYMBOLS[0], [guarded(x), found], [3, 1, len(space), 1, n], space)
     np.testing.assert_array_equal(found.reshape(3, n), np.argsort(-x, -1, kind="stable"))
     k = min(n, 7)
     values, places = guarded(np.zeros((3, k), np.float32)), guarded(np.zeros((3, k), np.int32))
-    call(SYMBOLS[1], [guarded(x), values, places], [3, 1, len(space), n, k], space)
+    call(SYMBOLS[1], [guarded(x), values, places], [3, 1, len(space), 1, n, k], space)
     np.testing.assert_array_equal(values.reshape(3, k), -np.sort(-x, -1)[:, :k])
     ordered = np.sort(x, -1)
     wanted = rng.standard_normal((3, 5)).astype(np.float32)
     places = guarded(np.zeros((3, 5), np.int32))
     operands = [guarded(ordered), guarded(wanted), places]
-    call(SYMBOLS[2], operands, [15, 1, len(space), n, 5], space)
+    call(SYMBOLS[2], operands, [15, 1, len(space), 2, n, 5], space)
     expected = [np.searchsorted(a, b, "right") for a, b in zip(ordered, wanted, strict=True)]
     np.testing.assert_array_equal(places.reshape(3, 5), expected)

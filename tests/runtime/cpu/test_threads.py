@@ -20,7 +20,7 @@ from treadle.runtime.cpu.thread_count import MOST_THREADS, default_threads
 from treadle.runtime.cpu.threads import pool
 
 TASK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-PARALLEL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+PARALLEL = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 3)
 
 # count[part] += 1 and parts are noted; nested: each part starts a region of its own.
 NATIVE = f"""
@@ -38,7 +38,7 @@ define void @nested(ptr %record, i64 %part, i64 %parts) #0 {{
   %mine0 = mul i64 %part, 512
   %mine1 = add i64 %mine0, 512
   %mine = getelementptr i64, ptr %record, i64 %mine1
-  call void %parallel(ptr @count, ptr %mine)
+  call void %parallel(ptr @count, ptr %mine, ptr null)
   ret void
 }}
 {host().attributes}
@@ -58,7 +58,7 @@ def native(name):
 
 
 def parallel(task, record):
-    PARALLEL(pool().addresses.parallel)(task, ctypes.addressof(record))
+    PARALLEL(pool().addresses.parallel)(task, ctypes.addressof(record), None)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 8])

@@ -8,7 +8,7 @@ from operator import add
 from typing import Any
 
 from treadle.core.shapes import Dim, dim_symbols, product
-from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
 from treadle.kernel.ir import Kernel
 from treadle.runtime.abi import layout
@@ -68,7 +68,7 @@ def build_program(
     workers = builder.backend.workers
     emitter = Emitter(
         host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
-        variables, holds,
+        variables, holds, _whole(work, variables),
     )  # fmt: skip
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
     text = emitter.emit(emit_block, layout())
@@ -306,6 +306,11 @@ def _written(region: Region, builder: Builder) -> set[int]:
             if handle in builder.variables:
                 found.add(builder.variables[handle])
     return found
+
+
+def _whole(work: Graph, variables: Sequence[int]) -> set[int]:
+    """Numbers of the variables that are not the caller's arrays."""
+    return {n for n in variables if not isinstance(work.params[n].spec, BufferSpec)}
 
 
 def _long(block: Block, signature: Signature, assigned_by_others: bool) -> bool | Dim:

@@ -2,14 +2,17 @@
 
 A routine is ``void @routine(ptr table, ptr operands, ptr numbers, ptr workspace)``. It divides its
 work into tasks, whose number depends on the dims alone, and gives every thread a run of
-consecutive tasks: results do not depend on the number of threads.
+consecutive tasks: results do not depend on the number of threads. Between two tasks, and within
+long ones, it looks whether it is to stop (`leave_if_stopped`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
+from treadle.runtime.cpu.program_poll import add_look
 
 # Words of the table that every routine gets. `limit` is the most threads that have workspace.
 TABLE = ("parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles")
@@ -59,10 +62,11 @@ def define_routine(
     """Add a routine to the module.
 
     Args:
-        operands: names of the arrays, inputs first; the record of an epilogue follows them.
+        operands: names of the arrays, inputs first; the record of an epilogue and that of the
+            program's call (`program_poll`) follow them.
         numbers: names of the dims that the caller gives.
         plan: computes further words on entry; ``tasks0``, ``tasks1``... are the numbers of tasks
-            of the phases.
+            of the phases, ``every0``... how many a thread does without a look (1).
         phases: ``phase(fn, words, task)`` emits one task; a phase starts when the one before is
             complete. Words hold `worker`, the number of the thread, and `workspace`.
     """
@@ -71,7 +75,7 @@ def define_routine(
         body = f"{name}.phase{number}"
         _define_phase(module, body, list(words), kinds, number, phase)
         tasks = words[f"tasks{number}"]
-        fn.emit(f"call void @share(ptr %table, ptr @{body}, ptr {record.pointer}, i64 {tasks})")
+        _share(fn, words, body, record, tasks)
     fn.emit("ret void")
     fn.define(name, _ROUTINE)
 
@@ -111,9 +115,45 @@ def define_shared_routine(
         alone.emit("ret void")
         alone.define(part, _PART)
     several = fn.min(words["tasks"], words["parts"])
-    fn.emit(f"call void @share(ptr %table, ptr @{name}.share, ptr {record.pointer}, i64 {several})")
+    _share(fn, words, f"{name}.share", record, several)
     fn.emit("ret void")
     fn.define(name, _ROUTINE)
+
+
+def _share(fn: Function, words: Words, phase: str, record: Record, tasks: Word) -> None:
+    fn.emit(
+        f"call void @share(ptr %table, ptr @{phase}, ptr {record.pointer}, i64 {tasks}, "
+        f"ptr {words['call']})"
+    )
+
+
+def leave_if_stopped(fn: Function, call: Word, condition: str | bool = True) -> None:
+    """Return from a function without a result where a look at the program's call says so.
+
+    Args:
+        call: the record of the call.
+        condition: when to look.
+    """
+    with fn.when(condition) as needed:
+        if needed:
+            add_look(fn.module)
+            k = fn.unique()
+            stop = fn.compare("slt", fn.value(f"call i64 @look(ptr {call})"), 0)
+            fn.emit(f"br i1 {stop}, label %stop{k}, label %go{k}, !prof !1")
+            fn.label(f"stop{k}")
+            fn.emit("ret void")
+            fn.label(f"go{k}")
+
+
+@contextmanager
+def looking_loop(
+    fn: Function, call: Word, first: Word, last: Word, every: Word
+) -> Iterator[Word]:
+    """``for i in range(first, last)``, with a look whether to stop after so many iterations."""
+    with fn.loop(first, last, every) as start:
+        leave_if_stopped(fn, call, fn.compare("ne", start, first))
+        with fn.loop(start, fn.min(fn.add(start, every), last)) as i:
+            yield i
 
 
 def _define_units(
@@ -143,7 +183,7 @@ def _begin_routine(
     """The entry of a routine: its words, the kinds of pointers, and the record of all of them."""
     fn = Function(module)
     words: Words = {"table": "%table", "workspace": "%workspace"}
-    operands = (*operands, "epilogue")
+    operands = (*operands, "epilogue", "call")
     words |= {n: fn.load_word("%operands", i, "ptr") for i, n in enumerate(operands)}
     words |= {n: fn.load_word("%numbers", i) for i, n in enumerate(numbers)}
     words |= plan(fn, words)
@@ -167,7 +207,7 @@ def _define_phase(
     workers = fn.min("%workers", table_word(fn, words["table"], "limit", "i64"))
     first = fn.divide(fn.mul(tasks, "%worker"), workers)
     last = fn.min(fn.divide(fn.mul(tasks, fn.add("%worker", 1)), workers), tasks)
-    with fn.loop(first, last) as task:
+    with looking_loop(fn, words["call"], first, last, words.get(f"every{number}", 1)) as task:
         phase(fn, words, str(task))
     fn.emit("ret void")
     fn.define(name, _PHASE, "internal")
@@ -183,7 +223,9 @@ def add_thread_control(module: Module) -> None:
 
 
 _THREAD_CONTROL = """
-define internal void @share(ptr %table, ptr %phase, ptr %record, i64 %tasks) #0 {
+define internal void @share(
+    ptr %table, ptr %phase, ptr %record, i64 %tasks, ptr %call
+) #0 {
 entry:
   %several = icmp sgt i64 %tasks, 1
   %parallel = load ptr, ptr %table
@@ -191,7 +233,7 @@ entry:
   %both = and i1 %several, %pooled
   br i1 %both, label %many, label %one
 many:
-  call void %parallel(ptr %phase, ptr %record)
+  call void %parallel(ptr %phase, ptr %record, ptr %call)
   ret void
 one:
   call void %phase(ptr %record, i64 0, i64 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
@@ -17,6 +17,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word, float_text
 from treadle.runtime.cpu.program_entry import (
     DONE,
     EXHAUSTED,
+    INTERRUPTED,
     NO_MEMORY,
     NOT_WRITABLE,
     WRONG_SHAPE,
@@ -24,7 +25,16 @@ from treadle.runtime.cpu.program_entry import (
     add_entry,
 )
 from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, MOST_BYTES, WORKSPACE
-from treadle.runtime.cpu.program_poll import PERIOD_NS, RECORD_WORDS, add_poll
+from treadle.runtime.cpu.program_poll import (
+    IDENT,
+    LAST,
+    PERIOD,
+    PERIOD_NS,
+    RECORD_WORDS,
+    STOPPED,
+    TABLE,
+    add_poll,
+)
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.program_variables import Holding, unusable
 from treadle.runtime.cpu.scopes import STATE, Scopes
@@ -57,7 +67,7 @@ class Emitter:
     def __init__(
         self, target: Target, workers: int, block: Block, plan: Plan, signature: Signature,
         guards: Sequence[tuple[Dim, Dim]], written: Sequence[int], releases: bool | Dim,
-        variables: Sequence[int] = (), holds: bool = False,
+        variables: Sequence[int] = (), holds: bool = False, whole: Collection[int] = (),
     ) -> None:  # fmt: skip
         """
         Args:
@@ -65,6 +75,7 @@ class Emitter:
             releases: whether the GIL is released; a dim: where it exceeds `SHORT_WORK`.
             variables: numbers of all its variables.
             holds: whether other threads may use these meanwhile.
+            whole: numbers of those whose values are never left half written.
         """
         self.module = Module(target)
         self.workers = workers
@@ -77,6 +88,8 @@ class Emitter:
         self.block, self.plan, self.signature = block, plan, signature
         self.guards = [g for g in guards if self._on_entry(g)]
         self.written, self.variables, self.holds = written, variables, holds
+        self.whole = whole
+        self.asks = any(isinstance(s, Loop) for s in all_steps(block))  # for Ctrl-C
         self.held = ""  # the table of the buffers that are held
         self.releases = releases
         self.improved = False  # whether LLVM's passes are worth their time
@@ -150,7 +163,7 @@ class Emitter:
             words = f"[{self.most_table_words} x i64]"
             fn.entry.append(f"  %table.words = alloca {words}, align 8")
         fn.define("run", "i64 @{}(ptr %state, ptr %frame)")
-        if any(isinstance(s, Loop) for s in all_steps(self.block)):
+        if self.asks:
             add_poll(self.module)
         if layout is not None:
             add_entry(self.module, self.signature, layout)
@@ -197,6 +210,22 @@ class Emitter:
         fn.emit(f"store i64 {EXHAUSTED}, ptr {self.status}")
         fn.branch("exit")
         fn.label(f"got{k}")
+
+    def call_of(self, step: Step) -> str:
+        """The record of the call where a step may end before its work is done, else null: what it
+        writes must not be needed then."""
+        if self.releases is False or self.is_first:
+            return "null"
+        if any(p.kind == "variable" and p.number in self.whole for p in step.writes):
+            return "null"
+        self.asks = True
+        return self.record
+
+    def leave_if_stopped(self, call: str) -> None:
+        """Leave the program where a step that got `call_of` has seen that it is to stop."""
+        if call != "null":
+            stopped = self.fn.load_word(call, STOPPED)
+            self.fail_if(self.fn.compare("ne", stopped, 0), INTERRUPTED)  # type: ignore[arg-type]
 
     # ---- the state table
     def state_word(self, kind: str, key: Hashable) -> str:
@@ -291,6 +320,7 @@ class Emitter:
     def _release_gil(self) -> None:
         """Let other Python threads run; the record holds this thread's state meanwhile."""
         fn, k = self.fn, self.fn.unique()
+        loops = any(isinstance(s, Loop) for s in all_steps(self.block))
         if not isinstance(self.releases, bool):
             fn.emit(f"store ptr null, ptr {self.record}")
             long = fn.compare("sgt", self.dim(self.releases), SHORT_WORK)
@@ -301,10 +331,14 @@ class Emitter:
         if not isinstance(self.releases, bool):
             fn.branch(f"released{k}")
             fn.label(f"released{k}")
-        last, period = (fn.offset(self.record, i, "i64") for i in (1, 2))
-        if any(isinstance(s, Loop) for s in all_steps(self.block)):
-            fn.emit(f"store i64 {fn.value('call i64 @clock_ns(ptr %state)')}, ptr {last}")
-        fn.emit(f"store i64 {PERIOD_NS}, ptr {period}")
+        ident = fn.value(f"call i64 {self.fixed_word('PyThread_get_thread_ident')}()")
+        known = {
+            LAST: f"i64 {fn.value('call i64 @clock_ns(ptr %state)') if loops else 0}",
+            PERIOD: f"i64 {PERIOD_NS}", STOPPED: "i64 0", TABLE: "ptr %state",
+            IDENT: f"i64 {ident}",
+        }  # fmt: skip
+        for place, word in known.items():
+            fn.emit(f"store {word}, ptr {fn.offset(self.record, place, 'i64')}, align 8")
 
     def _take_gil(self) -> None:
         fn, k = self.fn, self.fn.unique()

@@ -15,6 +15,9 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
+FIRST_SLICE = 32  # times the work that is worth a thread
+FIRST_LONG_UNITS = 8  # where a unit is worth one
+
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
     """Call a kernel on its operands' addresses; rank-0 operands pass through memory."""
@@ -41,10 +44,14 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
     else:
         grain, stride = _division(emitter, step, least, units)
+        slice_ = _slice(emitter, least, emitted.together)
+        long = not (isinstance(units, int) and isinstance(slice_, int) and units <= slice_)
+        call = emitter.call_of(step) if long else "null"
         fn.emit(
             f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {words}, ptr {dims}, "
-            f"i64 {units}, i64 {grain}, ptr {scratch}, i64 {stride})"
+            f"i64 {units}, i64 {grain}, ptr {scratch}, i64 {stride}, i64 {slice_}, ptr {call})"
         )
+        emitter.leave_if_stopped(call)
     if emitted.finish is not None:
         finish = emitter.state_word("kernel", (code, emitted.finish))
         fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
@@ -67,7 +74,7 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
     function = emitter.state_word("kernel", (code, emitted.symbol))
     fn.emit(
         f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {table}, ptr null, "
-        f"i64 {total}, i64 {emitted.grain}, ptr null, i64 0)"
+        f"i64 {total}, i64 {emitted.grain}, ptr null, i64 0, i64 0, ptr null)"
     )
 
 
@@ -92,6 +99,14 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
     fn, planned = emitter.fn, emitter.workers
     share = fewest_units(fn, units, planned)
     return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
+
+
+def _slice(emitter: Emitter, grain: Word, together: int) -> Word:
+    """Units of the first slice of a launch, whose work is much more than a call and a look, and a
+    multiple of those that are computed together."""
+    fn = emitter.fn
+    units = fn.select(fn.compare("eq", grain, 1), FIRST_LONG_UNITS, fn.mul(grain, FIRST_SLICE))
+    return fn.max(fn.mul(fn.divide(units, together), together), together)
 
 
 def fewest_units(fn: Function, units: Word, threads: int) -> Word:

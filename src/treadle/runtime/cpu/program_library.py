@@ -13,7 +13,7 @@ from treadle.runtime.cpu.library import Routine, routine_for
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_kernels import operand_addresses, symbol_values
 from treadle.runtime.cpu.routines.entry import row_numbers, row_symbol
-from treadle.runtime.schedule.steps import Launch, LibraryCall
+from treadle.runtime.schedule.steps import Launch, LibraryCall, Loops
 
 
 def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
@@ -21,12 +21,14 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     fn = emitter.fn
     routine = routine_for(step.node, step.apart, step.views)
     assert routine is not None, "the schedule has library calls only where there is a routine"
-    operands = routine_operands(emitter, step)
+    call = emitter.call_of(step)
+    operands = routine_operands(emitter, step, call)
     numbers = routine_numbers(emitter, routine)
     workspace = "null" if step.scratch is None else emitter.pointer(step.scratch)
     address = emitter.state_word("routine", routine.symbol)
     table = emitter.fixed_word("library")
     fn.emit(f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr {workspace})")
+    emitter.leave_if_stopped(call)
     for output in step.outputs:
         if output.place is None:
             value = output.value
@@ -35,21 +37,23 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
 
 
 def call_rows(
-    emitter: Emitter, routine: str, call: RowCall, operands: Sequence[str]
+    emitter: Emitter, step: Loops, routine: str, call: RowCall, operands: Sequence[str]
 ) -> None:
-    """Call a routine of rows that needs no workspace on addresses."""
-    fn = emitter.fn
+    """Call a routine of rows that needs no workspace on addresses, for a step."""
+    fn, answers = emitter.fn, emitter.call_of(step)
     found = Routine(row_symbol(routine, call), row_numbers(routine, call))
-    pointers = fn.alloca(f"[{len(operands) + 1} x ptr], align 8")
-    for i, pointer in enumerate((*operands, "null")):
+    pointers = fn.alloca(f"[{len(operands) + 2} x ptr], align 8")
+    for i, pointer in enumerate((*operands, "null", answers)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(pointers, i, 'ptr')}")
     address = emitter.state_word("routine", found.symbol)
     table, numbers = emitter.fixed_word("library"), routine_numbers(emitter, found)
     fn.emit(f"call void {address}(ptr {table}, ptr {pointers}, ptr {numbers}, ptr null)")
+    emitter.leave_if_stopped(answers)
 
 
-def routine_operands(emitter: Emitter, step: LibraryCall) -> str:
-    """The addresses of a routine's arrays, and of the record of its epilogue."""
+def routine_operands(emitter: Emitter, step: LibraryCall, call: str = "null") -> str:
+    """The addresses of a routine's arrays, of the record of its epilogue, and of the program's
+    call, at which the routine looks whether to stop."""
     fn = emitter.fn
     pointers = [emitter.operand_pointer(o) for o in step.inputs]
     for output in step.outputs:
@@ -60,6 +64,7 @@ def routine_operands(emitter: Emitter, step: LibraryCall) -> str:
         pointers[i] = fn.offset(pointers[i], emitter.dim(view.offset), kind)
     made = step.node.outputs[0]
     pointers.append("null" if step.epilogue is None else _epilogue(emitter, step.epilogue, made))
+    pointers.append(call)
     operands = fn.alloca(f"[{len(pointers)} x ptr], align 8")
     for i, pointer in enumerate(pointers):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(operands, i, 'ptr')}")

@@ -198,7 +198,7 @@ def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
     starts = fn.alloca(f"[{PARTS} x i64], align 64")
     numbers: dict[str, Dim] = {"n": size, "part": part}
     counting = RowCall(PARTS, size // 8, numbers, {})
-    call_rows(emitter, "counting.count_true", counting, [_array(emitter, mask), starts])
+    call_rows(emitter, step, "counting.count_true", counting, [_array(emitter, mask), starts])
 
     def total(k: Word, sums: list[str]) -> list[str]:
         place = fn.offset(starts, k, "i64")
@@ -212,7 +212,7 @@ def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
     assert call is not None
     filling = replace(call, rows=PARTS, numbers={**call.numbers, **numbers})
     arrays = [_array(emitter, o) for o in (*step.inputs, out)]
-    call_rows(emitter, lower.routine, filling, [*arrays, starts])
+    call_rows(emitter, step, lower.routine, filling, [*arrays, starts])
 
 
 # -- sizes that only a run can tell --------------------------------------------------------------

@@ -1,9 +1,13 @@
-"""Answering Ctrl-C from a compiled loop.
+"""Answering Ctrl-C from compiled code.
 
-The GIL is released while a loop runs. A countdown in every loop calls `@poll` when it reaches
-zero; that looks at the clock, and only when a period has passed takes the GIL to see whether a
-signal came. The countdown adapts to the length of an iteration, and the period to how long the
-GIL was waited for: with a busy Python thread beside it, polling stays below 5 % of the time.
+The GIL is released while a program runs for long. A countdown in every loop calls `@poll` when it
+reaches zero; kernels and routines of the library, which do their work piece by piece, call `@look`
+between two pieces. Both look at the clock, and only when a period has passed take the GIL to see
+whether a signal came. The countdown adapts to the length of an iteration, and the period to how
+long the GIL was waited for: with a busy Python thread beside it, asking stays below 5 % of the time.
+
+Python asks the program's own thread only. What other threads do for the program sees in the record
+of the call that it is to stop.
 """
 
 from __future__ import annotations
@@ -15,29 +19,44 @@ PERIOD_NS = 10_000_000
 LONGEST_NS = 200_000_000
 MOST_ITERATIONS = 1 << 20
 
-# The record of a call: thread state, time of the last look, period; see `thread_record`.
-RECORD_WORDS = 3
+# The record of a call, a word each: the state of its Python thread (null while it holds the GIL),
+# when it looked last, the period, whether it is to stop, its state table, the thread's number.
+THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = range(6)
+RECORD_WORDS = 6
+
+DECLARATIONS = "i64 @llvm.smin.i64(i64, i64)", "i64 @llvm.smax.i64(i64, i64)"
 
 
 def add_poll(module: Module) -> None:
     """Define ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a
     Python exception is set."""
-    for name in ("smin", "smax"):
-        module.declare(f"i64 @llvm.{name}.i64(i64, i64)")
-    module.define("poll", _TEXT)
+    add_look(module)
+    module.define("poll", _POLL)
 
 
-_TEXT = f"""define internal i64 @poll(ptr %state, ptr %record, ptr %count) noinline #0 {{
+def add_look(module: Module) -> None:
+    """Define ``i64 @look(record)``: the time in nanoseconds, or -1 where the work is to stop. The
+    record may be null: then it never is."""
+    for declaration in DECLARATIONS:
+        module.declare(declaration)
+    module.define("look", LOOK)
+
+
+def _field(name: str, number: int) -> str:
+    return f"  %{name}.p = getelementptr i64, ptr %record, i64 {number}"
+
+
+_POLL = f"""define internal i64 @poll(ptr %state, ptr %record, ptr %count) noinline #0 {{
 entry:
   %now = call i64 @clock_ns(ptr %state)
-  %lastp = getelementptr i64, ptr %record, i64 1
-  %last = load i64, ptr %lastp
-  %periodp = getelementptr i64, ptr %record, i64 2
-  %period = load i64, ptr %periodp
+{_field("last", LAST)}
+  %last = load i64, ptr %last.p
+{_field("period", PERIOD)}
+  %period = load i64, ptr %period.p
   %c = load i64, ptr %count
   %passed = sub i64 %now, %last
   %due = icmp sge i64 %passed, %period
-  br i1 %due, label %look, label %early
+  br i1 %due, label %ask, label %early
 early:
   %eighth = sdiv i64 %period, 8
   %often = icmp slt i64 %passed, %eighth
@@ -46,24 +65,88 @@ early:
   %c1 = select i1 %often, i64 %grown, i64 %c
   store i64 %c1, ptr %count
   ret i64 %c1
-look:
+ask:
   %late4 = mul i64 %period, 4
   %late = icmp sgt i64 %passed, %late4
   %half0 = sdiv i64 %c, 2
   %half = or i64 %half0, 1
   %c2 = select i1 %late, i64 %half, i64 %c
   store i64 %c2, ptr %count
+  %raised = call i1 @raised(ptr %record, i64 %now)
+  %result = select i1 %raised, i64 -1, i64 %c2
+  ret i64 %result
+}}
+"""
+
+LOOK = f"""define internal i64 @look(ptr %record) noinline #0 {{
+entry:
+  %none = icmp eq ptr %record, null
+  br i1 %none, label %never, label %some
+never:
+  ret i64 0
+some:
+{_field("stopped", STOPPED)}
+  %stopped = load atomic i64, ptr %stopped.p monotonic, align 8
+  %ends = icmp ne i64 %stopped, 0
+  br i1 %ends, label %stop, label %time
+stop:
+  ret i64 -1
+time:
+{_field("state", TABLE)}
+  %state = load ptr, ptr %state.p
+  %now = call i64 @clock_ns(ptr %state)
+{_field("last", LAST)}
+  %last = load atomic i64, ptr %last.p monotonic, align 8
+  %first = icmp eq i64 %last, 0
+  br i1 %first, label %begin, label %later
+begin:
+  store atomic i64 %now, ptr %last.p monotonic, align 8
+  ret i64 %now
+later:
+{_field("period", PERIOD)}
+  %period = load i64, ptr %period.p
+  %passed = sub i64 %now, %last
+  %due = icmp sge i64 %passed, %period
+  br i1 %due, label %whose, label %go
+go:
+  ret i64 %now
+whose:                                  ; Python asks the thread of the call only
+{_field("ident", IDENT)}
+  %own = load i64, ptr %ident.p
+  %this.p = getelementptr ptr, ptr %state, i64 {fixed("PyThread_get_thread_ident")}
+  %this.f = load ptr, ptr %this.p
+  %this = call i64 %this.f()
+  %mine = icmp eq i64 %this, %own
+  br i1 %mine, label %ask, label %go
+ask:
+  %raised = call i1 @raised(ptr %record, i64 %now)
+  %result = select i1 %raised, i64 -1, i64 %now
+  ret i64 %result
+}}
+
+; takes the GIL and sees whether a signal's handler raises
+define internal i1 @raised(ptr %record, i64 %now) noinline #0 {{
+entry:
+  %thread = load ptr, ptr %record
+  %holds = icmp eq ptr %thread, null
+  br i1 %holds, label %no, label %take
+no:
+  ret i1 false
+take:
+{_field("state", TABLE)}
+  %state = load ptr, ptr %state.p
   %restorep = getelementptr ptr, ptr %state, i64 {fixed("PyEval_RestoreThread")}
   %restore = load ptr, ptr %restorep
-  %thread = load ptr, ptr %record
   call void %restore(ptr %thread)
   %then = call i64 @clock_ns(ptr %state)
-  store i64 %then, ptr %lastp
+{_field("last", LAST)}
+  store atomic i64 %then, ptr %last.p monotonic, align 8
   %waited = sub i64 %then, %now
   %w20 = mul i64 %waited, 20
   %capped = call i64 @llvm.smin.i64(i64 %w20, i64 {LONGEST_NS})
   %next = call i64 @llvm.smax.i64(i64 %capped, i64 {PERIOD_NS})
-  store i64 %next, ptr %periodp
+{_field("period", PERIOD)}
+  store i64 %next, ptr %period.p
   %checkp = getelementptr ptr, ptr %state, i64 {fixed("PyErr_CheckSignals")}
   %check = load ptr, ptr %checkp
   %r = call i32 %check()
@@ -72,8 +155,11 @@ look:
   %thread2 = call ptr %save()
   store ptr %thread2, ptr %record
   %raised = icmp slt i32 %r, 0
-  %result = select i1 %raised, i64 -1, i64 %c2
-  ret i64 %result
+  br i1 %raised, label %stop, label %no
+stop:
+{_field("stopped", STOPPED)}
+  store atomic i64 1, ptr %stopped.p monotonic, align 8
+  ret i1 true
 }}
 
 define internal i64 @clock_ns(ptr %state) #0 {{

@@ -116,7 +116,7 @@ def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
     for place, kind, word in task.record.stores:
         fn.emit(f"store {kind} {word}, ptr {fn.offset(record, place, 'i64')}, align 8")
     parallel = emitter.fixed_word("parallel")
-    fn.emit(f"call void {parallel}(ptr @{name}, ptr {record})")
+    fn.emit(f"call void {parallel}(ptr @{name}, ptr {record}, ptr null)")
     _leave_if_failed(emitter)
     for carried, places in zip(step.carried, task.results, strict=True):
         _take_over(emitter, carried, record, places)

@@ -2,9 +2,14 @@
 
 Generated code calls two functions, whose addresses `pool` gives:
 
-    parallel(task, record)   task(record, part, parts) for every part, on all threads
-    launch(kernel, buffers, dims, units, grain, scratch, stride)
+    parallel(task, record, call)
+                             task(record, part, parts) for every part, on all threads
+    launch(kernel, buffers, dims, units, grain, scratch, stride, slice, call)
                              kernel(buffers, dims, lo, hi, scratch) over ranges of the units
+
+`call` is the record of the program's call (`program_poll`), or null where nothing ends the work
+early. A thread does a launch's units in slices and looks between two whether it is to stop: `slice`
+units at first, more where they take no time.
 
 A worker spins for a short while and then sleeps. The caller runs part 0 itself and then takes
 back every part whose worker has not begun, so a sleeping worker never delays it. One parallel
@@ -23,12 +28,14 @@ from collections.abc import Callable
 from treadle.core import locks
 from treadle.core.records import record
 from treadle.runtime.cpu.jit import Jit, jit
+from treadle.runtime.cpu.program_poll import DECLARATIONS, LOOK
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
 
 _SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable
 _HEAD = 64  # bytes of the pool before the slots: busy, workers
 _SPINS = 20_000  # pauses before a worker sleeps: a few hundred microseconds
+_SLICE_NS = 1_000_000  # what a slice of a launch takes at least, but for the first ones
 
 
 @record(frozen=True)
@@ -136,7 +143,8 @@ def pool_text(target: Target) -> str:
     """The module of the pool's native functions."""
     declaration = target.pause.split("call ")[-1] if "call" in target.pause else ""
     declare = f"declare {declaration.replace('(i32 1)', '(i32)')}\n" if declaration else ""
-    return declare + _TEXT.replace("PAUSE", target.pause) + target.attributes
+    declare += "".join(f"declare {each}\n" for each in DECLARATIONS)
+    return declare + LOOK + _TEXT.replace("PAUSE", target.pause) + target.attributes
 
 
 # Where a slot has its fields; its state (0 idle, 1 posted, 2 running, 3 done) comes first.
@@ -146,7 +154,7 @@ _FIELDS = {
 }  # fmt: skip
 _RECORD = {
     "kernel": "ptr", "buffers": "ptr", "dims": "ptr", "units": "i64", "grain": "i64",
-    "scratch": "ptr", "stride": "i64",
+    "scratch": "ptr", "stride": "i64", "slice": "i64", "call": "ptr",
 }  # fmt: skip
 
 
@@ -280,7 +288,9 @@ done:
   ret void
 }}
 
-define internal void @join(ptr %slot, ptr %task, ptr %record, i64 %part, i64 %parts) #0 {{
+define internal void @join(
+    ptr %slot, ptr %task, ptr %record, i64 %part, i64 %parts, ptr %call
+) #0 {{
 entry:
   %x = cmpxchg ptr %slot, i32 1, i32 0 acq_rel acquire
   %back = extractvalue {{i32, i1}} %x, 1
@@ -299,6 +309,7 @@ more:
   br i1 %long, label %yield, label %pause
 yield:                                  ; the worker may be waiting for this very processor
   %y = call i32 @sched_yield()
+  %seen = call i64 @look(ptr %call)     ; the worker will see that it is to stop
   br label %wait
 pause:
   PAUSE
@@ -308,7 +319,7 @@ fin:
   ret void
 }}
 
-define void @parallel(ptr %task, ptr %record) #0 {{
+define void @parallel(ptr %task, ptr %record, ptr %call) #0 {{
 entry:
   %pool = load atomic ptr, ptr @pool acquire, align 8
   %wp = getelementptr i64, ptr %pool, i64 1
@@ -339,7 +350,7 @@ joining:
   %j = phi i64 [0, %own], [%j1, %joining]
   %slot2 = call ptr @slot_of(ptr %pool, i64 %j)
   %j1 = add i64 %j, 1
-  call void @join(ptr %slot2, ptr %task, ptr %record, i64 %j1, i64 %parts)
+  call void @join(ptr %slot2, ptr %task, ptr %record, i64 %j1, i64 %parts, ptr %call)
   %left = icmp slt i64 %j1, %workers
   br i1 %left, label %joining, label %done
 done:
@@ -371,27 +382,64 @@ entry:
 run:
   %shift = mul i64 %part, %stride
   %own = getelementptr i8, ptr %scratch, i64 %shift
-  call void %kernel(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %own)
+  call void @slices(ptr %kernel, ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %own,
+    i64 %slice, ptr %call)
   br label %out
 out:
   ret void
 }}
 
+; the units [lo, hi), with a look between two slices; slices grow until they take long enough
+define internal void @slices(
+    ptr %kernel, ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch, i64 %slice, ptr %call
+) #0 {{
+entry:
+  %none = icmp eq ptr %call, null
+  br i1 %none, label %whole, label %next
+whole:
+  call void %kernel(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)
+  ret void
+next:
+  %start = phi i64 [%lo, %entry], [%end, %on]
+  %size = phi i64 [%slice, %entry], [%size.next, %on]
+  %before = phi i64 [0, %entry], [%now, %on]
+  %reach = add i64 %start, %size
+  %last = icmp sge i64 %reach, %hi
+  %end = select i1 %last, i64 %hi, i64 %reach
+  call void %kernel(ptr %buffers, ptr %dims, i64 %start, i64 %end, ptr %scratch)
+  br i1 %last, label %out, label %see
+see:
+  %now = call i64 @look(ptr %call)
+  %stop = icmp slt i64 %now, 0
+  br i1 %stop, label %out, label %on
+on:
+  %took = sub i64 %now, %before         ; the first time since the clock began: too long
+  %short = icmp slt i64 %took, {_SLICE_NS}
+  %grows = zext i1 %short to i64
+  %size.next = shl i64 %size, %grows
+  br label %next
+out:
+  ret void
+}}
+
 ; the same two on the caller alone
-define void @parallel_alone(ptr %task, ptr %record) #0 {{
+define void @parallel_alone(ptr %task, ptr %record, ptr %call) #0 {{
   call void %task(ptr %record, i64 0, i64 1)
   ret void
 }}
 
 define void @launch_alone(
-    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride
+    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride,
+    i64 %slice, ptr %call
 ) #0 {{
-  call void %kernel(ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch)
+  call void @slices(ptr %kernel, ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch,
+    i64 %slice, ptr %call)
   ret void
 }}
 
 define void @launch(
-    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride
+    ptr %kernel, ptr %buffers, ptr %dims, i64 %units, i64 %grain, ptr %scratch, i64 %stride,
+    i64 %slice, ptr %call
 ) #0 {{
 entry:
   %record = alloca [{len(_RECORD)} x i64], align 16
@@ -399,11 +447,12 @@ entry:
   %small = icmp slt i64 %units, %twice
   br i1 %small, label %one, label %many
 one:
-  call void %kernel(ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch)
+  call void @slices(ptr %kernel, ptr %buffers, ptr %dims, i64 0, i64 %units, ptr %scratch,
+    i64 %slice, ptr %call)
   ret void
 many:
 {_record("store {1} %{0}, ptr %{0}.p")}
-  call void @parallel(ptr @launch_part, ptr %record)
+  call void @parallel(ptr @launch_part, ptr %record, ptr %call)
   ret void
 }}
 """

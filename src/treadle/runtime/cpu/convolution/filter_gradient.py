@@ -7,7 +7,13 @@ from treadle.runtime.cpu.convolution.frame import group_extents, pixels, strip_p
 from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.epilogue import finish_block
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide, define_routine
+from treadle.runtime.cpu.library_text import (
+    ELEMENT_BYTES,
+    Words,
+    ceil_divide,
+    define_routine,
+    leave_if_stopped,
+)
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -58,6 +64,7 @@ def _part(fn: Function, w: Words, task: str, element: str) -> None:
     first = fn.divide(fn.mul(strips, task), w["parts"])
     last = fn.divide(fn.mul(strips, fn.add(task, 1)), w["parts"])
     with fn.loop(first, last) as strip:
+        leave_if_stopped(fn, w["call"], fn.compare("ne", strip, first))
         image = fn.divide(strip, w["strips"])
         row = fn.mul(fn.sub(strip, fn.mul(image, w["strips"])), w["strip"])
         count = fn.min(w["strip"], fn.sub(w["oh"], row))

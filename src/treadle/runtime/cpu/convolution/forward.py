@@ -12,6 +12,7 @@ from treadle.runtime.cpu.library_text import (
     Words,
     ceil_divide,
     define_shared_routine,
+    leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
@@ -41,6 +42,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         low = fn.max(fn.sub(first, before), 0)
         high = fn.min(fn.sub(last, before), w["oh"])
         with fn.loop(low, high, w["strip"]) as row:
+            leave_if_stopped(fn, w["call"], fn.compare("ne", fn.add(before, row), first))
             count = fn.min(w["strip"], fn.sub(high, row))
             base = strip_pixels(fn, w, image, row, count, space, element)
             _strip(fn, w, (image, row, count), base, table, codes, element)

@@ -24,6 +24,7 @@ from treadle.runtime.cpu.library_text import (
     ceil_divide,
     define_routine,
     define_shared_routine,
+    leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
@@ -96,7 +97,7 @@ def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> 
 
 def _fence(fn: Function, w: Words) -> None:
     """Other threads see what was stored past the caches after this."""
-    if fills_lines(fn.module.target):
+    if "past" in w and fills_lines(fn.module.target):
         fn.module.declare("void @llvm.x86.sse.sfence()")
         with fn.when(fn.compare("ne", w["past"], 0)):
             fn.emit("call void @llvm.x86.sse.sfence()")
@@ -109,10 +110,14 @@ def _table(fn: Function, w: Words) -> Table:
 
 @contextmanager
 def _images(
-    fn: Function, first: Word, last: Word, rows: Word
+    fn: Function, w: Words, first: Word, last: Word, rows: Word
 ) -> Iterator[tuple[Word, tuple[Word, Word]]]:
     """A loop over the images that output rows [first, last) of all belong to, with their rows."""
-    with fn.loop(fn.divide(first, rows), ceil_divide(fn, last, rows)) as image:
+    start = fn.divide(first, rows)
+    with fn.loop(start, ceil_divide(fn, last, rows)) as image:
+        with fn.when(fn.compare("ne", image, start)):
+            _fence(fn, w)
+            leave_if_stopped(fn, w["call"])
         before = fn.mul(image, rows)
         yield image, (fn.max(fn.sub(first, before), 0), fn.min(fn.sub(last, before), rows))
 
@@ -120,7 +125,7 @@ def _images(
 def _outputs(fn: Function, w: Words, first: Word, last: Word) -> None:
     """Output rows [first, last) of all images."""
     table = _table(fn, w).pointer
-    with _images(fn, first, last, w["oh"]) as (image, rows):
+    with _images(fn, w, first, last, w["oh"]) as (image, rows):
         x = fn.offset(str(w["x"]), fn.mul(image, w["x_image"]), "i8")
         y = fn.offset(str(w["y"]), fn.mul(image, w["y_image"]), "i8")
 
@@ -162,6 +167,10 @@ def _input_gradients(fn: Function, w: Words, first: Word, last: Word, multiplier
     with fn.loop(first, last) as number, fn.loop(0, fn.min(w["sw"], w["w"])) as phase:
         image = fn.divide(number, w["h"])
         row = fn.sub(number, fn.mul(image, w["h"]))
+        begins = fn.value(f"or i64 {row}, {phase}")
+        with fn.when(fn.compare("eq", begins, 0)):
+            _fence(fn, w)
+            leave_if_stopped(fn, w["call"])
         dy = fn.offset(str(w["dy"]), fn.mul(image, w["y_image"]), "i8")
         line = fn.mul(fn.mul(number, w["w"]), w["x_pixel"])
         dx = fn.offset(str(w["dx"]), line, "i8")
@@ -226,7 +235,7 @@ def _part(fn: Function, w: Words, task: Word, element: str) -> None:
     rows = fn.mul(w["n"], w["oh"])
     first = fn.divide(fn.mul(rows, task), w["parts"])
     last = fn.divide(fn.mul(rows, fn.add(task, 1)), w["parts"])
-    with _images(fn, first, last, w["oh"]) as (image, inside):
+    with _images(fn, w, first, last, w["oh"]) as (image, inside):
         x = fn.offset(str(w["x"]), fn.mul(image, w["x_image"]), "i8")
         dy = fn.offset(str(w["dy"]), fn.mul(image, w["y_image"]), "i8")
 

@@ -8,6 +8,8 @@ from treadle.runtime.cpu.library_text import (
     Words,
     ceil_divide,
     define_shared_routine,
+    leave_if_stopped,
+    looking_loop,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, packer_code, tile_codes
@@ -22,6 +24,8 @@ NUMBERS = (
     "panels", "depth", "pack", "pack_a", "by_rows", "parts", "chunk", "block", "run", "space",
     "tile_space", "apart",
 )  # fmt: skip
+
+_LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop
 
 
 def add_matmul(module: Module, element: str) -> None:
@@ -43,17 +47,21 @@ _OPERANDS = "a", "b", "c"
 _SWAPPED = """
 define void @matmul_swapped_ELEMENT(ptr %table, ptr %operands, ptr %numbers, ptr %workspace) #0 {
 entry:
-  %turned = alloca [4 x ptr], align 8
+  %turned = alloca [5 x ptr], align 8
   %second = getelementptr ptr, ptr %operands, i64 1
   %rest = getelementptr ptr, ptr %operands, i64 2
+  %last = getelementptr ptr, ptr %operands, i64 4
   %b = load ptr, ptr %operands, align 8
   %a = load ptr, ptr %second, align 8
   %others = load <2 x ptr>, ptr %rest, align 8
+  %call = load ptr, ptr %last, align 8
   %to1 = getelementptr ptr, ptr %turned, i64 1
   %to2 = getelementptr ptr, ptr %turned, i64 2
   store ptr %a, ptr %turned, align 8
   store ptr %b, ptr %to1, align 8
   store <2 x ptr> %others, ptr %to2, align 8
+  %to4 = getelementptr ptr, ptr %turned, i64 4
+  store ptr %call, ptr %to4, align 8
   call void @matmul_ELEMENT(ptr %table, ptr %turned, ptr %numbers, ptr %workspace)
   ret void
 }
@@ -74,7 +82,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
     numbers = _block_numbers(fn, w, element)
     start = fn.divide(first, w["units"])
     stop = ceil_divide(fn, last, w["units"])
-    with fn.loop(start, stop) as number:
+    with looking_loop(fn, w["call"], start, stop, _LOOK_EVERY) as number:
         before = fn.mul(number, w["units"])
         low = fn.max(fn.sub(first, before), 0)
         high = fn.min(fn.sub(last, before), w["units"])
@@ -88,7 +96,7 @@ def _share(fn: Function, w: Words, first: Word, last: Word, element: str) -> Non
         shown = ", ".join(f"i64 {x}" for x in (*bounds, row0))
         fn.emit(
             f"call void @matmul_block(ptr {w['table']}, ptr {numbers}, ptr {a}, ptr {b}, ptr {c}, "
-            f"ptr {space}, ptr {w['epilogue']}, {shown})"
+            f"ptr {space}, ptr {w['epilogue']}, ptr {w['call']}, {shown})"
         )
 
 
@@ -164,14 +172,17 @@ def _define_block(module: Module, element: str) -> None:
     # k = 0 still makes zeros: the block of k is entered once.
     blocks = fn.max(ceil_divide(fn, w["k"], w["depth"]), 1)
     with fn.loop(0, blocks) as block:
+        _look_again(fn, block, 0)
         w["k0"] = fn.mul(block, w["depth"])
         w["count"] = fn.min(w["depth"], fn.sub(w["k"], w["k0"]))
         w["add"] = block
         w["last"] = fn.select(fn.compare("eq", fn.add(block, 1), blocks), 1, 0)
         with fn.loop("%tile0", "%tile1", w["block"]) as tile:
+            _look_again(fn, tile, "%tile0")
             tiles = tile, fn.min(fn.add(tile, w["block"]), "%tile1")
             _pack_tiles(fn, w, even, tiles, element)
             with fn.loop("%panel0", "%panel1", w["chunk"]) as panel:
+                _look_again(fn, panel, "%panel0")
                 last = fn.min(fn.add(panel, w["chunk"]), "%panel1")
                 _pack_panels(fn, w, panel, last, element)
                 _panels(fn, w, even, tiles, (panel, last), element)
@@ -179,9 +190,14 @@ def _define_block(module: Module, element: str) -> None:
     fn.define(
         "matmul_block",
         "void @{}(ptr %table, ptr %numbers, ptr %a, ptr %b, ptr %c, ptr %space, "
-        "ptr %epilogue, i64 %tile0, i64 %tile1, i64 %panel0, i64 %panel1, i64 %row0)",
+        "ptr %epilogue, ptr %call, i64 %tile0, i64 %tile1, i64 %panel0, i64 %panel1, i64 %row0)",
         "internal",
     )
+
+
+def _look_again(fn: Function, place: Word, first: Word) -> None:
+    """See whether to stop, but for the first iteration: a small product has no others."""
+    leave_if_stopped(fn, "%call", fn.compare("ne", place, first))
 
 
 def _panels(

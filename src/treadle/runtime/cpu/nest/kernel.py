@@ -22,6 +22,7 @@ from treadle.runtime.cpu.target import Target
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
 FEW_ELEMENTS = 4096
 ACCUMULATORS = 16  # vectors that may be summed up in registers at once
+TILE_UNITS = 64  # at least as many as a tile has
 MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
@@ -35,6 +36,7 @@ class EmittedKernel:
         symbols: the names whose values `dims` holds, in order.
         units: how many units of work there are.
         grain: the fewest units worth a thread.
+        together: units that the code computes at once, at most.
         scratch: bytes that every thread needs.
         shared: bytes of memory whose address follows the buffers' (partial results), 0 for none.
         finish: a function ``(buffers, dims)`` to call when all units are done, or None.
@@ -47,6 +49,7 @@ class EmittedKernel:
     symbols: tuple[str, ...]
     units: Dim
     grain: Dim
+    together: int
     scratch: Dim
     shared: Dim
     finish: str | None
@@ -80,7 +83,7 @@ class KernelEmitter(Tiles):
                 self.symbol, "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
             )
         return EmittedKernel(
-            self.symbol, self.module.text(), kernel.symbols, units, shape.grain,
+            self.symbol, self.module.text(), kernel.symbols, units, shape.grain, self._together(),
             self.scratch, shared, finish, kernel.segmented,
         )  # fmt: skip
 
@@ -95,6 +98,15 @@ class KernelEmitter(Tiles):
             return axis.extent
         rows = self._chunk_rows()
         return (axis.extent + (rows - 1)) // rows
+
+    def _together(self) -> int:
+        """Units that are computed at once: whole cache lines of columns, tiles, rows."""
+        shape = self.shape
+        if shape.total:
+            return 1
+        if shape.parallel is shape.vector:
+            return ACCUMULATORS * shape.lanes
+        return TILE_UNITS if shape.tile is not None else MOST_ROWS
 
     def _stores_past_caches(self) -> None:
         """The same code with stores that do not fetch what they overwrite, for memory that

@@ -7,7 +7,8 @@ A routine is a function in the subset of Python that `compiler.py` describes:
 It does the rows [first, last) of a batch; what is a row is its own affair. The arrays come in the
 order of the node's operands, the numbers have the names of `RowCall.numbers`, and `space` is
 workspace of this thread alone. The parameters `space` and the numbers may be left out. Threads
-share the rows, in a way that depends on the dims alone.
+share the rows, in a way that depends on the dims alone, and do some of them at a time: now and then
+they look whether they are to stop.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from treadle.runtime.cpu.target import Target
 
 PREFIX = "rows "
 TASK_WORK = 1 << 14  # element operations that are worth the meeting of two threads
+SLICE_WORK = 1 << 19  # those between two looks whether to stop
 LINE = 64
 
 
@@ -46,11 +48,15 @@ def row_symbol(routine: str, call: RowCall) -> str:
 
 
 def row_numbers(routine: str, call: RowCall) -> tuple[Dim, ...]:
-    """The integers that a routine gets: rows, tasks, bytes of a thread's workspace, its own."""
+    """The integers that a routine gets: rows, tasks, bytes of a thread's workspace, tasks between
+    two looks, its own."""
     parts = compound("min", call.rows, call.parts)
     tasks = compound("max", compound("min", parts, call.work // TASK_WORK), 1)
+    work = compound("max", call.work, 1)
+    every = compound("max", compound("floordiv", tasks * SLICE_WORK, work), 1)
     names = _numbers(_function(routine))
-    return (call.rows, tasks, row_space(call), *(call.numbers[name] for name in names))
+    own = (call.numbers[name] for name in names)
+    return (call.rows, tasks, row_space(call), every, *own)
 
 
 def row_space(call: RowCall) -> Dim:
@@ -66,7 +72,7 @@ def row_text(symbol: str, target: Target) -> str:
     function = _function(routine)
     inner, parameters, _ = add_function(module, function, names)
     arrays = [n for n, kind in parameters if kind.family == "p" and n != "space"]
-    numbers = [".rows", "tasks0", ".space", *_numbers(function)]
+    numbers = [".rows", "tasks0", ".space", "every0", *_numbers(function)]
 
     def task(fn: Function, words: Words, number: str) -> None:
         rows, tasks = words[".rows"], words["tasks0"]
