@@ -27,7 +27,7 @@ def get_memory_info(device: str) -> dict[str, int]:
         ValueError: the device is another one.
     """
     _check(device)
-    if not kept_memory.cache_info().currsize:  # nothing was compiled yet
+    if not kept_memory.is_made:  # nothing was compiled yet
         return {"current": 0, "peak": 0, "kept": 0}
     memory = kept_memory()
     return {"current": memory.used, "peak": memory.peak, "kept": memory.kept}
@@ -40,7 +40,7 @@ def reset_memory_stats(device: str) -> None:
         ValueError: the device is not "CPU:0".
     """
     _check(device)
-    if kept_memory.cache_info().currsize:
+    if kept_memory.is_made:
         kept_memory().reset_peak()
 
 

@@ -6,10 +6,14 @@ thread was in the middle of making is made again.
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import weakref
-from typing import Any
+from collections.abc import Callable, Hashable
+from typing import Any, Generic, TypeVar
+
+_R = TypeVar("_R")
 
 _all: weakref.WeakSet[Any] = weakref.WeakSet()
 
@@ -26,6 +30,38 @@ def reentrant_lock() -> Any:
     made = threading.RLock()
     _all.add(made)
     return made
+
+
+class made_once(Generic[_R]):
+    """Decorator: the function's result for its arguments is made once, however many threads ask.
+
+    `functools.cache` lets two threads make one each and forgets the first: its address must not
+    have been given to native code by then.
+    """
+
+    def __init__(self, fn: Callable[..., _R]) -> None:
+        self._fn, self._lock = fn, reentrant_lock()
+        self._made: dict[tuple[Hashable, ...], _R] = {}
+        functools.update_wrapper(self, fn)
+
+    def __call__(self, *args: Hashable) -> _R:
+        try:
+            return self._made[args]
+        except KeyError:
+            pass
+        with self._lock:
+            if args not in self._made:
+                self._made[args] = self._fn(*args)
+            return self._made[args]
+
+    @property
+    def is_made(self) -> bool:
+        """Whether there is a result for some arguments."""
+        return bool(self._made)
+
+    def forget(self) -> None:
+        """Make the results anew when they are asked for."""
+        self._made.clear()
 
 
 def _after_fork() -> None:

@@ -34,7 +34,7 @@ def allocator() -> Allocator:
 @pytest.fixture(autouse=True)
 def restored():
     yield
-    kept_memory.kept_memory.cache_clear()
+    kept_memory.kept_memory.forget()
     kept_memory.kept_memory()
 
 

@@ -7,7 +7,6 @@ made; the array remembers it and gives its memory back there, whoever holds it l
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 import math
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.arrays import LARGE
 from treadle.runtime.abi import numpy_function
 from treadle.runtime.cpu.kept_memory import kept_memory, outlives_python
@@ -48,7 +48,7 @@ def empty(shape: Sequence[int], dtype: np.dtype[Any]) -> Any:
         set_handler(before)
 
 
-@functools.cache
+@locks.made_once
 def handler() -> tuple[Any, Any] | None:
     """NumPy's function that sets the allocator, and ours; None where that does not work."""
     try:

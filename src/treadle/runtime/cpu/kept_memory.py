@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import atexit
 import ctypes
-import functools
 import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core import locks
 from treadle.core.caches import returns_memory
 from treadle.runtime.abi import c_function
 from treadle.runtime.cpu.target import Target
@@ -32,7 +32,7 @@ _WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise", "reclaim
 _LISTS = len(_WORDS)
 
 
-@functools.cache
+@locks.made_once
 def kept_memory() -> KeptMemory:
     """The process's allocator."""
     return KeptMemory(default_budget())
@@ -62,7 +62,7 @@ def _machine_bytes() -> int:
 
 @returns_memory
 def _release() -> None:
-    if kept_memory.cache_info().currsize:
+    if kept_memory.is_made:
         kept_memory().release()
 
 

@@ -10,6 +10,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from treadle.core import locks
 from treadle.core.switches import is_on
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, TABLE
@@ -80,7 +81,7 @@ def _packer_text(name: str, element: str) -> str:
     return packer_text(name, element, host())
 
 
-@functools.cache
+@locks.made_once
 def _tiles(element: str) -> Any:
     return (ctypes.c_int64 * TABLE_WORDS)()
 
@@ -111,7 +112,7 @@ def library_text(family: str, element: str, target: Target) -> str:
     return module.text()
 
 
-@functools.cache
+@locks.made_once
 def _table(workers: int, pooled: bool = True) -> Any:
     table = (ctypes.c_int64 * len(TABLE))()
     addresses = pool().addresses

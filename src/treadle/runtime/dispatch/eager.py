@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 import numpy as np
@@ -54,7 +53,7 @@ def _install() -> None:
     _installed.update(python)
 
 
-@functools.cache
+@locks.made_once
 def _code() -> Any:
     from treadle.runtime.cpu.jit import jit
     from treadle.runtime.cpu.target import host

@@ -143,6 +143,8 @@ class Calls:
         for address in addresses:
             self._asked.pop(address, None)
         self._link()
+        for plan in gone:  # a call that has begun to check it goes no further along the chain
+            plan.follow_with(None)
         retired[:] = [plan for plan in (*retired, *gone) if plan.is_active]
 
     def were_called(self, owner: object) -> bool:
@@ -175,7 +177,7 @@ def trampoline(tail: int) -> int:
     return _code(tail).address("trampoline")  # type: ignore[no-any-return]
 
 
-@functools.cache
+@locks.made_once
 def _code(tail: int) -> Any:
     from treadle.runtime.cpu.jit import jit
 

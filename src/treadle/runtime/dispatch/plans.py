@@ -93,7 +93,7 @@ class CallPlan:
         names: those of keywords, in the order of the call; their values follow the others.
         run, state: addresses of the program and of its state table.
         frame: the program's frame with every word that is the same in all calls.
-        hold: whether other Python code may run during the call, which could drop the inputs.
+        hold: whether the program runs other Python code, or lets it run, which could drop the inputs.
         failed: gives (without arguments) the exception to raise for a call that ended with one.
 
     Attributes:
@@ -192,6 +192,7 @@ class CallPlan:
     def container(self, base: int, place: Any, kind: int, length: int) -> int:
         """A list, tuple or dict of so many items; gives the base for its items."""
         self._check(kind, base, place, length)
+        self.hold()  # its items may be others before the program begins
         self.bases += 1
         return self.bases - 1
 

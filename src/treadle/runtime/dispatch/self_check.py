@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import sys
 import weakref
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.context import count_modes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, from_array
@@ -46,7 +46,7 @@ from treadle.runtime.dispatch.plans import (
 _SPEC = TensorSpec((4,), np.float32)
 
 
-@functools.cache
+@locks.made_once
 def works() -> bool:
     """Whether calls may go through the trampoline in this process."""
     if call_layout() is None:

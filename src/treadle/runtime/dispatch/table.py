@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 from typing import Any
 
 import numpy as np
 
+from treadle.core import locks
 from treadle.core.context import modes
 from treadle.core.tensor import Tensor
 from treadle.runtime.abi import c_function
@@ -38,7 +38,7 @@ def position(name: str) -> int:
     return WORDS.index(name)
 
 
-@functools.cache
+@locks.made_once
 def table(portable: Any) -> Any:
     """The table for a type of functions. `portable` is what takes calls that no plan takes."""
     found = call_layout()

@@ -2,8 +2,9 @@
 
     checks -> result arrays -> program -> tensors, numbers -> container
 
-No Python code can run before the program has started, so the inputs need no references unless
-the program itself lets other code run (`hold`). A call that no plan takes, or whose program asks
+The plan is in use from the checks on. Python code may run while objects are made, by a collection,
+and in a program that lets it (`hold`): then the inputs are held, as they are where the caller's
+lists hold them. A call that no plan takes, or whose program asks
 for help, is passed on to the Python method with all its arguments.
 """
 

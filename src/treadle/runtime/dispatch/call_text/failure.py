@@ -35,6 +35,7 @@ fail.making:                              ; there is no memory: the other path t
   call void %clear()
   call void @other_handler(ptr %table, ptr %handler.before)
   call void @drop(ptr %decref, ptr %made, i64 0, i64 %j)
+  call void @done(ptr %plan, i64 %hold, ptr %decref, ptr %inputs, i64 %held)
   br label %portable
 fail.late:                                ; results are in `made`, and the first ones in `items`
   %so.far = phi i64 [0, %wrap], [0, %counted.number], [%g, %view]

@@ -1,20 +1,44 @@
-"""Arrays for the results, the large ones in memory that is kept."""
+"""The plan and the inputs are kept from here on, and there are arrays for the results, the large
+ones in memory that is kept.
+
+Making an object may run Python's collector, and with it finalizers and other threads, which may
+drop the plan and what lies in the caller's lists.
+"""
 
 OUTPUTS = """
-; ---- arrays for the results
+; ---- the plan is in use, the inputs are held where the caller does not hold them
 outputs:
+  %active.p = getelementptr i8, ptr %plan, i64 $plan.active$
+  %active = load i64, ptr %active.p, align 8
+  %active.more = add i64 %active, 1
+  store i64 %active.more, ptr %active.p, align 8
   %output.count = call i64 @word(ptr %plan, i64 $plan.outputs$)
   %output.table = call ptr @field(ptr %plan, i64 $plan.output_table$)
   %incref = call ptr @field(ptr %table, i64 $table.Py_IncRef$)
   %decref = call ptr @field(ptr %table, i64 $table.Py_DecRef$)
   %array.type = call ptr @field(ptr %table, i64 $table.ndarray$)
   %new.array = call ptr @field(ptr %table, i64 $table.new_array$)
+  %hold = call i64 @word(ptr %plan, i64 $plan.hold$)
+  %holds = icmp ne i64 %hold, 0
+  br i1 %holds, label %holding, label %prepare.outputs
+holding:
+  %h = phi i64 [0, %outputs], [%h.next, %hold.one]
+  %more.held = icmp ult i64 %h, %held
+  br i1 %more.held, label %hold.one, label %prepare.outputs
+hold.one:
+  %h.p = getelementptr ptr, ptr %inputs, i64 %h
+  %h.o = load ptr, ptr %h.p
+  call void %incref(ptr %h.o)
+  %h.next = add i64 %h, 1
+  br label %holding
+; ---- arrays for the results
+prepare.outputs:
   %large = call i64 @word(ptr %plan, i64 $plan.large$)
   %handler.before = call ptr @own_handler(ptr %table, i64 %large)
   %spares = call ptr @field(ptr %plan, i64 $plan.spares$)
   br label %making
 making:
-  %j = phi i64 [0, %outputs], [%j.next, %addressed]
+  %j = phi i64 [0, %prepare.outputs], [%j.next, %addressed]
   %more.outputs = icmp ult i64 %j, %output.count
   br i1 %more.outputs, label %make, label %all.made
 all.made:

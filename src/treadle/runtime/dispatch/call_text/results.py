@@ -3,7 +3,7 @@
 RESULTS = """
 ; ---- arrays become tensors, elements of the frame numbers
 wrapping:
-  %w = phi i64 [0, %ran], [%w.next, %wrapped]
+  %w = phi i64 [0, %run], [%w.next, %wrapped]
   %more.wraps = icmp ult i64 %w, %output.count
   br i1 %more.wraps, label %unwrapped, label %itemize
 unwrapped:
