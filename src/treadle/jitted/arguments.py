@@ -293,8 +293,7 @@ def native(array: Any) -> Any:
 
 @functools.lru_cache(1024)
 def _spec(dtype: Any, shape: tuple[int, ...]) -> BufferSpec:
-    spec: BufferSpec = BufferSpec(shape, dtypes.as_dtype(dtype))  # type: ignore[assignment]
-    return spec
+    return BufferSpec(shape, dtypes.as_dtype(dtype))
 
 
 def _variable(array: Any) -> tuple[Variable, Any]:

@@ -4,10 +4,11 @@ The GIL is released while a program runs for long. A countdown in every loop cal
 reaches zero; kernels and routines of the library, which do their work piece by piece, call `@look`
 between two pieces. Both look at the clock, and only when a period has passed take the GIL to see
 whether a signal came. The countdown adapts to the length of an iteration, and the period to how
-long the GIL was waited for: with a busy Python thread beside it, asking stays below 5 % of the time.
+long the GIL was waited for: with a busy Python thread beside it, asking stays below 5 % of the
+time.
 
-Python asks the program's own thread only. What other threads do for the program sees in the record
-of the call that it is to stop.
+Python's handlers run in the program's own thread only. Threads that work for it see in the record
+of the call that they are to stop.
 """
 
 from __future__ import annotations

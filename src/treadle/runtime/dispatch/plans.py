@@ -93,7 +93,8 @@ class CallPlan:
         names: those of keywords, in the order of the call; their values follow the others.
         run, state: addresses of the program and of its state table.
         frame: the program's frame with every word that is the same in all calls.
-        hold: whether the program runs other Python code, or lets it run, which could drop the inputs.
+        hold: whether the program runs other Python code, which could drop the inputs, or lets it
+            run.
         failed: gives (without arguments) the exception to raise for a call that ended with one.
 
     Attributes:
