@@ -61,11 +61,12 @@ class _Branch:
                         raise
                     self.raised = Raised(error, shown)
                     return []
-                self.held = {id(a): a.tensor for a in _arrays(self.result)}
+                contents = [place.get() for place in self.journal.places.values()]
+                self.held = {id(a): a.tensor for a in _arrays([self.result, contents])}
             return []
 
         self.scope = Scope()
-        with changes(state), scope() as self.scope:
+        with changes(state) as self.journal, scope() as self.scope:
             self.builder = builder.trace_region(body, [])
         self.values: list[Tensor] = []
 
@@ -141,6 +142,7 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
     sides = first, second
     merge = _Merge(test, *sides)
     result = merge.value(sides[0].result, sides[1].result)
+    contents = [*_contents(merge)]
     written = list({**sides[0].scope.after, **sides[1].scope.after})
     numbers = [merge.pair(s.scope.after.get(w, w.tensor) for s in sides) for w in written]
     for side in sides:
@@ -154,7 +156,33 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
         )
     for storage, number in zip(written, numbers, strict=True):
         storage.write(outputs[number])
-    return result(outputs)
+    found = result(outputs)
+    for place, content in contents:
+        place.set(content(outputs))
+    return found
+
+
+def _contents(merge: _Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any]]]:
+    """The lists and dicts that a branch changes in place, each with what gives its content after
+    the node."""
+    first, second = (side.journal for side in merge.sides)
+    for key, place in {**first.places, **second.places}.items():
+        before = place.get()
+        a, b = first.after.get(key, before), second.after.get(key, before)
+        if not (_unchanged(before, a) and _unchanged(before, b)):
+            nested = nest.is_nested(a) and nest.is_nested(b)
+            yield place, merge.structure(a, b) if nested else merge.value(a, b)
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Whether a list or dict holds the same objects as before."""
+    if not isinstance(before, list | dict):
+        return before is after
+    if type(before) is not type(after) or len(before) != len(after):
+        return False
+    if isinstance(before, dict):
+        return all(k in after and after[k] is v for k, v in before.items())
+    return all(a is b for a, b in zip(before, after, strict=True))
 
 
 def raise_in_branch(test: Tensor, fail: Callable[[], None]) -> None:
@@ -427,6 +455,8 @@ class Loop:
         self.test, self.body = test, body
         self.state = state
         self.leaves = nest.flatten(state)
+        self.structure = nest.map_structure(lambda _: None, state)
+        self.rebound: set[int] = set()  # variables that become other lists or dicts
         self.forms = _forms_of_numbers(self.leaves)
         self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
         self.storages: list[Storage] = []
@@ -464,7 +494,16 @@ class Loop:
         for i, tensor in values.items():
             leaves[i] = self.forms[i].value(tensor)
         leaves = self.replaced.end(leaves, rest[len(self.storages) :])
-        return tuple(nest.pack(self.state, leaves))
+        return self.packed(leaves)
+
+    def packed(self, leaves: list[Any]) -> State:
+        """The variables with these leaves. Lists and dicts that keep their identity in the body are
+        those from before the loop, which other variables may name too."""
+        made = nest.pack(self.structure, leaves)
+        return tuple(
+            new if i in self.rebound else _poured(old, new)
+            for i, (old, new) in enumerate(zip(self.state, made, strict=True))
+        )
 
     def start(self, number: int) -> Tensor:
         leaf, form = self.leaves[number], self.forms[number]
@@ -479,7 +518,7 @@ class Loop:
         for i, tensor in zip(numbers, flat, strict=False):
             values[i] = self.forms[i].value(tensor)
         self.replaced.enter(values, rest[len(self.storages) :])
-        return tuple(nest.pack(self.state, values))
+        return self.packed(values)
 
     def opened(self, found: Scope) -> None:
         """Have a scope put the carried storages back when it ends."""
@@ -487,7 +526,7 @@ class Loop:
             found.before[storage] = storage.held
 
     def traced_test(self, numbers: list[int], flat: Sequence[Any]) -> Any:
-        with scope() as found:
+        with changes(self.state), scope() as found:
             self.opened(found)
             return self.test(self.inside(numbers, flat))
 
@@ -495,26 +534,32 @@ class Loop:
         with changes(self.state), scope() as found:
             self.opened(found)
             before = self.inside(numbers, flat)
+            begun = nest.flatten(before)
             after = self.body(before)
-            self.settle(nest.flatten(before), after, found)
+            self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
             return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
 
-    def settle(self, before: list[Any], after: State, found: Scope) -> None:
+    def settle(self, state: State, before: list[Any], after: State, found: Scope) -> None:
         """See whether the next iteration begins as this one did.
+
+        Args:
+            state, before: the variables and their leaves at the begin of the iteration.
 
         Raises:
             _Again: not yet; what is to be carried is noted.
             NotStaged: it never will.
         """
         try:
-            nest.assert_same_structure(self.state, after)
+            nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
         except (TypeError, ValueError) as error:
             self.open_undefined(after)
             raise NotStaged(f"{error}{at(user_origin())}") from None
         leaves = nest.flatten(after)
-        changed = False
+        rebound = {i for i, (a, b) in enumerate(zip(state, after, strict=True)) if _differ(a, b)}
+        changed = not rebound <= self.rebound
+        self.rebound |= rebound
         for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
             changed |= self.settle_leaf(i, old, new)
         written = [s for s in found.before if s not in self.storages]
@@ -534,10 +579,12 @@ class Loop:
         Raises:
             _Again: there is one that the body gives a tuple or another structure.
         """
-        state = _with_structure(self.state, after)
+        state = _with_structure(nest.pack(self.structure, self.leaves), after)
         leaves = nest.flatten(state)
         if len(leaves) > len(self.leaves):
             self.state, self.leaves = state, leaves
+            self.structure = nest.map_structure(lambda _: None, state)
+            self.rebound = set(range(len(state)))
             self.forms, self.specs = _forms_of_numbers(leaves), {}
             raise _Again
 
@@ -571,6 +618,32 @@ class Loop:
                 f"graph{at(user_origin())}"
             )
         return form
+
+
+def _poured(old: Any, new: Any) -> Any:
+    """`new`, where lists and dicts are those of `old`, which hold the new values."""
+    if type(old) is not type(new) or type(old) not in (list, dict, tuple):
+        return new
+    if type(old) is dict:
+        for key, value in new.items():
+            old[key] = _poured(old[key], value)
+        return old
+    if len(old) != len(new):
+        return new
+    parts = [_poured(x, y) for x, y in zip(old, new, strict=True)]
+    if type(old) is tuple:
+        return tuple(parts)
+    old[:] = parts
+    return old
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two values of one structure are not the same lists and dicts."""
+    if type(a) in (list, dict):
+        return a is not b
+    if type(a) is tuple and type(b) is tuple:
+        return any(_differ(x, y) for x, y in zip(a, b, strict=False))
+    return False
 
 
 def _forms_of_numbers(leaves: Sequence[Any]) -> dict[int, Form]:
