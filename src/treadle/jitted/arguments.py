@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from treadle.tracing.signature import display_name
 # The kinds of leaves. An array that is the same object as an earlier leaf has that leaf's number
 # behind the letter, a Python number its dtype's character.
 ARRAY, NUMBER, SCALAR, STATIC = "array", "number:", "scalar", "static"
+INT = NUMBER + "l"
 
 
 class Parameters:
@@ -36,6 +37,7 @@ class Parameters:
         # Ints that came with more than one value: (leaf number) -> the first value, or None.
         self.ints: dict[int, int | None] = {}
         self.varying: set[int] = set()  # the leaf numbers of those that vary
+        self.pinned: set[int] = set()  # of those that are constants of each program all the same
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Bound:
         """The arguments in canonical form: defaults filled in, keywords at their positions.
@@ -53,13 +55,26 @@ class Parameters:
         return Bound(self, args, kwargs)
 
     def is_constant(self, number: int, value: int) -> bool:
-        """Whether an int is a constant of the program: as long as it is the only value seen."""
+        """Whether an int is a constant of the program: as long as it is the only value seen, or
+        where tracing needs the value."""
+        if number in self.pinned:
+            return True
         first = self.ints.setdefault(number, value)
         if first is not None and first != value:
             self.ints[number] = None
             self.varying.add(number)
             return False
         return first is not None
+
+    def pin(self, numbers: Collection[int]) -> None:
+        """Have ints be constants of each program, whatever values come."""
+        self.pinned |= set(numbers)
+        self.varying -= self.pinned
+
+    def unpin(self, numbers: Collection[int]) -> None:
+        """Take `pin` back."""
+        self.pinned -= set(numbers)
+        self.varying |= set(numbers)
 
     def leaf_names(self, args: Sequence[Any], kwargs: dict[str, Any]) -> list[str]:
         """A readable, unique name for each leaf: ``x``, ``params_0``."""
@@ -121,7 +136,7 @@ class Bound:
                 keys.append(leaf)
                 return STATIC
             keys.append(int)
-            return NUMBER + "l"
+            return INT
         if kind is complex:
             keys.append(complex)
             return NUMBER + "D"
@@ -183,6 +198,15 @@ class Bound:
             for i, (kind, leaf) in enumerate(zip(self.kinds, self.leaves, strict=True))
             if kind == STATIC and type(leaf) is int
         ]
+
+    def varying_ints(self) -> list[int]:
+        """The numbers of the leaves that are ints and read at each call."""
+        return [i for i, kind in enumerate(self.kinds) if kind == INT]
+
+    def with_pinned(self, numbers: Collection[int]) -> Bound:
+        """The same arguments, with some ints as constants of the program."""
+        self.parameters.pin(numbers)
+        return Bound(self.parameters, self.args, self.kwargs)
 
     def places(self, count: int, names: Sequence[str]) -> list[tuple[int | None, Any]] | None:
         """The arguments in canonical order with their places among the values of a call, which

@@ -17,14 +17,13 @@ from treadle.autograph.operators.undefined import PartlyDefined, Undefined
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
 from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.replaced import Replaced
-from treadle.jitted.storage import Scope, Storage, scope
+from treadle.jitted.storage import Scope, Storage, scope, scopes
 from treadle.jitted.views import Positions, View, same_views, view_tensors
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
@@ -458,7 +457,9 @@ class Loop:
         self.structure = nest.map_structure(lambda _: None, state)
         self.rebound: set[int] = set()  # variables that become other lists or dicts
         self.forms = _forms_of_numbers(self.leaves)
-        self.specs: dict[int, Spec] = {}  # of variables that have no value before the loop
+        self.blanks: dict[int, Any] = {}  # for variables that have no value before the loop
+        self.outside: Any = context.recorder
+        self.home = scopes.innermost
         self.storages: list[Storage] = []
         self.replaced = Replaced(peels)
 
@@ -477,7 +478,8 @@ class Loop:
 
     def record(self) -> State:
         numbers = sorted(self.forms)
-        self.replaced.begin({i: self.leaves[i] for i in numbers if self.forms[i].kind == ARRAY})
+        arrays = [i for i in numbers if self.forms[i].kind == ARRAY]
+        self.replaced.begin({i: self.blanks.get(i, self.leaves[i]) for i in arrays})
         start = [self.start(i) for i in numbers] + [s.held for s in self.storages]
         start += self.replaced.start()
         results = control_flow.staged_loop(
@@ -506,8 +508,8 @@ class Loop:
         )
 
     def start(self, number: int) -> Tensor:
-        leaf, form = self.leaves[number], self.forms[number]
-        return form.blank(self.specs[number]) if number in self.specs else form.tensor(leaf)
+        leaf = self.blanks.get(number, self.leaves[number])
+        return self.forms[number].tensor(leaf)
 
     def inside(self, numbers: Sequence[int], flat: Sequence[Any]) -> State:
         """The state that the user's code sees in an iteration; storages hold what is carried."""
@@ -585,7 +587,7 @@ class Loop:
             self.state, self.leaves = state, leaves
             self.structure = nest.map_structure(lambda _: None, state)
             self.rebound = set(range(len(state)))
-            self.forms, self.specs = _forms_of_numbers(leaves), {}
+            self.forms, self.blanks = _forms_of_numbers(leaves), {}
             raise _Again
 
     def settle_leaf(self, number: int, old: Any, new: Any) -> bool:
@@ -601,7 +603,13 @@ class Loop:
                 f"after it{at(user_origin())}"
             )
         if isinstance(old, Undefined) and form is None:
-            self.forms[number], self.specs[number] = found, found.tensor(new).spec
+            # Zeros, which no program reads, of the shape that the body gives.
+            self.forms[number], spec = found, found.tensor(new).spec
+            with recording(self.outside):
+                blank = found.value(found.blank(spec))
+            if isinstance(blank, Array):
+                blank.storage.home = self.home
+            self.blanks[number] = blank
             return True
         try:
             wanted = joined(form or self.form_before(old), found)

@@ -75,7 +75,7 @@ class Jitted:
             bound = self._parameters.bind(args, kwargs)
             if context.recorder is not None or context.tapes or bound.has_tensors:
                 return self._inside(bound)
-            plan = self.plan_for(bound)
+            plan, bound = self.plan_for(bound)
             result = self._run(plan, bound)
             self._plans.add_native(plan, bound, len(args), tuple(kwargs))
             return result
@@ -107,12 +107,32 @@ class Jitted:
 
     # -- tracing -----------------------------------------------------------------------------
 
-    def plan_for(self, bound: Bound) -> Plan:
-        """How calls with such arguments run; traced where they are new."""
+    def plan_for(self, bound: Bound) -> tuple[Plan, Bound]:
+        """How calls with such arguments run, traced where they are new; and the arguments as the
+        program takes them."""
         plan = self._plans.find(bound.key)
         if plan is not None and (plan.written == () or bound.are_writable(plan.written)):
-            return plan
-        return self._new_plan(bound)
+            return plan, bound
+        try:
+            return self._new_plan(bound), bound
+        except Exception:
+            found = self._with_constants(bound)
+            if found is None:
+                raise
+            return found
+
+    def _with_constants(self, bound: Bound) -> tuple[Plan, Bound] | None:
+        """As `plan_for` where tracing needs the value of an int that varies, such as an axis: there
+        is a program for each of its values. None where tracing fails with the values too."""
+        ints = bound.varying_ints()
+        tries = [[i] for i in ints] + ([ints] if len(ints) > 1 else [])
+        for numbers in tries:
+            fixed = bound.with_pinned(numbers)
+            try:
+                return self._plans.find(fixed.key) or self._new_plan(fixed), fixed
+            except Exception:
+                bound.parameters.unpin(numbers)
+        return None
 
     @puts_modes_back
     def _new_plan(self, bound: Bound) -> Plan:
@@ -166,7 +186,7 @@ class Jitted:
             TypeError: a `TensorSpec` has a dim that is not known.
         """
         args, kwargs = nest.map_structure(_example, (args, kwargs))
-        return self.plan_for(self._parameters.bind(args, kwargs)).concrete
+        return self.plan_for(self._parameters.bind(args, kwargs))[0].concrete
 
     def explain(self) -> Explanation:
         """Why the function was traced: what each trace differed in from the nearest earlier one."""

@@ -30,7 +30,7 @@ def call_with_tensors(jitted: Any, bound: Bound) -> Any:
 
 def _call_traced(jitted: Any, bound: Bound) -> Any:
     """An eager call: the program runs, and tapes see it as one operation."""
-    plan = jitted.plan_for(bound)
+    plan, bound = jitted.plan_for(bound)
     if plan.written:
         raise _changes(jitted, bound, plan.written[0])
     operands, _ = bound.operands(())

@@ -22,7 +22,7 @@ from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.placed import Placed, is_placed, places
 from treadle.jitted.storage import Scope, Storage
-from treadle.jitted.views import is_constant
+from treadle.jitted.views import View, is_constant, same_views
 from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.logic import logical_and, logical_not
@@ -44,12 +44,15 @@ class Replaced:
         complete: whether all variables are arrays from before the loop in any case.
         placed: carries the places of the variables in arrays, where the body changes no array.
         parts: variable -> earlier variables with which it shares elements in other ways.
+        views: variable -> another one that is a new array after each iteration, of which it is a
+            view, and that view.
     """
 
     def __init__(self, peels: bool) -> None:
         self.peels = peels
         self.copied: dict[int, list[Storage]] = {}
         self.parts: dict[int, list[int]] = {}
+        self.views: dict[int, tuple[int, tuple[View, ...]]] = {}
         self.others: list[Array] = []
         self.before: dict[int, Array] = {}
         self.keeps = False
@@ -169,7 +172,7 @@ class Replaced:
             return False
         # A storage may be carried only because an earlier trace did not know the variables.
         carried = [s for s in carried if s.held is not found.before[s]]
-        self.copied, self.others, self.parts = {}, [], {}
+        self.copied, self.others, self.parts, self.views = {}, [], {}, {}
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)
         if not written and self._has_parts(leaves, found):
@@ -180,7 +183,7 @@ class Replaced:
         for i in self.before:
             self._check_alias(i, leaves[i], found, carried)
         self.complete = all(self._is_old(leaves[i], found) for i in self.before)
-        if self._new_pairs(leaves):
+        if self._new_pairs(leaves, found):
             return True
         outside = {s for a in self.before.values() for s in reach(a)}
         if outside.intersection(carried) or (written and self._shares(outside, found)):
@@ -222,7 +225,7 @@ class Replaced:
         self.placed = placed
         return is_new
 
-    def _new_pairs(self, leaves: list[Any]) -> bool:
+    def _new_pairs(self, leaves: list[Any], found: Scope) -> bool:
         """Whether variables may be one array, or share elements, that were not known to be."""
         known = len(self.pairs)
         for i, j in combinations(self.before, 2):
@@ -231,8 +234,23 @@ class Replaced:
             elif share_parts(leaves[i], leaves[j]):
                 if self.changes_arrays:
                     raise self._part_changes()
-                self.parts.setdefault(j, []).append(i)
+                if not self._note_view(leaves, i, j, found):
+                    self.parts.setdefault(j, []).append(i)
         return len(self.pairs) > known
+
+    def _note_view(self, leaves: list[Any], i: int, j: int, found: Scope) -> bool:
+        """Note where one of two variables is a known view of the other, which the body makes."""
+        if leaves[i].storage is not leaves[j].storage or leaves[i].storage.home is not found:
+            return False
+        whole, part = (i, j) if len(leaves[i].views) < len(leaves[j].views) else (j, i)
+        shared, views = leaves[whole].views, leaves[part].views
+        own = views[len(shared) :]
+        if whole in self.views or part in self.views or not all(map(is_constant, own)):
+            return False
+        if not same_views(shared, views[: len(shared)]):
+            return False
+        self.views[part] = whole, own
+        return True
 
     def _shares(self, outside: set[Storage], found: Scope) -> bool:
         """Whether the body reads an array of before the loop by another name, or two of them share
@@ -312,10 +330,16 @@ class Replaced:
         if self.changes_arrays:
             self._write_back(which, left, contents)
         made = list(leaves)
-        for j, content in contents.items():
+        for j, content in sorted(contents.items(), key=lambda pair: pair[0] in self.views):
             options = [(_is(which[j], k), a) for k, a in self.before.items()]
             options += [(_is(which[j], OTHER - n), other) for n, other in enumerate(self.others)]
             options += [(flag, made[i]) for (i, k), flag in same.items() if k == j]
+            whole, views = self.views.get(j, (j, ()))
+            if j in self.views:
+                part = made[whole].viewed(*views)
+                options.append((_is(which[j], NEW), part))
+                if part.tensor.spec is not content.spec:  # before the loop it has another shape
+                    self.copied[j] = [*self.copied.get(j, []), made[whole].storage]
             sources = self.copied.get(j, []) + [made[i].storage for i in self.parts.get(j, ())]
             if j in self.copied or j in self.parts:
                 made[j] = Array(CopiedStorage(content, sources))
@@ -324,7 +348,8 @@ class Replaced:
             complete = self.complete and len(fitting) == len(options)
             made[j] = Array(ChosenStorage(content, fitting, complete))
         for i, j in combinations(self.before, 2):
-            if (i, j) not in self.pairs and i not in self.parts.get(j, ()):
+            is_view = self.views.get(i, (i, ()))[0] == j or self.views.get(j, (j, ()))[0] == i
+            if (i, j) not in self.pairs and i not in self.parts.get(j, ()) and not is_view:
                 set_apart(made[i].storage, made[j].storage)
         return made
 

@@ -17,6 +17,7 @@ from treadle.core.context import context
 from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
+from treadle.ops.python_numbers import numpy_rules
 
 
 class Storage:
@@ -159,8 +160,10 @@ class own_trace:
     """Trace a function: nothing is captured yet, and no branch or loop is open."""
 
     def __enter__(self) -> None:
-        self._before = scopes.open, _captured.storages
-        scopes.open, _captured.storages = (), {}
+        from treadle.jitted.operations import call_ufunc
+
+        self._before = scopes.open, _captured.storages, numpy_rules.call
+        scopes.open, _captured.storages, numpy_rules.call = (), {}, call_ufunc
 
     def __exit__(self, *error: object) -> None:
-        scopes.open, _captured.storages = self._before
+        scopes.open, _captured.storages, numpy_rules.call = self._before

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -27,6 +28,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.dtypes import DType
+from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor, register_weak, to_array
@@ -348,6 +350,9 @@ class SymbolicNumber:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         from treadle.ops.numpy_staging import array_ufunc
 
+        if numpy_rules.call is not None and method == "__call__":
+            inputs = tuple(x[()] if isinstance(x, np.ndarray) else x for x in inputs)
+            return numpy_rules.call(ufunc, *inputs, **kwargs)
         if any(isinstance(x, Tensor) for x in inputs):
             return array_ufunc(ufunc, method, inputs, kwargs, False)
         arrays = any(isinstance(x, np.ndarray) for x in inputs)
@@ -698,11 +703,37 @@ register_weak(SymbolicNumber, _as_tensor)
 
 def _binary(function: Callable[[Any, Any], Any], reflected: bool) -> Callable[..., Any]:
     def method(self: SymbolicNumber, other: Any) -> Any:
+        if numpy_rules.call is not None and isinstance(other, np.generic):
+            if isinstance(other, float) and self.kind is complex and not reflected:
+                return apply(function, self, other)  # Python's complex takes it as a float
+            operands = (other, self) if reflected else (self, other)
+            return numpy_rules.call(_UFUNCS[function], *operands)
         if not isinstance(other, bool | int | float | complex | np.generic):
             return NotImplemented
         return apply(function, other, self) if reflected else apply(function, self, other)
 
     return method
+
+
+_UFUNCS: dict[Any, np.ufunc] = {
+    operator.add: np.add, operator.sub: np.subtract, operator.mul: np.multiply,
+    operator.truediv: np.true_divide, operator.floordiv: np.floor_divide,
+    operator.mod: np.remainder, operator.pow: np.power, operator.lshift: np.left_shift,
+    operator.rshift: np.right_shift, operator.and_: np.bitwise_and, operator.or_: np.bitwise_or,
+    operator.xor: np.bitwise_xor, operator.lt: np.less, operator.le: np.less_equal,
+    operator.gt: np.greater, operator.ge: np.greater_equal, operator.eq: np.equal,
+    operator.ne: np.not_equal,
+}  # fmt: skip
+
+
+class _NumpyRules(threading.local):
+    """How numbers and NumPy's scalars are computed with, where NumPy's rules hold: by `call`, which
+    takes a ufunc and its operands. None where a scalar is taken as one of Python's numbers."""
+
+    call: Callable[..., Any] | None = None
+
+
+numpy_rules = is_mode(_NumpyRules())
 
 
 def _unary(function: Callable[[Any], Any]) -> Callable[..., Any]:
