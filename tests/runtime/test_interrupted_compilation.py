@@ -3,10 +3,13 @@
 `tests/runtime/interrupts` has what is interrupted and how; its `run.py` goes on for hours.
 """
 
+import contextlib
 import gc
 import signal
+import sys
 import threading
 
+import numpy as np
 import pytest
 
 import treadle as td
@@ -71,6 +74,93 @@ def test_modes_are_put_back_where_a_block_could_not():
         work(KeyboardInterrupt())
     assert (MODES.value, MODES.stack, context.tapes, modes.value) == (0, (), (), 0)
     assert change.undone
+
+
+def interrupted(place, block):
+    """Run a block and interrupt it where a function of that name begins."""
+
+    def profile(frame, event, arg):
+        if event == "call" and frame.f_code.co_name == place:
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            sys.setprofile(profile)
+            block()
+        finally:
+            sys.setprofile(None)
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_a_tape_whose_exit_is_interrupted_at_its_first_instruction(raises):
+    x, tapes = td.Variable(3.0), []
+
+    def block():
+        with td.GradientTape() as tape:
+            tapes.append(tape)
+            x * x
+            if raises:
+                raise ValueError
+
+    jitted = td.jit(lambda a: a + 1.0)
+    interrupted("_leave", block)
+    (tape,), recorded = tapes, len(tapes[0]._entries)
+    x * x
+    assert context.tapes == () and modes.value == 0 and len(tape._entries) == recorded > 0
+    interrupted("_leave", block)
+    assert type(jitted(np.ones(2))) is np.ndarray
+    assert context.tapes == () and modes.value == 0
+    interrupted("_leave", block)
+    f = td.function(lambda: x * x)
+    assert f().numpy() == 9.0 and context.tapes == () and modes.value == 0
+    with tapes[-1]:  # it may be used again
+        y = x * x * x
+    assert tapes[-1].gradient(y, x).numpy() == 27.0
+    assert context.tapes == () and modes.value == 0
+
+
+def test_a_tape_in_other_blocks_than_with_statements():
+    x = td.Variable(3.0)
+    with contextlib.ExitStack() as stack:
+        tape = stack.enter_context(td.GradientTape(persistent=True))
+        y = x * x
+    assert tape.gradient(y, x).numpy() == 6.0
+    for _ in range(2):
+        tape.__enter__()
+        y = x * x
+        tape.__exit__(None, None, None)
+        assert tape.gradient(y, x).numpy() == 6.0
+    assert context.tapes == () and modes.value == 0
+
+
+def test_numpy_s_errors_after_an_interrupted_callback():
+    """Where Python runs for a program or an eager op, no interrupt leaves NumPy with other settings
+    for errors than the user's, were it at the first instruction of `errstate.__exit__`."""
+
+    def profile(frame, event, arg):
+        if event == "call" and frame.f_code.co_filename.endswith("_ufunc_config.py"):
+            raise KeyboardInterrupt
+
+    def stop(a):
+        raise KeyboardInterrupt
+
+    def eager(g, x):
+        return td.numpy_function(g, [x], td.TensorSpec([2]))
+
+    calls = [td.function(lambda x, g=g: eager(g, x), autograph=False) for g in (np.sin, stop)]
+    calls += [lambda x, g=g: eager(g, x) for g in (np.sin, stop)]
+    with np.errstate(over="raise", divide="print"):
+        before = np.geterr()
+        for f in calls:
+            for seen in (None, profile, profile):
+                try:
+                    sys.setprofile(seen)
+                    with contextlib.suppress(KeyboardInterrupt):
+                        f(td.constant([1.0, 2.0]))
+                finally:
+                    sys.setprofile(None)
+                assert np.geterr() == before
 
 
 def test_modes_of_the_caller_stay():

@@ -23,6 +23,8 @@ from treadle.ops.state import Variable
 class _VariableWatcher:
     """A tape that only notes which trainable variables are read."""
 
+    is_over = False
+
     def __init__(self) -> None:
         self.found: dict[int, Variable] = {}
 

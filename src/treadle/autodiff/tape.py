@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import types
 import warnings
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -58,6 +60,25 @@ class _Stopped:
         self._tape._start()
 
 
+def _leave(tape: GradientTape, *error: object) -> None:
+    if tape._recording:
+        tape._stop()
+
+
+class _Exit:
+    """`__exit__`, made anew for each ``with`` statement, which holds it until its block has ended.
+
+    Where an interrupt comes at its first instruction nothing tells the tape, but that it is gone.
+    """
+
+    def __get__(self, tape: GradientTape | None, owner: type) -> Any:
+        if tape is None:
+            return _leave
+        method = types.MethodType(_leave, tape)
+        tape._exit = weakref.ref(method)
+        return method
+
+
 class GradientTape:
     """Records the operations inside its ``with`` block for differentiation.
 
@@ -72,6 +93,8 @@ class GradientTape:
         self._persistent = persistent
         self._watch_accessed = watch_accessed_variables
         self._recording = False
+        self._exit: weakref.ref[Any] | None = None
+        self._block: weakref.ref[Any] | None = None  # the exit of the statement it records in
         self._used = False
         self._variables: dict[int, Variable] = {}
         self._trial = current_trial()
@@ -93,12 +116,19 @@ class GradientTape:
     # -- recording ---------------------------------------------------------------------------
 
     def __enter__(self) -> GradientTape:
+        if self._recording and self.is_over:
+            self._end()
+        made = self._exit  # by a with statement, before this
+        self._block = made if made is not None and made() is not None else None
         self._start()
         return self
 
-    def __exit__(self, *error: object) -> None:
-        if self._recording:
-            self._stop()
+    __exit__ = _Exit()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the ``with`` block has ended, which an interrupt may have kept from the tape."""
+        return self._block is not None and self._block() is None
 
     def _start(self) -> None:
         self._is_asked()
@@ -114,11 +144,17 @@ class GradientTape:
         self._is_asked()
         if not self._recording:
             raise ValueError(f"Tape is not recording.{at(user_origin())}")
+        self._end()
+
+    def _end(self) -> None:
         set_tapes(tuple([t for t in context.tapes if t is not self]))
         self._recording = False
 
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one operation if it depends on something watched. Called by `ops.registry.run`."""
+        if self._block is not None and self._block() is None:
+            self._end()
+            return
         watched = self._watched
         found = (op is READ or op.tags) and self._reads_watched(inputs)
         if not found:

@@ -37,6 +37,10 @@ class TapeLike(Protocol):
     def record(self, op: Any, inputs: Sequence[Any], attrs: Any, outputs: Sequence[Tensor]) -> None:
         """Note one executed or traced operation."""
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the block that it watches has ended without telling it."""
+
     def watches(self, x: Any) -> bool:
         """Whether operations on a tensor or variable would be noted."""
 
@@ -125,6 +129,13 @@ def add_tape(tape: TapeLike) -> None:
     count_modes(threading.get_ident(), wanted)
     context.counted = wanted
     context.tapes = tapes
+
+
+def watched() -> bool:
+    """Whether tapes watch in this thread. Those whose blocks an interrupt has ended are let go."""
+    if any(tape.is_over for tape in context.tapes):
+        set_tapes(tuple([tape for tape in context.tapes if not tape.is_over]))
+    return bool(context.tapes)
 
 
 def recount() -> None:

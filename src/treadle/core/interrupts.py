@@ -15,14 +15,31 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
 from numpy._core import umath
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _L = TypeVar("_L", bound=threading.local)
 
-# What `np.errstate` sets, which is such a block, too.
-_numpy_errors: ContextVar[Any] = umath._extobj_contextvar
+# What `np.errstate` sets, which is such a block, too. Where it is set and put back without one, in
+# a ``try`` of the same function, no interrupt comes in between: both calls are C's.
+#
+#     before = numpy_errors.get()
+#     try:
+#         numpy_errors.set(QUIET)
+#         ...
+#     finally:
+#         numpy_errors.set(before)
+numpy_errors: ContextVar[Any] = umath._extobj_contextvar
+
+
+def _quiet() -> Any:
+    with np.errstate(all="ignore"):
+        return numpy_errors.get()
+
+
+QUIET = _quiet()
 
 _modes: list[threading.local] = []
 _settle: list[Callable[[], None]] = []
@@ -85,7 +102,7 @@ _Memory = tuple[Any, list[tuple[dict[str, Any], dict[str, Any]]]]
 
 def _remember() -> _Memory:
     own = [mode.__dict__ for mode in _modes]  # this thread's attributes
-    return _numpy_errors.get(), [(values, values.copy()) for values in own]
+    return numpy_errors.get(), [(values, values.copy()) for values in own]
 
 
 def _put_back(memory: _Memory) -> None:
@@ -98,7 +115,7 @@ def _put_back(memory: _Memory) -> None:
                         element.undo()
         own.clear()
         own.update(before)
-    if _numpy_errors.get() is not errors:
-        _numpy_errors.set(errors)
+    if numpy_errors.get() is not errors:
+        numpy_errors.set(errors)
     for fn in _settle:
         fn()

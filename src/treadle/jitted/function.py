@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import nest
-from treadle.core.context import context
+from treadle.core.context import context, watched
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
@@ -73,7 +73,7 @@ class Jitted:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         try:
             bound = self._parameters.bind(args, kwargs)
-            if context.recorder is not None or context.tapes or bound.has_tensors:
+            if context.recorder is not None or watched() or bound.has_tensors:
                 return self._inside(bound)
             plan, bound = self.plan_for(bound)
             result = self._run(plan, bound)

@@ -10,6 +10,7 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.context import context
+from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
@@ -177,8 +178,12 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
         if op.effect is None:
             result = quiet.call(op.eager, *arrays, **attrs)
         else:  # may run the user's Python, which must see its own context
-            with np.errstate(all="ignore"):
+            before = numpy_errors.get()
+            try:
+                numpy_errors.set(QUIET)
                 result = op.eager(*arrays, **attrs)
+            finally:
+                numpy_errors.set(before)
         if type(result) is tuple:
             return tuple(_wrap(r) for r in result)
         return (from_array(result) if type(result) is np.ndarray else _wrap(result),)

@@ -12,6 +12,7 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.arrays import own_copy
 from treadle.core.context import context, recount
+from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
@@ -162,13 +163,14 @@ class Callbacks:
                 shape = tuple(values[position + 1 : position + 1 + spec.rank])
                 scope.bind(spec, shape)
             inputs.append(self._input(operand.value, values[position], scope, layout.keep, shape))
-        outside = context.recorder, context.tapes
-        context.recorder, context.tapes = None, ()
+        outside, before = (context.recorder, context.tapes), numpy_errors.get()
         try:
-            with np.errstate(all="ignore"):
-                outputs = interpreter._Interpreter(False).node(node, inputs, scope)
+            context.recorder, context.tapes = None, ()
+            numpy_errors.set(QUIET)
+            outputs = interpreter._Interpreter(False).node(node, inputs, scope)
         finally:
             context.recorder, context.tapes = outside
+            numpy_errors.set(before)
             recount()
         if node.outputs and not step.outputs:  # a check called this: the op had to refuse
             raise errors.InternalError(
@@ -214,9 +216,13 @@ class Callbacks:
             b: array_at(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
             for i, b in enumerate(kernel.buffers)
         }
-        with np.errstate(all="ignore"):
+        before = numpy_errors.get()
+        try:
+            numpy_errors.set(QUIET)
             for buffer, result in evaluate(kernel, arrays, symbols).items():
                 arrays[buffer][...] = result
+        finally:
+            numpy_errors.set(before)
 
     def _symbols(self, frame: int) -> dict[str, int]:
         if not self.symbols:

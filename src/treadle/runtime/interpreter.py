@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors
-from treadle.core.context import recording, taping
+from treadle.core.context import context, recount
+from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.origin import at, failed_at
 from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
@@ -46,12 +47,19 @@ def run(graph: Graph, arrays: Sequence[Runtime], *, check_numerics: bool = False
         )
     values = [_argument(graph, p, a) for p, a in zip(graph.params, arrays, strict=True)]
     interpreter = _Interpreter(check_numerics)
+    outside, before = (context.recorder, context.tapes), numpy_errors.get()
     try:
-        with recording(None), taping(()), np.errstate(all="ignore"):
-            return interpreter.region(graph, values, Scope())
+        context.recorder, context.tapes = None, ()
+        recount()
+        numpy_errors.set(QUIET)
+        return interpreter.region(graph, values, Scope())
     except BaseException:
         release_iterators(graph)
         raise
+    finally:
+        context.recorder, context.tapes = outside
+        numpy_errors.set(before)
+        recount()
 
 
 def _argument(graph: Graph, param: Value, value: Runtime) -> Runtime:

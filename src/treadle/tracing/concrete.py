@@ -9,7 +9,7 @@ import numpy as np
 
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import errors, locks, nest
-from treadle.core.context import context
+from treadle.core.context import context, watched
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
@@ -207,7 +207,7 @@ class ConcreteFunction:
             from treadle.graph.replay import replay
 
             return list(replay(self.graph, inputs, recorded_origin()))
-        if context.tapes:
+        if watched():
             from treadle.tracing.gradient import run_taped
 
             return run_taped(self, inputs)

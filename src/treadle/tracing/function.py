@@ -11,7 +11,7 @@ from types import MethodType
 from typing import Any
 
 from treadle.core.caches import clears
-from treadle.core.context import context
+from treadle.core.context import context, watched
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
@@ -136,7 +136,7 @@ class Function:
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
         result = concrete.call_flat(leaves)
-        if context.recorder is None and not context.tapes:
+        if context.recorder is None and not watched():
             self._add_plan(concrete, arguments, args, kwargs)
         return result
 

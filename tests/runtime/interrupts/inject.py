@@ -19,7 +19,8 @@ _NEVER = ("/tests/", "importlib", "threading.py", "weakref.py", "_weakrefset.py"
 _SWALLOWED = {"__del__", "_call", "_reclaim"}  # what is raised there does not reach the caller
 # Functions that change modes, locks and tables, where an interrupt does most harm.
 DELICATE = {
-    "__enter__", "__exit__", "recount", "count_modes", "set_tapes", "settle", "held", "is_owned",
+    "__enter__", "__exit__", "_leave", "recount", "count_modes", "set_tapes", "settle", "held",
+    "is_owned",
     "_cached", "_trace", "_call_slowly", "_add_plan", "_add_native_plan", "add", "trace", "compile",
     "executable", "run_taped", "_get", "_known", "load", "submit", "take", "undo", "close",
     "new_plan", "_new_plan", "_concrete", "call", "_again", "take_failure", "store",
@@ -34,8 +35,6 @@ def _is_chosen(frame: FrameType, event: str, delicate: bool) -> bool:
         return False
     if any(part in code.co_filename for part in _NEVER) or code.co_name in _SWALLOWED:
         return False
-    if code.co_name == "__exit__" and code.co_filename.endswith("autodiff/tape.py"):
-        return False  # of a block in the user's code: what follows it is for the user to know
     if event == "c_return":
         return True
     return event == "call" and not code.co_flags & inspect.CO_GENERATOR
