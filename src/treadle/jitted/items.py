@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph import operators as python_operators
-from treadle.autograph.operators.items import Path
+from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
 from treadle.jitted.arrays import (
     Array,

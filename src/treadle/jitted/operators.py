@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autograph import operators as python_operators
-from treadle.autograph.operators.items import path
 from treadle.autograph.operators.outer import outer
+from treadle.autograph.operators.paths import path
 from treadle.autograph.operators.places import attribute, item
 from treadle.autograph.operators.undefined import defined, undefined
 from treadle.jitted.builtin_functions import (

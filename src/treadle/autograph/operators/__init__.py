@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from treadle.autograph.operators.guards import python_bool, python_iterable
     from treadle.autograph.operators.items import (
         get_item,
-        path,
         set_attribute_item,
         set_item,
         slice,
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from treadle.autograph.operators.loops import for_stmt, while_stmt
     from treadle.autograph.operators.membership import in_
     from treadle.autograph.operators.numbers import abs, bool, float, int
+    from treadle.autograph.operators.paths import path
     from treadle.autograph.operators.places import attribute, item
     from treadle.autograph.operators.reductions import all, any, max, min, sorted, sum
 
@@ -52,11 +52,12 @@ _MODULES = {
     "comprehensions": "generator iterable list_comp",
     "conditionals": "if_exp if_stmt",
     "guards": "python_bool python_iterable",
-    "items": "get_item path set_attribute_item set_item slice update_attribute_item update_item",
+    "items": "get_item set_attribute_item set_item slice update_attribute_item update_item",
     "logical": "and_ not_ or_",
     "loops": "for_stmt while_stmt",
     "membership": "in_",
     "numbers": "abs bool float int",
+    "paths": "path",
     "places": "attribute item",
     "reductions": "all any max min sorted sum",
 }

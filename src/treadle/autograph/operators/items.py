@@ -14,6 +14,7 @@ from treadle.autograph.operators.aliases import Owner, check_aliases
 from treadle.autograph.operators.calls import call
 from treadle.autograph.operators.journal import note_item
 from treadle.autograph.operators.lists import as_graph_list
+from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
@@ -25,17 +26,6 @@ from treadle.ops.tabulated import element_at
 from treadle.ops.updates import set_item as updated_tensor
 
 slice = builtins.slice
-
-
-class Path(tuple[Any, ...]):
-    """The keys of ``x[a][b]``, from the outside inwards."""
-
-    __slots__ = ()
-
-
-def path(*keys: Any) -> Path:
-    """Several keys, one after the other: ``ag__.set_item(x, ag__.path(a, b), v)``."""
-    return Path(keys)
 
 
 def get_item(target: Any, key: Any) -> Any:

@@ -45,7 +45,6 @@ from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.thin_products import write_thin_products_out
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.passes.unflatten import unflatten_rows
-from treadle.graph.verifier import verify
 
 
 class Pass(NamedTuple):
@@ -127,7 +126,7 @@ def optimize(
     active = () if "all" in off else [p for p in pipeline if p.name not in off]
     check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0", "bounds")
     if check:
-        verify(graph, "tracing")
+        _verify(graph, "tracing")
     reports: list[Report] = []
     rounds = [p for p in active if not p.last]
     number = 0
@@ -154,10 +153,16 @@ def _run(
     changed = item.run(graph)
     seconds = time.perf_counter() - start
     if check:
-        verify(graph, f"pass {item.name!r}")
+        _verify(graph, f"pass {item.name!r}")
     if changed and dump is not None:
         dump(f"{item.name} (round {number + 1})", graph)
     return Report(item.name, number, changed, before, count_nodes(graph), seconds)
+
+
+def _verify(graph: Graph, after: str) -> None:
+    from treadle.graph.verifier import verify
+
+    verify(graph, after)
 
 
 def count_nodes(graph: Graph) -> int:

@@ -6,6 +6,9 @@ float32 and bool is i1; `load` and `store` convert from and to memory.
 
 from __future__ import annotations
 
+import functools
+import importlib
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -14,14 +17,7 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.kernel.ir import Apply, Expr
-from treadle.runtime.cpu import (
-    casts,
-    integers,
-    inverse_functions,
-    power,
-    trigonometry,
-    vector_math,
-)
+from treadle.runtime.cpu import casts, integers
 from treadle.runtime.cpu.lanes import Lanes
 from treadle.runtime.cpu.llvm_text import Function, float_text
 
@@ -248,32 +244,38 @@ _FLOAT: dict[str, Callable[..., str]] = {
     "round": lambda v, x: v.intrinsic("rint", x),
     "trunc": lambda v, x: v.intrinsic("trunc", x),
     "isnan": lambda v, x: v.compare("uno", x, x),
-    "isinf": lambda v, x: v.compare("oeq", v.abs(x), vector_math.INF),
-    "isfinite": lambda v, x: v.compare("olt", v.abs(x), vector_math.INF),
+    "isinf": lambda v, x: v.compare("oeq", v.abs(x), math.inf),
+    "isfinite": lambda v, x: v.compare("olt", v.abs(x), math.inf),
 }  # fmt: skip
 _SHORT = frozenset(_FLOAT)
-for _name in (
-    "sqrt", "rsqrt", "sigmoid", "softplus", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
-    "tanh",
-):  # fmt: skip
-    _FLOAT[_name] = getattr(vector_math, _name)
-for _name in (
-    "tan",
-    "sinh",
-    "cosh",
-    "asin",
-    "acos",
-    "atan",
-    "atan2",
-    "asinh",
-    "acosh",
-    "atanh",
-    "erfc",
-):
-    _module = trigonometry if _name == "tan" else inverse_functions
-    _FLOAT[_name] = vector_math.in_float64(getattr(_module, _name))
-_FLOAT["exp_nonpositive"] = lambda v, x: vector_math.exp(v, x, nonpositive=True)
-_FLOAT |= {"sin": trigonometry.sin, "cos": trigonometry.cos, "pow": power.power}
+# Functions of other modules, which are imported when code first holds one of theirs.
+_ELSEWHERE = {
+    "vector_math":
+        "sqrt rsqrt sigmoid softplus erf exp exp2 expm1 exp_nonpositive log log1p log2 tanh",
+    "trigonometry": "sin cos tan",
+    "inverse_functions": "sinh cosh asin acos atan atan2 asinh acosh atanh erfc",
+    "power": "pow",
+}  # fmt: skip
+_IN_FLOAT64 = {"tan", *_ELSEWHERE["inverse_functions"].split()}
+
+
+@functools.cache
+def _imported(module: str, name: str) -> Callable[..., str]:
+    found: Callable[..., str]
+    found = getattr(importlib.import_module(f"treadle.runtime.cpu.{module}"), name)
+    if name not in _IN_FLOAT64:
+        return found
+    from treadle.runtime.cpu.vector_math import in_float64
+
+    return in_float64(found)
+
+
+def _elsewhere(module: str, name: str) -> Callable[..., str]:
+    return lambda v, *args: _imported(module, name)(v, *args)
+
+
+for _module, _names in _ELSEWHERE.items():
+    _FLOAT |= {name: _elsewhere(_module, name) for name in _names.split()}
 # Those of tens to hundreds of instructions, and how many of them code may hold written out.
 LONG_FUNCTIONS = frozenset(_FLOAT) - _SHORT - {"sqrt", "rsqrt"}
 MOST_INLINE = 8

@@ -7,7 +7,7 @@ from treadle.runtime.cpu.lanes import Lanes, Number
 from treadle.runtime.cpu.vector_math import INF, LOG2E, MAGIC, NAN, horner, ldexp
 
 
-def power(v: Lanes, x: Number, y: Number) -> str:
+def pow(v: Lanes, x: Number, y: Number) -> str:
     magnitude = _power32(v, x, y) if v.bits == 32 else _power64(v, x, y)
     return _special_cases(v, x, y, magnitude)
 

@@ -13,7 +13,6 @@ from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import free_lists_since, makes_lists
 from treadle.runtime.cpu.program_steps import copy_array, emit_block
-from treadle.runtime.cpu.ragged_memory import copy_of
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Branch, Carried, Loop, Operand, Place, Sizes
 from treadle.runtime.symbols import plain_symbol
@@ -163,6 +162,8 @@ def start_of(emitter: Emitter, carried: Carried) -> list[str]:
     if carried.place is None:
         register = emitter.registers[carried.start.value]
         if carried.copied:
+            from treadle.runtime.cpu.ragged_memory import copy_of
+
             register = copy_of(emitter, carried.start)
         return [register]
     if carried.place.kind == "buffer":

@@ -18,7 +18,6 @@ from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_loops import emit_append, emit_loops
-from treadle.runtime.cpu.program_ragged import emit_list_step
 from treadle.runtime.cpu.program_updates import emit_update, integer
 from treadle.runtime.schedule.steps import (
     Append,
@@ -241,6 +240,12 @@ def _emit_loop(emitter: Emitter, step: Loop) -> None:
     emit_loop(emitter, step)
 
 
+def _emit_list_step(emitter: Emitter, step: ListStep) -> None:
+    from treadle.runtime.cpu.program_ragged import emit_list_step
+
+    emit_list_step(emitter, step)
+
+
 def _emit_sizes(emitter: Emitter, step: Sizes) -> None:
     from treadle.runtime.cpu.program_control import emit_sizes
 
@@ -259,7 +264,7 @@ _EMITTERS: dict[type, Any] = {
     Evaluate: emit_evaluate,
     Launch: emit_launch,
     LibraryCall: emit_library,
-    ListStep: emit_list_step,
+    ListStep: _emit_list_step,
     LoadScalar: emit_load_scalar,
     Loop: _emit_loop,
     Loops: emit_loops,

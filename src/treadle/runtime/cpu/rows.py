@@ -17,7 +17,6 @@ from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
-from treadle.runtime.cpu.matmul.tiles import most_rows
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.rewrite import canonical
@@ -62,6 +61,7 @@ def split_rows(loop: Loop, workers: int) -> Rows | None:
 
 def _blocks(rows: int, workers: int) -> int:
     """Blocks as high as a tile of a product, but about as many rows for every thread."""
+    from treadle.runtime.cpu.matmul.tiles import most_rows
 
     def cost(blocks: int) -> float:
         height = -(-rows // blocks)

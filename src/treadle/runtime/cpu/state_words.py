@@ -68,6 +68,8 @@ class StateWords:
         return c_function(name)
 
     def _library(self) -> int:
+        if not self.has_library:
+            return 0
         from treadle.runtime.cpu.library_code import table_address
 
-        return table_address(self.workers) if self.has_library else 0
+        return table_address(self.workers)

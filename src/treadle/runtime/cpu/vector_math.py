@@ -70,6 +70,11 @@ def exp(v: Lanes, x: Number, nonpositive: bool = False) -> str:
     return ldexp(v, *_exp_parts(v, v.at_least(x, low)))
 
 
+def exp_nonpositive(v: Lanes, x: Number) -> str:
+    """exp of what the caller knows to be <= 0 (or NaN)."""
+    return exp(v, x, nonpositive=True)
+
+
 def exp2(v: Lanes, x: Number) -> str:
     low, high = ((-151.0, 129.0), (-1076.0, 1025.0))[v.bits == 64]
     x = v.at_least(v.at_most(x, high), low)

@@ -1,0 +1,45 @@
+"""A first call imports what its program needs."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+import numpy as np
+import treadle as td
+
+@td.jit
+def f(x):
+    for i in range(1, len(x)):
+        x[i] = {expression}
+    return x
+
+x = np.linspace(0.1, 1.0, 20)
+expected = f.python_function(x.copy())
+assert np.allclose(f(x), expected, 1e-12)
+print(*(m for m in sys.modules if m.startswith("treadle.")))
+"""
+ELSEWHERE = {"power", "trigonometry", "inverse_functions"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "wanted"),
+    [
+        ("x[i] + 0.5 * x[i - 1]", set()),
+        ("x[i] + np.sin(x[i - 1])", {"trigonometry"}),
+        ("x[i] + np.arctan(x[i - 1])", {"inverse_functions"}),
+        ("x[i] ** x[i - 1]", {"power"}),
+    ],
+)
+def test_modules_of_functions(expression: str, wanted: set[str], tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM.format(expression=expression))
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, check=True,
+        env={"PYTHONPATH": ":".join(sys.path), "TREADLE_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    imported = {m.rpartition(".")[2] for m in done.stdout.split() if ".cpu." in m}
+    assert imported & ELSEWHERE == wanted
+    assert not imported & {"library_code", "library_text", "ragged_memory"}
