@@ -1,7 +1,7 @@
 import pytest
 
 import treadle as td
-from treadle.graph.trip_count import most_iterations
+from treadle.graph.trip_count import ending_flags, most_iterations
 
 
 def bound(start, cond, step):
@@ -55,3 +55,34 @@ def test_bound_is_exact_by_running():
         while i < limit:
             i, count = i + step, count + 1
         assert bound(start, lambda i, y, n: i < limit, lambda i: i + step) == count
+
+
+def flags(condition):
+    """The variables that end ``while condition(a, b, i)``."""
+
+    def fn(x):
+        a, b = td.constant(False), td.constant(False)
+        td.while_loop(condition, lambda a, b, i: (x > 3.0, x > 4.0, i + 1), (a, b, td.constant(0)))
+        return x
+
+    graph = td.function(fn, autograph=False).get_concrete_function(td.constant(1.0)).graph
+    (loop,) = [n for n in graph.walk() if n.op.name == "while"]
+    return ending_flags(loop)
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        (lambda a, b, i: td.logical_not(a), [0]),
+        (lambda a, b, i: td.logical_and(td.logical_not(b), i < 9), [1]),
+        (lambda a, b, i: td.where(td.logical_not(a), td.logical_not(b), False), [0, 1]),
+        (lambda a, b, i: td.logical_and(i < 9, td.logical_not(td.logical_or(b, a))), [1, 0]),
+        (lambda a, b, i: td.logical_not(td.where(a, True, b)), [0, 1]),
+        (lambda a, b, i: td.logical_not(td.cond(a, lambda: td.constant(True), lambda: b)), [0]),
+        (lambda a, b, i: td.logical_or(td.logical_not(a), i < 9), []),
+        (lambda a, b, i: td.logical_not(td.logical_and(a, b)), []),
+        (lambda a, b, i: i < 9, []),
+    ],
+)
+def test_flags_that_end_a_loop(condition, expected):
+    assert flags(condition) == expected

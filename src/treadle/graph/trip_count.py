@@ -156,9 +156,41 @@ def _both(node: Node, a: Value, b: Value) -> list[Node]:
     return [*found, node] if a.node is None or b.node is None else found
 
 
+def ending_flags(node: Node) -> list[int]:
+    """The numbers of the bool variables of a ``while`` that end it as soon as they are true, as
+    ``break`` and ``return`` set them."""
+    condition, body = node.regions
+    found: list[int] = []
+    for test in conjuncts(condition.results[0]):
+        if test.op.name == "logical_not":
+            for value in _disjuncts(test.inputs[0]):
+                if value.producer is condition and value.index < len(body.results):
+                    found.append(value.index)
+    return list(dict.fromkeys(found))
+
+
+def _disjuncts(value: Value) -> list[Value]:
+    """Values of which none is true where a value is false."""
+    node = value.node
+    if node is None:
+        return [value]
+    if node.op.name == "logical_or":
+        return [v for side in node.inputs for v in _disjuncts(side)]
+    if node.op.name == "where" and _is_true(node.inputs[1]):  # ``a or b``, b asked always
+        return [*_disjuncts(node.inputs[0]), *_disjuncts(node.inputs[2])]
+    if node.op.name == "cond" and _is_true(node.regions[0].results[value.index]):
+        return _disjuncts(node.inputs[0])  # ``a or b``, where b is asked only after a
+    return [value]
+
+
 def _is_false(value: Value) -> bool:
     node = value.node
     return node is not None and node.op.name == "const" and not node.attrs["value"].any()
+
+
+def _is_true(value: Value) -> bool:
+    node = value.node
+    return node is not None and node.op.name == "const" and bool(node.attrs["value"].all())
 
 
 # Comparison -> the one with its operands exchanged.

@@ -6,6 +6,10 @@
 
 A branch that a processor guesses wrong costs as much as about twenty operations, and a branch in a
 loop keeps its iterations apart. Nothing is computed that could be refused, as a division by zero.
+
+A conditional that may end the loop around it (``break``, ``return``) stays, and so does one that
+asks whether the loop has ended. It goes the same way in every iteration but the last, and as a
+branch it leaves the loop there: what is computed on the way out costs the iterations nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import Spec, TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.graph.trip_count import ending_flags
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Const, Expr, Index, const
 from treadle.ops.lowering import Access, Compute
@@ -27,12 +32,40 @@ MOST_NODES = 8  # of both branches together
 
 def choose_numbers(graph: Graph) -> bool:
     """Replace ``cond`` nodes of cheap scalars by selections."""
+    if not any(node.op.name == "cond" for node in graph.walk()):
+        return False
     return _Chooser(graph).run()
 
 
 class _Chooser(Rewriter):
+    def __init__(self, graph: Graph) -> None:
+        super().__init__(graph)
+        self._leaving: set[Value] = set()  # flags that end a loop, as conditionals give them
+        for node in graph.walk():
+            if node.op.name == "while":
+                for number in ending_flags(node):
+                    self._leave(node.regions[1].results[number])
+
+    def _leave(self, flag: Value) -> None:
+        """Remember the conditionals that give a flag."""
+        node = flag.node
+        if node is None or node.op.name != "cond" or flag in self._leaving:
+            return
+        self._leaving.add(flag)
+        for region in node.regions:
+            result = region.results[flag.index]
+            inner = result.producer is region
+            self._leave(node.inputs[1 + result.index] if inner else result)
+
+    def _may_leave(self, node: Node) -> bool:
+        """Whether a conditional may end a loop, or asks whether the loop has ended."""
+        asked = node.inputs[0]
+        while asked.node is not None and asked.node.op.name == "logical_not":
+            asked = asked.node.inputs[0]
+        return asked in self._leaving or any(v in self._leaving for v in node.outputs)
+
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "cond" or not node.outputs:
+        if node.op.name != "cond" or not node.outputs or self._may_leave(node):
             return None
         nodes = [n for region in node.regions for n in region.nodes]
         if len(nodes) > MOST_NODES or not all(_is_number(v.spec) for v in node.outputs):

@@ -10,6 +10,9 @@ vectors. So such a loop is two: the inner one runs a strip of iterations, the ou
                                     if i < n: poll
 
 Where the loop does more than count, the inner one counts the strip down beside its own test.
+
+A flag that ends the loop (``break``, ``return``) is asked at the end of the iteration that sets it,
+not by the test before the next one. LLVM then leads the branch that sets it out of the loop.
 """
 
 from __future__ import annotations
@@ -89,15 +92,44 @@ def _inner(
     mark = len(fn.lines)
     names = bind(emitter, step, f"x{k}")
     test = _test(emitter, step, end)
+    tested = fn.block
     fn.emit(f"br i1 {test}, label %body{k}, label %after{k}")
     fn.label(f"body{k}")
     ends = _body(emitter, step, names)
-    fn.branch(f"latch{k}")
+    again = _leave(emitter, step, k, ends)
     fn.label(f"latch{k}")
     fn.branch(f"head{k}")
-    fn.lines[mark:mark] = phis(names, (starts, f"strip{k}"), (ends, f"latch{k}"))
-    fn.label(f"after{k}")
-    return names
+    fn.lines[mark:mark] = phis(names, (starts, f"strip{k}"), (again, f"latch{k}"))
+    return _after(emitter, step, k, "after", (names, tested), ends)
+
+
+def _leave(emitter: Emitter, step: Loop, k: int, ends: list[list[str]]) -> list[list[str]]:
+    """The end of an iteration: to block `leave{k}` where a flag ends the loop, else to `latch{k}`.
+    Gives the values for the next iteration."""
+    fn, again = emitter.fn, list(ends)
+    for flag in step.flags:
+        number, stay = step.carried.index(flag), fn.unique()
+        fn.emit(f"br i1 {ends[number][0]}, label %leave{k}, label %stay{stay}")
+        fn.label(f"stay{stay}")
+        again[number] = ["false"]
+    fn.branch(f"latch{k}")
+    return again
+
+
+def _after(
+    emitter: Emitter, step: Loop, k: int, exit: str, test: tuple[Names, str], ends: list[list[str]]
+) -> Names:
+    """The block `{exit}{k}` after a loop, which follows its test or a flag."""
+    fn, (names, tested) = emitter.fn, test
+    if not step.flags:
+        fn.label(f"{exit}{k}")
+        return names
+    fn.label(f"leave{k}")
+    fn.branch(f"{exit}{k}")
+    fn.label(f"{exit}{k}")
+    merged = bind(emitter, step, f"w{k}")
+    fn.lines += phis(merged, (_registers(names), tested), (ends, f"leave{k}"))
+    return merged
 
 
 def _uninterrupted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -> None:
@@ -213,7 +245,8 @@ def _tested(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -
     within = len(fn.lines)
     names = bind(emitter, step, f"x{k}")
     test = _test(emitter, step, None)
-    fn.emit(f"br i1 {test}, label %body{k}, label %exit{k}")
+    tested = fn.block
+    fn.emit(f"br i1 {test}, label %body{k}, label %done{k}")
     fn.label(f"body{k}")
     # Not at the end: LLVM moves the test there, which then sees what the iteration has found.
     zero = fn.value(f"icmp eq i64 %left{k}, 0")
@@ -221,17 +254,19 @@ def _tested(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -
     fn.label(f"go{k}")
     left = fn.value(f"sub i64 %left{k}, 1")
     ends = _body(emitter, step, names)
-    fn.branch(f"latch{k}")
+    again = _leave(emitter, step, k, ends)
     fn.label(f"latch{k}")
     fn.branch(f"head{k}")
     after = _poll(emitter, k, countdown)
     fn.branch(f"strip{k}")
     fn.lines[within:within] = [
         f"  %left{k} = phi i64 [{length}, %strip{k}], [{left}, %latch{k}]",
-        *phis(names, (_registers(outer), f"strip{k}"), (ends, f"latch{k}")),
+        *phis(names, (_registers(outer), f"strip{k}"), (again, f"latch{k}")),
     ]
     fn.lines[mark:mark] = phis(outer, (starts, f"pre{k}"), (_registers(names), after))
     bind(emitter, step, f"x{k}")
+    _after(emitter, step, k, "done", (names, tested), ends)
+    fn.branch(f"exit{k}")
 
 
 def _countdown(emitter: Emitter) -> str:

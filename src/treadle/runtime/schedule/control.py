@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.core.shapes import Dim, compound, dim_symbols
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.trip_count import counts_to, trip_count
+from treadle.graph.trip_count import counts_to, ending_flags, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.schedule.backend import Unsupported
@@ -222,6 +222,8 @@ class ControlFlow:
         written = [c.place for c in carried if c.place is not None]
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
         loop.most, loop.counted = program.integers.most_trips(node), self._counted(node)
+        ending = {body.params[number] for number in ending_flags(node)}
+        loop.flags = [c for c in carried if c.param in ending and c.place is None]
         loop.exact = bool(node.attrs.get("rolled"))
         plain = program.native_lists and not any(
             isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)

@@ -326,6 +326,7 @@ class Loop(Step):
     most: a number of iterations that no run exceeds, where one is known.
     counted: what ends the loop, where that is a counter alone.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
+    flags: bool variables that end the loop as soon as they are true.
     exact: products and sums are rounded one by one, as without the loop.
     """
 
@@ -336,6 +337,7 @@ class Loop(Step):
     most: int | None = None
     counted: Counted | None = None
     rows: Rows | None = None
+    flags: Sequence[Carried] = ()
     exact: bool = False
 
 
