@@ -128,6 +128,35 @@ def _is_zero(dim: Any) -> bool:
     return not isinstance(dim, SymbolicDim) and dim == 0
 
 
+def _write_back(rewriter: Rewriter, node: Node) -> Value | None:
+    """Putting what a part holds into the part: so ends ``x[i] += y``, which reads the part, changes
+    it in place and then assigns it. A position must have been checked by the write before."""
+    x, read = node.inputs[0], node.inputs[-1].node
+    if read is None or read.op.name != _READ_BY[node.op.name] or read.inputs[0] is not x:
+        return None
+    if not _same_part(node, read) or node.inputs[-1].spec is not read.outputs[0].spec:
+        return None
+    if len(node.inputs) > 2 and not _is_written(x, node):
+        return None
+    return x
+
+
+def _is_written(x: Value, node: Node) -> bool:
+    """Whether x was made by writing the part that a node writes."""
+    made = x.node
+    return made is not None and made.op is node.op and _same_part(node, made)
+
+
+def _same_part(node: Node, other: Node) -> bool:
+    """Whether an update and another update, or a read, are of one part."""
+    names = ("axis", "begin", "strides")
+    same = all(node.attrs.get(name) == other.attrs.get(name) for name in names)
+    count = len(node.inputs) - 1
+    return same and node.inputs[1:count] == other.inputs[1:count]
+
+
+_READ_BY = {"index_update": "index", "slice_update": "strided_slice"}
+
 MOVEMENT_RULES: dict[str, Any] = {
     "reshape": (_merge_reshapes,),
     "transpose": (_merge_transposes,),
@@ -135,6 +164,8 @@ MOVEMENT_RULES: dict[str, Any] = {
     "matmul": (_fold_transposes, _multiply_before_broadcast),
     "concat": (_single_part,),
     "strided_slice": (_whole_slice,),
+    "slice_update": (_write_back,),
+    "index_update": (_write_back,),
     **{
         f"reduce_{name}": (_no_axes,)
         for name in ("sum", "mean", "prod", "max", "min", "any", "all")

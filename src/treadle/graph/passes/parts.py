@@ -8,8 +8,9 @@ Parts of one size then have one dim, kernels and products read them where they a
 to be checked that the loop's bounds show. A bound that nothing is known of is first clamped to the
 axis, as Python's slices do.
 
-In regions with such parts positions that are shown to lie inside are slices too, and an update of
-a part of a part becomes one of the array:
+In regions with such parts, and in those that write whole rows (``x[i] = v``), positions are slices
+too, so that kernels store straight into the rows. An update of a part of a part becomes one of the
+array:
 
     %r = index(%x, %i); %u = slice_update(%r, %v); index_update(%x, %i, %u)
         ->   slice_update(%x, %v) {begin=(i, ...)}
@@ -44,7 +45,7 @@ _GRADIENTS = frozenset({"strided_slice_grad", "index_grad", "dynamic_slice_grad"
 
 def place_parts(graph: Graph) -> bool:
     """Write dynamic slices, their gradients and updates with symbolic bounds."""
-    if not any(node.op.name in _LATE or _is_nested(node) for node in graph.walk()):
+    if not any(map(_has_part, graph.walk())):
         return False
     return _Parts(graph).run()
 
@@ -71,7 +72,7 @@ class _Parts(Rewriter):
     def enter(self, region: Region) -> None:
         self.clamped.append({})
         self.counts.append({})
-        self.has_parts.append(any(n.op.name in _LATE or _is_nested(n) for n in region.nodes))
+        self.has_parts.append(any(map(_has_part, region.nodes)))
 
     def leave(self, region: Region) -> None:
         if self.has_parts.pop():
@@ -434,6 +435,12 @@ def _extents(part: _Part) -> list[tuple[Dim, Dim]]:
         last = begin + (size - 1) * stride
         found.append((begin, last) if stride > 0 else (last, begin))
     return found
+
+
+def _has_part(node: Node) -> bool:
+    """Whether a node brings parts into its region."""
+    writes_row = node.op.name == "index_update" and bool(node.inputs[-1].spec.rank)
+    return writes_row or node.op.name in _LATE or _is_nested(node)
 
 
 def _is_nested(node: Node) -> bool:
