@@ -48,8 +48,7 @@ def recorded_origin() -> Origin | None:
         code = frame.f_code
         if code.co_name == "trace" and code.co_filename == _TRACE:
             break
-        found.append(code)
-        found.append(frame.f_lasti)
+        found += (code, frame.f_lasti)
         frame = frame.f_back
     if frame is None:  # a graph that is built by hand
         return origin

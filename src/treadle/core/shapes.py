@@ -23,9 +23,10 @@ class SymbolicDim:
     __slots__ = ("_hash", "_text", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms: tuple[tuple[Monomial, int], ...] = tuple(
-            sorted(((m, c) for m, c in terms.items() if c), key=lambda t: (len(t[0]), repr(t[0])))
-        )
+        found = [(m, c) for m, c in terms.items() if c]
+        if len(found) > 1:
+            found.sort(key=lambda t: (len(t[0]), repr(t[0])))
+        self.terms: tuple[tuple[Monomial, int], ...] = tuple(found)
         self._hash = hash(self.terms)
         self._text = ""
 
@@ -77,7 +78,7 @@ class SymbolicDim:
     def __mul__(self, other: Dim) -> Dim:
         total: dict[Monomial, int] = {}
         for (m1, c1), (m2, c2) in itertools.product(self.terms, _terms(other)):
-            mono = tuple(sorted(m1 + m2, key=repr))
+            mono = tuple(sorted(m1 + m2, key=repr)) if m1 and m2 else m1 or m2
             total[mono] = total.get(mono, 0) + c1 * c2
         return _simplify(total)
 

@@ -73,7 +73,8 @@ class Rewriter:
         self.enter(region)
         replaced: dict[Value, Value] = {}
         for node in region.nodes:
-            node.inputs = [replaced.get(v, v) for v in node.inputs]
+            if replaced:
+                node.inputs = [replaced.get(v, v) for v in node.inputs]
             for inner in node.regions:
                 self._rewrite(inner)
             self._origin = node.origin

@@ -25,6 +25,9 @@ ROUNDING = (
 )  # the passes that may change the last bits
 
 
+LAST = {item.name for item in PIPELINE if item.last}
+
+
 def results(random: RandomGraph, graph: Graph) -> list[bytes]:
     """Results and final variables as bytes."""
     args = random.arguments()
@@ -93,6 +96,16 @@ def test_passes_build_on_each_other_until_nothing_changes() -> None:
     assert {r.name for r in reports if r.changed} == {"algebra", "common", "dead_code"}
     assert reports[0].nodes_before == 5
     assert reports[-1].round == 1
+    again = [r.name for r in reports if r.round == 1 and r.name not in LAST]
+    assert again[-1] == "dead_code"  # nothing has changed since it ran
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_pass_that_tells_of_no_change_makes_none(seed: int) -> None:
+    graph = clone_graph(RandomGraph(seed).graph)
+    for item in PIPELINE + PIPELINE:
+        before = str(graph)
+        assert item.run(graph) or str(graph) == before, item.name
 
 
 def test_switching_passes_off(monkeypatch: pytest.MonkeyPatch) -> None:

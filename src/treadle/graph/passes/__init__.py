@@ -119,7 +119,7 @@ def optimize(
     pipeline: tuple[Pass, ...] = PIPELINE,
     dump: Callable[[str, Graph], None] | None = None,
 ) -> list[Report]:
-    """Run the passes on `graph`, in place, until none changes anything.
+    """Run the passes on `graph`, in place, until none of them would change anything more.
 
     Args:
         dump: called with a label and the graph after every pass that changed it.
@@ -128,43 +128,57 @@ def optimize(
     active = () if "all" in off else [p for p in pipeline if p.name not in off]
     check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0", "bounds")
     if check:
-        _verify(graph, "tracing")
-    reports: list[Report] = []
+        from treadle.graph.verifier import verify
+
+        verify(graph, "tracing")
+    runs = _Runs(graph, check, dump)
     rounds = [p for p in active if not p.last]
-    number = 0
-    for number in range(MOST_ROUNDS if rounds else 0):
-        reports += [_run(p, number, graph, check, dump) for p in rounds]
-        if not any(r.changed for r in reports if r.round == number):
+    number = idle = 0  # idle: how many passes one after the other have changed nothing
+    for number in range(MOST_ROUNDS):
+        for item in rounds:
+            if idle == len(rounds):
+                break
+            idle = 0 if runs.run(item, number) else idle + 1
+        if idle == len(rounds):
             break
-    final = [_run(p, number, graph, check, dump) for p in active if p.last]
-    if any(r.changed for r in final):
-        cleaning = [p for p in rounds if p.name in CLEANING]
-        final += [_run(p, number, graph, check, dump) for p in cleaning]
-    return reports + final
+    final = [runs.run(p, number) for p in active if p.last]
+    if any(final):
+        for item in rounds:
+            if item.name in CLEANING:
+                runs.run(item, number)
+    return runs.reports
 
 
-def _run(
-    item: Pass,
-    number: int,
-    graph: Graph,
-    check: bool,
-    dump: Callable[[str, Graph], None] | None,
-) -> Report:
-    before = count_nodes(graph)
-    start = time.perf_counter()
-    changed = item.run(graph)
-    seconds = time.perf_counter() - start
-    if check:
-        _verify(graph, f"pass {item.name!r}")
-    if changed and dump is not None:
-        dump(f"{item.name} (round {number + 1})", graph)
-    return Report(item.name, number, changed, before, count_nodes(graph), seconds)
+class _Runs:
+    """Runs of passes on one graph.
 
+    Attributes:
+        reports: of those so far.
+    """
 
-def _verify(graph: Graph, after: str) -> None:
-    from treadle.graph.verifier import verify
+    def __init__(
+        self, graph: Graph, check: bool, dump: Callable[[str, Graph], None] | None
+    ) -> None:
+        self.graph, self.check, self.dump = graph, check, dump
+        self.reports: list[Report] = []
+        self.nodes = count_nodes(graph)
 
-    verify(graph, after)
+    def run(self, item: Pass, number: int) -> bool:
+        """Run a pass in a round; whether it changed anything."""
+        graph, before = self.graph, self.nodes
+        start = time.perf_counter()
+        changed = item.run(graph)
+        seconds = time.perf_counter() - start
+        if self.check:
+            from treadle.graph.verifier import verify
+
+            verify(graph, f"pass {item.name!r}")
+        if changed:
+            self.nodes = count_nodes(graph)
+            if self.dump is not None:
+                self.dump(f"{item.name} (round {number + 1})", graph)
+        self.reports.append(Report(item.name, number, changed, before, self.nodes, seconds))
+        return changed
 
 
 def count_nodes(graph: Graph) -> int:
