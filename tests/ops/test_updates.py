@@ -173,3 +173,27 @@ def test_tensors_refuse_assignment() -> None:
     with pytest.raises(TypeError, match="does not support item assignment.*AutoGraph") as e:
         x[0] = 1  # type: ignore[index]
     assert "test_updates.py" in str(e.value)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_positions_without_numbers_are_that_of_the_whole_array(count):
+    x = td.constant(np.arange(6.0).reshape(2, 3))
+    positions = td.zeros([count, 5, 0], td.int32)
+    updates = td.constant(np.random.default_rng(0).normal(size=(count, 5, 2, 3)))
+
+    def f(x, positions, updates):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            total = td.reduce_sum(td.gather_nd(x, positions) * updates)
+        return (
+            tape.gradient(total, x), td.scatter_nd(positions, updates, [2, 3]),
+            td.tensor_scatter_nd_add(x, positions, updates),
+            td.tensor_scatter_nd_update(x, positions, updates),
+        )  # fmt: skip
+
+    added = updates.numpy().sum((0, 1))
+    last = updates.numpy()[-1, -1] if count else x.numpy()
+    for function in (f, td.function(f)):
+        found = function(x, positions, updates)
+        for y, wanted in zip(found, (added, added, x.numpy() + added, last), strict=True):
+            np.testing.assert_allclose(y, wanted, atol=1e-12)

@@ -309,8 +309,16 @@ def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
 def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     result = np.zeros(shape, updates.dtype)
     _fit_updates(indices, updates, shape)
-    np.add.at(result, _split_nd(indices, shape), updates)
+    np.add.at(*_parts_at(result, indices), updates)
     return result
+
+
+def _parts_at(array: NDArray, indices: NDArray) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """A view of an array and the index of it that gives the parts at some positions. Positions
+    without numbers are all that of the whole array."""
+    if indices.shape[-1] == 0:
+        return array[None], (np.zeros(indices.shape[:-1], np.intp),)
+    return array, _split_nd(indices, array.shape)
 
 
 def _fit_updates(indices: NDArray, updates: NDArray, shape: Sequence[int]) -> None:
@@ -370,14 +378,15 @@ def _infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> Te
 def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
     _fit_updates(indices, updates, x.shape)
-    result[_split_nd(indices, x.shape)] = updates
+    parts, places = _parts_at(result, indices)
+    parts[places] = updates
     return result
 
 
 def _eager_scatter_add(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
     _fit_updates(indices, updates, x.shape)
-    np.add.at(result, _split_nd(indices, x.shape), updates)
+    np.add.at(*_parts_at(result, indices), updates)
     return result
 
 
