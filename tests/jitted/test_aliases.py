@@ -340,3 +340,55 @@ def test_a_break_in_an_iteration_that_is_written_out_ends_the_loop():
         return x, w
 
     agree(f, V, 4.8, calls=1)
+
+
+# In later iterations `b` is `a`, an array from outside, which the loop changes.
+
+
+def becomes_one_from_outside(a, b):
+    for _ in range(50):
+        b[0:2] += 2.0
+        b = a
+    return a, b
+
+
+def becomes_one_before_a_nested_loop(a, b):
+    for i in range(50):
+        for j in range(i, 50):
+            b[0:2] += a[2] * j
+        b = a
+    b *= 0.5
+    return a, b
+
+
+def becomes_one_or_another(a, b, c):
+    i = 0
+    while i < 40:
+        b[0:2] += 2.0
+        b = a if i % 3 else c
+        i += 1
+    return a, b, c
+
+
+def becomes_one_through_another_variable(a, b, c):
+    for i in range(50):
+        c[1] += i
+        c = b
+        b = a
+    return a, b, c
+
+
+def beside_one_that_changes(a, b, c):
+    for i in range(50):
+        c[1] += i + b[0]
+        b = a
+    return a, b, c
+
+
+@pytest.mark.parametrize("python", [
+    becomes_one_from_outside, becomes_one_before_a_nested_loop, becomes_one_or_another,
+    becomes_one_through_another_variable, beside_one_that_changes,
+])  # fmt: skip
+def test_a_loop_changes_arrays_that_its_variables_become(python):
+    count = python.__code__.co_argcount
+    agree(python, *(V * 10**k for k in range(count)))

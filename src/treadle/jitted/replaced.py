@@ -182,6 +182,8 @@ class Replaced:
             return True
         for i in self.before:
             self._check_alias(i, leaves[i], found, carried)
+        if self.others and not written.isdisjoint(self._outsiders(leaves)):
+            raise self._part_changes()
         self.complete = all(self._is_old(leaves[i], found) for i in self.before)
         if self._new_pairs(leaves, found):
             return True
@@ -202,6 +204,20 @@ class Replaced:
             self.keeps = True
             return True
         return False
+
+    def _outsiders(self, leaves: list[Any]) -> set[int]:
+        """The variables that may be arrays from outside which the loop does not carry."""
+        found: set[int] = set()
+        known = self.others
+        while known:
+            more = {
+                i
+                for i in self.before.keys() - found
+                if any(coincide(leaves[i], array) is not False for array in known)
+            }
+            found |= more
+            known = [Array(self.inside[i][0]) for i in more]
+        return found
 
     def _has_parts(self, leaves: list[Any], found: Scope) -> bool:
         """Whether the variables become parts of arrays from before the loop, and nothing else."""
