@@ -8,7 +8,7 @@ from tests.autograph.random_loops import difference
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("first", [0, 4, 1100])
+@pytest.mark.parametrize("first", [0, 4, 1100, 1206])
 def test_random_loops(first):
     found = [difference(seed) for seed in range(first, first + 4)]
     assert not [text for text, _ in found if text]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from treadle.autograph.errors import StagingTypeError
 from treadle.autograph.operators import python_loops
 from treadle.core.switches import disabled
 
@@ -632,3 +633,45 @@ def test_the_graph_does_not_grow_with_the_number_of_iterations():
         f(vector())
         sizes.add(len(list(f.get_concrete_function(vector()).graph.walk())))
     assert len(sizes) == 1
+
+
+def shared_after_a_branch(v):
+    u = v * 1.0
+    for i in range(8):
+        v[i] = 5.0 + i
+        if v[(i + 1) % 8] > 0:
+            u = v
+        else:
+            v = u
+    return u, v
+
+
+def shared_and_read_first(v):
+    u, total = v * 1.0, 0.0
+    for i in range(8):
+        v[i] = 5.0 + i
+        total = total + td.reduce_sum(u)
+        u = v
+    return u, v, total
+
+
+@pytest.mark.parametrize("python", [shared_after_a_branch, shared_and_read_first])
+def test_tensors_that_an_iteration_leaves_to_two_variables(python):
+    """The next one assigns a part of one of them: NumPy would change both."""
+    for off in ([], ["rolled_loops"]):
+        with disabled(*off), pytest.raises(StagingTypeError, match="'u' shares"):
+            td.function(python)(vector())
+
+
+def test_a_shared_tensor_that_is_not_read_is_rolled():
+    def f(v):
+        u = v * 1.0
+        for i in range(8):
+            v[i] = 5.0 + i
+            u = v
+        return u, v
+
+    rolled = td.function(f)
+    for found in rolled(vector()):
+        np.testing.assert_array_equal(found[:8], np.arange(8) + 5.0)
+    assert any(n.rolled for n in loops_of(rolled, vector()))

@@ -7,8 +7,10 @@ later, going on would silently give another result: that is an error.
 from __future__ import annotations
 
 import sys
+import threading
 import types
 from collections.abc import Iterator, Sequence
+from itertools import combinations
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -38,6 +40,31 @@ def carry(inside: Sequence[Any], outside: Sequence[Any]) -> None:
             _carried.setdefault(inner.recorder, {})[inner.value] = outer
 
 
+class _Assigned(threading.local):
+    """How often a part of a tensor was assigned in this thread."""
+
+    times: int = 0
+
+
+_assigned = _Assigned()
+
+
+class Assignments:
+    """Whether parts of tensors were assigned since this was made."""
+
+    def __init__(self) -> None:
+        self._before = _assigned.times
+
+    def __bool__(self) -> bool:
+        return _assigned.times > self._before
+
+
+def share_elements(values: Sequence[Any]) -> bool:
+    """Whether two of some values are or may be one tensor, or parts of one."""
+    tensors = [_Storage(v) for v in values if isinstance(v, SymbolicTensor) and v.ndim]
+    return any(a.shares(b.tensor) for a, b in combinations(tensors, 2))
+
+
 class Owner:
     """What holds a tensor of which a part is assigned, and gets the new one.
 
@@ -58,6 +85,7 @@ class Owner:
 
 def check_aliases(target: Any, owner: Owner | None = None) -> None:
     """StagingTypeError if a variable that is still read shares the elements of `target`."""
+    _assigned.times += 1
     own = _Storage(target)
     own.note_arguments("a part of it is assigned", goes_on=False)
     for name, value in _held(owner):

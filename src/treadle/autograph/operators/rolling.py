@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph.analysis.effects import refusal_of_code
-from treadle.autograph.operators.aliases import carry
+from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.operators.aliases import Assignments, carry, share_elements
 from treadle.autograph.operators.conditionals import Placeholder
 from treadle.autograph.operators.journal import changes, is_owner
 from treadle.autograph.operators.rolled_items import Items
@@ -126,6 +127,7 @@ class _Traced:
         self.counter: Any = None
         self.iterations: Any = None
         self.moving: list[int] = []  # leaves that are loop variables, in order
+        self.shares = False  # whether it assigns parts, and leaves two variables one tensor
         self.given: list[Any] = []
 
 
@@ -152,6 +154,8 @@ class _Roll:
                     raise Refused(SHORT)
                 if not is_worth(operations if is_symbolic_number(trips) else operations * trips):
                     raise Refused(SHORT)
+                if traced.shares:
+                    self.check_next(forms)
                 return self.record(forms, traced)
             forms = better
         raise Refused("the numbers that it carries do not settle")
@@ -186,6 +190,20 @@ class _Roll:
             if any(f.kind == "unset" for f in forms):
                 raise Peel(_brief(error)) from None
             raise Refused(_brief(error)) from None
+
+    def check_next(self, forms: list[Form]) -> None:
+        """See that an iteration assigns no part of a tensor that the one before has left to two
+        variables: NumPy would change it for both.
+
+        Raises:
+            Refused: it does.
+        """
+        try:
+            self.trace(forms, twice=True)
+        except StagingTypeError as error:
+            raise Refused(_brief(error)) from None
+        except Exception:  # two iterations in a row may be refused for other reasons than one
+            return
 
     def traced_again(self, forms: list[Form], error: Exception) -> _Traced:
         try:
@@ -226,7 +244,8 @@ class _Roll:
                 return trips
         raise Refused("its condition does not depend on numbers alone")
 
-    def trace(self, forms: list[Form]) -> _Traced:
+    def trace(self, forms: list[Form], twice: bool = False) -> _Traced:
+        """The trace of the body; `twice`: of two iterations one after the other."""
         traced = _Traced()
         traced.moving = [k for k, f in enumerate(forms) if f.kind == "tensor"]
         specs = [TensorSpec((), dtypes.int64), *(forms[k].value for k in traced.moving)]
@@ -249,10 +268,14 @@ class _Roll:
                 item = self.items.item(traced.iterations)
                 after = self.loop.step(self.packed(traced.given), *item)
                 traced.results = self.flat(after)
+                if twice:
+                    self.loop.step(after, *item)
+                traced.shares = bool(assignments) and share_elements(traced.results)
                 if self.until is not None:
                     traced.stop = self.until(*after)
                 return [counter + self.counting.step, *self.closed(forms, traced)]
 
+        assignments = Assignments()
         watched = [*self.state, *closed_over(self.loop.body)]
         before = [p.get() for p in self.loop.places]
         with trial() as made:
