@@ -572,6 +572,9 @@ class Loop:
         self.storages += written
         if not changed and not written:
             changed = self.replaced.settle(leaves, found, self.storages)
+            for storage in self.replaced.followed_storages():
+                if storage not in self.storages:
+                    self.storages.append(storage)
         if changed or written:
             raise _Again
 

@@ -40,6 +40,8 @@ class Replaced:
         keeps: whether elements of arrays that no variable is any more are carried.
         pairs: two variables that may be one array -> whether they are before the loop.
         others: arrays from outside that variables become.
+        followed: those of them that may change in the loop, which carries their elements. What is
+            changed by a variable's name is changed in the array that it is.
         copied: variable -> the storages of which it becomes another part each time.
         complete: whether all variables are arrays from before the loop in any case.
         placed: carries the places of the variables in arrays, where the body changes no array.
@@ -54,6 +56,7 @@ class Replaced:
         self.parts: dict[int, list[int]] = {}
         self.views: dict[int, tuple[int, tuple[View, ...]]] = {}
         self.others: list[Array] = []
+        self.followed: list[Array] = []
         self.before: dict[int, Array] = {}
         self.keeps = False
         self.pairs: dict[tuple[int, int], Known] = {}
@@ -108,6 +111,8 @@ class Replaced:
             self.placed.enter([s for s, _ in self.inside.values()], carried)
             return
         self.which, self.left, self.same = self.split(carried)
+        for i in self.before:
+            values[i] = self._followed(values[i], self.which[i])
         for (i, j), flag in self.same.items():
             if values[i].tensor.spec is values[j].tensor.spec:
                 storage = values[j].storage
@@ -119,6 +124,16 @@ class Replaced:
             if (i, j) not in self.pairs:
                 set_apart(values[i].storage, values[j].storage)
         self.inside = {i: (values[i].storage, values[i].storage.held) for i in self.before}
+
+    def _followed(self, value: Array, which: Tensor) -> Array:
+        """A variable's array in an iteration, with the followed arrays that it may be."""
+        tensor = value.tensor
+        options = [
+            (_is(which, OTHER - n), other)
+            for n, other in enumerate(self.followed)
+            if other.tensor.spec is tensor.spec
+        ]
+        return Array(ChosenStorage(tensor, options)) if options else value
 
     def leave(self, leaves: list[Any]) -> list[Tensor]:
         """What is carried to the next iteration besides the elements."""
@@ -172,18 +187,18 @@ class Replaced:
             return False
         # A storage may be carried only because an earlier trace did not know the variables.
         carried = [s for s in carried if s.held is not found.before[s]]
-        self.copied, self.others, self.parts, self.views = {}, [], {}, {}
+        self.copied, self.others, self.parts, self.views = {}, [*self.followed], {}, {}
         written = {i for i, (s, t) in self.inside.items() if s.held is not t}
         self.changes_arrays = bool(written)
-        if not written and self._has_parts(leaves, found):
-            return self._place(leaves, found, carried)
+        if not written and self._has_parts(leaves, found, carried):
+            return self._place(leaves, found)
         if self.placed is not None:
             self.placed = None
             return True
         for i in self.before:
             self._check_alias(i, leaves[i], found, carried)
-        if self.others and not written.isdisjoint(self._outsiders(leaves)):
-            raise self._part_changes()
+        if self._new_followed(leaves, written, carried):
+            return True
         self.complete = all(self._is_old(leaves[i], found) for i in self.before)
         if self._new_pairs(leaves, found):
             return True
@@ -206,7 +221,7 @@ class Replaced:
         return False
 
     def _outsiders(self, leaves: list[Any]) -> set[int]:
-        """The variables that may be arrays from outside which the loop does not carry."""
+        """The variables that may be arrays from outside."""
         found: set[int] = set()
         known = self.others
         while known:
@@ -219,15 +234,18 @@ class Replaced:
             known = [Array(self.inside[i][0]) for i in more]
         return found
 
-    def _has_parts(self, leaves: list[Any], found: Scope) -> bool:
-        """Whether the variables become parts of arrays from before the loop, and nothing else."""
+    def _has_parts(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
+        """Whether the variables become parts of arrays from before the loop, and nothing else,
+        while none of these changes."""
         own = {s for s, _ in self.inside.values()}
         arrays = [leaves[i] for i in self.before]
         known = [*arrays, *self.before.values()]
-        simple = all(a.storage in own and not a.views for a in arrays)
-        return not simple and all(is_placed(a, own, found) for a in known)
+        if all(a.storage in own and not a.views for a in arrays):
+            return False
+        roots = {root for a in known if a.storage not in own for root in a.storage.roots()}
+        return roots.isdisjoint(carried) and all(is_placed(a, own, found) for a in known)
 
-    def _place(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
+    def _place(self, leaves: list[Any], found: Scope) -> bool:
         """Whether the loop must be traced again, to carry places."""
         placed = self.placed or Placed()
         known = len(placed.roots)
@@ -235,11 +253,23 @@ class Replaced:
         for array in [*self.before.values(), *(leaves[i] for i in self.before)]:
             if array.storage not in own:
                 placed.add_roots(array, found)
-        if not set(carried).isdisjoint(placed.roots):
-            raise self._part_changes()
         is_new = self.placed is None or len(placed.roots) > known
         self.placed = placed
         return is_new
+
+    def followed_storages(self) -> list[Storage]:
+        """The storages that the loop carries because a variable may be one of their arrays."""
+        return [root for other in self.followed for root in other.storage.roots()]
+
+    def _new_followed(
+        self, leaves: list[Any], written: set[int], carried: Sequence[Storage]
+    ) -> bool:
+        """Whether arrays that variables become may change, which was not known."""
+        known = len(self.followed)
+        reached = {root for other in self.others for root in other.storage.roots()}
+        if not reached.isdisjoint(carried) or not written.isdisjoint(self._outsiders(leaves)):
+            self.followed = [*self.others]
+        return len(self.followed) > known
 
     def _new_pairs(self, leaves: list[Any], found: Scope) -> bool:
         """Whether variables may be one array, or share elements, that were not known to be."""
@@ -297,9 +327,9 @@ class Replaced:
                     self._check_alias(number, array.viewed(*value.views), found, carried)
             return
         fixed = all(map(is_constant, value.views))
-        if storage in carried or (self.peels and not fixed):
-            raise self._part_changes()
         if not fixed:
+            if self.peels or not set(carried).isdisjoint(storage.roots()):
+                raise self._part_changes()
             self._copy(number, [storage], own)
         elif not any(coincide(value, other) is True for other in self.others):
             self.others.append(value)
