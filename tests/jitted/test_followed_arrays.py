@@ -137,7 +137,7 @@ PROGRAMS = [
     becomes_another_argument, becomes_a_row, changed_by_both_names, changed_after_it_was_taken,
     handed_on, by_a_condition, that_array_from_the_start, changed_by_its_own_name,
     two_names_one_after_the_other, in_two_loops, until_a_value, sometimes_a_new_array,
-    parts_of_one_array,
+    parts_of_one_array, handed_on_among_rows,
 ]  # fmt: skip
 
 
@@ -154,9 +154,3 @@ def test_followed_arrays(program):
         result, jitted_result = program(*wanted, n), jitted(*found, n)
         for x, y in zip([*wanted, result], [*found, jitted_result], strict=True):
             np.testing.assert_equal(y, x)
-
-
-@pytest.mark.filterwarnings("ignore:the graph of")
-def test_rows_of_one_array_that_change_by_several_names_are_refused():
-    with pytest.raises(TypeError, match="changes an array in place that it also reaches"):
-        td.jit(handed_on_among_rows)(*arguments(), 5)
