@@ -100,6 +100,11 @@ def _is_cheap(node: Node) -> bool:
         return False
     if node.op.lower == "const":
         return True
+    return takes_few_instructions(node)
+
+
+def takes_few_instructions(node: Node) -> bool:
+    """Whether a node is an elementwise operation, of a few instructions for each element."""
     lower = node.op.lower
     if not isinstance(lower, Compute) or lower.kind != "elementwise":
         return False
@@ -107,11 +112,12 @@ def _is_cheap(node: Node) -> bool:
 
 
 class _Scalars:
-    """What a lowering rule sees of a node of scalars, with constants in place of its inputs."""
+    """What a lowering rule sees of a node of scalars, or of arrays taken for scalars: constants in
+    place of its inputs."""
 
     def __init__(self, node: Node) -> None:
-        self.specs: Sequence[Spec] = [v.spec for v in node.inputs]
-        self.out: Spec = node.outputs[0].spec
+        self.specs: Sequence[Spec] = [TensorSpec((), v.spec.dtype) for v in node.inputs]
+        self.out: Spec = TensorSpec((), node.outputs[0].spec.dtype)
         self.which = 0
         self.attrs: Mapping[str, Any] = node.attrs
         self.inputs: Sequence[Access] = [_read(v) for v in node.inputs]

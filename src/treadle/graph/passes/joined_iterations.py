@@ -1,0 +1,141 @@
+"""Loops that change an array as a whole do several iterations in one pass over it.
+
+    while(%k < 32, %y) body:                        while(%k < 32, %y) body:
+        return %k + 1, %y + w[k] * x[k : k + n]         %1 = %y + w[k] * x[k : k + n]
+                                                ->      %2 = %1 + w[k + 1] * x[k + 1 : k + 1 + n]
+                                                        ...
+                                                        return %k + 8, %8
+
+An element of the array then stays in a register for several iterations, where each of them read it
+from memory and stored it. Every element sees the same operations in the same order as before. That
+is done where iterations need of the array only the element that they change, and count from a
+constant to a constant; what else they read may be parts of other arrays.
+"""
+
+from __future__ import annotations
+
+from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Graph, Node, Value, clone_node, uses
+from treadle.graph.passes.choices import takes_few_instructions
+from treadle.graph.passes.dead_code import eliminate_dead_code
+from treadle.graph.rewrite import Replacement, Rewriter, map_attr
+from treadle.graph.trip_count import position, step_of, trip_count
+from treadle.ops.dims import AS_DIM
+from treadle.ops.elements import ELEMENT
+from treadle.ops.gather import INDEX
+from treadle.ops.lowering import Compute
+
+MOST_JOINED = 8  # iterations: beyond, what they share is little against what each of them reads
+MOST_NODES = 32  # of one iteration
+MIN_EXACT = 4  # bytes of the smallest floating numbers that kernels compute with as they are
+
+
+def join_iterations(graph: Graph) -> bool:
+    """Join iterations of the loops of a graph."""
+    if not any(node.op.name == "while" for node in graph.walk()):
+        return False
+    cleaned = eliminate_dead_code(graph)  # what `parts` has replaced would be joined too
+    return _Joiner(graph).run() or cleaned
+
+
+class _Joiner(Rewriter):
+    def visit(self, node: Node) -> Replacement:
+        trips = trip_count(node) if node.op.name == "while" else None
+        times = next((n for n in range(MOST_JOINED, 1, -1) if trips and trips % n == 0), 1)
+        if times > 1 and _changes_arrays(node) and _is_elementwise(node):
+            moves = _moves(node)
+            if moves is not None:
+                _join(node, times, moves)
+                self.changed = True
+        return None
+
+
+def _changes_arrays(loop: Node) -> bool:
+    """Whether a loop has arrays and counters for variables, at least one of the former."""
+    body, arrays = loop.regions[1], 0
+    for number, result in enumerate(body.results):
+        spec = body.params[number].spec
+        if type(spec) is not TensorSpec:
+            return False
+        arrays += spec.rank > 0
+        if spec.dtype.is_floating and spec.dtype.size < MIN_EXACT:
+            return False  # kernels keep more of them until they store them
+        if result.spec is not spec or (not spec.rank and step_of(loop, number) is None):
+            return False
+    return arrays > 0
+
+
+def _is_elementwise(loop: Node) -> bool:
+    """Whether iterations are cheap, and an element of an array they change needs of all these
+    arrays only what is at its own place."""
+    body = loop.regions[1]
+    carried = body.params[: len(body.results)]
+    changed = {p: p.spec for p in carried if p.spec.rank}
+    if len(body.nodes) > MOST_NODES:
+        return False
+    for node in body.nodes:
+        if node.regions or not node.is_pure or len(node.outputs) != 1:
+            return False
+        (out,) = node.outputs
+        read = [v for v in node.inputs if v in changed]
+        lower = node.op.lower
+        elementwise = isinstance(lower, Compute) and lower.kind == "elementwise"
+        if elementwise and not takes_few_instructions(node):
+            return False
+        if read and not (elementwise and all(changed[v] is out.spec for v in read)):
+            return False
+        if read:
+            changed[out] = out.spec
+        moved = isinstance(lower, Compute) and lower.kind == "view"
+        known = node.op in (INDEX, ELEMENT, AS_DIM) or lower == "const"
+        if not (elementwise or moved or known):
+            return False
+    return True
+
+
+def _moves(loop: Node) -> dict[str, int] | None:
+    """The symbols of positions that a loop's body has, with what an iteration adds to each; None
+    where it adds no constant."""
+    body, found = loop.regions[1], dict[str, int]()
+    reads = uses(body)
+    for node in body.nodes:
+        if node.op is AS_DIM:
+            name, place = symbol_name(node.attrs["dim"]), position(loop, node.inputs[0])
+            if name is None or place is None or reads.get(node.outputs[0]):
+                return None
+            found[name] = place[1]
+    return found
+
+
+def _join(loop: Node, times: int, moves: dict[str, int]) -> None:
+    """Append the next iterations to the first one of the body."""
+    body = loop.regions[1]
+    first, results = list(body.nodes), list(body.results)
+    last = list(results)
+    for ago in range(1, times):
+        places = {n: SymbolicDim.symbol(n) + step * ago for n, step in moves.items()}
+        mapping: dict[Value, Value] = {p: p for p in body.params}
+        mapping |= zip(body.params, last, strict=False)
+        for node in first:
+            if node.op is not AS_DIM:
+                _shift(clone_node(node, body, mapping), places)
+        last = [mapping[r] for r in results]
+    body.results = last
+    for node in first:
+        if node.op is AS_DIM:  # of the first of the joined iterations only
+            step = moves[symbol_name(node.attrs["dim"]) or ""] * (times - 1)
+            low, high = node.attrs["least"], node.attrs["most"]
+            node.attrs["least"], node.attrs["most"] = low - min(step, 0), high - max(step, 0)
+
+
+def _shift(node: Node, places: dict[str, Dim]) -> None:
+    """Put a node's positions where a later iteration has them."""
+
+    def later(dim: Dim) -> Dim:
+        return substitute(dim, places)
+
+    node.attrs = {k: map_attr(v, later) for k, v in node.attrs.items()}
+    for value in node.outputs:
+        if value.spec.symbols() & places.keys():
+            value.spec = value.spec.with_dims(map(later, value.spec.dims))
