@@ -108,6 +108,23 @@ def test_no_step_is_lost():
     np.testing.assert_array_equal(variable.numpy(), np.full(LARGE, 182.0, np.float32))
 
 
+@pytest.mark.parametrize("hold", [False, True])
+def test_threads_that_write_again_and_again_let_others_write(hold):
+    variable = td.Variable(np.zeros(LARGE, np.float32))
+    step = td.function(lambda: variable.assign_add(td.ones_like(variable)))
+    step()
+    step()
+    beside = []
+
+    def write():
+        held = variable.value() if hold else None
+        step()
+        del held
+
+    Storm([write], [lambda: beside.append(step())] * 2, 20).run()
+    assert len(beside) < 20 * 500  # it was thousands for each
+
+
 def test_a_program_reads_the_buffer_that_it_began_with():
     """A loop reads the variable in every iteration while another thread assigns."""
     variable = td.Variable(np.zeros(64, np.float32))

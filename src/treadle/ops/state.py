@@ -100,6 +100,7 @@ def _after_fork() -> None:
     for cell in _cells:
         if cell.writer != me:
             cell.writer = 0
+    _waiting.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -110,7 +111,8 @@ if hasattr(os, "register_at_fork"):
 _changing = locks.reentrant_lock()
 _HELD, _COPIED = 1, 2  # in `Place.shared`: somebody may hold it; for each copy that is being made
 _LONGEST_WAIT = 1e-4  # seconds between two looks at a variable that is being written
-_waiting: dict[int, None] = {}  # threads that wait for variables; those that write let them go on
+_LOOKS = 50  # at threads that wait: for so long a thread that writes lets them go first
+_waiting: dict[int, VariableCell] = {}  # what threads wait for
 _names = itertools.count()
 
 
@@ -226,13 +228,20 @@ class Variable:
 
     def wait_until_whole(self) -> bool:
         """Wait for a program of another thread that writes the buffer. False where this thread's
-        own program does so."""
+        own program does so.
+
+        The buffer is marked, so that the next program that writes it stops in `make_writable`:
+        threads that write again and again leave no moment in which this one would find the buffer
+        whole.
+        """
         pause, me = 1e-5, threading.get_ident()
         try:
             while (writer := self._cell.writer) != 0:
                 if writer == me:
                     return False
-                _waiting[me] = None
+                _waiting[me] = self._cell
+                with _changing:
+                    self._place.shared |= _HELD
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_WAIT)
             return True
@@ -363,7 +372,7 @@ class Variable:
         where large ones are written best."""
         place = self._place
         if _waiting:
-            time.sleep(2 * _LONGEST_WAIT)
+            self._let_others_go_first()
         while (place.shared or place.readers) and self.wait_until_whole():
             with _changing:
                 place.shared |= _HELD  # from here on nobody begins to write, whatever readers end
@@ -375,6 +384,15 @@ class Variable:
                 else:
                     self._set_array(own_copy(self._array), shared=False)
             return
+
+    def _let_others_go_first(self) -> None:
+        """Give the threads that wait for this variable now the time to use it."""
+        cell = self._cell
+        threads = [thread for thread, wanted in list(_waiting.items()) if wanted is cell]
+        for _ in range(_LOOKS):
+            if not any(_waiting.get(thread) is cell for thread in threads):
+                break
+            time.sleep(_LONGEST_WAIT)
 
     def _holds_alone(self) -> bool:
         """Whether nothing else refers to the array."""
