@@ -13,7 +13,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
 from treadle.jitted.storage import Storage
-from treadle.ops import creation
+from treadle.ops import creation, elementwise
+from treadle.ops.arithmetic import maximum
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import identity
@@ -146,25 +147,34 @@ def asarray(a: Any, dtype: Any = None, order: Any = None, **options: Any) -> Any
     return array(a, dtype)
 
 
-def arange(*args: Any, dtype: Any = None, **options: Any) -> Array:
+def arange(
+    start: Any = None, stop: Any = None, step: Any = None, dtype: Any = None, **options: Any
+) -> Array:
     """``np.arange``: int64 for ints, float64 for floats."""
-    if not is_traced(args):
+    if not is_traced((start, stop, step)):
         kind = None if dtype is None else dtype_of(dtype, dtypes.int64).np_dtype
-        return Array(Storage(convert_to_tensor(np.arange(*args, dtype=kind))))
-    start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-    parts = [unwrapped(v) for v in (start, stop, step)]
-    wanted = dtype_of(dtype, result_dtype(*parts))
-    if wanted.is_floating:
+        given = {"start": start, "stop": stop, "step": step}
+        named = {k: v for k, v in given.items() if v is not None}
+        first = () if "stop" in named or "start" not in named else (named.pop("start"),)
+        return Array(Storage(convert_to_tensor(np.arange(*first, dtype=kind, **named))))
+    start, stop = (0, start) if stop is None else (0 if start is None else start, stop)
+    parts = [unwrapped(v) for v in (start, stop, 1 if step is None else step)]
+    counted = result_dtype(*parts)
+    wanted = dtype_of(dtype, counted)
+    if counted.is_floating:
         first, last, by = (to(v, dtypes.float64) for v in parts)
-        from treadle.ops.elementwise import ceil
-
-        count = cast(ceil((last - first) / by), dtypes.int64)
-        steps = cast(creation.range(count), dtypes.float64)
-        return _fresh(cast(first + steps * by, wanted))
-    if all(is_weak(v) for v in parts) or wanted.is_integer:
+        count = cast(elementwise.ceil((last - first) / by), dtypes.int64)
+        if wanted.is_integer:  # NumPy's steps are between the first two numbers as ints
+            second = cast(cast(first + by, wanted), dtypes.int64)
+            first = cast(cast(first, wanted), dtypes.int64)
+            by = second - first
+    elif all(is_weak(v) for v in parts) or counted.is_integer:
         first, last, by = (to(v, dtypes.int64) for v in parts)
-        return _fresh(cast(creation.range(first, last, by), wanted))
-    raise TypeError(f"np.arange of {wanted.name} is not supported{at(user_origin())}")
+        count = -((first - last) // by)
+    else:
+        raise TypeError(f"np.arange of {counted.name} is not supported{at(user_origin())}")
+    steps = creation.range(maximum(count, to(0, dtypes.int64)))
+    return _fresh(cast(first + cast(steps, first.dtype) * by, wanted))
 
 
 def copy(a: Any, order: str = "K", subok: bool = False) -> Any:

@@ -270,6 +270,10 @@ class _Grid:
         return function_of(np.concatenate)([function_of(np.atleast_1d)(i) for i in items])
 
 
+# Functions that give one of Python's bools.
+_ANSWERING = (np.allclose, np.array_equal, np.array_equiv)
+
+
 def function_of(func: Any) -> Callable[..., Any]:
     """What a jitted function calls in place of a function of NumPy's."""
     for functions in (making.FUNCTIONS, mutation.FUNCTIONS, joining.FUNCTIONS):
@@ -278,7 +282,8 @@ def function_of(func: Any) -> Callable[..., Any]:
 
     def call(*args: Any, **options: Any) -> Any:
         if is_traced(args) or is_traced(list(options.values())):
-            return call_function(func, args, options)
+            result = call_function(func, args, options)
+            return as_number(result) if func in _ANSWERING else result
         args = tuple(real(a) for a in args)
         return making.known(func(*args, **{k: real(v) for k, v in options.items()}))
 

@@ -10,13 +10,15 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import elementwise, reduction
+from treadle.ops import complex_numbers, elementwise, reduction
 from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.casting import cast
+from treadle.ops.creation import zeros_like
 from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
 from treadle.ops.linalg import matmul
+from treadle.ops.logic import logical_or
 from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
 from treadle.ops.numpy_reductions import (
     argmax,
@@ -37,8 +39,15 @@ from treadle.ops.sorting import sort
 
 
 def _without_nan(x: Tensor, fill: float) -> tuple[Tensor, Tensor]:
-    kept = elementwise.is_nan(x) if x.dtype.is_floating else to(False, dtypes.bool)
-    return where(kept, to(fill, x.dtype), x), kept
+    if x.dtype.is_complex:
+        missing = logical_or(
+            elementwise.is_nan(complex_numbers.real(x)), elementwise.is_nan(complex_numbers.imag(x))
+        )
+    elif x.dtype.is_floating:
+        missing = elementwise.is_nan(x)
+    else:
+        missing = zeros_like(x, dtypes.bool)
+    return where(missing, to(fill, x.dtype), x), missing
 
 
 def nansum(a: Any, axis: Any = None, dtype: Any = None, *, keepdims: bool = False) -> Tensor:
@@ -97,11 +106,16 @@ def nanvar(
     x = floating(as_array(a)) if dtype is None else cast(as_array(a), dtype)
     kept, missing = _without_nan(x, 0)
     present = cast(~missing, x.dtype)
-    count = reduction.reduce_sum(present + x * 0 if not missing.ndim else present, axis, True)
+    count = reduction.reduce_sum(present, axis, True)
     distance = (kept - reduction.reduce_sum(kept, axis, True) / count) * present
-    total = reduction.reduce_sum(distance * distance, axis, keepdims)
+    if x.dtype.is_complex:
+        real, imag = complex_numbers.real(distance), complex_numbers.imag(distance)
+        squares, count = real * real + imag * imag, complex_numbers.real(count)
+    else:
+        squares = distance * distance
+    total = reduction.reduce_sum(squares, axis, keepdims)
     freedom = count if keepdims else reshape_to(count, total.dims)
-    return total / (freedom - to(float(ddof), x.dtype))
+    return total / (freedom - to(float(ddof), total.dtype))
 
 
 def nanstd(
