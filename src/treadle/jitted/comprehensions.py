@@ -16,7 +16,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import ConcreteValueError, TracedSequence
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.iteration import Counted, as_counted, python_counted
-from treadle.jitted.stacked_lists import collected, stacked_if
+from treadle.jitted.stacking import collected, stacked_if
 from treadle.jitted.statements import UNSTAGED, and_, truth
 
 Element = Callable[[Any], Any]

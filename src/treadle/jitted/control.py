@@ -21,9 +21,18 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.grown_lists import (
+    GrownList,
+    Grows,
+    Template,
+    grown_like,
+    is_left,
+    leave,
+    template_of,
+)
 from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.replaced import Replaced
-from treadle.jitted.storage import Scope, Storage, scope, scopes
+from treadle.jitted.storage import Scope, Storage, listed, scope, scopes
 from treadle.jitted.views import Positions, View, same_views, view_tensors
 from treadle.ops import control_flow
 from treadle.ops.conversion import convert_to_tensor
@@ -168,9 +177,25 @@ def _contents(merge: _Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any
     for key, place in {**first.places, **second.places}.items():
         before = place.get()
         a, b = first.after.get(key, before), second.after.get(key, before)
-        if not (_unchanged(before, a) and _unchanged(before, b)):
+        if is_left(a) or is_left(b):
+            left = a if is_left(a) else b
+            yield place, lambda _, left=left: left  # type: ignore[misc]
+        elif not (_unchanged(before, a) and _unchanged(before, b)):
+            _check_growth(merge, place, before, (a, b))
             nested = nest.is_nested(a) and nest.is_nested(b)
             yield place, merge.structure(a, b) if nested else merge.value(a, b)
+
+
+def _check_growth(merge: _Merge, place: Any, before: Any, after: tuple[Any, Any]) -> None:
+    """Raise `Grows` for a list that has another length after one branch than after the other."""
+    if type(before) is not list or len(after[0]) == len(after[1]):
+        return
+    for side, content in zip(merge.sides, after, strict=True):
+        with recording(side.builder):
+            template = template_of(before, content)
+        if template is not None:
+            why = merge.mismatch(*after, "the lists have different lengths")
+            raise Grows(place.owner, template, str(why))
 
 
 def _unchanged(before: Any, after: Any) -> bool:
@@ -210,7 +235,7 @@ class _Merge:
         if isinstance(a, Undefined) or isinstance(b, Undefined):
             return self.half_defined(a, b)
         if nest.is_nested(a) and nest.is_nested(b):
-            return self.structure(a, b)
+            return self.structure(*self.alike(a, b))
         first, second = self.sides[0].form_of(a), self.sides[1].form_of(b)
         if first is None or second is None:
             raise self.mismatch(a, b, "both must be arrays or numbers")
@@ -229,6 +254,14 @@ class _Merge:
             return lambda out: form.value(out[merged.number])
         self.arrays.append(merged)
         return merged.made
+
+    def alike(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Two structures, of which one that is Python's list becomes one of the graph where the
+        other one is."""
+        with recording(self.sides[0].builder):
+            a = grown_like(a, b)
+        with recording(self.sides[1].builder):
+            return a, grown_like(b, a)
 
     def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
         try:
@@ -442,6 +475,7 @@ class Loop:
         body: ``body(state)`` gives the next state.
         state: the values before the loop.
         peels: whether the first iteration can be taken out where it is unlike the others.
+        grows: whether lists that grow in the body become lists of the graph.
     """
 
     def __init__(
@@ -450,8 +484,11 @@ class Loop:
         body: Callable[[State], State],
         state: State,
         peels: bool = False,
+        grows: bool = False,
     ) -> None:
-        self.test, self.body = test, body
+        self.test, self.body, self.grows = test, body, grows
+        self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
+        self.left: list[Any] = []  # the lists that they were
         self.state = state
         self.leaves = nest.flatten(state)
         self.structure = nest.map_structure(lambda _: None, state)
@@ -469,14 +506,42 @@ class Loop:
         Raises:
             NotStaged: the variables do not keep their structure from one iteration to the next.
         """
+        known = set(listed.storages)
+        try:
+            return self.settled()
+        except Exception:
+            listed.storages = known
+            raise
+
+    def settled(self) -> State:
         for _ in range(_MOST_TRACES):
             try:
-                return self.record()
+                ended = self.record()
             except _Again:
                 continue
+            for values in self.left:
+                leave(values)
+            return ended
         raise NotStaged(f"the variables of a loop do not settle{at(user_origin())}")
 
+    def make_grow(self) -> None:
+        """Have lists be of the graph that the last trace found to grow."""
+        state = list(self.state)
+        for i, template in self.growing.items():
+            self.left.append(state[i])
+            state[i] = GrownList.of(state[i], template)
+        self.growing = {}
+        self.restart(tuple(state))
+
+    def restart(self, state: State) -> None:
+        """Begin again with other variables before the loop."""
+        self.state, self.leaves = state, nest.flatten(state)
+        self.structure = nest.map_structure(lambda _: None, state)
+        self.forms, self.blanks = _forms_of_numbers(self.leaves), {}
+
     def record(self) -> State:
+        if self.growing:
+            self.make_grow()
         numbers = sorted(self.forms)
         arrays = [i for i in numbers if self.forms[i].kind == ARRAY]
         self.replaced.begin({i: self.blanks.get(i, self.leaves[i]) for i in arrays})
@@ -538,6 +603,7 @@ class Loop:
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
             after = self.body(before)
+            after = tuple(grown_like(x, y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
@@ -557,6 +623,7 @@ class Loop:
             nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
         except (TypeError, ValueError) as error:
             self.open_undefined(after)
+            self.note_growth(after)
             raise NotStaged(f"{error}{at(user_origin())}") from None
         leaves = nest.flatten(after)
         rebound = {i for i, (a, b) in enumerate(zip(state, after, strict=True)) if _differ(a, b)}
@@ -587,10 +654,25 @@ class Loop:
         state = _with_structure(nest.pack(self.structure, self.leaves), after)
         leaves = nest.flatten(state)
         if len(leaves) > len(self.leaves):
-            self.state, self.leaves = state, leaves
-            self.structure = nest.map_structure(lambda _: None, state)
+            self.restart(state)
             self.rebound = set(range(len(state)))
-            self.forms, self.blanks = _forms_of_numbers(leaves), {}
+            raise _Again
+
+    def note_growth(self, after: State) -> None:
+        """Have variables be lists of the graph whose lists the body makes longer or shorter.
+
+        Raises:
+            _Again: there is one.
+        """
+        if not self.grows:
+            return
+        for i, (old, new) in enumerate(
+            zip(nest.pack(self.structure, self.leaves), after, strict=True)
+        ):
+            template = template_of(old, new)
+            if template is not None:
+                self.growing[i] = template
+        if self.growing:
             raise _Again
 
     def settle_leaf(self, number: int, old: Any, new: Any) -> bool:

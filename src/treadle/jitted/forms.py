@@ -24,7 +24,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 
-NUMBER, SCALAR, ARRAY = "Python number", "NumPy scalar", "array"
+NUMBER, SCALAR, ARRAY, LIST = "Python number", "NumPy scalar", "array", "list"
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 _WEAK: dict[DType, Any] = {dtypes.int64: 0, dtypes.float64: 0.0, dtypes.complex128: 0j}
 
@@ -37,11 +37,20 @@ class NoForm(TypeError):
     """A value that the graph cannot hold, or two that it cannot hold in one variable."""
 
 
+class ListPart:
+    """A list value of the graph: all elements of a list, or one leaf of each."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.tensor = tensor
+
+
 class Form(NamedTuple):
     """What a tensor of the graph stands for.
 
     Attributes:
-        kind: NUMBER, SCALAR or ARRAY.
+        kind: NUMBER, SCALAR, ARRAY or LIST.
         dtype: of the tensor.
         rank: of an array.
     """
@@ -56,6 +65,8 @@ class Form(NamedTuple):
             tensor = value.tensor()
         elif isinstance(value, Array | Scalar):
             tensor = value.tensor
+        elif isinstance(value, ListPart):
+            return value.tensor
         else:
             return convert_to_tensor(np.asarray(value).astype(self.dtype.np_dtype))
         return self.of(tensor)
@@ -66,6 +77,8 @@ class Form(NamedTuple):
 
     def value(self, tensor: Tensor) -> Any:
         """What the user's code sees of a tensor."""
+        if self.kind == LIST:
+            return ListPart(tensor)
         if self.kind == NUMBER:
             return symbolic_number(tensor)
         return Scalar(tensor) if self.kind == SCALAR else Array(Storage(tensor))
@@ -88,6 +101,8 @@ def form_of(value: Any) -> Form | None:
         return Form(SCALAR, dtypes.as_dtype(value.dtype))
     if isinstance(value, Array):
         return Form(ARRAY, value.tensor.dtype, value.ndim)
+    if isinstance(value, ListPart):
+        return Form(LIST, value.tensor.dtype)
     return None
 
 

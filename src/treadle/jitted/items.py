@@ -38,6 +38,9 @@ def set_item(target: Any, key: Any, value: Any, owner: Any = None) -> Any:
             holder = holder[inner]
         set_item(holder, key[-1], value)
         return target
+    if isinstance(target, TracedSequence):
+        target[key] = value  # type: ignore[index]
+        return target
     if not isinstance(target, Array):
         _check_container(target, key, value)
         if type(target) is list and is_traced(key):

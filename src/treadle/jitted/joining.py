@@ -33,7 +33,7 @@ def concatenate(rows: Array, axis: Any = 0) -> Array:
 def vstack(rows: Array) -> Array:
     if rows.ndim > 2:
         return concatenate(rows)
-    return rows.reshape(rows.shape[0], -1).copy()
+    return (rows if rows.ndim == 2 else rows[:, None]).copy()
 
 
 def hstack(rows: Array) -> Array:

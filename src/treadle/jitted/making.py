@@ -155,8 +155,8 @@ def arange(
         kind = None if dtype is None else dtype_of(dtype, dtypes.int64).np_dtype
         given = {"start": start, "stop": stop, "step": step}
         named = {k: v for k, v in given.items() if v is not None}
-        first = () if "stop" in named or "start" not in named else (named.pop("start"),)
-        return Array(Storage(convert_to_tensor(np.arange(*first, dtype=kind, **named))))
+        alone = () if "stop" in named or "start" not in named else (named.pop("start"),)
+        return Array(Storage(convert_to_tensor(np.arange(*alone, dtype=kind, **named))))
     start, stop = (0, start) if stop is None else (0 if start is None else start, stop)
     parts = [unwrapped(v) for v in (start, stop, 1 if step is None else step)]
     counted = result_dtype(*parts)

@@ -14,6 +14,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.forms import ARRAY, NUMBER, SCALAR
+from treadle.jitted.grown_lists import Left, readable
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant
@@ -109,7 +110,7 @@ def collect(result: Any, arguments: dict[Storage, int]) -> tuple[Results, list[T
     Raises:
         TypeError: a value that only has a meaning while the function is traced.
     """
-    found = _Collected(arguments)
+    found, result = _Collected(arguments), readable(result)
     return Results(result, [found.leaf(v) for v in nest.flatten(result)]), found.tensors
 
 
@@ -134,6 +135,8 @@ class _Collected:
             return self.add(value.tensor(), NUMBER)
         if isinstance(value, Tensor):
             return self.add(value, ARRAY)
+        if isinstance(value, Left):
+            value.fail()
         if isinstance(value, Counted):
             raise TypeError(
                 f"a jitted function cannot return an iterator or range{at(user_origin())}"

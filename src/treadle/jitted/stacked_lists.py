@@ -1,44 +1,33 @@
 """Lists whose elements are alike, as arrays: what long comprehensions make in a jitted function.
 
-``[f(x) for x in xs]`` over an array, a range or a long list becomes a loop of the graph that writes
-each element into row i of an array; a tuple or list of numbers becomes one array for each of its
-parts. Such a `StackedList` is read by position, which may be one that only the run knows, counted,
+A `StackedList` holds element i in row i of an array; tuples or lists of numbers are one array for
+each of their parts. It is read by position, which may be one that only the run knows, counted,
 iterated, joined, and taken as an array by NumPy's functions. What changes its length makes it a
-list of Python's again. Elements that are unlike each other are made one by one, in Python.
+list of Python's again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, nest
-from treadle.core.context import context, taping
+from treadle.core import nest
 from treadle.core.origin import at, user_origin
-from treadle.core.spec import TensorSpec
-from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
-    CopiedStorage,
     TracedSequence,
-    is_traced,
     number_of,
     unwrapped_bound,
 )
-from treadle.jitted.effects import left_alone
-from treadle.jitted.forms import ARRAY, NUMBER, Form, NotStaged, form_of
+from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
-from treadle.jitted.statements import UNSTAGED, if_exp, staged_for
-from treadle.jitted.storage import Storage, scope, scopes
-from treadle.ops.creation import zeros
+from treadle.jitted.storage import Storage, scopes
 from treadle.ops.joining import concat, stack
 from treadle.ops.numpy_dtypes import promoted
-from treadle.ops.python_numbers import symbolic_number
 
-_FEWEST = 16  # elements that a loop of the graph makes; fewer are written out
 _MOST = 2000  # elements that are taken apart into a list of Python's
 
 
@@ -227,167 +216,6 @@ def _same_rows(first: StackedList, second: StackedList) -> bool:
     return all(a.dims[1:] == b.dims[1:] for a, b in pairs)
 
 
-# -- made of comprehensions ----------------------------------------------------------------------
-
-
-def collected(element: Callable[[Any], Any], counted: Counted) -> Any:
-    """``[element(item) for item in counted]``: stacked where it is long and the elements, which
-    only the run knows, are alike; else a list of Python's."""
-    found: list[Any] = []
-    if counted.size is None:
-        example = _example(element, counted)
-    else:
-        # What is known while tracing stays Python's own: see what the first elements are.
-        for index in range(counted.size):
-            found.append(element(counted.item(index)))
-            if is_traced(found[-1]) or index >= _FEWEST:
-                break
-        rest = counted.size - len(found)
-        if not found or rest < _FEWEST or not is_traced(found[-1]):
-            return found + [element(counted.item(len(found) + i)) for i in range(rest)]
-        example = _Example(found[-1])
-    try:
-        return _Stacking(element, counted, found, example).made()
-    except UNSTAGED:
-        if counted.size is None or counted.size > _MOST:
-            raise
-    return found + [element(counted.item(i)) for i in range(len(found), counted.size)]
-
-
-def stacked_if(
-    element: Callable[[Any], Any], counted: Counted, holds: Callable[[Any], Any]
-) -> StackedList:
-    """``[element(item) for item in counted if holds(item)]``, of a length that the run knows."""
-    stacking = _Stacking(element, counted, [], _example(element, counted))
-
-    def body(index: Any, count: Any) -> Any:
-        item = counted.item(index)
-
-        def taken() -> Any:
-            stacking.put(count, element(item))
-            return count + 1
-
-        return if_exp(holds(item), taken, lambda: count)
-
-    with left_alone(element):
-        count = staged_for(Counted(counted.length, lambda i: i), body, 0)
-    made = stacking.finished()
-    return made if type(count) is int and count == counted.size else made[:count]
-
-
-class _Example:
-    """What an element is like.
-
-    Attributes:
-        structure: with None for every leaf.
-        forms, dims: of the leaves.
-
-    Raises:
-        NotStaged: it holds something that is no number and no array.
-    """
-
-    def __init__(self, value: Any) -> None:
-        leaves = nest.flatten(value)
-        forms = [form_of(leaf) for leaf in leaves]
-        self.forms = [f for f in forms if f is not None]
-        if not leaves or len(self.forms) < len(leaves):
-            raise NotStaged(f"a list of {value!r} cannot be an array{at(user_origin())}")
-        self.structure = nest.map_structure(lambda _: None, value)
-        self.dims = [leaf.dims if isinstance(leaf, Array) else () for leaf in leaves]
-
-    def is_like(self, other: _Example) -> bool:
-        """Whether elements like both can be in one list."""
-        try:
-            nest.assert_same_structure(self.structure, other.structure)
-        except (TypeError, ValueError):
-            return False
-        return self.forms == other.forms and self.dims == other.dims
-
-
-def _example(element: Callable[[Any], Any], counted: Counted) -> _Example:
-    """What an element is like, found by tracing one in a region that is thrown away."""
-    builder: Any = context.recorder
-    found: list[_Example] = []
-
-    def run(position: Tensor) -> list[Any]:
-        with taping(()):
-            index = symbolic_number(position, (0, _FARTHEST))
-            found.append(_Example(element(counted.item(index))))
-        return []
-
-    with left_alone(element), scope():
-        builder.trace_region(run, [TensorSpec((), dtypes.int64)])
-    return found[0]
-
-
-class _Stacking:
-    """Makes a list by a loop that writes its elements into the rows of arrays.
-
-    Args:
-        found: the first elements, which are made already.
-        example: what an element is like.
-    """
-
-    def __init__(
-        self, element: Callable[[Any], Any], counted: Counted, found: list[Any], example: _Example
-    ) -> None:
-        self.element, self.counted, self.found, self.example = element, counted, found, example
-        self.sources: set[Storage] = set()  # of which elements are parts
-        size: Any = counted.length if counted.size is None else counted.size
-        self.columns = [
-            Array(Storage(zeros([unwrapped_bound(size), *dims], form.dtype)))
-            for form, dims in zip(example.forms, example.dims, strict=True)
-        ]
-
-    def made(self) -> StackedList:
-        start = len(self.found)
-        for i, value in enumerate(self.found):
-            self.put(i, value)
-
-        def body(index: Any) -> None:
-            place = index + start
-            self.put(place, self.element(self.counted.item(place)))
-
-        with left_alone(self.element):
-            staged_for(Counted(self.counted.length - start, lambda i: i), body)
-        return self.finished()
-
-    def finished(self) -> StackedList:
-        """The list, once the rows are written."""
-        columns = [self.column(c) for c in self.columns]
-        return StackedList(self.example.structure, self.example.forms, columns)
-
-    def put(self, index: Any, value: Any) -> None:
-        """Write an element into row `index`.
-
-        Raises:
-            NotStaged: it is not like the example.
-        """
-        if not self.example.is_like(_Example(value)):
-            raise NotStaged(
-                "the elements of a list differ in their structure, dtypes or shapes"
-                f"{at(user_origin())}"
-            )
-        inside = scopes.innermost
-        for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
-            if isinstance(leaf, Array) and inside is not None and leaf.storage.home is not inside:
-                self.sources.update(leaf.storage.roots())
-            column[unwrapped_bound(index)] = leaf
-
-    def column(self, column: Array) -> Array:
-        """The rows; where they are parts of other arrays, they are right until these change."""
-        if not self.sources:
-            return column
-        size = self.counted.size
-        if size is not None and size <= _MOST_PARTS:
-            raise NotStaged("the elements are parts of arrays, which few names can follow")
-        return Array(CopiedStorage(column.tensor, list(self.sources)))
-
-
-_FARTHEST = 2**62
-_MOST_PARTS = 100  # parts of other arrays that a list of Python's holds
-
-
 # -- structures ----------------------------------------------------------------------------------
 
 
@@ -407,14 +235,15 @@ def _built(like: StackedList, columns: list[Any]) -> Any:
 
 
 def _static(value: StackedList) -> Any:
-    return None if value.items is not None else (_key(value.element), value.forms)
+    return None if value.items is not None else (structure_key(value.element), value.forms)
 
 
-def _key(element: Any) -> Any:
+def structure_key(element: Any) -> Any:
+    """Equal for elements of one structure."""
     if isinstance(element, StackedList):
-        return "stacked", _key(element.element), element.forms
+        return "stacked", structure_key(element.element), element.forms
     inner = nest.children(element)
-    return inner and (type(element), tuple((key, _key(part)) for key, part in inner))
+    return inner and (type(element), tuple((key, structure_key(part)) for key, part in inner))
 
 
 nest.register_node(

@@ -23,6 +23,7 @@ from treadle.jitted.arrays import (
 from treadle.jitted.control import Loop, branch, raise_in_branch
 from treadle.jitted.effects import left_alone
 from treadle.jitted.forms import NotStaged
+from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
@@ -46,6 +47,8 @@ def truth(value: Any) -> Any:
     """``bool(value)``: a Python bool, or a bool tensor where only the run knows it."""
     if isinstance(value, Tensor):
         return value
+    if isinstance(value, TracedSequence):
+        return truth(value.length != 0)
     if type(value) is SymbolicNumber:
         tensor = value.tensor()
     elif isinstance(value, Traced):
@@ -140,13 +143,31 @@ def if_stmt(
     found = truth(test)
     if not isinstance(found, Tensor):
         return then(*state) if found else otherwise(*state)
+    try:
+        return _if(found, then, otherwise, state, places)
+    except Grows as problem:
+        owner, template = problem.owner, problem.template
+        if not any(value is owner for value in state):
+            raise
+    grown = GrownList.of(owner, template)
+    changed = tuple(grown if value is owner else value for value in state)
+    result = if_stmt(found, then, otherwise, *changed, places=places, filled=filled)
+    leave(owner)
+    return result
+
+
+def _if(
+    found: Tensor, then: Callable[..., Any], otherwise: Callable[..., Any], state: State,
+    places: Sequence[Any],
+) -> Any:  # fmt: skip
+    """A conditional of the graph."""
     kept = [p for p in places if p is not None]
     before = [p.get() for p in kept]
 
     def side(run: Callable[..., Any]) -> Callable[[], Any]:
         def traced() -> Any:
             try:
-                result = run(*state)
+                result = run(*map(own_copy, state))
                 return result, tuple(p.get() for p in kept)
             finally:
                 for place, value in zip(kept, before, strict=True):
@@ -224,7 +245,7 @@ def while_stmt(
         if isinstance(go, Tensor) or steps < _PEELED:
             try:
                 with left_alone(loop.body):
-                    ended = _staged(proceed, loop.step, values)
+                    ended = _staged(proceed, loop.step, values, grows=isinstance(go, Tensor))
                 return loop.end(ended)
             except UNSTAGED as problem:
                 if isinstance(go, Tensor):
@@ -236,8 +257,10 @@ def while_stmt(
         steps += 1
 
 
-def _staged(proceed: Any, step: Any, values: State, peels: bool = False) -> State:
-    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels).run()
+def _staged(
+    proceed: Any, step: Any, values: State, peels: bool = False, grows: bool = False
+) -> State:
+    return Loop(lambda s: convert_to_tensor(proceed(s)), step, values, peels, grows).run()
 
 
 def for_stmt(
@@ -297,7 +320,8 @@ def _counted_for(
         position = symbolic_number(index.tensor(), (0, _last(counted.length)))
         return (index + 1, *loop.step(tuple(rest), counted.item(position)))
 
-    return _staged(proceed, step, (0, *values), peels)[1:]
+    grows = counted.size is None or counted.size > _MOST_APPENDING
+    return _staged(proceed, step, (0, *values), peels, grows)[1:]
 
 
 def staged_for(counted: Counted, body: Callable[..., Any], *state: Any) -> Any:
@@ -355,3 +379,4 @@ def _too_long() -> Exception:
 
 _PEELED = 2
 _MOST_UNROLLED = 2000
+_MOST_APPENDING = 64  # iterations that are written out where they make a list longer

@@ -48,6 +48,14 @@ class Storage:
 
     def write(self, tensor: Tensor) -> None:
         """Replace all elements."""
+        if self in listed.storages:
+            from treadle.jitted.forms import NotStaged
+
+            raise NotStaged(
+                "An array changes in place that was added to a list which grows in a loop or "
+                "branch that depends on array values: add a copy of it, .copy()"
+                f"{at(user_origin())}"
+            )
         for scope in reversed(scopes.open):
             if scope is self.home:
                 break
@@ -70,6 +78,16 @@ class Storage:
     def put_back(self, tensor: Tensor) -> None:
         """Set the elements without noting that they changed."""
         self._tensor = tensor
+
+
+class _Listed(threading.local):
+    """The storages of arrays that are in lists of the graph, which hold what they held."""
+
+    def __init__(self) -> None:
+        self.storages: set[Storage] = set()
+
+
+listed = is_mode(_Listed())
 
 
 class Scope:
@@ -162,8 +180,9 @@ class own_trace:
     def __enter__(self) -> None:
         from treadle.jitted.operations import call_ufunc
 
-        self._before = scopes.open, _captured.storages, numpy_rules.call
-        scopes.open, _captured.storages, numpy_rules.call = (), {}, call_ufunc
+        self._before = scopes.open, _captured.storages, listed.storages, numpy_rules.call
+        scopes.open, _captured.storages, listed.storages = (), {}, set()
+        numpy_rules.call = call_ufunc
 
     def __exit__(self, *error: object) -> None:
-        scopes.open, _captured.storages, numpy_rules.call = self._before
+        scopes.open, _captured.storages, listed.storages, numpy_rules.call = self._before

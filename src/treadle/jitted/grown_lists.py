@@ -1,0 +1,306 @@
+"""Lists that grow in a loop or branch of the graph, such as ``found.append(x)`` under an ``if``.
+
+How long such a list is only the run knows. Each number or array in its elements is kept in a list
+value of the graph (`ops/lists.py`). An array in it has the elements that it had when it was added:
+changing it afterwards is refused, as is changing it through the list.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from treadle.autograph.operators.undefined import Undefined
+from treadle.core import dtypes, nest
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import Tensor
+from treadle.jitted.arrays import (
+    Array,
+    ConcreteValueError,
+    CopiedStorage,
+    TracedSequence,
+    unwrapped_bound,
+)
+from treadle.jitted.forms import ARRAY, Form, ListPart, NoForm, NotStaged, form_of, joined
+from treadle.jitted.iteration import Counted
+from treadle.jitted.stacked_lists import StackedList, structure_key
+from treadle.jitted.storage import Storage, listed
+from treadle.ops import lists
+from treadle.ops.casting import cast
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.python_numbers import symbolic_number
+
+
+class Template:
+    """What the elements of a list are like.
+
+    Attributes:
+        element: their structure, with None for every leaf.
+        forms, dims: of the leaves.
+
+    Raises:
+        NotStaged: they hold something that is no number and no array, or sizes that only the run
+            knows.
+    """
+
+    def __init__(self, value: Any) -> None:
+        leaves = nest.flatten(value)
+        forms = [form_of(leaf) for leaf in leaves]
+        self.forms = tuple(f for f in forms if f is not None)
+        if not leaves or len(self.forms) < len(leaves):
+            raise NotStaged(
+                f"A list grows in a loop or branch that depends on array values by {value!r}, "
+                f"which is no number and no array{at(user_origin())}"
+            )
+        self.element = nest.map_structure(lambda _: None, value)
+        self.dims: list[tuple[Dim, ...]] = [
+            leaf.dims if isinstance(leaf, Array) else () for leaf in leaves
+        ]
+        if not all(isinstance(d, int) for dims in self.dims for d in dims):
+            raise NotStaged(
+                "A list grows in a loop or branch that depends on array values by arrays of sizes "
+                f"that only the run knows{at(user_origin())}"
+            )
+
+    def tensors(self, value: Any) -> list[Tensor]:
+        """The leaves of an element as tensors.
+
+        Raises:
+            NotStaged: it is not like the others.
+        """
+        leaves = nest.flatten(value)
+        wide = self.joined(Template(value))
+        if wide.forms != self.forms:
+            raise self.unlike(value)
+        for leaf in leaves:
+            if isinstance(leaf, Array):
+                listed.storages.update(leaf.storage.roots())
+        return [form.tensor(leaf) for form, leaf in zip(self.forms, leaves, strict=True)]
+
+
+    def joined(self, other: Template) -> Template:
+        """What is like the elements of both.
+
+        Raises:
+            NotStaged: nothing is.
+        """
+        if structure_key(self.element) != structure_key(other.element) or self.dims != other.dims:
+            raise self.unlike(other.element)
+        made = copy.copy(self)
+        try:
+            made.forms = tuple(map(joined, self.forms, other.forms))
+        except NoForm:
+            raise self.unlike(other.element) from None
+        return made
+
+    def unlike(self, value: Any) -> NotStaged:
+        return NotStaged(
+            "The elements of a list that grows in a loop or branch differ in their structure, "
+            f"dtypes or shapes: {value!r}{at(user_origin())}"
+        )
+
+
+class GrownList(TracedSequence):
+    """A list of a length that only the run knows.
+
+    Attributes:
+        template: what its elements are like.
+        parts: for each leaf of an element the list of all of them.
+    """
+
+    __slots__ = ("parts", "template")
+
+    def __init__(self, template: Template, parts: Sequence[ListPart]) -> None:
+        self.template, self.parts = template, list(parts)
+
+    @classmethod
+    def of(cls, values: Sequence[Any], template: Template) -> GrownList:
+        """A list with these elements."""
+        specs = zip(template.forms, template.dims, strict=True)
+        parts = [ListPart(lists.list_new(TensorSpec(d, f.dtype))) for f, d in specs]
+        made = cls(template, parts)
+        made.extend(values)
+        return made
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    @property
+    def length(self) -> Any:
+        return symbolic_number(
+            cast(lists.list_length(self.parts[0].tensor), dtypes.int64), (0, 2**31)
+        )
+
+    def at(self, index: Any) -> Any:
+        if isinstance(index, int) and index < 0:
+            index = self.length + index
+        position = convert_to_tensor(unwrapped_bound(index))
+        leaves = [
+            _element(form, lists.list_get(part.tensor, position))
+            for form, part in zip(self.template.forms, self.parts, strict=True)
+        ]
+        return nest.pack(self.template.element, leaves)
+
+    def __getitem__(self, key: Any) -> Any:
+        return self.stacked()[key] if isinstance(key, slice) else self.at(key)
+
+    def __len__(self) -> int:
+        raise ConcreteValueError(
+            "The length of a list that grows in a loop or branch is only known when the program "
+            f"runs: it is asked for outside of converted code{at(user_origin())}"
+        )
+
+    def __iter__(self) -> Iterator[Any]:
+        return Counted(self.length, self.at).items()
+
+    def stacked(self) -> StackedList:
+        """The elements by position, for reading."""
+        columns = [Array(CopiedStorage(lists.list_stack(p.tensor), ())) for p in self.parts]
+        return StackedList(self.template.element, self.template.forms, columns)
+
+    def array(self) -> Array:
+        return Array(Storage(self.stacked().array().tensor))
+
+    def __repr__(self) -> str:
+        return "<traced list of a length that only the run knows>"
+
+    # -- changes -----------------------------------------------------------------------------
+
+    def append(self, value: Any) -> None:
+        leaves = self.template.tensors(value)
+        self.parts = [
+            ListPart(lists.list_push(part.tensor, leaf))
+            for part, leaf in zip(self.parts, leaves, strict=True)
+        ]
+
+    def extend(self, values: Any) -> None:
+        for value in values:
+            self.append(value)
+
+    def pop(self, *index: Any) -> Any:
+        if index and index != (-1,):
+            raise ConcreteValueError(
+                "A list that grows in a loop or branch gives only its last element back"
+                f"{at(user_origin())}"
+            )
+        last = self.at(-1)
+        size = self.length - 1
+        self.parts = [
+            ListPart(lists.list_truncate(part.tensor, unwrapped_bound(size))) for part in self.parts
+        ]
+        return last
+
+    def clear(self) -> None:
+        self.parts = [ListPart(lists.list_truncate(part.tensor, 0)) for part in self.parts]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        if isinstance(index, int) and index < 0:
+            index = self.length + index
+        position = convert_to_tensor(unwrapped_bound(index))
+        leaves = self.template.tensors(value)
+        self.parts = [
+            ListPart(lists.list_set(part.tensor, position, leaf))
+            for part, leaf in zip(self.parts, leaves, strict=True)
+        ]
+
+    def __iadd__(self, values: Any) -> GrownList:
+        self.extend(values)
+        return self
+
+    def copy(self) -> GrownList:
+        return GrownList(self.template, self.parts)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or not hasattr(list, name):
+            raise AttributeError(f"'list' object has no attribute {name!r}")
+        raise ConcreteValueError(
+            f"{name}() of a list that grows in a loop or branch that depends on array values: make "
+            f"it an array{at(user_origin())}"
+        )
+
+
+def _element(form: Form, tensor: Tensor) -> Any:
+    return Array(CopiedStorage(tensor, ())) if form.kind == ARRAY else form.value(tensor)
+
+
+class Grows(NotStaged):
+    """A list grows in a branch.
+
+    Attributes:
+        owner: the list, as it is before the branch.
+        template: what its elements are like.
+    """
+
+    def __init__(self, owner: Any, template: Template, why: str) -> None:
+        super().__init__(why)
+        self.owner, self.template = owner, template
+
+
+def template_of(before: Any, after: Any) -> Template | None:
+    """What the elements of a list are like, which is `before` before a loop's body or branch and
+    `after` behind it; None where it does not grow."""
+    if type(before) is not list:
+        return None
+    if isinstance(after, GrownList):
+        return after.template
+    if type(after) is not list or len(after) == len(before):
+        return None
+    longer = after if len(after) > len(before) else before
+    return functools.reduce(Template.joined, map(Template, longer))
+
+
+def grown_like(value: Any, other: Any) -> Any:
+    """A list of Python's as one of the graph, where `other` is one."""
+    if type(value) is list and isinstance(other, GrownList):
+        return GrownList.of(value, other.template)
+    return value
+
+
+class Left(Undefined):
+    """What a list of Python's holds after it became one of the graph."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(
+            "an element",
+            ": it is in a list that grew in a loop or branch that depends on array values, and is "
+            "only known under the name that was used there",
+        )
+
+
+def leave(values: list[Any]) -> None:
+    """Make the list unusable that became one of the graph: it would miss what is added."""
+    values[:] = [Left()]
+
+
+def is_left(values: Any) -> bool:
+    """Whether a list became one of the graph."""
+    return type(values) is list and len(values) == 1 and isinstance(values[0], Left)
+
+
+def own_copy(value: Any) -> Any:
+    """What a branch gets of a variable: a list of its own, where it grows."""
+    return value.copy() if isinstance(value, GrownList) else value
+
+
+def readable(value: Any) -> Any:
+    """A result, with lists of known elements in place of those that grew."""
+    if isinstance(value, GrownList):
+        return value.stacked()
+    if type(value) in (list, tuple):
+        return type(value)(readable(v) for v in value)
+    if type(value) is dict:
+        return {k: readable(v) for k, v in value.items()}
+    return value
+
+
+nest.register_node(
+    GrownList,
+    lambda value: list(value.parts),
+    lambda like, parts: GrownList(like.template, parts),
+    lambda value: (structure_key(value.template.element), value.template.forms),
+)

@@ -1,0 +1,221 @@
+"""Lists that grow in branches and loops of jitted functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+X = np.random.default_rng(1).random(300)
+SHORT = X[:30]
+
+
+def selected(a):
+    found = []
+    for x in a:
+        if x > 0.5:
+            found.append(x)
+    return np.array(found), len(found), found
+
+
+def appended_in_a_branch(a):
+    found = []
+    if a[0] > 0.6:
+        found.append(a[1])
+    return found
+
+
+def pairs(a):
+    found = []
+    for i in range(len(a)):
+        found.append((i, a[i] * 2))
+    total = 0.0
+    for i, v in found:
+        total += i * v
+    return total, found[-1], found[3], len(found), found
+
+
+def rows(a):
+    found = []
+    for i in range(len(a)):
+        row = np.zeros(3)
+        row[0] = a[i]
+        row[1] = i
+        found.append(row)
+    return np.array(found), np.vstack(found), np.stack(found, 1), found
+
+
+def one_array_many_times(a):
+    found, row = [], np.zeros(3)
+    for i in range(len(a)):
+        row[0] = a[i]
+        found.append(row)
+    return np.array(found)
+
+
+def begun_again(a):
+    current = []
+    for x in a:
+        if x > 0.2:
+            current.append(x)
+        else:
+            current = []
+    return current
+
+
+def history(a):
+    found, x = [], a.sum()
+    while abs(x) > 1e-3:
+        x = x * 0.7
+        found.append(x)
+    return found, max(found), sum(found), found[0], x in found, sorted(found)[0]
+
+
+def two_lists(a):
+    large, small = [], []
+    for i in range(len(a)):
+        if a[i] > 0.5:
+            large.append(i)
+        elif a[i] < 0.2:
+            small.append(i)
+    return large, small, a[large].sum(), np.array(small)
+
+
+def a_stack(a):
+    stack, seen = [0], 0
+    while len(stack) > 0:
+        v = stack.pop()
+        seen += v
+        if v < min(a.sum(), 15):
+            stack.append(v + 1)
+            if v % 7 == 0:
+                stack.append(v + 5)
+    return seen
+
+
+def a_stack_by_its_truth(a):
+    stack, count = [3], 0
+    while stack:
+        depth = stack.pop()
+        count += 1
+        if depth > a[0]:
+            stack.extend([depth - 1, depth - 2])
+    return count
+
+
+def replaced_items(a):
+    best = [0.0 * a[0]]
+    for x in a:
+        if x > best[-1]:
+            best[-1] = x
+        elif x < 0.01:
+            best.append(x)
+    return best
+
+
+def known_lengths(a):
+    found = []
+    for i in range(10):
+        found.append(a[i])
+    return np.array(found).reshape(2, 5)
+
+
+def nested_loops(a):
+    found = []
+    for i in range(20):
+        for j in range(i):
+            if a[i] > a[j]:
+                found.append((i, j))
+    return found
+
+
+ALL = [
+    selected, appended_in_a_branch, pairs, rows, one_array_many_times, begun_again, history,
+    two_lists, a_stack, a_stack_by_its_truth, replaced_items, known_lengths, nested_loops,
+]  # fmt: skip
+
+
+def assert_alike(found, wanted):
+    assert type(found) is type(wanted)
+    if isinstance(wanted, list | tuple):
+        assert len(found) == len(wanted)
+        for x, y in zip(found, wanted, strict=True):
+            assert_alike(x, y)
+        return
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+
+
+@pytest.mark.parametrize("function", ALL, ids=lambda f: f.__name__)
+@pytest.mark.parametrize("values", [X, SHORT], ids=["long", "short"])
+def test_results_are_those_of_python(function, values):
+    jitted = td.jit(function)
+    for _ in range(2):
+        assert_alike(jitted(values), function(values))
+
+
+def primes(count):
+    found, i = [2], 3
+    while len(found) < count:
+        is_prime = True
+        for p in found:
+            if i % p == 0:
+                is_prime = False
+                break
+        if is_prime:
+            found.append(i)
+        i += 2
+    return found
+
+
+def test_a_list_that_its_own_loop_reads():
+    jitted = td.jit(primes)
+    for count in (20, 30, 1):
+        assert jitted(count) == primes(count)
+
+
+def test_loops_that_append_stay_loops():
+    def size(n):
+        graph = td.jit(selected).get_concrete_function(np.ones(n)).graph
+        return len(list(graph.walk()))
+
+    assert size(2000) == size(100)
+
+
+def test_an_array_that_changes_after_it_was_added():
+    def changes(a):
+        found, row = [], np.zeros(3)
+        for x in a:
+            if x > 0.5:
+                found.append(row)
+        row[0] = 1.0
+        return found[0]
+
+    with pytest.raises(TypeError, match=r"add a copy of it"):
+        td.jit(changes)(X)
+
+
+def test_an_element_that_is_changed_through_the_list():
+    def changes(a):
+        found = []
+        for x in a:
+            if x > 0.5:
+                found.append(np.zeros(3))
+        found[0][0] = 1.0
+        return found[0]
+
+    with pytest.raises(TypeError, match=r"copy\(\)"):
+        td.jit(changes)(X)
+
+
+def test_another_name_of_a_list_that_grew():
+    def reads(a):
+        found = []
+        other = found
+        for x in a:
+            if x > 0.5:
+                found.append(x)
+        return other[0]
+
+    with pytest.raises(Exception, match="grew in a loop or branch"):
+        td.jit(reads)(X)

@@ -1,0 +1,60 @@
+"""Functions of NumPy in jitted functions that programs of others found to differ."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import treadle as td
+
+
+def alike(function, *arguments):
+    jitted = td.jit(function)
+    for _ in range(2):
+        found, wanted = jitted(*arguments), function(*arguments)
+        for x, y in zip(found, wanted, strict=True):
+            assert type(x) is type(y)
+            assert np.asarray(x).dtype == np.asarray(y).dtype
+            np.testing.assert_allclose(x, y, rtol=1e-6)
+
+
+def ranges(a):
+    return (
+        np.arange(a), np.arange(2, a), np.arange(a, stop=a + 3), np.arange(a, step=0.5, stop=4),
+        np.arange(start=1, stop=a), np.arange(1, a, 2, np.float32), np.arange(a, dtype=np.int8),
+        np.arange(a, 0, -2),
+    )  # fmt: skip
+
+
+def test_arange_of_ints_that_vary():
+    jitted = td.jit(ranges)
+    for a in (3, 4, 0, -2, 7):
+        for x, y in zip(jitted(a), ranges(a), strict=True):
+            assert x.dtype == y.dtype
+            np.testing.assert_array_equal(x, y)
+
+
+@pytest.mark.parametrize("bound", [2.5, 3.5, -1.5, 3.0])
+def test_arange_of_floats(bound):
+    alike(lambda a: (np.arange(a), np.arange(a, dtype=np.int8), np.arange(0.5, a, 0.25)), bound)
+
+
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_statistics_without_nan_of_complex_arrays(dtype):
+    values = (np.arange(6) * (1 + 2j)).astype(dtype)
+    values[2] = np.nan
+    alike(
+        lambda a: (np.nanmean(a), np.nanstd(a), np.nanvar(a), np.nansum(a), np.nanprod(a)), values
+    )
+    alike(lambda a: (np.nanmean(a, 0), np.nanvar(a, 0)), values.reshape(2, 3))
+
+
+def test_statistics_without_nan_of_ints():
+    alike(lambda a: (np.nanmean(a), np.nanvar(a), np.nanmean(a, 0)), np.arange(6).reshape(2, 3))
+
+
+def test_answers_are_bools_of_pythons():
+    alike(
+        lambda a: (np.allclose(a, a), np.array_equal(a, a + 1), np.array_equal(a, np.ones(2))),
+        np.arange(3.0),
+    )
