@@ -274,6 +274,29 @@ def test_an_exception_of_the_handler_reaches_the_caller_of_a_nested_program():
     assert np.isfinite(inner(X, td.constant(np.int64(5))).numpy()).all()
 
 
+def test_a_signal_before_a_callback_is_not_lost():
+    """One that comes while a kernel runs which ends before the next look."""
+    x = td.constant(np.linspace(-1, 1, 500_000, dtype=np.float32))
+    f = td.function(
+        lambda x: td.numpy_function(np.cos, [td.tanh(x)], td.TensorSpec([500_000])),
+        autograph=False,
+    )
+    wanted = f(x).numpy()
+    start = time.perf_counter()
+    for _ in range(5):
+        f(x)
+    each, raised = (time.perf_counter() - start) / 5, 0
+    for part in range(40):
+        try:
+            signal.setitimer(signal.ITIMER_REAL, each * (part + 1) / 41)
+            f(x)
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        except Alarm:
+            raised += 1
+    assert raised > 10
+    np.testing.assert_array_equal(f(x).numpy(), wanted)
+
+
 def progress_during(call) -> float:
     """How fast another Python thread counts while the call runs, against alone."""
     counts, stop = [0], threading.Event()

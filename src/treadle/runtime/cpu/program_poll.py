@@ -14,6 +14,7 @@ of the call that they are to stop.
 from __future__ import annotations
 
 from treadle.runtime.cpu.llvm_text import Module
+from treadle.runtime.cpu.program_entry import INTERRUPTED, RAISED
 from treadle.runtime.cpu.program_state import fixed
 
 PERIOD_NS = 10_000_000
@@ -41,6 +42,16 @@ def add_look(module: Module) -> None:
     for declaration in DECLARATIONS:
         module.declare(declaration)
     module.define("look", LOOK)
+
+
+def add_python(module: Module) -> None:
+    """Define ``i64 @python(state, record, number, words, frame)``: run a callback; gives 0 or a
+    status. The record is null where the program keeps the GIL.
+
+    A signal that has come meanwhile is answered before Python begins: an exception of its handler
+    at the first instruction of what C calls would be told and lost.
+    """
+    module.define("python", _PYTHON)
 
 
 def _field(name: str, number: int) -> str:
@@ -76,6 +87,50 @@ ask:
   %raised = call i1 @raised(ptr %record, i64 %now)
   %result = select i1 %raised, i64 -1, i64 %c2
   ret i64 %result
+}}
+"""
+
+_PYTHON = f"""define internal i64 @python(
+    ptr %state, ptr %record, i64 %number, ptr %words, ptr %frame
+) noinline #0 {{
+entry:
+  %none = icmp eq ptr %record, null
+  br i1 %none, label %check, label %some
+some:
+  %released = load ptr, ptr %record
+  %kept = icmp eq ptr %released, null
+  br i1 %kept, label %check, label %take
+take:
+  %restorep = getelementptr ptr, ptr %state, i64 {fixed("PyEval_RestoreThread")}
+  %restore = load ptr, ptr %restorep
+  call void %restore(ptr %released)
+  br label %check
+check:
+  %thread = phi ptr [null, %entry], [null, %some], [%released, %take]
+  %checkp = getelementptr ptr, ptr %state, i64 {fixed("PyErr_CheckSignals")}
+  %check.f = load ptr, ptr %checkp
+  %r = call i32 %check.f()
+  %raised = icmp slt i32 %r, 0
+  br i1 %raised, label %done, label %call
+call:
+  %callbackp = getelementptr ptr, ptr %state, i64 {fixed("callback")}
+  %callback = load ptr, ptr %callbackp
+  %failed = call i64 %callback(i64 %number, ptr %words, ptr %frame)
+  %bad = icmp ne i64 %failed, 0
+  %told = select i1 %bad, i64 {RAISED}, i64 0
+  br label %done
+done:
+  %status = phi i64 [{INTERRUPTED}, %check], [%told, %call]
+  %release = icmp ne ptr %thread, null
+  br i1 %release, label %save, label %out
+save:
+  %savep = getelementptr ptr, ptr %state, i64 {fixed("PyEval_SaveThread")}
+  %save.f = load ptr, ptr %savep
+  %again = call ptr %save.f()
+  store ptr %again, ptr %record
+  br label %out
+out:
+  ret i64 %status
 }}
 """
 

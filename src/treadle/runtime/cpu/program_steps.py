@@ -18,6 +18,7 @@ from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, emit_launch, emit_segments
 from treadle.runtime.cpu.program_loops import emit_append, emit_loops
+from treadle.runtime.cpu.program_poll import add_python
 from treadle.runtime.cpu.program_updates import emit_update, integer
 from treadle.runtime.schedule.steps import (
     Append,
@@ -104,9 +105,11 @@ def call_python(emitter: Emitter, number: int, words: str) -> None:
         k = emitter.fn.unique()
         emitter.fn.emit(f"br i1 {emitter.is_first}, label %speak{k}, label %exit")
         emitter.fn.label(f"speak{k}")
-    callback = emitter.fixed_word("callback")
-    result = emitter.fn.value(f"call i64 {callback}(i64 {number}, ptr {words}, ptr %frame)")
-    emitter.fail_if(emitter.fn.value(f"icmp ne i64 {result}, 0"), RAISED)
+    add_python(emitter.module)
+    record = "null" if emitter.releases is False else emitter.record
+    operands = f"ptr %state, ptr {record}, i64 {number}, ptr {words}, ptr %frame"
+    status = emitter.fn.value(f"call i64 @python({operands})")
+    emitter.fail_if(emitter.fn.value(f"icmp ne i64 {status}, 0"), status)
 
 
 def _output_positions(step: Callback) -> list[int]:
