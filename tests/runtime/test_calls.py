@@ -137,6 +137,62 @@ def test_ctrl_c_ends_a_native_loop():
     assert time.perf_counter() - start < 2.0  # the loop itself answers within a few milliseconds
 
 
+LONG = """
+    import signal
+    import numpy as np
+    import treadle as td
+
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def loop(x, n):
+        for i in range(n) if isinstance(n, int) else td.range(n):
+            x[1:] = x[:-1] * 0.5 + 1.0
+        return x
+
+    def kernel(x, n):
+        return np.sqrt((x[:, None] - x[None, :]) ** 2 + 1.0).sum(1)
+
+    def numbers(x, n):
+        total = 0.0
+        for i in range(n):
+            for j in range(n):
+                total += x[i % 4] * j
+        return total
+
+    jitted = {name: td.jit(f) for name, f in
+              (("loop", loop), ("kernel", kernel), ("numbers", numbers))}
+    small, few = np.arange(4.0), 3
+    wanted = {name: f(small.copy(), few) for name, f in jitted.items()}
+    much = {"loop": (small, 10**10), "kernel": (np.arange(2e5), 3), "numbers": (small, 10**6)}
+    traced = td.function(lambda x: kernel(x, 0))
+    traced(td.constant(small))
+    functions = {**jitted, "function": lambda x, n: traced(x)}
+    much["function"] = td.constant(np.arange(2e5)), 3
+    for name, function in functions.items():
+        print("ready", flush=True)
+        try:
+            function(*much[name])
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        if name in wanted:
+            np.testing.assert_array_equal(jitted[name](np.arange(4.0), few), wanted[name])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")
+def test_ctrl_c_ends_long_loops_and_kernels():
+    process = run_python(LONG)
+    try:
+        for _ in range(4):
+            assert process.stdout.readline() == "ready\n", process.stderr.read()
+            time.sleep(0.5)
+            process.send_signal(signal.SIGINT)
+            assert process.stdout.readline() == "interrupted\n", process.stderr.read()
+        assert process.wait(60) == 0, process.stderr.read()
+    finally:
+        process.kill()
+
+
 def test_memory_does_not_grow():
     resource = pytest.importorskip("resource")
     executable = native(
