@@ -1,5 +1,4 @@
 import numpy as np
-from sklearn.datasets import load_digits
 
 from treadle.datasets import digits
 
@@ -13,6 +12,8 @@ def test_shapes_and_ranges():
 
 
 def test_same_images_as_scikit_learn():
+    from sklearn.datasets import load_digits  # here: every worker would import it, for a second
+
     (x_train, y_train), (x_test, y_test) = digits.load_data()
     images, labels = np.concatenate([x_train, x_test]), np.concatenate([y_train, y_test])
     original = load_digits()
