@@ -289,6 +289,14 @@ _LAZY_FUNCTIONS = {
     "jit": "treadle.jitted",
     "value_and_grad": "treadle.jitted",
 }
+# TensorFlow's own names of Keras's initializers.
+_INITIALIZERS = {
+    "constant_initializer": "Constant",
+    "ones_initializer": "Ones",
+    "random_normal_initializer": "RandomNormal",
+    "random_uniform_initializer": "RandomUniform",
+    "zeros_initializer": "Zeros",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -296,6 +304,9 @@ def __getattr__(name: str) -> Any:
         value = importlib.import_module(_LAZY[name])
     elif name in _LAZY_FUNCTIONS:
         value = getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
+    elif name in _INITIALIZERS:
+        initializers = importlib.import_module("treadle.keras.initializers")
+        value = getattr(initializers, _INITIALIZERS[name])
     else:
         raise missing_name("treadle", name)
     globals()[name] = value

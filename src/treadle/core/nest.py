@@ -71,6 +71,12 @@ def _sorted_keys(mapping: Mapping[Any, Any]) -> list[Any]:
         return sorted(mapping, key=lambda k: (type(k).__name__, repr(k)))
 
 
+def seen_as(value: Any) -> type:
+    """The type that users know an object by: lists that are watched while a loop's body is traced
+    are lists to them."""
+    return getattr(value, "seen_as", type(value))
+
+
 def children(value: Any) -> list[tuple[Any, Any]] | None:
     """The (key, child) pairs of one level, or None for a leaf."""
     if isinstance(value, list | tuple):
@@ -86,7 +92,8 @@ def children(value: Any) -> list[tuple[Any, Any]] | None:
 def rebuild(like: Any, parts: list[Any]) -> Any:
     """A structure of the same type as `like` with `parts` as its children."""
     if isinstance(like, list):
-        return parts if type(like) is list else type(like)(parts)
+        kind = seen_as(like)
+        return parts if kind is list else kind(parts)
     if isinstance(like, tuple):
         return type(like)(*parts) if hasattr(like, "_fields") else type(like)(parts)
     if isinstance(like, Mapping):
@@ -199,7 +206,8 @@ def _compare(a: Any, b: Any, path: str) -> None:
         raise ValueError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
     if pa is None or pb is None:
         return
-    if type(a) is not type(b) and not (isinstance(a, Mapping) and isinstance(b, Mapping)):
+    mappings = isinstance(a, Mapping) and isinstance(b, Mapping)
+    if seen_as(a) is not seen_as(b) and not mappings:
         raise TypeError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
     if [k for k, _ in pa] != [k for k, _ in pb]:
         keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"

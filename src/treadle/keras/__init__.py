@@ -2,7 +2,10 @@
 
 from treadle.keras import (
     activations,
+    backend,
     callbacks,
+    config,
+    constraints,
     initializers,
     layers,
     losses,
@@ -17,8 +20,8 @@ from treadle.keras.models import Model, Sequential
 from treadle.names import missing_name
 
 __all__ = [
-    "Input", "Model", "Sequential", "activations", "callbacks", "initializers", "layers", "losses",
-    "metrics", "models", "optimizers", "regularizers", "utils",
+    "Input", "Model", "Sequential", "activations", "backend", "callbacks", "config", "constraints",
+    "initializers", "layers", "losses", "metrics", "models", "optimizers", "regularizers", "utils",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from treadle.keras import config
 from treadle.names import missing_in
 
 Shape = Sequence[int]
@@ -32,14 +33,14 @@ class Zeros(Initializer):
     """All zeros."""
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return td.zeros(shape, dtype or td.float32)
+        return td.zeros(shape, dtype or config.floatx())
 
 
 class Ones(Initializer):
     """All ones."""
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return td.ones(shape, dtype or td.float32)
+        return td.ones(shape, dtype or config.floatx())
 
 
 class Constant(Initializer):
@@ -49,7 +50,7 @@ class Constant(Initializer):
         self.value = value
 
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
-        return td.constant(self.value, dtype or td.float32, shape=shape)
+        return td.constant(self.value, dtype or config.floatx(), shape=shape)
 
 
 class Identity(Initializer):
@@ -61,7 +62,7 @@ class Identity(Initializer):
     def __call__(self, shape: Shape, dtype: Any = None) -> td.Tensor:
         if len(shape) != 2:
             raise ValueError(f"Identity initializes matrices only, got shape {tuple(shape)}")
-        return td.constant(self.gain * np.eye(shape[0], shape[1]), dtype or td.float32)
+        return td.constant(self.gain * np.eye(shape[0], shape[1]), dtype or config.floatx())
 
 
 class _Random(Initializer):
@@ -69,13 +70,13 @@ class _Random(Initializer):
         self.seed = seed
 
     def _uniform(self, shape: Shape, limit: tuple[float, float], dtype: Any) -> td.Tensor:
-        kind = dtype or td.float32
+        kind = dtype or config.floatx()
         if self.seed is None:
             return td.random.uniform(shape, *limit, dtype=kind)
         return td.random.stateless_uniform(shape, [self.seed, 0], *limit, dtype=kind)
 
     def _normal(self, shape: Shape, mean: float, stddev: float, dtype: Any, cut: bool) -> td.Tensor:
-        kind = dtype or td.float32
+        kind = dtype or config.floatx()
         if self.seed is None:
             draw = td.random.truncated_normal if cut else td.random.normal
             return draw(shape, mean, stddev, dtype=kind)
@@ -220,7 +221,7 @@ class Orthogonal(_Random):
         q, r = np.linalg.qr(a)
         q = q * np.sign(np.diag(r))
         q = q.T if rows < columns else q
-        return td.constant((self.gain * q).reshape(shape), dtype or td.float32)
+        return td.constant((self.gain * q).reshape(shape), dtype or config.floatx())
 
 
 zeros, ones, constant, identity = Zeros, Ones, Constant, Identity

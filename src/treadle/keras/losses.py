@@ -73,20 +73,27 @@ def categorical_crossentropy(
     return -td.reduce_sum(true * log, axis)
 
 
+def elementwise_binary_crossentropy(
+    y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0
+) -> td.Tensor:
+    """The cross-entropies of independent binary labels, one for each."""
+    true, pred = _operands(y_true, y_pred)
+    if label_smoothing:
+        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
+    if from_logits:
+        return td.nn.sigmoid_cross_entropy_with_logits(labels=true, logits=pred)
+    p = td.clip_by_value(pred, _EPSILON, 1.0 - _EPSILON)
+    return -(true * td.math.log(p) + (1.0 - true) * td.math.log(1.0 - p))
+
+
 def binary_crossentropy(
     y_true: Any, y_pred: Any, from_logits: bool = False, label_smoothing: float = 0.0,
     axis: int = -1,
 ) -> td.Tensor:  # fmt: skip
     """Mean over `axis` of the cross-entropies of independent binary labels."""
-    true, pred = _operands(y_true, y_pred)
-    if label_smoothing:
-        true = true * (1.0 - label_smoothing) + 0.5 * label_smoothing
-    if from_logits:
-        loss = td.nn.sigmoid_cross_entropy_with_logits(labels=true, logits=pred)
-    else:
-        p = td.clip_by_value(pred, _EPSILON, 1.0 - _EPSILON)
-        loss = -(true * td.math.log(p) + (1.0 - true) * td.math.log(1.0 - p))
-    return td.reduce_mean(loss, axis)
+    return td.reduce_mean(
+        elementwise_binary_crossentropy(y_true, y_pred, from_logits, label_smoothing), axis
+    )
 
 
 def mean_squared_error(y_true: Any, y_pred: Any) -> td.Tensor:
@@ -131,8 +138,42 @@ def hinge(y_true: Any, y_pred: Any) -> td.Tensor:
     return td.reduce_mean(td.maximum(1.0 - signed * pred, 0.0), -1)
 
 
+def squared_hinge(y_true: Any, y_pred: Any) -> td.Tensor:
+    """Mean of the squared hinge losses of labels -1 and 1 (or 0 and 1)."""
+    true, pred = _operands(y_true, y_pred)
+    binary = td.reduce_all((true == 0) | (true == 1))
+    signed = td.where(binary, 2.0 * true - 1.0, true)
+    return td.reduce_mean(td.square(td.maximum(1.0 - signed * pred, 0.0)), -1)
+
+
+def mean_absolute_percentage_error(y_true: Any, y_pred: Any) -> td.Tensor:
+    """100 times the mean of |difference / y_true| along the last axis."""
+    true, pred = _operands(y_true, y_pred)
+    return 100.0 * td.reduce_mean(td.abs((true - pred) / td.maximum(td.abs(true), _EPSILON)), -1)
+
+
+def mean_squared_logarithmic_error(y_true: Any, y_pred: Any) -> td.Tensor:
+    """Mean of the squared differences of log(1 + y) along the last axis."""
+    true, pred = (td.math.log(td.maximum(y, _EPSILON) + 1.0) for y in _operands(y_true, y_pred))
+    return td.reduce_mean(td.squared_difference(true, pred), -1)
+
+
+def poisson(y_true: Any, y_pred: Any) -> td.Tensor:
+    """Mean of ``y_pred - y_true * log(y_pred)`` along the last axis."""
+    true, pred = _operands(y_true, y_pred)
+    return td.reduce_mean(pred - true * td.math.log(pred + _EPSILON), -1)
+
+
+def cosine_similarity(y_true: Any, y_pred: Any, axis: int = -1) -> td.Tensor:
+    """The cosine of the angle between labels and predictions; the loss is its negative."""
+    true, pred = _operands(y_true, y_pred)
+    product = td.nn.l2_normalize(true, axis=axis) * td.nn.l2_normalize(pred, axis=axis)
+    return td.reduce_sum(product, axis)
+
+
 mse, mae = mean_squared_error, mean_absolute_error
-MSE, MAE = mse, mae
+mape, msle = mean_absolute_percentage_error, mean_squared_logarithmic_error
+MSE, MAE, MAPE, MSLE = mse, mae, mape, msle
 
 
 # -- classes ---------------------------------------------------------------------------------------
@@ -284,6 +325,33 @@ MeanAbsoluteError = _class_of(
 LogCosh = _class_of(log_cosh, "LogCosh", "Mean of log(cosh(difference)).")
 KLDivergence = _class_of(kl_divergence, "KLDivergence", "Kullback-Leibler divergence.")
 Hinge = _class_of(hinge, "Hinge", "Hinge loss of labels -1 and 1.")
+SquaredHinge = _class_of(squared_hinge, "SquaredHinge", "Squared hinge loss of labels -1 and 1.")
+MeanAbsolutePercentageError = _class_of(
+    mean_absolute_percentage_error, "MeanAbsolutePercentageError", "Mean of percentages of error."
+)
+MeanSquaredLogarithmicError = _class_of(
+    mean_squared_logarithmic_error, "MeanSquaredLogarithmicError",
+    "Mean of squared differences of logarithms.",
+)  # fmt: skip
+Poisson = _class_of(poisson, "Poisson", "Poisson loss.")
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """The negative of the cosine of the angle between labels and predictions."""
+
+    def __init__(
+        self, axis: int = -1, reduction: str | None = "sum_over_batch_size",
+        name: str = "cosine_similarity", dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            lambda y_true, y_pred: -cosine_similarity(y_true, y_pred, axis), reduction, name, dtype
+        )
+
+
+class Reduction:
+    """The names of the ways to reduce losses."""
+
+    AUTO, NONE, SUM, SUM_OVER_BATCH_SIZE = "auto", "none", "sum", "sum_over_batch_size"
 
 
 class Huber(LossFunctionWrapper):
@@ -299,15 +367,18 @@ class Huber(LossFunctionWrapper):
 _FUNCTIONS = (
     sparse_categorical_crossentropy, categorical_crossentropy, binary_crossentropy,
     mean_squared_error, mean_absolute_error, huber, log_cosh, kl_divergence, hinge,
+    squared_hinge, mean_absolute_percentage_error, mean_squared_logarithmic_error, poisson,
 )  # fmt: skip
 _CLASSES = (
     SparseCategoricalCrossentropy, CategoricalCrossentropy, BinaryCrossentropy, MeanSquaredError,
-    MeanAbsoluteError, LogCosh, KLDivergence, Hinge, Huber,
+    MeanAbsoluteError, LogCosh, KLDivergence, Hinge, Huber, SquaredHinge,
+    MeanAbsolutePercentageError, MeanSquaredLogarithmicError, Poisson, CosineSimilarity,
 )  # fmt: skip
 _BY_NAME: dict[str, Any] = (
     {f.__name__: f for f in _FUNCTIONS}
     | {c.__name__: c for c in _CLASSES}
-    | {"mse": mse, "MSE": mse, "mae": mae, "MAE": mae}
+    | {"mse": mse, "MSE": mse, "mae": mae, "MAE": mae, "mape": mape, "MAPE": mape}
+    | {"msle": msle, "MSLE": msle, "cosine_similarity": CosineSimilarity}
 )
 
 

@@ -6,7 +6,28 @@ from collections.abc import Callable
 from typing import Any
 
 import treadle as td
-from treadle.keras import losses, naming
+from treadle.keras import config, losses, naming
+from treadle.keras.losses import (  # noqa: F401  (metrics too, by the same names)
+    MAE,
+    MAPE,
+    MSE,
+    MSLE,
+    binary_crossentropy,
+    categorical_crossentropy,
+    cosine_similarity,
+    hinge,
+    kl_divergence,
+    mae,
+    mape,
+    mean_absolute_error,
+    mean_absolute_percentage_error,
+    mean_squared_error,
+    mean_squared_logarithmic_error,
+    mse,
+    msle,
+    poisson,
+    sparse_categorical_crossentropy,
+)
 from treadle.names import missing_in
 
 
@@ -17,17 +38,28 @@ class Metric:
 
     def __init__(self, name: str | None = None, dtype: Any = None) -> None:
         self.name = name or naming.unique_name(type(self).__name__)
-        self.dtype = td.as_dtype(dtype or "float32").name
+        self.dtype = td.as_dtype(dtype or config.floatx()).name
         self._variables: list[td.Variable] = []
 
-    def add_variable(
+    def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
+        """A new state variable, set to zeros by `reset_state`.
+
+        Args:
+            shape, initializer, dtype, name: as for a layer's weight. A string that comes first is
+                the name, which Keras 2 had before the shape.
+        """
+        if args and isinstance(args[0], str):
+            given = dict(zip(("name", "shape"), args, strict=False))
+            return self._new_variable(**(given | kwargs))
+        return self._new_variable(*args, **kwargs)
+
+    def _new_variable(
         self,
         shape: Any = (),
         initializer: Any = "zeros",
         dtype: Any = None,
         name: str | None = None,
     ) -> td.Variable:
-        """A new state variable, set to zeros by `reset_state`."""
         kind = dtype or self.dtype
         dims = tuple(shape)
         variable = td.Variable(
@@ -173,6 +205,20 @@ def binary_accuracy(y_true: Any, y_pred: Any, threshold: float = 0.5) -> td.Tens
     return td.reduce_mean(_matches(hits), -1) if len(pred.shape) else _matches(hits)
 
 
+def sparse_top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> td.Tensor:
+    """1 where the class number is among the k highest scores."""
+    true, pred = td.convert_to_tensor(y_true), td.convert_to_tensor(y_pred)
+    classes = pred.shape[-1]
+    labels = td.reshape(td.cast(true, td.int32), [-1])
+    found = td.math.in_top_k(labels, td.reshape(pred, [-1, classes]), k)
+    return _matches(td.reshape(found, td.shape(pred)[:-1]))
+
+
+def top_k_categorical_accuracy(y_true: Any, y_pred: Any, k: int = 5) -> td.Tensor:
+    """1 where the one-hot class is among the k highest scores."""
+    return sparse_top_k_categorical_accuracy(td.argmax(y_true, -1), y_pred, k)
+
+
 def _wrapper(fn: Callable[..., Any], class_name: str, label: str, doc: str) -> Any:
     def init(self: Any, name: str | None = label, dtype: Any = None, **settings: Any) -> None:
         MeanMetricWrapper.__init__(self, fn, name, dtype, **settings)
@@ -214,6 +260,67 @@ BinaryCrossentropy = _wrapper(
 )  # fmt: skip
 
 
+class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """How often the one-hot class is among the k highest scores."""
+
+    def __init__(
+        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(top_k_categorical_accuracy, name, dtype, k=k)
+
+
+class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """How often the labelled class is among the k highest scores."""
+
+    def __init__(
+        self, k: int = 5, name: str | None = "sparse_top_k_categorical_accuracy", dtype: Any = None
+    ) -> None:
+        super().__init__(sparse_top_k_categorical_accuracy, name, dtype, k=k)
+
+
+class _Counted(Metric):
+    """Precision and recall: a count of true positives over another count."""
+
+    def __init__(
+        self, thresholds: float | None = None, name: str | None = None, dtype: Any = None
+    ) -> None:
+        super().__init__(name, dtype)
+        if thresholds is not None and not isinstance(thresholds, int | float):
+            raise ValueError(f"{type(self).__name__}: one threshold, got {thresholds!r}")
+        self.threshold = 0.5 if thresholds is None else thresholds
+        self.true_positives = self.add_variable(name="true_positives")
+        self.others = self.add_variable(name="others")
+
+    def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
+        true, pred = _same_rank(y_true, y_pred)
+        positive, found = td.cast(true, td.bool), pred > self.threshold
+        hits, _ = _weighted(td.cast(positive & found, self.dtype), sample_weight)
+        others, _ = _weighted(td.cast(self._other(positive, found), self.dtype), sample_weight)
+        self.true_positives.assign_add(td.reduce_sum(hits))
+        self.others.assign_add(td.reduce_sum(others))
+
+    def _other(self, positive: td.Tensor, found: td.Tensor) -> td.Tensor:
+        raise NotImplementedError
+
+    def result(self) -> td.Tensor:
+        hits = self.true_positives.value()
+        return td.math.divide_no_nan(hits, hits + self.others.value())
+
+
+class Precision(_Counted):
+    """Of the predictions above the threshold, the fraction whose label is 1."""
+
+    def _other(self, positive: td.Tensor, found: td.Tensor) -> td.Tensor:
+        return td.logical_not(positive) & found
+
+
+class Recall(_Counted):
+    """Of the labels that are 1, the fraction predicted above the threshold."""
+
+    def _other(self, positive: td.Tensor, found: td.Tensor) -> td.Tensor:
+        return positive & td.logical_not(found)
+
+
 class RootMeanSquaredError(Mean):
     """The root of the mean squared difference."""
 
@@ -234,7 +341,8 @@ _CLASSES: dict[str, Any] = {
     for c in (
         Mean, Sum, Accuracy, SparseCategoricalAccuracy, CategoricalAccuracy, BinaryAccuracy,
         MeanSquaredError, MeanAbsoluteError, SparseCategoricalCrossentropy,
-        CategoricalCrossentropy, BinaryCrossentropy, RootMeanSquaredError,
+        CategoricalCrossentropy, BinaryCrossentropy, RootMeanSquaredError, Precision, Recall,
+        TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy,
     )
 }  # fmt: skip
 _BY_NAME: dict[str, Any] = _CLASSES | {

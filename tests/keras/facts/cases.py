@@ -33,6 +33,9 @@ OPTIMIZERS: dict[str, tuple[str, dict[str, Any]]] = {
     "rmsprop momentum": ("RMSprop", {"learning_rate": 0.1, "momentum": 0.5}),
     "rmsprop centered": ("RMSprop", {"learning_rate": 0.1, "centered": True, "momentum": 0.5}),
     "adagrad": ("Adagrad", {"learning_rate": 0.1}),
+    "adadelta": ("Adadelta", {"learning_rate": 1.0, "rho": 0.8}),
+    "adamax": ("Adamax", {"learning_rate": 0.1, "beta_2": 0.9}),
+    "nadam": ("Nadam", {"learning_rate": 0.1, "beta_1": 0.8}),
     "clipnorm": ("SGD", {"learning_rate": 0.1, "clipnorm": 0.5}),
     "clipvalue": ("SGD", {"learning_rate": 0.1, "clipvalue": 0.25}),
     "global_clipnorm": ("SGD", {"learning_rate": 0.1, "global_clipnorm": 0.5}),
@@ -41,6 +44,10 @@ SCHEDULES: dict[str, tuple[str, list[Any], dict[str, Any]]] = {
     "exponential": ("ExponentialDecay", [0.1, 10, 0.5], {}),
     "staircase": ("ExponentialDecay", [0.1, 10, 0.5], {"staircase": True}),
     "piecewise": ("PiecewiseConstantDecay", [[5, 15], [1.0, 0.5, 0.1]], {}),
+    "inverse time": ("InverseTimeDecay", [0.1, 10, 0.5], {}),
+    "inverse time staircase": ("InverseTimeDecay", [0.1, 10, 0.5], {"staircase": True}),
+    "polynomial": ("PolynomialDecay", [0.1, 12, 0.01], {"power": 2.0}),
+    "polynomial cycle": ("PolynomialDecay", [0.1, 12, 0.01], {"cycle": True}),
     "cosine": ("CosineDecay", [0.1, 20], {"alpha": 0.1}),
 }
 
@@ -81,7 +88,7 @@ def loss_inputs(name: str) -> tuple[Any, Any]:
         return ONE_HOT, wave(3, 3)
     if name.startswith("Binary"):
         return (wave(3, 2) > 0).astype("float32"), wave(3, 2, phase=1.0)
-    if name.startswith("KL"):
+    if name.startswith(("KL", "Poisson", "MeanSquaredLog")):
         return np.roll(probabilities(), 1, axis=0), probabilities()
     return wave(3, 2), 2 * wave(3, 2, phase=1.0)
 
@@ -100,6 +107,11 @@ LOSSES: dict[str, dict[str, Any]] = {
     "LogCosh": {},
     "KLDivergence": {},
     "Hinge": {},
+    "SquaredHinge": {},
+    "MeanAbsolutePercentageError": {},
+    "MeanSquaredLogarithmicError": {},
+    "Poisson": {},
+    "CosineSimilarity": {},
 }
 PROBABILITY_LOSSES = (
     "SparseCategoricalCrossentropy", "CategoricalCrossentropy", "BinaryCrossentropy",
@@ -134,12 +146,13 @@ def probability_loss(tf: Any, name: str) -> Any:
 
 METRICS = (
     "Mean", "Sum", "Accuracy", "SparseCategoricalAccuracy", "CategoricalAccuracy",
-    "BinaryAccuracy", "RootMeanSquaredError", "SparseCategoricalCrossentropy",
+    "BinaryAccuracy", "RootMeanSquaredError", "SparseCategoricalCrossentropy", "Precision",
+    "Recall", "TopKCategoricalAccuracy", "SparseTopKCategoricalAccuracy",
 )  # fmt: skip
 
 
 def metric(tf: Any, name: str) -> Any:
-    m = getattr(tf.keras.metrics, name)()
+    m = getattr(tf.keras.metrics, name)(**({"k": 2} if "TopK" in name else {}))
     values = []
     for phase in (0.0, 1.0):
         pred = np.exp(wave(3, 3, phase=phase))
@@ -153,6 +166,9 @@ def metric(tf: Any, name: str) -> Any:
                 m.update_state(ONE_HOT, pred, sample_weight=weight)
             elif name == "Accuracy":
                 m.update_state(CLASSES, np.array([2, 1, 1]), sample_weight=weight)
+            elif name in ("Precision", "Recall"):
+                each = None if weight is None else weight[:, None] * np.ones(3)
+                m.update_state(ONE_HOT, pred, sample_weight=each)
             else:
                 m.update_state(ONE_HOT, pred, sample_weight=weight)
             values.append(float(m.result()))
@@ -195,6 +211,44 @@ LAYERS: dict[str, tuple[str, dict[str, Any], tuple[int, ...]]] = {
     "softmax": ("Softmax", {"axis": 1}, (2, 3)),
     "relu": ("ReLU", {"max_value": 0.5, "negative_slope": 0.1, "threshold": 0.2}, (3, 3)),
     "leaky": ("LeakyReLU", {}, (3, 3)),
+    "elu": ("ELU", {"alpha": 0.7}, (3, 3)),
+    "prelu": ("PReLU", {"shared_axes": [1, 2]}, (2, 3, 3, 2)),
+    "repeat": ("RepeatVector", {"n": 3}, (2, 3)),
+    "conv transposed": (
+        "Conv2DTranspose",
+        {"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same", "activation": "relu"},
+        (2, 3, 4, 2),
+    ),
+    "conv transposed valid": (
+        "Conv2DTranspose", {"filters": 2, "kernel_size": (3, 2), "strides": 2, "use_bias": False},
+        (2, 3, 4, 2),
+    ),
+    "conv transposed sparse": (
+        "Conv2DTranspose", {"filters": 2, "kernel_size": 2, "strides": 3}, (1, 3, 4, 2),
+    ),
+    "zero padding": ("ZeroPadding2D", {"padding": ((1, 2), (0, 3))}, (2, 3, 4, 2)),
+    "cropping": ("Cropping2D", {"cropping": ((1, 0), (2, 1))}, (2, 3, 4, 2)),
+    "up sampling": ("UpSampling2D", {"size": (2, 3)}, (1, 2, 3, 2)),
+    "conv 1d": (
+        "Conv1D", {"filters": 3, "kernel_size": 3, "strides": 2, "padding": "same"}, (2, 6, 2),
+    ),
+    "conv 1d causal": (
+        "Conv1D", {"filters": 2, "kernel_size": 2, "padding": "causal", "dilation_rate": 2},
+        (2, 6, 2),
+    ),
+    "max pool 1d": ("MaxPooling1D", {}, (2, 5, 3)),
+    "avg pool 1d": (
+        "AveragePooling1D", {"pool_size": 3, "strides": 1, "padding": "same"}, (2, 5, 3),
+    ),
+    "global avg 1d": ("GlobalAveragePooling1D", {}, (2, 5, 3)),
+    "global max 1d": ("GlobalMaxPooling1D", {"keepdims": True}, (2, 5, 3)),
+    "simple rnn": ("SimpleRNN", {"units": 3}, (2, 4, 2)),
+    "simple rnn sequences": ("SimpleRNN", {"units": 3, "return_sequences": True}, (2, 4, 2)),
+    "gru": ("GRU", {"units": 3, "return_sequences": True}, (2, 4, 2)),
+    "gru reset before": ("GRU", {"units": 3, "reset_after": False}, (2, 4, 2)),
+    "gru backwards": ("GRU", {"units": 2, "go_backwards": True, "use_bias": False}, (2, 4, 2)),
+    "lstm": ("LSTM", {"units": 3, "return_sequences": True}, (2, 4, 2)),
+    "lstm unrolled": ("LSTM", {"units": 3, "unroll": True, "go_backwards": True}, (2, 4, 2)),
 }  # fmt: skip
 
 
@@ -221,6 +275,152 @@ def layer(tf: Any, name: str) -> Any:
     ]
 
 
+# -- layers of layers, of several inputs, and models of calls of layers ----------------------------
+
+
+def bidirectional(tf: Any, mode: str) -> Any:
+    layers = tf.keras.layers
+    inner = layers.LSTM(2, return_sequences=True) if mode == "concat" else layers.GRU(2)
+    return [layers.Bidirectional(inner, merge_mode=mode)], [wave(2, 4, 3)]
+
+
+def states(tf: Any, kind: str) -> Any:
+    made = getattr(tf.keras.layers, kind)(3, return_sequences=True, return_state=True)
+    return [made, lambda results: tf.concat([results[0][:, -1], *results[1:]], 1)], [wave(2, 4, 2)]
+
+
+def merge(tf: Any, kind: str) -> Any:
+    layers = tf.keras.layers
+    inputs = [wave(2, 3, 4), wave(2, 3, 4, phase=1.0)]
+    if kind.startswith("Dot"):
+        settings = {"axes": (2, 1)} if kind == "Dot" else {"axes": 1, "normalize": True}
+        if kind == "Dot":
+            inputs[1] = wave(2, 4, 5)
+        return [layers.Dot(**settings)], inputs
+    if kind in ("Add", "Multiply"):
+        inputs[1] = wave(2, 4)
+    made = layers.Concatenate(axis=1) if kind == "Concatenate" else getattr(layers, kind)()
+    return [made], inputs
+
+
+def steps_of_a_layer(tf: Any, name: str) -> Any:
+    layers = tf.keras.layers
+    if name == "TimeDistributed":
+        return [layers.TimeDistributed(layers.Dense(2))], [wave(2, 3, 4)]
+    return [layers.RNN(layers.LSTMCell(2), return_sequences=True)], [wave(2, 3, 4)]
+
+
+WRAPPED = {
+    **{f"Bidirectional {mode}": (bidirectional, mode) for mode in ("concat", "sum", "ave", "mul")},
+    **{f"states of {kind}": (states, kind) for kind in ("SimpleRNN", "GRU", "LSTM")},
+    **{
+        kind: (merge, kind)
+        for kind in (
+            "Add", "Multiply", "Subtract", "Average", "Maximum", "Minimum", "Concatenate", "Dot",
+            "Dot normalized",
+        )
+    },
+    "TimeDistributed": (steps_of_a_layer, "TimeDistributed"),
+    "RNN of a cell": (steps_of_a_layer, "RNN"),
+}  # fmt: skip
+
+
+def wrapped(tf: Any, name: str) -> Any:
+    """Output and gradients, eagerly and in a function."""
+    make, argument = WRAPPED[name]
+    (made, *after), given = make(tf, argument)
+    inputs = [tf.constant(x) for x in given]
+
+    def run(inputs: Any) -> Any:
+        results = made(inputs if len(inputs) > 1 else inputs[0])
+        return after[0](results) if after else results
+
+    run(inputs)
+    for n, weight in enumerate(made.weights):
+        weight.assign(wave(*weight.shape, phase=float(n)))
+
+    def gradients(*inputs: Any) -> Any:
+        with tf.GradientTape() as tape:
+            for x in inputs:
+                tape.watch(x)
+            y = run(list(inputs))
+            total = tf.reduce_sum(y * wave(*y.shape, phase=4.0))
+        return [y, *tape.gradient(total, [*inputs, *made.trainable_weights])]
+
+    return [
+        [np.asarray(part).tolist() for part in fn(*inputs)]
+        for fn in (gradients, tf.function(gradients))
+    ]
+
+
+CONSTRAINTS = ("MaxNorm", "UnitNorm", "MinMaxNorm", "NonNeg")
+
+
+def constraint(tf: Any, name: str) -> Any:
+    return np.asarray(getattr(tf.keras.constraints, name)()(tf.constant(3 * wave(3, 4)))).tolist()
+
+
+BACKEND = ("mean", "sum", "std", "any of bools", "dot", "binary_crossentropy", "switch", "clip")
+
+
+def backend(tf: Any, name: str) -> Any:
+    k, x = tf.keras.backend, tf.constant(wave(2, 3))
+    p = tf.constant(np.abs(wave(2, 3)))
+    results = {
+        "mean": lambda: [k.mean(x), k.mean(x, axis=1, keepdims=True)],
+        "sum": lambda: [k.sum(x, axis=0)],
+        "std": lambda: [k.std(x, axis=1), k.var(x)],
+        "any of bools": lambda: [k.mean(x > 0)],
+        "dot": lambda: [
+            k.dot(x, k.transpose(x)),
+            k.dot(tf.constant(wave(2, 2, 3)), k.transpose(x)),
+        ],
+        "binary_crossentropy": lambda: [k.binary_crossentropy(tf.cast(x > 0, "float32"), p)],
+        "switch": lambda: [k.switch(tf.constant(True), x, -x), k.switch(x > 0, x, -x)],
+        "clip": lambda: [k.clip(x, -0.5, 0.5), k.batch_flatten(tf.constant(wave(2, 3, 2)))],
+    }
+    return [np.asarray(value).tolist() for value in results[name]()]
+
+
+FUNCTIONAL = ("shared layer", "two inputs", "operators", "dict of inputs", "part of a Sequential")
+
+
+def functional(tf: Any, name: str) -> Any:
+    """The sizes of the layers' weights in the order of the model, its shapes and its output."""
+    keras, layers = tf.keras, tf.keras.layers
+    a, b = keras.Input((3,), name="a"), keras.Input((2,), name="b")
+    given: Any = wave(4, 3)
+    if name == "shared layer":
+        dense = layers.Dense(3, activation="tanh")
+        model = keras.Model(a, layers.Dense(1)(dense(dense(a))))
+    elif name == "two inputs":
+        first, second = layers.Dense(4)(a), layers.Dense(5, activation="relu")(b)
+        both = layers.Concatenate()([layers.Dense(6)(second), first])
+        model = keras.Model([a, b], [layers.Dense(1)(both), first])
+        given = [given, wave(4, 2)]
+    elif name == "operators":
+        hidden = layers.Dense(3)(a)
+        model = keras.Model(inputs=a, outputs=(2.0 * hidden - a / 3.0)[:, 1:])
+    elif name == "dict of inputs":
+        model = keras.Model({"a": a, "b": b}, layers.Dense(1)(layers.concatenate([a, b])))
+        given = {"b": wave(4, 2), "a": given}
+    else:
+        whole = keras.Sequential(
+            [keras.Input((3,)), layers.Dense(4), layers.ReLU(), layers.Dense(1)]
+        )
+        model = keras.Model(whole.inputs, whole.layers[1].output)
+    for n, weight in enumerate(model.weights):
+        weight.assign(wave(*weight.shape, phase=float(n)))
+    result = model.predict(given, verbose=0)
+    results = result if isinstance(result, list | tuple) else [result]
+    return [
+        [list(w.shape) for w in model.weights],
+        [len(layer.weights) for layer in model.layers],
+        [-1 if d is None else d for d in tf.nest.flatten(model.output_shape)],
+        [np.asarray(r).tolist() for r in results],
+    ]
+
+
 def cases() -> dict[str, tuple[Any, str]]:
     """Fact name -> (function, case name)."""
     groups = {
@@ -230,6 +430,10 @@ def cases() -> dict[str, tuple[Any, str]]:
         "probability_loss": (probability_loss, PROBABILITY_LOSSES),
         "metric": (metric, METRICS),
         "layer": (layer, LAYERS),
+        "wrapped": (wrapped, WRAPPED),
+        "constraint": (constraint, CONSTRAINTS),
+        "backend": (backend, BACKEND),
+        "functional": (functional, FUNCTIONAL),
     }
     return {
         f"{group}: {name}": (fn, name) for group, (fn, names) in groups.items() for name in names

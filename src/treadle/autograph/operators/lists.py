@@ -44,6 +44,8 @@ class TrialList(list[Any]):
         template: the elements' type, if it was learned from another branch.
     """
 
+    seen_as = list  # what td.nest takes it for
+
     def __init__(self, values: Any) -> None:
         super().__init__(values)
         self.indexed = False

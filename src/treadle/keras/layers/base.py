@@ -10,7 +10,8 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 import treadle as td
-from treadle.keras import initializers, naming, regularizers
+from treadle.keras import config, constraints, initializers, naming, regularizers
+from treadle.keras.layers import symbolic
 
 
 class InputSpec(NamedTuple):
@@ -81,9 +82,12 @@ class Layer(td.Module):
     """
 
     input_spec: InputSpec | None = None
+    # Whether `compute_output_shape` of a class of this package tells what `call` gives.
+    has_shape_rule: ClassVar[bool] = True
     _ignored_attributes: ClassVar[frozenset[str]] = frozenset({
         "_added_weights", "_trainable", "_name", "_penalties", "_call_losses", "_loss_layers",
-        "_example_shape", "_output_shape", "_regularizers", "_constraints", "built", "dtype",
+        "_example_shape", "_output_shape", "_regularizers", "_constraints", "_nodes", "built",
+        "dtype",
     })  # fmt: skip
 
     def __init__(
@@ -100,7 +104,7 @@ class Layer(td.Module):
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")
         self._name = name or naming.unique_name(type(self).__name__)
         self._trainable = trainable
-        self.dtype = td.as_dtype(dtype or "float32").name
+        self.dtype = td.as_dtype(dtype or config.floatx()).name
         self.built = False
         self._added_weights: list[td.Variable] = []
         self._penalties: list[tuple[Any, td.Variable]] = []
@@ -108,12 +112,35 @@ class Layer(td.Module):
         self._loss_layers: list[Layer] = []  # that added losses during this layer's last call
         self._example_shape = None if input_shape is None else tuple(input_shape)
         self._output_shape: Any = None
+        self._nodes: list[symbolic.Node] = []  # the calls on what keras.Input gave
 
     # -- weights ---------------------------------------------------------------------------------
 
-    def add_weight(
+    def add_weight(self, *args: Any, **kwargs: Any) -> td.Variable:
+        """A new weight.
+
+        Args:
+            shape: of known ints; a scalar when omitted. The first argument, unless that is a
+                string: Keras 2 had the name first, then shape, dtype and initializer.
+            initializer: a name or a function of (shape, dtype); Glorot-uniform for floats.
+            dtype: the layer's when omitted.
+            trainable: False for statistics and counters.
+            regularizer: a name or a function whose value is added to `losses`.
+            constraint: a function that optimizers apply to the updated weight.
+            name: the weight's name.
+        """
+        if args and isinstance(args[0], str):
+            given = dict(zip(("name", "shape", "dtype", "initializer"), args, strict=False))
+            return self._new_weight(**(given | kwargs))
+        return self._new_weight(*args, **kwargs)
+
+    def add_variable(self, *args: Any, **kwargs: Any) -> td.Variable:
+        """`add_weight`, as Keras 2 called it too."""
+        return self.add_weight(*args, **kwargs)
+
+    def _new_weight(
         self,
-        shape: Sequence[int] | None = None,
+        shape: Sequence[int] | int | None = None,
         initializer: Any = None,
         dtype: Any = None,
         trainable: bool = True,
@@ -122,29 +149,15 @@ class Layer(td.Module):
         name: str | None = None,
         **kwargs: Any,
     ) -> td.Variable:
-        """A new weight.
-
-        Args:
-            shape: of known ints; a scalar when omitted.
-            initializer: a name or a function of (shape, dtype); Glorot-uniform for floats.
-            dtype: the layer's when omitted.
-            trainable: False for statistics and counters.
-            regularizer: a name or a function whose value is added to `losses`.
-            constraint: a function that optimizers apply to the updated weight.
-            name: the weight's name.
-        """
-        if isinstance(shape, str):  # Keras 2 had the name first
-            raise TypeError(
-                "add_weight: pass the name as name=..., the first argument is the shape"
-            )
-        dims = tuple(int(d) for d in (() if shape is None else shape))
+        sizes = (shape,) if isinstance(shape, int) else shape or ()
+        dims = tuple(int(d) for d in sizes)
         kind = td.as_dtype(dtype or self.dtype)
         make = initializers.get(initializer)
         if make is None:
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
         variable = td.Variable(
             lambda: make(dims, kind), trainable=trainable, name=f"{self.name}/{name or 'weight'}",
-            constraint=constraint,
+            constraint=constraints.get(constraint),
         )  # fmt: skip
         self._added_weights.append(variable)
         penalty = regularizers.get(regularizer)
@@ -291,6 +304,8 @@ class Layer(td.Module):
         return tuple(input_shape)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if symbolic.among(args, kwargs):
+            return symbolic.call(self, args, kwargs)
         first = None if args else _parameters(self.call).first
         if first in kwargs:
             args = (kwargs.pop(first),)
@@ -314,8 +329,11 @@ class Layer(td.Module):
         return outputs
 
     def _start_outermost(self) -> None:
-        """Forget the losses that were added during this layer's last call."""
         _calls.outermost = self
+        self._forget_losses()
+
+    def _forget_losses(self) -> None:
+        """Forget the losses that were added during this layer's last call."""
         for layer in self._loss_layers:
             layer._call_losses = []
         self._loss_layers = []
@@ -344,8 +362,8 @@ class Layer(td.Module):
         """Arrays as tensors, floats in the layer's dtype."""
         if isinstance(inputs, Layer):
             raise TypeError(
-                f'Layer "{self.name}" was called on {inputs!r}: functional models are not '
-                "supported; use keras.Sequential([...]) or subclass keras.Model"
+                f'Layer "{self.name}" was called on {inputs!r}: a layer is called on tensors or '
+                "on what keras.Input(...) gives"
             )
         if isinstance(inputs, td.Tensor):
             return self._autocast(inputs)
@@ -393,8 +411,30 @@ class Layer(td.Module):
         return cls(**config)
 
     @property
+    def input(self) -> Any:
+        """What the layer was first called on, of what `keras.Input` gave."""
+        args, kwargs = self._first_node().structure
+        return args[0] if args else next(iter(kwargs.values()))
+
+    @property
+    def output(self) -> Any:
+        """The result of the layer's first call on what `keras.Input` gave."""
+        return self._first_node().outputs
+
+    def _first_node(self) -> symbolic.Node:
+        if not self._nodes:
+            raise AttributeError(
+                f'Layer "{self.name}" was not called on keras.Input(...) yet, so it has no input '
+                "and output"
+            )
+        return self._nodes[0]
+
+    @property
     def output_shape(self) -> Any:
-        """The shape of the last call's output (None where it varies)."""
+        """The shape of the output (None where it varies): of the first call on what `keras.Input`
+        gave, else of the last call."""
+        if self._nodes:
+            return td.nest.map_structure(_shape_of, self._nodes[0].outputs)
         return self._output_shape
 
     def __repr__(self) -> str:

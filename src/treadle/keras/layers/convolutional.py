@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 import treadle as td
-from treadle.keras import activations, initializers
+from treadle.keras import activations, config, initializers
 from treadle.keras.layers.base import InputSpec, Layer
 
 
@@ -23,7 +25,7 @@ def _padding(value: str) -> str:
 
 
 def _format(value: str | None) -> str:
-    value = value or "channels_last"
+    value = value or config.image_data_format()
     if value not in ("channels_last", "channels_first"):
         raise ValueError(f'data_format must be "channels_last" or "channels_first", got {value!r}')
     return value
@@ -107,13 +109,13 @@ class Conv2D(_Spatial):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(filters, int) or filters < 1 or filters % groups:
+        if not isinstance(filters, int | np.integer) or filters < 1 or filters % groups:
             raise ValueError(
                 f"{type(self).__name__}: filters must be a positive multiple of groups={groups}, "
                 f"got {filters!r}"
             )
         self._set_windows(kernel_size, strides, padding, data_format)
-        self.filters, self.groups = filters, groups
+        self.filters, self.groups = int(filters), groups
         self.dilation = _pair(dilation_rate, "dilation_rate")
         self.activation, self.use_bias = activations.get(activation), use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)

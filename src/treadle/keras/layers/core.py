@@ -5,36 +5,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 import treadle as td
-from treadle.keras import activations, initializers
+from treadle.keras import activations, constraints, initializers
 from treadle.keras.layers.base import InputSpec, Layer
-
-
-class InputLayer(Layer):
-    """States the shape of the examples; passes its input on."""
-
-    def __init__(
-        self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
-        name: str | None = None, **kwargs: Any,
-    ) -> None:  # fmt: skip
-        given = kwargs.pop("input_shape", None) if shape is None else shape
-        super().__init__(name=name, dtype=dtype, input_shape=given, **kwargs)
-        self.batch_shape = (batch_size, *(given or ()))
-        self.built = True
-
-    def call(self, inputs: Any) -> Any:
-        return inputs
-
-
-def Input(
-    shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None
-) -> InputLayer:
-    """The first entry of a Sequential: the shape of one example.
-
-    Functional models (``Model(inputs, outputs)``) are not supported: use Sequential or subclass
-    Model.
-    """
-    return InputLayer(shape, batch_size, dtype, name)
 
 
 class Dense(Layer):
@@ -62,15 +37,15 @@ class Dense(Layer):
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        if not isinstance(units, int) or units < 1:
+        if not isinstance(units, int | np.integer) or units < 1:
             raise ValueError(f"Dense: units must be a positive int, got {units!r}")
-        self.units = units
+        self.units = int(units)
         self.activation = activations.get(activation)
         self.use_bias = use_bias
         self.kernel_initializer = initializers.get(kernel_initializer)
         self.bias_initializer = initializers.get(bias_initializer)
         self._regularizers = (kernel_regularizer, bias_regularizer)
-        self._constraints = (kernel_constraint, bias_constraint)
+        self._constraints = (constraints.get(kernel_constraint), constraints.get(bias_constraint))
         self.input_spec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: Any) -> None:
@@ -193,10 +168,100 @@ class ReLU(Layer):
         }
 
 
+class ELU(Layer):
+    """The exponential linear unit."""
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = alpha
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return activations.elu(inputs, self.alpha)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"alpha": self.alpha}
+
+
+class PReLU(Layer):
+    """The rectifier with a slope below zero that is learnt, for each element of an example.
+
+    Args:
+        shared_axes: axes (the batch is 0) along which one slope serves all.
+    """
+
+    def __init__(
+        self, alpha_initializer: Any = "zeros", alpha_regularizer: Any = None,
+        alpha_constraint: Any = None, shared_axes: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self._settings = (initializers.get(alpha_initializer), alpha_regularizer, alpha_constraint)
+        given = shared_axes or ()
+        self.shared_axes = (given,) if isinstance(given, int) else tuple(given)
+
+    def build(self, input_shape: Any) -> None:
+        shape = [1 if i in self.shared_axes else d for i, d in enumerate(input_shape)][1:]
+        if None in shape:
+            raise ValueError(
+                f'Layer "{self.name}" (PReLU): give the open axes of {tuple(input_shape)} as '
+                "shared_axes"
+            )
+        initializer, regularizer, constraint = self._settings
+        self.alpha = self.add_weight(
+            shape, initializer, name="alpha", regularizer=regularizer, constraint=constraint
+        )
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return td.nn.relu(inputs) - self.alpha * td.nn.relu(-inputs)
+
+
+class RepeatVector(Layer):
+    """(batch, features) `n` times along a new time axis."""
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not isinstance(n, int) or n < 1:
+            raise ValueError(f"RepeatVector: n must be a positive int, got {n!r}")
+        self.n = n
+        self.input_spec = InputSpec(ndim=2)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        return td.repeat(inputs[:, None], self.n, axis=1)
+
+    def compute_output_shape(self, input_shape: Any) -> Any:
+        return (input_shape[0], self.n, input_shape[1])
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"n": self.n}
+
+
+class GaussianNoise(Layer):
+    """While training, adds normally distributed noise."""
+
+    def __init__(self, stddev: float, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if not 0 <= stddev <= 1:
+            raise ValueError(f"GaussianNoise: stddev must be in [0, 1], got {stddev}")
+        self.stddev, self.seed = stddev, seed
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = False) -> td.Tensor:
+        if not training:
+            return inputs  # type: ignore[no-any-return]
+        noise = td.random.normal(td.shape(inputs), 0.0, self.stddev, inputs.dtype, self.seed)
+        return inputs + noise  # type: ignore[no-any-return]
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"stddev": self.stddev, "seed": self.seed}
+
+
 class LeakyReLU(Layer):
     """The leaky rectifier."""
 
     def __init__(self, negative_slope: float = 0.3, **kwargs: Any) -> None:
+        negative_slope = kwargs.pop("alpha", negative_slope)  # Keras 2's name
         super().__init__(**kwargs)
         self.negative_slope = negative_slope
         self.built = True

@@ -5,34 +5,99 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 import treadle as td
+from treadle.keras.layers import symbolic
 from treadle.keras.layers.base import Layer
+from treadle.keras.layers.inputs import Input, InputLayer
+from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.models.network import Network, fitted
 from treadle.keras.models.summary import print_summary
 from treadle.keras.models.training import Trainer
 
 
 class Model(Trainer, Layer):
-    """Base of models. Subclasses assign layers to attributes and define `call`.
+    """Base of models, and models that are calls of layers.
 
-    Functional models (``Model(inputs, outputs)``) are not supported: use Sequential, or subclass.
+    Subclasses assign layers to attributes and define `call`. ``Model(inputs, outputs)`` computes
+    `outputs` from `inputs`: what `keras.Input` gave and what calls of layers on it gave, each in
+    a tensor, list, tuple or dict.
     """
 
+    has_shape_rule: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
-        "_compiled", "_functions", "_batch_shape",
+        "_compiled", "_functions", "_network", "_start", "_called",
     }  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        if args or "inputs" in kwargs or "outputs" in kwargs:
+        given = dict(zip(("inputs", "outputs"), args, strict=False)) | {
+            key: kwargs.pop(key) for key in ("inputs", "outputs") if key in kwargs
+        }
+        if len(args) > 2 or len(given) == 1:
             raise TypeError(
-                f"{type(self).__name__}: functional models, Model(inputs, outputs), are not "
-                "supported; use keras.Sequential([...]) or subclass keras.Model and define call()"
+                f"{type(self).__name__}: give inputs and outputs, or neither in a subclass that "
+                "defines call()"
             )
         super().__init__(**kwargs)
         self._compiled: Any = None
         self._functions: dict[str, Any] = {}
+        self._network: Network | None = None
+        if given:
+            self._network = Network(given["inputs"], given["outputs"])
+            self._network_layers = self._network.layers
+            self.built = True
+
+    def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+        """The outputs; subclasses that are not made from inputs and outputs must define it."""
+        if self._network is None:
+            return super().call(inputs)
+        return self._network.run(inputs)
+
+    @property
+    def output_shape(self) -> Any:
+        """The shapes of the outputs (None where they vary)."""
+        if self._network is None:
+            return super().output_shape
+        return td.nest.map_structure(lambda t: tuple(t.shape), self._network.outputs)
+
+    def _described(self) -> Network:
+        """The model's calls of layers."""
+        if self._network is None:
+            raise AttributeError(
+                f'Model "{self.name}" defines its own call(), so it has no inputs and outputs: '
+                "they belong to Sequential models of known input shape and to "
+                "Model(inputs, outputs)"
+            )
+        return self._network
+
+    @property
+    def inputs(self) -> list[KerasTensor]:
+        """What the model starts from, as a list."""
+        return list(self._described().sources)
+
+    @property
+    def outputs(self) -> list[KerasTensor]:
+        """What the model gives, as a list."""
+        return list(self._described().targets)
+
+    @property
+    def input(self) -> Any:
+        """What the model starts from."""
+        return self._described().inputs
+
+    @property
+    def output(self) -> Any:
+        """What the model gives."""
+        return self._described().outputs
+
+    @property
+    def input_shape(self) -> Any:
+        """The shapes of the inputs."""
+        return td.nest.map_structure(lambda t: tuple(t.shape), self.input)
 
     @property
     def layers(self) -> list[Layer]:
         """The layers directly below the model."""
+        if self._network is not None:
+            return list(self._network.layers)
         return [m for m in self._own()[1] if isinstance(m, Layer)]
 
     def get_layer(self, name: str | None = None, index: int | None = None) -> Layer:
@@ -82,7 +147,8 @@ class Sequential(Model):
     def __init__(self, layers: Any = None, name: str | None = None, **kwargs: Any) -> None:
         super().__init__(name=name, **kwargs)
         self._layers: list[Layer] = []
-        self._batch_shape: tuple[int | None, ...] | None = None
+        self._start: KerasTensor | None = None
+        self._called: list[KerasTensor] = []  # the results of the layers so far
         for layer in layers or ():
             self._append(layer)
         self._build_if_possible()
@@ -96,51 +162,70 @@ class Sequential(Model):
         """Remove the last layer and return it."""
         if not self._layers:
             raise ValueError(f'Model "{self.name}" has no layers')
-        return self._layers.pop()
+        last = self._layers.pop()
+        self._network = None
+        self._functions = {}
+        self._build_if_possible()
+        return last
 
     def _append(self, layer: Any) -> None:
+        if isinstance(layer, KerasTensor) and layer.node is not None:
+            layer = layer.node.layer
         if not isinstance(layer, Layer):
             raise TypeError(
                 f'Model "{self.name}": a Sequential holds layers, got {layer!r}; wrap a function '
-                "in a Layer or pass an instance instead of a class"
+                "in a Lambda or pass an instance instead of a class"
             )
-        if any(layer is other for other in self._layers):
-            raise ValueError(f'Model "{self.name}" already has layer "{layer.name}"')
-        if layer._example_shape is not None and self._batch_shape is None and not self._layers:
-            size = getattr(layer, "batch_shape", (None,))[0]
-            self._batch_shape = (size, *layer._example_shape)
-        if type(layer).__name__ != "InputLayer":
-            self._layers.append(layer)
+        if any(layer.name == other.name and layer is not other for other in self._layers):
+            raise ValueError(
+                f'Model "{self.name}" already has layer "{layer.name}": the names of the layers '
+                "of a Sequential differ"
+            )
+        if isinstance(layer, InputLayer):
+            self._start = layer.output
+            return
+        if layer._example_shape is not None and self._start is None and not self._layers:
+            self._start = Input(layer._example_shape, dtype=layer.dtype)
+        self._layers.append(layer)
+        self._functions = {}
 
     @property
     def layers(self) -> list[Layer]:
         return list(self._layers)
 
     def _build_if_possible(self) -> None:
-        if self._batch_shape is not None and self._layers:
-            self.build(self._batch_shape)
+        if self._start is not None and self._layers:
+            self._chain(self._start)
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights of all layers for inputs of this shape (batch first)."""
-        if input_shape is None:
-            return
-        shape = tuple(input_shape)
-        for layer in self._layers:
-            if not layer.built and layer.input_spec is not None:
-                fault = layer.input_spec.fault(td.TensorShape(shape))
-                if fault:
-                    raise ValueError(
-                        f'Input 0 of layer "{layer.name}" ({type(layer).__name__}) is '
-                        f"incompatible with the layer: {fault}. Full shape received: {shape}"
-                    )
-            if _knows_its_shapes(layer):
-                if not layer.built:
-                    layer.build(shape)
-                    layer.built = True
-                shape = tuple(layer.compute_output_shape(shape))
-            else:
-                shape = _traced_shape(layer, shape)
-            layer._output_shape = shape
+        if input_shape is not None and self._layers:
+            self._start_from(tuple(input_shape), self.dtype)
+
+    def _build(self, inputs: Any) -> None:
+        if isinstance(inputs, td.Tensor) and len(inputs.shape) and self._layers:
+            first = self._layers[0]
+            own = type(first).__module__.startswith("treadle.")
+            self._start_from(tuple(inputs.shape), first.dtype if own else inputs.dtype)
+        self.built = True
+
+    def _start_from(self, shape: tuple[int | None, ...], dtype: Any) -> None:
+        """Make the weights, unless they were made for such inputs."""
+        known = self._network
+        if known is None or not known.sources[0].shape[1:].is_compatible_with(shape[1:]):
+            self._chain(Input(batch_shape=(None, *shape[1:]), dtype=dtype))
+
+    def _chain(self, start: KerasTensor) -> None:
+        """Call the layers one after the other; those that were so called are left as they are."""
+        known = self._network
+        goes_on = known is not None and known.sources[0] is start
+        called = list(self._called) if goes_on else []
+        end = called[-1] if called else start
+        for layer in self._layers[len(called) :]:
+            end = symbolic.call(layer, (end,), {})
+            called.append(end)
+        self._called = called
+        self._network = Network(start, end)
         self.built = True
 
     def compute_output_shape(self, input_shape: Any) -> Any:
@@ -151,26 +236,13 @@ class Sequential(Model):
 
     def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
         outputs = inputs
+        if self._network is not None and isinstance(inputs, td.Tensor):
+            outputs = fitted(inputs, self._network.sources[0])
         for layer in self._layers:
             outputs = layer(outputs, training=training)
         return outputs
 
     def get_config(self) -> dict[str, Any]:
         layers = [{"class_name": type(x).__name__, "config": x.get_config()} for x in self._layers]
-        return {"name": self.name, "layers": layers, "input_shape": self._batch_shape}
-
-
-def _traced_shape(layer: Layer, shape: tuple[int | None, ...]) -> tuple[int | None, ...]:
-    """The shape of a layer's output, from tracing its `call`, which makes its weights."""
-    trace = td.function(lambda x: layer(x))
-    output = trace.get_concrete_function(td.TensorSpec(shape, layer.dtype)).structured_outputs
-    return tuple(output.shape)
-
-
-def _knows_its_shapes(layer: Layer) -> bool:
-    """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits it."""
-    if isinstance(layer, Sequential):
-        return all(_knows_its_shapes(x) for x in layer.layers)
-    kind = type(layer)
-    own = kind.__module__.startswith("treadle.")
-    return own or kind.compute_output_shape is not Layer.compute_output_shape
+        start = None if self._start is None else tuple(self._start.shape)
+        return {"name": self.name, "layers": layers, "input_shape": start}

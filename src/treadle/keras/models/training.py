@@ -11,7 +11,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import callbacks as cb
-from treadle.keras import losses, metrics, optimizers
+from treadle.keras import config, losses, metrics, optimizers
 from treadle.keras.models.batches import Arrays, Continued, batches, pack, unpack, with_class_weight
 
 Logs = dict[str, Any]
@@ -251,7 +251,8 @@ class Trainer:
         if steps_per_epoch is not None and isinstance(data, td.data.Dataset):
             data = Continued(data, steps_per_epoch)
         history = cb.History()
-        hooks = [history, *(callbacks or ())]
+        given = [callbacks] if isinstance(callbacks, cb.Callback) else callbacks or ()
+        hooks = [*given, history]  # the history has what the others add
         for hook in hooks:
             hook.set_model(self)
             hook.set_params({"epochs": epochs, "steps": steps_per_epoch, "verbose": verbose})
@@ -267,7 +268,7 @@ class Trainer:
             if verbose:
                 print(_line(f"Epoch {epoch + 1}/{epochs}", time.perf_counter() - started, logs))
             for hook in hooks:
-                hook.on_epoch_end(epoch, dict(logs))
+                hook.on_epoch_end(epoch, logs)
             if self.stop_training:
                 break
         for hook in hooks:
@@ -379,13 +380,13 @@ class Trainer:
 
 
 def _as_tensors(batch: Any) -> Any:
-    """A batch with its arrays as tensors; float64 examples are taken as float32."""
+    """A batch with its arrays as tensors; float64 examples take the dtype of layers."""
     return td.nest.map_structure(_as_tensor, batch)
 
 
 def _as_tensor(leaf: Any) -> Any:
     if isinstance(leaf, np.ndarray | np.generic) and leaf.dtype == np.float64:
-        leaf = np.asarray(leaf, np.float32)
+        leaf = np.asarray(leaf, config.floatx())
     return td.convert_to_tensor(leaf)
 
 

@@ -5,11 +5,21 @@ from typing import Any
 
 from treadle.keras.optimizers import schedules
 from treadle.keras.optimizers.base import Optimizer
-from treadle.keras.optimizers.rules import SGD, Adagrad, Adam, AdamW, RMSprop
+from treadle.keras.optimizers.rules import (
+    SGD,
+    Adadelta,
+    Adagrad,
+    Adam,
+    Adamax,
+    AdamW,
+    Nadam,
+    RMSprop,
+)
 from treadle.names import missing_in
 
 _BY_NAME: dict[str, Callable[[], Optimizer]] = {
     "sgd": SGD, "adam": Adam, "adamw": AdamW, "rmsprop": RMSprop, "adagrad": Adagrad,
+    "adadelta": Adadelta, "adamax": Adamax, "nadam": Nadam,
 }  # fmt: skip
 
 
@@ -24,7 +34,8 @@ def get(identifier: Any) -> Optimizer:
 
 
 __all__ = [
-    "SGD", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "get", "schedules",
+    "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "Nadam", "Optimizer", "RMSprop",
+    "get", "schedules",
 ]  # fmt: skip
 
 __getattr__ = missing_in(__name__)

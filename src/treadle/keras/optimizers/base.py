@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ class Optimizer:
         clipvalue: the largest absolute value in each gradient.
         global_clipnorm: the largest norm of all gradients together.
         name: the optimizer's name.
+        lr: Keras 2's name of the learning rate.
 
     Subclasses say which slot variables a weight needs (`slots`) and how it changes (`update`).
     """
@@ -37,6 +39,13 @@ class Optimizer:
         name: str | None = None,
         **kwargs: Any,
     ) -> None:
+        learning_rate = kwargs.pop("lr", learning_rate)  # Keras 2's name
+        if kwargs.pop("decay", None):
+            warnings.warn(
+                f"{type(self).__name__}: decay is ignored, as in Keras 3; give a schedule as the "
+                "learning rate, such as keras.optimizers.schedules.InverseTimeDecay",
+                stacklevel=3,
+            )
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")

@@ -174,3 +174,115 @@ class Adagrad(Optimizer):
             "initial_accumulator_value": self.initial_accumulator_value,
             "epsilon": self.epsilon,
         }
+
+
+class Adadelta(Optimizer):
+    """Steps as large as the steps before, relative to the gradients' sizes.
+
+    ``a = rho * a + (1 - rho) * g*g; d = -sqrt(s + epsilon) / sqrt(a + epsilon) * g;``
+    ``s = rho * s + (1 - rho) * d*d; w += rate * d``
+    """
+
+    slots: tuple[str, ...] = ("accumulated_grad", "accumulated_delta_var")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, rho: float = 0.95, epsilon: float = 1e-7, **kwargs: Any
+    ) -> None:
+        super().__init__(learning_rate, **kwargs)
+        self.rho, self.epsilon = rho, epsilon
+
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
+        kept, taken = self.rho, 1.0 - self.rho
+        spread = slots["accumulated_grad"].value() * kept + td.square(grad) * taken
+        steps = slots["accumulated_delta_var"].value()
+        delta = -td.sqrt(steps + self.epsilon) * grad / td.sqrt(spread + self.epsilon)
+        slots["accumulated_grad"].assign(spread)
+        slots["accumulated_delta_var"].assign(steps * kept + td.square(delta) * taken)
+        variable.assign_add(factors["rate"] * delta)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"rho": self.rho, "epsilon": self.epsilon}
+
+
+class Adamax(Optimizer):
+    """Adam by the largest gradient instead of the mean square.
+
+    ``m += (g - m) * (1 - beta_1); u = max(beta_2 * u, |g|);``
+    ``w -= rate / (1 - beta_1**t) * m / (u + epsilon)``
+    """
+
+    slots: tuple[str, ...] = ("momentum", "norm")
+
+    def __init__(
+        self, learning_rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999,
+        epsilon: float = 1e-7, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(learning_rate, **kwargs)
+        self.beta_1, self.beta_2, self.epsilon = beta_1, beta_2, epsilon
+
+    def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
+        first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
+        return {"rate": rate, "corrected": rate / first}
+
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
+        m = slots["momentum"].value()
+        m = m + (grad - m) * (1.0 - self.beta_1)
+        norm = td.maximum(slots["norm"].value() * self.beta_2, td.abs(grad))
+        slots["momentum"].assign(m)
+        slots["norm"].assign(norm)
+        variable.assign_sub(factors["corrected"] * m / (norm + self.epsilon))
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {
+            "beta_1": self.beta_1, "beta_2": self.beta_2, "epsilon": self.epsilon,
+        }  # fmt: skip
+
+
+class Nadam(Adamax):
+    """Adam with Nesterov's momentum, whose weight grows with the steps:
+    ``u_t = beta_1 * (1 - 0.5 * 0.96**t)``.
+    """
+
+    slots: tuple[str, ...] = ("momentum", "velocity")
+    _product: td.Variable | None = None  # of all u_t
+
+    def _make_counters(self) -> None:
+        super()._make_counters()
+        if self._product is None:
+            self._product = td.Variable(lambda: td.ones([]), trainable=False, name="u_product")
+
+    def apply_gradients(self, grads_and_vars: Any, name: str | None = None) -> td.Variable:
+        iterations = super().apply_gradients(grads_and_vars, name)
+        assert self._product is not None
+        self._product.assign(self._product.value() * self._weight(td.cast(iterations, td.float32)))
+        return iterations
+
+    def _weight(self, step: td.Tensor) -> td.Tensor:
+        return self.beta_1 * (1.0 - 0.5 * td.pow(td.cast(0.96, step.dtype), step))
+
+    def factors(self, rate: td.Tensor, step: td.Tensor) -> Factors:
+        assert self._product is not None
+        now, after = self._weight(step), self._weight(step + 1.0)
+        product = td.cast(self._product.value(), step.dtype) * now
+        return {
+            "rate": rate,
+            "of_momentum": after / (1.0 - product * after),
+            "of_gradient": (1.0 - now) / (1.0 - product),
+            "second": 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step),
+        }
+
+    def update(
+        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
+    ) -> None:
+        m, v = slots["momentum"].value(), slots["velocity"].value()
+        m = m + (grad - m) * (1.0 - self.beta_1)
+        v = v + (td.square(grad) - v) * (1.0 - self.beta_2)
+        slots["momentum"].assign(m)
+        slots["velocity"].assign(v)
+        step = m * factors["of_momentum"] + grad * factors["of_gradient"]
+        root = td.sqrt(v / factors["second"]) + self.epsilon
+        variable.assign_sub(step * factors["rate"] / root)

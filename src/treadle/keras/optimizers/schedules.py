@@ -35,6 +35,46 @@ class ExponentialDecay(LearningRateSchedule):
         return self.initial_learning_rate * td.pow(td.constant(self.decay_rate, td.float32), power)
 
 
+class InverseTimeDecay(LearningRateSchedule):
+    """``rate / (1 + decay_rate * step / decay_steps)``; whole divisions only with `staircase`."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
+        staircase: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase = decay_rate, staircase
+
+    def __call__(self, step: Any) -> td.Tensor:
+        passed = td.cast(step, td.float32) / self.decay_steps
+        passed = td.floor(passed) if self.staircase else passed
+        return self.initial_learning_rate / (1.0 + self.decay_rate * passed)
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """From one rate to another along a power of the steps that are left.
+
+    Args:
+        cycle: start again from a part of the first rate after each `decay_steps`.
+    """
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001,
+        power: float = 1.0, cycle: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.end_learning_rate, self.power, self.cycle = end_learning_rate, power, cycle
+
+    def __call__(self, step: Any) -> td.Tensor:
+        now, steps = td.cast(step, td.float32), td.constant(float(self.decay_steps))
+        if self.cycle:
+            steps = steps * td.maximum(td.math.ceil(now / steps), 1.0)
+        else:
+            now = td.minimum(now, steps)
+        span = self.initial_learning_rate - self.end_learning_rate
+        return span * td.pow(1.0 - now / steps, self.power) + self.end_learning_rate
+
+
 class PiecewiseConstantDecay(LearningRateSchedule):
     """``values[i]`` for steps above ``boundaries[i - 1]`` up to ``boundaries[i]``."""
 

@@ -1,0 +1,248 @@
+"""``td.keras.backend``: the functions that Keras 2 programs call as ``K.mean`` and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from treadle.keras import losses
+from treadle.keras.config import (
+    epsilon,
+    floatx,
+    image_data_format,
+    set_epsilon,
+    set_floatx,
+    set_image_data_format,
+)
+from treadle.keras.layers.symbolic import KerasTensor
+from treadle.keras.utils import clear_session
+from treadle.names import missing_in
+
+
+def _floats(x: Any) -> td.Tensor:
+    """Bools as numbers, which Keras's means of them need."""
+    tensor = td.convert_to_tensor(x)
+    return td.cast(tensor, floatx()) if tensor.dtype == td.bool else tensor
+
+
+def _reduction(function: Callable[..., td.Tensor]) -> Callable[..., td.Tensor]:
+    def reduced(x: Any, axis: Any = None, keepdims: bool = False) -> td.Tensor:
+        return function(_floats(x), axis, keepdims)
+
+    reduced.__doc__ = f"``td.{function.__name__}`` along the axes; of bools as numbers."
+    return reduced
+
+
+sum, mean, prod = (_reduction(f) for f in (td.reduce_sum, td.reduce_mean, td.reduce_prod))
+max, min = td.reduce_max, td.reduce_min
+any, all = td.reduce_any, td.reduce_all
+std, var = (_reduction(f) for f in (td.math.reduce_std, td.math.reduce_variance))
+logsumexp = td.reduce_logsumexp
+abs, exp, log, sqrt, square = td.abs, td.exp, td.math.log, td.sqrt, td.square
+sin, cos, tanh, sign, round, pow = td.sin, td.cos, td.tanh, td.sign, td.round, td.pow
+sigmoid, softplus, softsign, elu = td.sigmoid, td.nn.softplus, td.nn.softsign, td.nn.elu
+maximum, minimum, clip = td.maximum, td.minimum, td.clip_by_value
+equal, not_equal, greater, greater_equal = td.equal, td.not_equal, td.greater, td.greater_equal
+less, less_equal, stop_gradient = td.less, td.less_equal, td.stop_gradient
+cast, shape, stack, tile, transpose = td.cast, td.shape, td.stack, td.tile, td.transpose
+reshape, squeeze, gather, zeros_like, ones_like = (
+    td.reshape, td.squeeze, td.gather, td.zeros_like, td.ones_like
+)  # fmt: skip
+permute_dimensions = td.transpose
+
+
+def softmax(x: Any, axis: int = -1) -> td.Tensor:
+    """Softmax along the axis."""
+    return td.nn.softmax(x, axis=axis)
+
+
+def relu(x: Any, alpha: float = 0.0, max_value: float | None = None) -> td.Tensor:
+    """The rectifier, with a slope below zero and a limit above."""
+    y = td.nn.leaky_relu(x, alpha) if alpha else td.nn.relu(x)
+    return y if max_value is None else td.minimum(y, max_value)
+
+
+def argmax(x: Any, axis: int = -1) -> td.Tensor:
+    """The position of the largest element."""
+    return td.argmax(x, axis)
+
+
+def argmin(x: Any, axis: int = -1) -> td.Tensor:
+    """The position of the smallest element."""
+    return td.argmin(x, axis)
+
+
+def expand_dims(x: Any, axis: int = -1) -> td.Tensor:
+    """A new axis of size 1."""
+    return td.expand_dims(x, axis)
+
+
+def concatenate(tensors: Any, axis: int = -1) -> td.Tensor:
+    """The tensors one after the other along the axis."""
+    return td.concat(tensors, axis)
+
+
+def flatten(x: Any) -> td.Tensor:
+    """All elements along one axis."""
+    return td.reshape(x, [-1])
+
+
+def batch_flatten(x: Any) -> td.Tensor:
+    """All axes but the first become one."""
+    return td.reshape(x, [td.shape(x)[0], -1])
+
+
+def dot(x: Any, y: Any) -> td.Tensor:
+    """The product; of more than two axes over the last of x and the last but one of y."""
+    x, y = td.convert_to_tensor(x), td.convert_to_tensor(y)
+    if len(x.shape) == 2 == len(y.shape):
+        return td.matmul(x, y)
+    second = len(y.shape) - 2 if len(y.shape) > 1 else 0
+    return td.tensordot(x, y, [[len(x.shape) - 1], [second]])
+
+
+def l2_normalize(x: Any, axis: Any = None) -> td.Tensor:
+    """x over its norm."""
+    return td.nn.l2_normalize(x, axis=axis)
+
+
+def one_hot(indices: Any, num_classes: int) -> td.Tensor:
+    """Class numbers as one-hot rows."""
+    return td.one_hot(indices, num_classes)
+
+
+def switch(condition: Any, then_expression: Any, else_expression: Any) -> Any:
+    """One of two values, each a tensor or a function that gives it."""
+    then, other = (
+        given if callable(given) else (lambda given=given: given)
+        for given in (then_expression, else_expression)
+    )
+    if len(td.convert_to_tensor(condition).shape):
+        return td.where(condition, then(), other())
+    return td.cond(condition, then, other)
+
+
+# -- making ----------------------------------------------------------------------------------------
+
+
+def variable(value: Any, dtype: Any = None, name: str | None = None, constraint: Any = None) -> Any:
+    """A variable."""
+    return td.Variable(value, dtype=dtype or floatx(), name=name, constraint=constraint)
+
+
+def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Any:
+    """A constant."""
+    return td.constant(value, dtype or floatx(), shape=shape)
+
+
+def zeros(shape: Any, dtype: Any = None, name: str | None = None) -> td.Variable:
+    """A variable of zeros."""
+    return td.Variable(td.zeros(shape, dtype or floatx()), name=name)
+
+
+def ones(shape: Any, dtype: Any = None, name: str | None = None) -> td.Variable:
+    """A variable of ones."""
+    return td.Variable(td.ones(shape, dtype or floatx()), name=name)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = "int32") -> td.Tensor:
+    """Numbers from start to stop."""
+    return td.range(0 if stop is None else start, start if stop is None else stop, step, dtype)
+
+
+def random_normal(
+    shape: Any, mean: float = 0.0, stddev: float = 1.0, dtype: Any = None, seed: Any = None
+) -> td.Tensor:
+    """Normally distributed numbers."""
+    return td.random.normal(shape, mean, stddev, dtype=dtype or floatx(), seed=seed)
+
+
+def random_uniform(
+    shape: Any, minval: float = 0.0, maxval: float = 1.0, dtype: Any = None, seed: Any = None
+) -> td.Tensor:
+    """Uniformly distributed numbers."""
+    return td.random.uniform(shape, minval, maxval, dtype=dtype or floatx(), seed=seed)
+
+
+# -- values ----------------------------------------------------------------------------------------
+
+
+def get_value(x: Any) -> Any:
+    """The value as an array."""
+    return x.numpy()
+
+
+eval = get_value
+
+
+def set_value(x: Any, value: Any) -> None:
+    """Assign a variable."""
+    x.assign(np.asarray(value, x.dtype.as_numpy_dtype))
+
+
+def batch_get_value(tensors: Any) -> list[Any]:
+    """The values as arrays."""
+    return [get_value(x) for x in tensors]
+
+
+def int_shape(x: Any) -> tuple[int | None, ...]:
+    """The shape as a tuple, None where a size is open."""
+    return tuple(x.shape)
+
+
+def ndim(x: Any) -> int:
+    """The number of axes."""
+    return len(x.shape)
+
+
+def dtype(x: Any) -> str:
+    """The dtype's name."""
+    return str(x.dtype.name)
+
+
+def is_keras_tensor(x: Any) -> bool:
+    """Whether x came from keras.Input."""
+    return isinstance(x, KerasTensor)
+
+
+# -- losses ----------------------------------------------------------------------------------------
+
+
+def categorical_crossentropy(
+    target: Any, output: Any, from_logits: bool = False, axis: int = -1
+) -> td.Tensor:
+    """Cross-entropy against distributions."""
+    return losses.categorical_crossentropy(target, output, from_logits, axis=axis)
+
+
+def sparse_categorical_crossentropy(
+    target: Any, output: Any, from_logits: bool = False, axis: int = -1
+) -> td.Tensor:
+    """Cross-entropy against class numbers."""
+    return losses.sparse_categorical_crossentropy(target, output, from_logits, axis=axis)
+
+
+def binary_crossentropy(target: Any, output: Any, from_logits: bool = False) -> td.Tensor:
+    """Cross-entropy of binary labels, an element each."""
+    return losses.elementwise_binary_crossentropy(target, output, from_logits)
+
+
+__all__ = [
+    "abs", "all", "any", "arange", "argmax", "argmin", "batch_flatten", "batch_get_value",
+    "binary_crossentropy", "cast", "categorical_crossentropy", "clear_session", "clip",
+    "concatenate", "constant", "cos", "dot", "dtype", "elu", "epsilon", "equal", "eval", "exp",
+    "expand_dims", "flatten", "floatx", "gather", "get_value", "greater", "greater_equal",
+    "image_data_format", "int_shape", "is_keras_tensor", "l2_normalize", "less", "less_equal",
+    "log", "logsumexp", "max", "maximum", "mean", "min", "minimum", "ndim", "not_equal",
+    "one_hot", "ones", "ones_like", "permute_dimensions", "pow", "prod", "random_normal",
+    "random_uniform", "relu", "reshape", "round", "set_epsilon", "set_floatx",
+    "set_image_data_format", "set_value", "shape", "sigmoid", "sign", "sin", "softmax",
+    "softplus", "softsign", "sparse_categorical_crossentropy", "sqrt", "square", "squeeze",
+    "stack", "std", "stop_gradient", "sum", "switch", "tanh", "tile", "transpose", "var",
+    "variable", "zeros", "zeros_like",
+]  # fmt: skip
+
+__getattr__ = missing_in(__name__)

@@ -1,0 +1,52 @@
+"""Functions as layers: Lambda, and the operators on what `keras.Input` gave."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+
+
+class Lambda(Layer):
+    """A function of tensors as a layer.
+
+    Args:
+        function: takes the inputs, and may take `training`.
+        output_shape: accepted for Keras programs; the shape is found by tracing.
+        arguments: further keyword arguments of the function.
+    """
+
+    has_shape_rule: ClassVar[bool] = False
+
+    def __init__(
+        self, function: Callable[..., Any], output_shape: Any = None, mask: Any = None,
+        arguments: Mapping[str, Any] | None = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        super().__init__(**kwargs)
+        self.function, self.arguments = function, dict(arguments or {})
+        self._takes_training = "training" in inspect.signature(function).parameters
+        self.built = True
+
+    def call(self, inputs: Any, training: Any = None) -> Any:
+        given = {"training": training} if self._takes_training else {}
+        function = self.function
+        if not td.executing_eagerly():
+            function = td.autograph.tf_convert(function)
+        return function(inputs, **given, **self.arguments)
+
+
+class Operation(Layer):
+    """An operator on what `keras.Input` gave, such as the sum of two layers' results."""
+
+    has_shape_rule: ClassVar[bool] = False
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.operator, self.function = name, function
+        self.built = True
+
+    def call(self, *args: Any) -> Any:
+        return self.function(*args)

@@ -1,0 +1,54 @@
+"""Input: where a model that is made of calls of layers begins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import treadle as td
+from treadle.keras import config
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.symbolic import KerasTensor, Node
+
+
+class InputLayer(Layer):
+    """States the shape and dtype of the examples; passes its input on."""
+
+    def __init__(
+        self, shape: Any = None, batch_size: int | None = None, dtype: Any = None,
+        name: str | None = None, batch_shape: Any = None, **kwargs: Any,
+    ) -> None:  # fmt: skip
+        given = kwargs.pop("input_shape", None) if shape is None else shape
+        if batch_shape is not None:
+            batch_size, *given = batch_shape
+        if isinstance(given, int):
+            raise ValueError(f"Input: shape is a tuple of the sizes of one example, got {given!r}")
+        kind = td.as_dtype(dtype or config.floatx())
+        super().__init__(name=name, dtype=kind, input_shape=given, **kwargs)
+        self.batch_shape = (batch_size, *(given or ()))
+        self.built = True
+        if given is not None:
+            Node(self, (), {}, KerasTensor(self.batch_shape, kind, self.name))
+
+    def call(self, inputs: Any) -> Any:
+        return inputs
+
+
+def Input(
+    shape: Any = None, batch_size: int | None = None, dtype: Any = None, name: str | None = None,
+    batch_shape: Any = None,
+) -> Any:  # fmt: skip
+    """The start of a model: calls of layers on it describe the model, Model(inputs, outputs) is it.
+
+    Args:
+        shape: of one example; None stands for a size that varies.
+        batch_size: None stands for any.
+        dtype: of the input, that of layers when omitted.
+        name: by which a dict of inputs names it.
+        batch_shape: the shape with the batch's size, instead of both.
+
+    Raises:
+        ValueError: no shape is given.
+    """
+    if shape is None and batch_shape is None:
+        raise ValueError("Input: give the shape of one example, shape=(...), or batch_shape=(...)")
+    return InputLayer(shape, batch_size, dtype, name, batch_shape).output

@@ -1,0 +1,177 @@
+"""Layers of several inputs: sums, products and the like, and concatenation."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+
+
+class _Merge(Layer):
+    """A layer of a list of inputs."""
+
+    has_shape_rule: ClassVar[bool] = False
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.built = True
+
+    def call(self, inputs: Any) -> td.Tensor:
+        if not isinstance(inputs, list | tuple) or len(inputs) < self._least:
+            raise ValueError(
+                f'Layer "{self.name}" ({type(self).__name__}) takes a list of at least '
+                f"{self._least} inputs, got {inputs!r}"
+            )
+        return self._merged(list(inputs))
+
+    _least: ClassVar[int] = 1
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        raise NotImplementedError
+
+
+def _expanded(inputs: list[td.Tensor]) -> list[td.Tensor]:
+    """Inputs of one rank: sizes of 1 are put after the batch axis, as Keras does."""
+    rank = max(len(x.shape) for x in inputs)
+    for number, x in enumerate(inputs):
+        for _ in range(rank - len(x.shape)):
+            x = td.expand_dims(x, 1)
+        inputs[number] = x
+    return inputs
+
+
+class _Elementwise(_Merge):
+    _function: ClassVar[Callable[[Any, Any], td.Tensor]]
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        return functools.reduce(type(self)._function, _expanded(inputs))
+
+
+class Add(_Elementwise):
+    """The sum of the inputs."""
+
+    _function = staticmethod(td.add)
+
+
+class Multiply(_Elementwise):
+    """The product of the inputs."""
+
+    _function = staticmethod(td.multiply)
+
+
+class Maximum(_Elementwise):
+    """The largest of the inputs, element by element."""
+
+    _function = staticmethod(td.maximum)
+
+
+class Minimum(_Elementwise):
+    """The smallest of the inputs, element by element."""
+
+    _function = staticmethod(td.minimum)
+
+
+class Average(Add):
+    """The mean of the inputs."""
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        return super()._merged(inputs) / len(inputs)
+
+
+class Subtract(_Elementwise):
+    """The first of two inputs less the second."""
+
+    _least = 2
+    _function = staticmethod(td.subtract)
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        if len(inputs) != 2:
+            raise ValueError(f'Layer "{self.name}" (Subtract) takes 2 inputs, got {len(inputs)}')
+        return super()._merged(inputs)
+
+
+class Concatenate(_Merge):
+    """The inputs one after the other along an axis."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        return td.concat(inputs, self.axis)
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"axis": self.axis}
+
+
+class Dot(_Merge):
+    """The products of two inputs' rows, summed along one axis of each.
+
+    Args:
+        axes: the axis of both, or a pair.
+        normalize: make the rows' norms 1 first.
+    """
+
+    _least = 2
+
+    def __init__(self, axes: Any, normalize: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axes, self.normalize = axes, normalize
+
+    def _merged(self, inputs: list[td.Tensor]) -> td.Tensor:
+        x, y = inputs
+        given = (self.axes, self.axes) if isinstance(self.axes, int) else tuple(self.axes)
+        first, second = (axis % len(t.shape) for axis, t in zip(given, (x, y), strict=True))
+        if self.normalize:
+            x, y = td.nn.l2_normalize(x, axis=first), td.nn.l2_normalize(y, axis=second)
+        left, right = "abcdefg"[: len(x.shape)], "a" + "tuvwxyz"[: len(y.shape) - 1]
+        right = right[:second] + left[first] + right[second + 1 :]
+        kept = "".join(c for c in left + right[1:] if c != left[first])
+        result = td.einsum(f"{left},{right}->{kept}", x, y)
+        return td.expand_dims(result, -1) if len(kept) == 1 else result
+
+    def get_config(self) -> dict[str, Any]:
+        return super().get_config() | {"axes": self.axes, "normalize": self.normalize}
+
+
+def add(inputs: Any, **kwargs: Any) -> Any:
+    """The sum of the inputs."""
+    return Add(**kwargs)(inputs)
+
+
+def subtract(inputs: Any, **kwargs: Any) -> Any:
+    """The first input less the second."""
+    return Subtract(**kwargs)(inputs)
+
+
+def multiply(inputs: Any, **kwargs: Any) -> Any:
+    """The product of the inputs."""
+    return Multiply(**kwargs)(inputs)
+
+
+def average(inputs: Any, **kwargs: Any) -> Any:
+    """The mean of the inputs."""
+    return Average(**kwargs)(inputs)
+
+
+def maximum(inputs: Any, **kwargs: Any) -> Any:
+    """The largest of the inputs, element by element."""
+    return Maximum(**kwargs)(inputs)
+
+
+def minimum(inputs: Any, **kwargs: Any) -> Any:
+    """The smallest of the inputs, element by element."""
+    return Minimum(**kwargs)(inputs)
+
+
+def concatenate(inputs: Any, axis: int = -1, **kwargs: Any) -> Any:
+    """The inputs one after the other along an axis."""
+    return Concatenate(axis, **kwargs)(inputs)
+
+
+def dot(inputs: Any, axes: Any, normalize: bool = False, **kwargs: Any) -> Any:
+    """The products of two inputs' rows, summed along an axis."""
+    return Dot(axes, normalize, **kwargs)(inputs)

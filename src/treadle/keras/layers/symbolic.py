@@ -1,0 +1,193 @@
+"""Layers called on `keras.Input`: what was called on what, for models made of such calls."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import treadle as td
+
+if TYPE_CHECKING:
+    from treadle.keras.layers.base import Layer
+
+
+class KerasTensor:
+    """A result of a layer that was called on `keras.Input`: a shape and a dtype, no values.
+
+    Arithmetic, comparisons and indexing give further ones. Functions of `td` take tensors: put
+    them into a Layer, or into ``keras.layers.Lambda``.
+    """
+
+    def __init__(self, shape: Any, dtype: Any, name: str | None = None) -> None:
+        self.shape = td.TensorShape(shape)
+        self.dtype = td.as_dtype(dtype)
+        self._name = name
+        self.node: Node | None = None
+
+    @property
+    def name(self) -> str:
+        """The given name, or that of the layer."""
+        if self._name is None and self.node is not None:
+            return str(self.node.layer.name)
+        return self._name or "keras_tensor"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    def get_shape(self) -> td.TensorShape:
+        """The shape."""
+        return self.shape
+
+    def _refuse(self, use: str) -> NoReturn:
+        raise TypeError(
+            f"{self!r} has no values, so it cannot be {use}: it stands for what a model will "
+            "compute. Put functions of tensors into a Layer or into "
+            "keras.layers.Lambda(lambda x: ...)"
+        )
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> NoReturn:
+        self._refuse("taken as an array or tensor")
+
+    def __bool__(self) -> NoReturn:
+        self._refuse("a condition")
+
+    def __iter__(self) -> NoReturn:
+        self._refuse("iterated over")
+
+    def __len__(self) -> NoReturn:
+        self._refuse("measured with len(): use .shape")
+
+    def __float__(self) -> NoReturn:
+        self._refuse("a Python number")
+
+    __int__ = __index__ = __float__
+
+    def __getitem__(self, key: Any) -> Any:
+        return _operated("getitem", operator.getitem, self, key)
+
+    def __repr__(self) -> str:
+        return f"<KerasTensor shape={self.shape.as_list()}, dtype={self.dtype.name}, {self.name}>"
+
+
+def _operated(name: str, function: Callable[..., Any], *args: Any) -> Any:
+    from treadle.keras.layers.functions import Operation
+
+    return Operation(name, function)(*args)
+
+
+def _add_operators() -> None:
+    def binary(name: str) -> Callable[[Any, Any], Any]:
+        function = getattr(operator, name)
+        return lambda self, other: _operated(name, function, self, other)
+
+    def swapped(name: str) -> Callable[[Any, Any], Any]:
+        function = getattr(operator, name)
+        return lambda self, other: _operated(name, function, other, self)
+
+    def unary(name: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
+        return lambda self: _operated(name, function, self)
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+        setattr(KerasTensor, f"__{name}__", binary(name))
+        setattr(KerasTensor, f"__r{name}__", swapped(name))
+    for name in ("lt", "le", "gt", "ge"):
+        setattr(KerasTensor, f"__{name}__", binary(name))
+    for name in ("neg", "abs"):
+        setattr(KerasTensor, f"__{name}__", unary(name, getattr(operator, name)))
+
+
+_add_operators()
+
+
+class Node:
+    """One call of a layer: its arguments and results, with KerasTensors among them."""
+
+    def __init__(
+        self, layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any], outputs: Any
+    ) -> None:
+        self.layer, self.structure, self.outputs = layer, (args, kwargs), outputs
+        self.leaves = td.nest.flatten(self.structure)
+        self.results: list[Any] = td.nest.flatten(outputs)
+        for result in self.results:
+            if isinstance(result, KerasTensor):
+                result.node = self
+        layer._nodes.append(self)
+
+    @property
+    def sources(self) -> list[KerasTensor]:
+        """The KerasTensors among the arguments."""
+        return [leaf for leaf in self.leaves if isinstance(leaf, KerasTensor)]
+
+    def run(self, values: dict[int, Any]) -> None:
+        """Call the layer on the values of its arguments, and note those of its results."""
+        leaves = [values[id(x)] if isinstance(x, KerasTensor) else x for x in self.leaves]
+        args, kwargs = td.nest.pack_sequence_as(self.structure, leaves)
+        found = td.nest.flatten(self.layer(*args, **kwargs))
+        values.update((id(k), v) for k, v in zip(self.results, found, strict=True))
+
+
+def among(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    """Whether a KerasTensor is among the arguments."""
+    return any(map(_holds, args)) or any(map(_holds, kwargs.values()))
+
+
+def _holds(value: Any) -> bool:
+    if isinstance(value, list | tuple | dict):
+        return any(isinstance(leaf, KerasTensor) for leaf in td.nest.flatten(value))
+    return isinstance(value, KerasTensor)
+
+
+def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Make the layer's weights and give KerasTensors for its results."""
+    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and _has_rule(layer):
+        outputs = _by_rule(layer, args[0])
+    else:
+        outputs = _by_tracing(layer, args, kwargs)
+    layer._output_shape = td.nest.map_structure(
+        lambda x: tuple(x.shape) if isinstance(x, KerasTensor) else None, outputs
+    )
+    return Node(layer, args, kwargs, outputs).outputs
+
+
+def _by_rule(layer: Layer, source: KerasTensor) -> Any:
+    """The result of a layer that gives its output's shape from its input's."""
+    shape = tuple(source.shape)
+    if layer.input_spec is not None:
+        layer._check_input(source)
+    if not layer.built:
+        layer.build(shape)
+        layer.built = True
+    return KerasTensor(layer.compute_output_shape(shape), layer.dtype)
+
+
+def _has_rule(layer: Layer) -> bool:
+    """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits it."""
+    from treadle.keras.layers.base import Layer
+
+    kind = type(layer)
+    own = kind.__module__.startswith("treadle.")
+    stated = own or kind.compute_output_shape is not Layer.compute_output_shape
+    return kind.has_shape_rule and stated
+
+
+def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The results of a layer from tracing its `call`."""
+    leaves = td.nest.flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, KerasTensor)]
+
+    def traced(*tensors: Any) -> Any:
+        filled = list(leaves)
+        for place, tensor in zip(places, tensors, strict=True):
+            filled[place] = tensor
+        given, named = td.nest.pack_sequence_as((args, kwargs), filled)
+        return layer(*given, **named)
+
+    specs = [td.TensorSpec(leaves[i].shape, leaves[i].dtype) for i in places]
+    trace = td.function(autograph=False)(traced).get_concrete_function(*specs)
+    layer._forget_losses()  # they belong to the trace
+    return td.nest.map_structure(
+        lambda x: KerasTensor(list(x.shape), x.dtype) if hasattr(x, "shape") else x,
+        trace.structured_outputs,
+    )

@@ -1,0 +1,131 @@
+"""The calls of layers between the inputs and the outputs of a functional model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import treadle as td
+from treadle.keras.layers.base import Layer
+from treadle.keras.layers.functions import Operation
+from treadle.keras.layers.symbolic import KerasTensor, Node
+
+
+class Network:
+    """From KerasTensors to KerasTensors.
+
+    Args:
+        inputs, outputs: nested structures of KerasTensors.
+
+    Raises:
+        TypeError: something else is among them.
+        ValueError: an output depends on an Input that is not among the inputs.
+    """
+
+    def __init__(self, inputs: Any, outputs: Any) -> None:
+        self.inputs, self.outputs = inputs, outputs
+        self.sources = _checked(inputs, "inputs")
+        self.targets = _checked(outputs, "outputs")
+        self.nodes, first_seen = self._ordered()
+        self.layers = self._by_depth(first_seen)
+
+    def _ordered(self) -> tuple[list[Node], list[Layer]]:
+        """The calls, each after those that it needs, and the layers in the order they were met."""
+        given = {id(source) for source in self.sources}
+        nodes: dict[int, Node] = {}
+        met: dict[int, Layer] = {}
+        stack: list[tuple[KerasTensor, bool]] = [(t, False) for t in reversed(self.targets)]
+        while stack:
+            tensor, finished = stack.pop()
+            node = tensor.node
+            assert node is not None
+            if id(node) in nodes:
+                continue
+            if finished:
+                nodes[id(node)] = node
+                continue
+            met.setdefault(id(node.layer), node.layer)
+            if id(tensor) in given:
+                continue
+            if not node.sources:
+                raise ValueError(
+                    f"Model: an output depends on {tensor!r}, which is not among the inputs "
+                    f"{[source.name for source in self.sources]}"
+                )
+            stack.append((tensor, True))
+            stack.extend((source, False) for source in reversed(node.sources))
+        for source in self.sources:
+            assert source.node is not None
+            met.setdefault(id(source.node.layer), source.node.layer)
+        return list(nodes.values()), list(met.values())
+
+    def _by_depth(self, first_seen: list[Layer]) -> list[Layer]:
+        """The layers as Keras lists them: those farthest from the outputs first."""
+        depth: dict[int, int] = {}
+        of_layer = {id(layer): 0 for layer in first_seen}
+        for node in reversed(self.nodes):
+            own = max(depth.get(id(node), 0), of_layer[id(node.layer)])
+            of_layer[id(node.layer)] = own
+            for source in node.sources:
+                if source.node is not None:
+                    depth[id(source.node)] = max(depth.get(id(source.node), 0), own + 1)
+                    if not source.node.sources:
+                        at = id(source.node.layer)
+                        of_layer[at] = max(of_layer.get(at, 0), own + 1)
+        ordered = sorted(first_seen, key=lambda layer: -of_layer[id(layer)])
+        return [layer for layer in ordered if not isinstance(layer, Operation)]
+
+    def run(self, inputs: Any) -> Any:
+        """The outputs for tensors in the structure of the inputs, or in a dict by their names."""
+        values = {}
+        for source, value in zip(self.sources, self._listed(inputs), strict=True):
+            values[id(source)] = given = fitted(value, source)
+            if not source.shape.is_compatible_with(given.shape):
+                raise ValueError(
+                    f'Model: input "{source.name}" has shape {source.shape}, got a tensor of '
+                    f"shape {value.shape}"
+                )
+        for node in self.nodes:
+            node.run(values)
+        results = td.nest.map_structure(lambda t: values[id(t)], self.outputs)
+        alone = isinstance(results, list | tuple) and len(results) == 1
+        return results[0] if alone else results
+
+    def _listed(self, inputs: Any) -> list[Any]:
+        if isinstance(inputs, Mapping) and not isinstance(self.inputs, Mapping):
+            missing = [s.name for s in self.sources if s.name not in inputs]
+            if missing:
+                raise ValueError(f"Model: no input named {missing} among {sorted(inputs)}")
+            return [inputs[source.name] for source in self.sources]
+        leaves: list[Any] = td.nest.flatten(inputs)
+        if len(leaves) != len(self.sources):
+            raise ValueError(
+                f"Model: expected {len(self.sources)} inputs "
+                f"({', '.join(s.name for s in self.sources)}), got {len(leaves)}"
+            )
+        return leaves
+
+
+def _checked(structure: Any, what: str) -> list[KerasTensor]:
+    leaves: list[Any] = td.nest.flatten(structure)
+    for leaf in leaves:
+        if not isinstance(leaf, KerasTensor) or leaf.node is None:
+            raise TypeError(
+                f"Model: {what} must be what keras.Input(...) and calls of layers on it give, "
+                f"got {leaf!r}"
+            )
+    if not leaves:
+        raise ValueError(f"Model: {what} is empty")
+    return leaves
+
+
+def fitted(value: Any, source: KerasTensor) -> Any:
+    """The value in the dtype of its Input, with a last axis of 1 added or taken away."""
+    if value.dtype != source.dtype:
+        value = td.cast(value, source.dtype)
+    rank, wanted = len(value.shape), len(source.shape)
+    if rank == wanted + 1 and value.shape[-1] == 1:
+        value = td.squeeze(value, axis=-1)
+    elif rank == wanted - 1 and source.shape[-1] == 1:
+        value = td.expand_dims(value, -1)
+    return value

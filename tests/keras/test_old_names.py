@@ -1,0 +1,116 @@
+"""What programs written for Keras 2 call: the backend, weights by name first, `lr`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import treadle as td
+from treadle import keras
+from treadle.keras import layers
+
+X = np.ones((4, 2), np.float32)
+
+
+@pytest.fixture
+def float64() -> Iterator[None]:
+    keras.backend.set_floatx("float64")
+    yield
+    keras.backend.set_floatx("float32")
+
+
+@pytest.mark.usefixtures("float64")
+def test_the_dtype_of_all_layers() -> None:
+    model = keras.Sequential([layers.Dense(3), layers.Dense(1)])
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(X.astype(np.float64), np.ones(4), verbose=0)
+    assert {w.dtype.name for w in model.weights} == {"float64"}
+    assert model.predict(X, verbose=0).dtype == np.float64
+    assert keras.Input((2,)).dtype == td.float64
+    assert keras.initializers.GlorotUniform()((2, 2)).dtype == td.float64
+    with pytest.raises(ValueError, match="floating"):
+        keras.backend.set_floatx("int32")
+
+
+def test_weights_whose_name_comes_first() -> None:
+    class Old(layers.Layer):
+        def build(self, shape: Any) -> None:
+            self.a = self.add_weight("a", shape=[int(shape[-1]), 3], initializer="ones")
+            self.b = self.add_variable("b", [3])
+            self.c = self.add_weight("c", (2, 3), "float64", "zeros", trainable=False)
+            self.d = self.add_weight(shape=(3), initializer="zeros", name="d")
+
+        def call(self, x: Any) -> Any:
+            return x @ self.a + self.b
+
+    layer = Old(name="old")
+    layer(X)
+    assert [w.name.split("/")[1].removesuffix(":0") for w in layer.weights] == ["a", "b", "d", "c"]
+    assert [tuple(w.shape) for w in layer.weights] == [(2, 3), (3,), (3,), (2, 3)]
+    assert layer.c.dtype == td.float64
+
+    class Total(keras.metrics.Metric):
+        def __init__(self) -> None:
+            super().__init__()
+            self.total = self.add_weight("total", initializer="zeros")
+
+    assert Total().total.shape == ()
+
+
+def test_rates() -> None:
+    assert float(keras.optimizers.SGD(lr=0.5).learning_rate) == 0.5
+    assert float(keras.optimizers.Adam(lr=0.25).lr) == 0.25
+    with pytest.warns(UserWarning, match="decay is ignored"):
+        keras.optimizers.SGD(0.1, decay=1e-3)
+    with pytest.raises(TypeError, match="unsupported arguments: rate"):
+        keras.optimizers.SGD(rate=0.1)
+
+
+def test_values_of_variables() -> None:
+    k = keras.backend
+    optimizer = keras.optimizers.SGD(0.5)
+    k.set_value(optimizer.learning_rate, 0.125)
+    assert k.get_value(optimizer.lr) == 0.125
+    assert k.int_shape(keras.Input((2, None))) == (None, 2, None)
+    assert k.epsilon() == 1e-7 and k.image_data_format() == "channels_last"
+
+
+def test_initializers_of_tensorflow() -> None:
+    made = td.random_normal_initializer(stddev=0.1)(shape=[1000], dtype="float32")
+    assert 0.08 < float(np.std(made)) < 0.12
+    assert td.constant_initializer(2.0)([2]).numpy().tolist() == [2.0, 2.0]
+    assert td.zeros_initializer()([2]).numpy().tolist() == [0.0, 0.0]
+
+
+def test_callbacks_set_the_rate() -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(1.0), "mse")
+    halved = keras.callbacks.LearningRateScheduler(lambda epoch, rate: rate / 2)
+    logs = model.fit(X, X[:, :1], epochs=3, verbose=0, callbacks=[halved]).history
+    assert logs["learning_rate"] == [0.5, 0.25, 0.125]
+    by_epoch = keras.callbacks.LearningRateScheduler(lambda epoch: 0.1 * (epoch + 1))
+    logs = model.fit(X, X[:, :1], epochs=2, verbose=0, callbacks=by_epoch).history
+    np.testing.assert_allclose(logs["learning_rate"], [0.1, 0.2])
+    model.compile(keras.optimizers.SGD(1.0), lambda y, p: p * 0.0 + 1.0)
+    plateau = keras.callbacks.ReduceLROnPlateau("loss", factor=0.5, patience=2, min_lr=0.3)
+    logs = model.fit(X, X[:, :1], epochs=7, verbose=0, callbacks=[plateau]).history
+    assert logs["learning_rate"] == [
+        1.0,
+        1.0,
+        1.0,
+        0.5,
+        0.5,
+        pytest.approx(0.3),
+        pytest.approx(0.3),
+    ]
+
+
+def test_constraints_hold_after_updates() -> None:
+    dense = layers.Dense(3, kernel_constraint=keras.constraints.max_norm(0.5))
+    model = keras.Sequential([keras.Input((2,)), dense])
+    model.compile("sgd", "mse")
+    model.fit(X, 100 * np.ones((4, 3)), verbose=0)
+    assert np.linalg.norm(model.get_weights()[0], axis=0).max() <= 0.5 + 1e-6
