@@ -293,7 +293,7 @@ class _Counted(Metric):
 
     def update_state(self, y_true: Any, y_pred: Any, sample_weight: Any = None) -> None:
         true, pred = _same_rank(y_true, y_pred)
-        positive, found = td.cast(true, td.bool), pred > self.threshold
+        positive, found = td.cast(true, td.bool), td.cast(pred, self.dtype) > self.threshold
         hits, _ = _weighted(td.cast(positive & found, self.dtype), sample_weight)
         others, _ = _weighted(td.cast(self._other(positive, found), self.dtype), sample_weight)
         self.true_positives.assign_add(td.reduce_sum(hits))

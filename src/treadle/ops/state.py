@@ -131,7 +131,8 @@ class Variable:
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_cell", "_place", "constraint", "name", "spec", "trainable",
+        "__weakref__", "_array", "_cell", "_place", "_stands_for", "constraint", "name", "spec",
+        "told_apart", "trainable",
     )  # fmt: skip
 
     __array_priority__ = 100
@@ -149,6 +150,8 @@ class Variable:
         constraint: Callable[[Tensor], Tensor] | None = None,
         shape: Any = None,
     ) -> None:
+        self._stands_for: weakref.ref[Variable] | None = None
+        self.told_apart = False
         recorder: Any = context.recorder
         if initial_value is None:
             raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
@@ -404,12 +407,25 @@ class Variable:
         copy._use(self._shared_array())
         copy.spec, copy.trainable = self.spec, self.trainable
         copy.name, copy.constraint = self.name, self.constraint
+        copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
+
+    def identity(self) -> Variable:
+        """The variable itself; what stands in for an argument gives the argument.
+
+        Objects that keep something for each variable, as optimizers do, find it by this. A trace
+        in which a stand-in was asked serves calls with the same variables only.
+        """
+        original = None if self._stands_for is None else self._stands_for()
+        if original is None:
+            return self
+        self.told_apart = True
+        return original.identity()
 
     # -- printing and identity ---------------------------------------------------------------
 
     def ref(self) -> Reference:
-        return Reference(self)
+        return Reference(self.identity())
 
     def __hash__(self) -> int:
         raise TypeError("Variable is unhashable. Use variable.ref() as the key.")
@@ -431,6 +447,7 @@ def _references_alone() -> int:
     """How many references there are to an array that only its variable has: a lookup adds some,
     other ones in each interpreter."""
     sample = object.__new__(Variable)
+    sample._stands_for, sample.told_apart = None, False
     sample._use(np.empty(0))
     return _references(sample)
 

@@ -49,7 +49,9 @@ class ConcreteFunction:
         signature: FunctionSignature,
         programs: Programs,
         number: int = 1,
+        told_apart: bool = False,
     ) -> None:
+        self.told_apart = told_apart
         self.graph: Graph = trace.graph
         self.name = signature.name
         self._signature = signature
@@ -115,8 +117,11 @@ class ConcreteFunction:
         """The result's structure with a TensorSpec for every tensor."""
         return results_of(self._trace.structure, [_public(spec) for spec in self.outputs])
 
-    def captured_among(self, leaves: Sequence[Any]) -> list[Variable]:
-        """The variables among a call's leaves that the function captured as well."""
+    def fixed_among(self, leaves: Sequence[Any]) -> list[Variable]:
+        """The variables among a call's leaves that must be those of the trace: those that the
+        function captured as well, and all where it asked which ones they are."""
+        if self.told_apart:
+            return [x for x in leaves if isinstance(x, Variable)]
         captured = {id(c) for c in self.variables}
         return [x for x in leaves if isinstance(x, Variable) and id(x) in captured]
 

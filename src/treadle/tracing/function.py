@@ -177,15 +177,15 @@ class Function:
 
     def _lookup(self, arguments: Arguments) -> ConcreteFunction:
         concrete = self._cached((arguments.key, self._enclosing()), arguments, False)
-        aliased = concrete.captured_among(arguments.leaves)
-        if aliased:  # an argument is also reached through a closure: a trace for these variables
-            key = (
-                arguments.key,
-                self._enclosing(),
-                tuple(ObjectKey(v, by_identity=True) for v in aliased),
-            )
+        fixed = concrete.fixed_among(arguments.leaves)
+        if fixed:  # such as one that is also reached through a closure: a trace for these variables
+            key = self._key_of_variables(arguments, fixed)
             concrete = self._cached(key, arguments, True)
         return concrete
+
+    def _key_of_variables(self, arguments: Arguments, fixed: Sequence[Variable]) -> Any:
+        identities = tuple(ObjectKey(v, by_identity=True) for v in fixed)
+        return (arguments.key, self._enclosing(), identities)
 
     def _cached(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
         entry = self._cache.get(key)
@@ -231,7 +231,7 @@ class Function:
         try:
             self._tracing.add(running)
             with collections_paused:
-                traced = self._traced_twice(arguments, these_variables)
+                traced, told_apart = self._traced_twice(arguments, these_variables)
         finally:
             self._tracing.discard(running)
         self._traced_once = True
@@ -239,24 +239,30 @@ class Function:
         warn_of_unrolled_loop(traced.graph, size)
         self._history.add(record, size)
         concrete = ConcreteFunction(
-            traced, arguments, self._signature, self._programs, record.number
+            traced, arguments, self._signature, self._programs, record.number, told_apart
         )
         if any(getattr(c, "is_symbolic", False) for c in traced.graph.captures):
             self._captures_symbols = True
             key = (key[0], self._enclosing(), *key[2:])
         entry = self._cache.add(key, concrete, arguments)
+        if told_apart:
+            fixed = concrete.fixed_among(arguments.leaves)
+            self._cache.add_key(self._key_of_variables(arguments, fixed), entry)
         self._evict(entry)
         return entry
 
-    def _traced_twice(self, arguments: Arguments, these_variables: bool) -> Trace:
-        """The trace; where the first one creates variables, that of a later call."""
+    def _traced_twice(self, arguments: Arguments, these_variables: bool) -> tuple[Trace, bool]:
+        """The trace, and whether it is for these variables because the function asked which they
+        are; where the first one creates variables, that of a later call."""
         first = not self._traced_once
         traced = trace(self._target(), arguments, self._name, first, these_variables)
+        told_apart = traced.told_apart
         self._traces += 1
-        if traced.created_variables:  # once more: a later call must not create any
+        if traced.created_variables or told_apart:  # once more: a later call must not create any
+            these_variables = these_variables or told_apart
             traced = trace(self._target(), arguments, self._name, False, these_variables)
             self._traces += 1
-        return traced
+        return traced, told_apart
 
     def _evict(self, newest: Entry) -> None:
         """Let go of traces that cannot be called any more, and of those beyond the bound."""

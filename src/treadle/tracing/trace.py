@@ -49,6 +49,8 @@ class Trace:
         structure: what the function returned, with result numbers in place of tensors.
         created_variables: whether the function made variables.
         changed: arguments that the function changes in place.
+        told_apart: whether the function asked which variable an argument is, so that the trace
+            serves no other.
     """
 
     graph: Graph
@@ -56,6 +58,7 @@ class Trace:
     structure: Any
     created_variables: bool
     changed: list[ChangedArgument]
+    told_apart: bool
 
 
 class _Result:
@@ -126,7 +129,8 @@ def _traced(
     finally:
         builder.finished = True
         forget_last()
-    return Trace(graph, specs, structure, created[0], _changed(builder, specs))
+    told_apart = any(variable.told_apart for variable in stand_ins.values())
+    return Trace(graph, specs, structure, created[0], _changed(builder, specs), told_apart)
 
 
 def _changed(builder: GraphBuilder, specs: list[Spec | None]) -> list[ChangedArgument]:

@@ -116,10 +116,13 @@ class Optimizer:
             self._slots_of(variable)
 
     def _slots_of(self, variable: td.Variable) -> dict[str, td.Variable]:
-        found = self._slots.get(id(variable))
+        if not self.slots:
+            return {}
+        weight = variable.identity()
+        found = self._slots.get(id(weight))
         if found is None:
-            slots = {name: self._new_slot(name, variable) for name in self.slots}
-            found = self._slots[id(variable)] = (variable, slots)
+            slots = {name: self._new_slot(name, weight) for name in self.slots}
+            found = self._slots[id(weight)] = (weight, slots)
         return found[1]
 
     def _new_slot(self, name: str, variable: td.Variable) -> td.Variable:
