@@ -114,3 +114,9 @@ def test_constraints_hold_after_updates() -> None:
     model.compile("sgd", "mse")
     model.fit(X, 100 * np.ones((4, 3)), verbose=0)
     assert np.linalg.norm(model.get_weights()[0], axis=0).max() <= 0.5 + 1e-6
+
+
+def test_functions_that_draw_numbers_are_initializers() -> None:
+    dense = layers.Dense(3, kernel_initializer=td.random.normal)
+    dense(X)
+    assert dense.kernel.dtype == td.float32 and np.asarray(dense.kernel).std() > 0

@@ -7,7 +7,11 @@ reshape(fill(%a, [6]), [2, 3])            ->  fill(%a, [2, 3])
 
 from __future__ import annotations
 
+from typing import Any
+
+from treadle.core import errors
 from treadle.core.shapes import broadcast
+from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.lowering import Compute
@@ -32,10 +36,10 @@ def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:
 
 
 def _is_elementwise(node: Node) -> bool:
-    """Elementwise and broadcasting; add_n wants equal shapes."""
+    """Elementwise, with an output of the shape that the inputs broadcast to."""
     lower = node.op.lower
     computes = isinstance(lower, Compute) and lower.kind == "elementwise"
-    if not computes or len(node.outputs) != 1 or not node.inputs or node.op.name == "add_n":
+    if not computes or len(node.outputs) != 1 or not node.inputs:
         return False
     return bool(broadcast(*(v.spec.dims for v in node.inputs)) == node.outputs[0].spec.dims)
 
@@ -54,10 +58,23 @@ def _with_source(rewriter: Rewriter, node: Node, sources: list[Value]) -> Value 
         rest = [v for j, v in enumerate(node.inputs) if j != i]
         if source is node.inputs[i] or all(v.spec.dims != out.dims for v in rest):
             continue
+        if not _broadcasts(node, i):
+            continue
         if broadcast(source.spec.dims, *(v.spec.dims for v in rest)) == out.dims:
             inputs = [source if j == i else v for j, v in enumerate(node.inputs)]
             return rewriter.emit(node.op, inputs, node.attrs)
     return None
+
+
+def _broadcasts(node: Node, number: int) -> bool:
+    """Whether the op takes a scalar beside the other operands: some want equal shapes."""
+    specs: list[Any] = [v.spec for v in node.inputs]
+    specs[number] = TensorSpec((), specs[number].dtype)
+    try:
+        node.op.infer(*specs, **node.attrs)
+    except (errors.OpError, TypeError, ValueError):
+        return False
+    return True
 
 
 def _moved_fill(rewriter: Rewriter, node: Node) -> Value | None:

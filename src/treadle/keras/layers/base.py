@@ -156,7 +156,8 @@ class Layer(td.Module):
         if make is None:
             make = initializers.GlorotUniform() if kind.is_floating else initializers.Zeros()
         variable = td.Variable(
-            lambda: make(dims, kind), trainable=trainable, name=f"{self.name}/{name or 'weight'}",
+            lambda: make(dims, dtype=kind), trainable=trainable,
+            name=f"{self.name}/{name or 'weight'}",
             constraint=constraints.get(constraint),
         )  # fmt: skip
         self._added_weights.append(variable)

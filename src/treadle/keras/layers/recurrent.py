@@ -376,7 +376,8 @@ class RNN(Layer):
             return output, list(last)
         stacked = outputs.stack()
         swapped = td.transpose(stacked, [1, 0, *range(2, len(stacked.shape))])
-        return swapped, list(last)
+        shape = (sequences.shape[0], sequences.shape[1], *swapped.shape[2:])
+        return td.ensure_shape(swapped, shape), list(last)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
