@@ -164,6 +164,7 @@ from treadle.ops.gather import (
     gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
 from treadle.ops.histograms import (
@@ -482,6 +483,7 @@ __all__ = [
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
+    "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",
     "test",

@@ -120,3 +120,62 @@ def test_functions_that_draw_numbers_are_initializers() -> None:
     dense = layers.Dense(3, kernel_initializer=td.random.normal)
     dense(X)
     assert dense.kernel.dtype == td.float32 and np.asarray(dense.kernel).std() > 0
+
+
+def test_sizes_of_inputs_in_layers() -> None:
+    model = keras.Sequential([layers.Dense(3, input_dim=2), layers.Dense(1)])
+    assert [tuple(w.shape) for w in model.weights] == [(2, 3), (3,), (3, 1), (1,)]
+    words = keras.Sequential([layers.Embedding(10, 4, input_length=6), layers.Flatten()])
+    assert words.output_shape == (None, 24)
+
+
+def test_hooks_that_need_logs() -> None:
+    seen: list[Any] = []
+
+    class Notes(keras.callbacks.Callback):
+        def on_train_begin(self, logs: Any) -> None:
+            seen.append(("train", logs))
+
+        def on_epoch_begin(self, epoch: Any, logs: Any) -> None:
+            seen.append((epoch, logs))
+
+        def on_batch_end(self, batch: Any, logs: Any) -> None:
+            seen.append((batch, sorted(logs)))
+
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.compile("sgd", "mse")
+    model.fit(X, X[:, :1], verbose=0, callbacks=[Notes()])
+    assert seen == [("train", {}), (0, {}), (0, ["loss"])]
+
+
+@pytest.mark.parametrize(("baseline", "epochs"), [(None, 8), (0.0, 3)])
+def test_stopping_where_a_baseline_is_not_reached(baseline: Any, epochs: int) -> None:
+    model = keras.Sequential([keras.Input((2,)), layers.Dense(1)])
+    model.compile(keras.optimizers.SGD(0.01), "mse")
+    stop = keras.callbacks.EarlyStopping("loss", patience=3, verbose=0, baseline=baseline)
+    logs = model.fit(X, 9.0 + X[:, :1], epochs=8, verbose=0, callbacks=[stop]).history
+    assert len(logs["loss"]) == epochs
+
+
+def test_parts_are_subtracted() -> None:
+    found = td.tensor_scatter_nd_sub(td.constant([5, 6, 7]), [[0], [2], [2]], [1, 2, 3])
+    assert found.numpy().tolist() == [4, 6, 2]
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("MeanAbsolutePercentageError", 100 * (0.5 + 0.25) / 2),
+        ("MeanSquaredLogarithmicError", np.mean([np.log(1.5) ** 2, np.log(6 / 5) ** 2])),
+        ("KLDivergence", np.log(2.0)),
+        ("CosineSimilarity", 1.0),
+    ],
+)
+def test_metrics_of_functions(name: str, expected: float) -> None:
+    true, pred = {
+        "MeanSquaredLogarithmicError": ([[1.0], [4.0]], [[2.0], [5.0]]),
+        "KLDivergence": ([[1.0]], [[0.5]]),
+    }.get(name, ([[2.0], [4.0]], [[1.0], [5.0]]))
+    metric = getattr(keras.metrics, name)()
+    metric.update_state(np.float32(true), np.float32(pred))
+    np.testing.assert_allclose(metric.result(), expected, rtol=1e-4)

@@ -26,8 +26,14 @@ class Callback:
     def on_train_end(self, logs: dict[str, Any] | None = None) -> None: ...
     def on_epoch_begin(self, epoch: int, logs: dict[str, Any] | None = None) -> None: ...
     def on_epoch_end(self, epoch: int, logs: dict[str, Any] | None = None) -> None: ...
-    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None: ...
-    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None: ...
+    def on_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None: ...
+    def on_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None: ...
+
+    def on_train_batch_begin(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self.on_batch_begin(batch, logs)
+
+    def on_train_batch_end(self, batch: int, logs: dict[str, Any] | None = None) -> None:
+        self.on_batch_end(batch, logs)
 
 
 class History(Callback):
@@ -44,17 +50,27 @@ class History(Callback):
 
 
 class EarlyStopping(Callback):
-    """Stops fit when a value has not improved for `patience` epochs."""
+    """Stops fit when a value has not improved for `patience` epochs.
+
+    Args:
+        monitor: the value's name.
+        min_delta: the least change that counts as an improvement.
+        mode: "min", "max", or "auto": max for accuracies.
+        baseline: improvements count only beyond this value.
+        restore_best_weights: put the weights of the best epoch back when fit is stopped.
+    """
 
     def __init__(
         self, monitor: str = "val_loss", min_delta: float = 0.0, patience: int = 0,
-        mode: str = "auto", restore_best_weights: bool = False,
+        verbose: int = 0, mode: str = "auto", baseline: float | None = None,
+        restore_best_weights: bool = False,
     ) -> None:  # fmt: skip
         if mode == "auto":
             mode = "max" if "acc" in monitor else "min"
         self.monitor, self.min_delta, self.patience = monitor, abs(min_delta), patience
         self.sign = 1.0 if mode == "max" else -1.0
         self.restore_best_weights = restore_best_weights
+        self.least = -np.inf if baseline is None else self.sign * baseline + self.min_delta
 
     def on_train_begin(self, logs: dict[str, Any] | None = None) -> None:
         self.best, self.wait = -np.inf, 0
@@ -66,10 +82,12 @@ class EarlyStopping(Callback):
             raise ValueError(f"EarlyStopping: no {self.monitor!r} among {sorted(logs or {})}")
         value = self.sign * (logs or {})[self.monitor]
         if value > self.best + self.min_delta:
-            self.best, self.wait = value, 0
+            self.best = value
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
-            return
+            if value > self.least:
+                self.wait = 0
+                return
         self.wait += 1
         if self.wait >= max(self.patience, 1):
             self.stopped_epoch, self.model.stop_training = epoch, True

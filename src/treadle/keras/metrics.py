@@ -260,6 +260,23 @@ BinaryCrossentropy = _wrapper(
 )  # fmt: skip
 
 
+MeanAbsolutePercentageError = _wrapper(
+    losses.mean_absolute_percentage_error, "MeanAbsolutePercentageError",
+    "mean_absolute_percentage_error", "Mean of percentages of error.",
+)  # fmt: skip
+MeanSquaredLogarithmicError = _wrapper(
+    losses.mean_squared_logarithmic_error, "MeanSquaredLogarithmicError",
+    "mean_squared_logarithmic_error", "Mean of squared differences of logarithms.",
+)  # fmt: skip
+KLDivergence = _wrapper(
+    losses.kl_divergence, "KLDivergence", "kl_divergence", "Mean Kullback-Leibler divergence."
+)
+CosineSimilarity = _wrapper(
+    losses.cosine_similarity, "CosineSimilarity", "cosine_similarity",
+    "Mean cosine of the angle between labels and predictions.",
+)  # fmt: skip
+
+
 class TopKCategoricalAccuracy(MeanMetricWrapper):
     """How often the one-hot class is among the k highest scores."""
 
@@ -342,7 +359,8 @@ _CLASSES: dict[str, Any] = {
         Mean, Sum, Accuracy, SparseCategoricalAccuracy, CategoricalAccuracy, BinaryAccuracy,
         MeanSquaredError, MeanAbsoluteError, SparseCategoricalCrossentropy,
         CategoricalCrossentropy, BinaryCrossentropy, RootMeanSquaredError, Precision, Recall,
-        TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy,
+        TopKCategoricalAccuracy, SparseTopKCategoricalAccuracy, MeanAbsolutePercentageError,
+        MeanSquaredLogarithmicError, KLDivergence, CosineSimilarity,
     )
 }  # fmt: skip
 _BY_NAME: dict[str, Any] = _CLASSES | {

@@ -428,6 +428,14 @@ def tensor_scatter_nd_add(
     return run(SCATTER_ADD, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
 
 
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """`tensor` with `updates` subtracted from the parts at `indices`."""
+    x = convert_to_tensor(tensor)
+    return tensor_scatter_nd_add(x, indices, -convert_to_tensor(updates, x.dtype))
+
+
 # -- masks ---------------------------------------------------------------------------------------
 
 

@@ -99,6 +99,8 @@ class Layer(td.Module):
         input_shape: Sequence[int | None] | None = None,
         **kwargs: Any,
     ) -> None:
+        if "input_dim" in kwargs and input_shape is None:  # Keras 2
+            input_shape = (kwargs.pop("input_dim"),)
         if kwargs:
             unknown = ", ".join(sorted(kwargs))
             raise TypeError(f"{type(self).__name__} got unsupported arguments: {unknown}")

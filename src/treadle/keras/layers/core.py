@@ -101,8 +101,11 @@ class Embedding(Layer):
         output_dim: int,
         embeddings_initializer: Any = "uniform",
         embeddings_regularizer: Any = None,
+        input_length: int | None = None,
         **kwargs: Any,
     ) -> None:
+        if input_length is not None:  # Keras 2
+            kwargs.setdefault("input_shape", (input_length,))
         super().__init__(**kwargs)
         self.input_dim, self.output_dim = input_dim, output_dim
         self.embeddings_initializer = initializers.get(embeddings_initializer)

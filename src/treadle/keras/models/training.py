@@ -256,7 +256,7 @@ class Trainer:
         for hook in hooks:
             hook.set_model(self)
             hook.set_params({"epochs": epochs, "steps": steps_per_epoch, "verbose": verbose})
-            hook.on_train_begin()
+            hook.on_train_begin({})
         self.stop_training = False
         for epoch in range(initial_epoch, epochs):
             started = time.perf_counter()
@@ -281,13 +281,13 @@ class Trainer:
     ) -> Logs:  # fmt: skip
         self._reset_metrics()
         for hook in hooks:
-            hook.on_epoch_begin(epoch)
+            hook.on_epoch_begin(epoch, {})
         step, logs = self._function("train_step"), {}
         for number, batch in enumerate(data):
             if number == steps:
                 break
             for hook in hooks:
-                hook.on_train_batch_begin(number)
+                hook.on_train_batch_begin(number, {})
             if class_weight is not None:
                 batch = with_class_weight(batch, class_weight)
             logs = step(_as_tensors(batch))
