@@ -163,7 +163,7 @@ class Sequential(Model):
         if not self._layers:
             raise ValueError(f'Model "{self.name}" has no layers')
         last = self._layers.pop()
-        self._network = None
+        self._called = self._called[: len(self._layers)]
         self._functions = {}
         self._build_if_possible()
         return last
@@ -194,8 +194,11 @@ class Sequential(Model):
         return list(self._layers)
 
     def _build_if_possible(self) -> None:
-        if self._start is not None and self._layers:
-            self._chain(self._start)
+        start = self._start
+        if start is None and self._network is not None:
+            start = self._network.sources[0]  # of the shape of the first call
+        if start is not None and self._layers:
+            self._chain(start)
 
     def build(self, input_shape: Any = None) -> None:
         """Make the weights of all layers for inputs of this shape (batch first)."""
