@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import cmath
+
 import numpy as np
 import pytest
 
@@ -57,4 +59,32 @@ def test_answers_are_bools_of_pythons():
     alike(
         lambda a: (np.allclose(a, a), np.array_equal(a, a + 1), np.array_equal(a, np.ones(2))),
         np.arange(3.0),
+    )
+
+
+def test_types_of_traced_values():
+    def kinds(a, n):
+        if type(a) == np.ndarray and type(a) is not list:  # noqa: E721
+            return a.sum(), n
+        return a, n
+
+    alike(kinds, np.arange(3.0), 2.5)
+
+
+@pytest.mark.parametrize("z", [0.3 + 0.4j, 1.5, -2.0])
+def test_functions_of_cmath(z):
+    alike(lambda z: (cmath.sqrt(z), cmath.exp(z), cmath.sin(z), cmath.log(z), abs(z)), z)
+
+
+def test_lengths_of_empty_ranges():
+    jitted = td.jit(lambda a, b: (len(range(a, b)), [i * 2 for i in range(a, b)]))
+    for a, b in ((0, 3), (1, 4), (5, 2), (2, 2)):
+        assert jitted(a, b) == (len(range(a, b)), [i * 2 for i in range(a, b)])
+
+
+def test_interp_of_complex_numbers():
+    heights = np.array([1.0 + 1j, 2.0, 3.0 - 1j])
+    alike(
+        lambda x: (np.interp(x, np.arange(3.0), heights), np.interp(x[0], x, x)),
+        np.array([0.5, 1.25, 2.0, 7.0]),
     )

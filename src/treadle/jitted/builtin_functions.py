@@ -43,7 +43,7 @@ from treadle.jitted.statements import (
     truth_value,
 )
 from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import apply
+from treadle.ops.python_numbers import apply, extreme
 from treadle.ops.selection import where as select
 
 
@@ -72,7 +72,7 @@ def len(value: Any) -> Any:
     if isinstance(value, TracedSequence):
         return value.length
     if isinstance(value, Counted):
-        return value.length if value.size is None else value.size
+        return extreme(builtins.max, 0, value.length) if value.size is None else value.size
     return builtins.len(value)
 
 

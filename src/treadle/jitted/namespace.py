@@ -20,12 +20,19 @@ from treadle.core import dtypes
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.jitted import iteration, joining, making, mutation
-from treadle.jitted.arrays import Array, as_number, is_traced, unwrapped
+from treadle.jitted.arrays import (
+    Array,
+    Scalar,
+    TracedSequence,
+    as_number,
+    is_traced,
+    unwrapped,
+)
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.storage import captured_storage
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.python_numbers import apply
+from treadle.ops.python_numbers import SymbolicNumber, apply
 
 
 class Globals(dict[str, Any]):
@@ -71,14 +78,14 @@ def stand_in(value: Any) -> Any:
         return ScalarType(value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
         return function_of(value)
-    if isinstance(value, types.BuiltinFunctionType) and value.__module__ == "math":
+    if isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"):
         return _math(value)
     return value
 
 
 _GRIDS = (np.mgrid, np.ogrid, np.r_, np.c_)
 _MODULES = {
-    "functools", "itertools", "math", "random",
+    "cmath", "functools", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
 }  # fmt: skip
 _DRAWING = (random.Random, np.random.Generator, np.random.RandomState)
@@ -97,10 +104,15 @@ def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
 
 
 def _math(function: Any) -> Callable[..., Any]:
-    """A function of Python's math module, also of symbolic numbers and of arrays of one element."""
+    """A function of Python's math or cmath, also of symbolic numbers and of arrays of one element.
+    Those of cmath compute with complex numbers whatever they are given."""
+    takes_complex = function.__module__ == "cmath" and function.__name__ not in ("isclose", "rect")
 
     def call(*args: Any) -> Any:
-        return apply(function, *(as_number(a) for a in args))
+        numbers = [as_number(a) for a in args]
+        if takes_complex and is_traced(numbers):
+            numbers = [apply(complex, n) for n in numbers]
+        return apply(function, *numbers)
 
     call.__name__ = function.__name__
     return call
@@ -219,7 +231,29 @@ class _ComplexType(type):
         return isinstance(value, complex)
 
 
-_BUILTINS: dict[str, Any] = {"complex": type.__new__(_ComplexType, "complex", (), {})}
+class _TypeType(type):
+    """``type``: called with a traced value it gives the type that the value would have."""
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        (value, *rest) = args
+        if not rest and isinstance(value, Array):
+            return _ARRAY_TYPE
+        if not rest and isinstance(value, Scalar):
+            return ScalarType(value.dtype.type)
+        if not rest and type(value) is SymbolicNumber:
+            return value.kind
+        if not rest and isinstance(value, TracedSequence):
+            return list
+        return type(*args, **options)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, type)
+
+
+_BUILTINS: dict[str, Any] = {
+    "complex": type.__new__(_ComplexType, "complex", (), {}),
+    "type": type.__new__(_TypeType, "type", (), {}),
+}
 
 
 class _ArrayType(type):

@@ -21,7 +21,7 @@ from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import UNSTAGED, if_exp, staged_for
 from treadle.jitted.storage import Storage, scope, scopes
 from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import symbolic_number
+from treadle.ops.python_numbers import extreme, symbolic_number
 
 _FEWEST = 16  # elements that a loop of the graph makes; fewer are written out
 _MOST = 2000  # elements that are written out
@@ -130,7 +130,9 @@ class _Stacking:
     ) -> None:
         self.element, self.counted, self.found, self.example = element, counted, found, example
         self.sources: set[Storage] = set()  # of which elements are parts
-        size: Any = counted.length if counted.size is None else counted.size
+        size: Any = counted.size
+        if size is None:
+            size = extreme(max, 0, counted.length)
         self.columns = [
             Array(Storage(zeros([unwrapped_bound(size), *dims], form.dtype)))
             for form, dims in zip(example.forms, example.dims, strict=True)

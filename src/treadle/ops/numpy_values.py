@@ -94,26 +94,29 @@ def polyval(p: Any, x: Any) -> Tensor:
 def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
-    """Piecewise linear, in float64; `xp` rises."""
+    """Piecewise linear, in float64 or complex128; `xp` rises."""
     from treadle.ops.gather import gather
     from treadle.ops.numpy_counting import searchsorted
 
     if period is not None:
         raise TypeError(f"np.interp: period= is not supported{at(user_origin())}")
-    places, lines, heights = (cast(as_array(v), dtypes.float64) for v in (x, xp, fp))
+    places, lines = (cast(as_array(v), dtypes.float64) for v in (x, xp))
+    heights = as_array(fp)
+    wide = dtypes.complex128 if heights.dtype.is_complex else dtypes.float64
+    heights = cast(heights, wide)
     count = dims_tensor(lines.dims[0], dtypes.int64)
     above = arithmetic.minimum(
         arithmetic.maximum(searchsorted(lines, places, "right"), 1), count - 1
     )
     x0, x1 = gather(lines, above - 1), gather(lines, above)
     y0, y1 = gather(heights, above - 1), gather(heights, above)
-    found = y0 + (y1 - y0) / (x1 - x0) * (places - x0)
-    low = heights[0] if left is None else to(left, dtypes.float64)
-    high = heights[-1] if right is None else to(right, dtypes.float64)
+    found = y0 + (y1 - y0) / cast(x1 - x0, wide) * cast(places - x0, wide)
+    low = heights[0] if left is None else to(left, wide)
+    high = heights[-1] if right is None else to(right, wide)
     found = selection.where(places < lines[0], low, found)
     found = selection.where(places > lines[-1], high, found)
     found = selection.where(places == lines[-1], heights[-1], found)
-    return selection.where(elementwise.is_nan(places), places, found)
+    return selection.where(elementwise.is_nan(places), cast(places, wide), found)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
