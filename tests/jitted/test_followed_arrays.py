@@ -95,6 +95,15 @@ def in_two_loops(a, b, c, n):
     return a, b
 
 
+def in_two_loops_and_read(a, b, c, n):
+    for i in range(n):
+        for j in range(1, 7):
+            a[1:] += a[:-1]
+            a = b
+        c[0] = np.array(b)
+    return a, b
+
+
 def until_a_value(a, b, c, n):
     i = 0
     while a[0] < 30 and i < n:
@@ -136,7 +145,8 @@ def handed_on_among_rows(a, b, c, n):
 PROGRAMS = [
     becomes_another_argument, becomes_a_row, changed_by_both_names, changed_after_it_was_taken,
     handed_on, by_a_condition, that_array_from_the_start, changed_by_its_own_name,
-    two_names_one_after_the_other, in_two_loops, until_a_value, sometimes_a_new_array,
+    two_names_one_after_the_other, in_two_loops, in_two_loops_and_read, until_a_value,
+    sometimes_a_new_array,
     parts_of_one_array, handed_on_among_rows,
 ]  # fmt: skip
 

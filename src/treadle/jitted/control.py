@@ -587,19 +587,19 @@ class Loop:
         self.replaced.enter(values, rest[len(self.storages) :])
         return self.packed(values)
 
-    def opened(self, found: Scope) -> None:
-        """Have a scope put the carried storages back when it ends."""
+    def note_changes(self) -> None:
+        """The carried storages are others in an iteration: scopes put them back."""
         for storage in self.storages:
-            found.before[storage] = storage.held
+            storage.note_change()
 
     def traced_test(self, numbers: list[int], flat: Sequence[Any]) -> Any:
-        with changes(self.state), scope() as found:
-            self.opened(found)
+        with changes(self.state), scope():
+            self.note_changes()
             return self.test(self.inside(numbers, flat))
 
     def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
         with changes(self.state), scope() as found:
-            self.opened(found)
+            self.note_changes()
             before = self.inside(numbers, flat)
             begun = nest.flatten(before)
             after = self.body(before)

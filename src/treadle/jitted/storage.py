@@ -56,11 +56,15 @@ class Storage:
                 "branch that depends on array values: add a copy of it, .copy()"
                 f"{at(user_origin())}"
             )
+        self.note_change()
+        self._tensor = tensor
+
+    def note_change(self) -> None:
+        """Have every open scope put the elements back when it ends."""
         for scope in reversed(scopes.open):
             if scope is self.home:
                 break
             scope.before.setdefault(self, self._tensor)
-        self._tensor = tensor
 
     @property
     def held(self) -> Tensor:
