@@ -19,6 +19,7 @@ from treadle.jitted.arrays import (
     is_traced,
     number_of,
 )
+from treadle.jitted.branches import raise_in_branch
 from treadle.jitted.comprehensions import (
     Selected,
     generator,
@@ -27,7 +28,6 @@ from treadle.jitted.comprehensions import (
     list_of,
     selected,
 )
-from treadle.jitted.control import raise_in_branch
 from treadle.jitted.conversion import call
 from treadle.jitted.forms import form_of, joined
 from treadle.jitted.iteration import Counted, as_counted, enumerate, range, reversed, zip

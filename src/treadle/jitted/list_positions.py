@@ -18,7 +18,7 @@ from treadle.jitted.arrays import (
     is_traced,
     unwrapped_bound,
 )
-from treadle.jitted.control import raise_in_branch
+from treadle.jitted.branches import raise_in_branch
 from treadle.jitted.forms import ARRAY, Form, NoForm, form_of, joined
 from treadle.jitted.statements import and_, not_, truth
 from treadle.jitted.storage import Storage

@@ -66,7 +66,7 @@ class Placed:
                 number = select(test, other, number)
                 positions = select(test, others, positions)
         else:
-            number = convert_to_tensor(np.int64(self.roots.index(storage)))
+            number = numbered(self.roots.index(storage))
             positions = all_positions(storage)
         for view in array.views:
             positions = view.read(positions)
@@ -78,11 +78,21 @@ class Placed:
         options = []
         for i, root in enumerate(self.roots):
             if root.held.dtype is content.dtype:
-                chosen = equal(number, convert_to_tensor(np.int64(i)))
+                chosen = is_numbered(number, i)
                 # Positions in another array may lie outside of this one.
                 own = select(chosen, positions, zeros_like(positions))
                 options.append((chosen, Array(root, (Positions(own),))))
         return Array(ChosenStorage(content, options, complete=True))
+
+
+def numbered(number: int) -> Tensor:
+    """The number of an array as loops carry it."""
+    return convert_to_tensor(np.int64(number))
+
+
+def is_numbered(which: Tensor, number: int) -> Tensor:
+    """Whether an array that the run knows has a number."""
+    return equal(which, numbered(number))
 
 
 def places(carried: Sequence[Tensor]) -> list[Place]:

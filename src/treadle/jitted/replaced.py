@@ -13,17 +13,14 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-import numpy as np
-
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, either, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.forms import NotStaged
-from treadle.jitted.placed import Placed, is_placed, places
+from treadle.jitted.placed import Placed, is_numbered, is_placed, numbered, places
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import View, is_constant, same_views
-from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.logic import logical_and, logical_not
 from treadle.ops.selection import where as select
@@ -84,7 +81,7 @@ class Replaced:
             return self.placed.carried(list(self.before.values()))
         which: dict[int, Tensor] = {}
         for j in self.before:
-            number = _constant(j)
+            number = numbered(j)
             for i in reversed(self.before):
                 known = self.pairs.get((i, j), False)
                 if known is not False:
@@ -129,7 +126,7 @@ class Replaced:
         """A variable's array in an iteration, with the followed arrays that it may be."""
         tensor = value.tensor
         options = [
-            (_is(which, OTHER - n), other)
+            (is_numbered(which, OTHER - n), other)
             for n, other in enumerate(self.followed)
             if other.tensor.spec is tensor.spec
         ]
@@ -148,7 +145,7 @@ class Replaced:
         for k, tensor in self.left.items():
             for i, stays in held.items():
                 if stays is not True:
-                    here = _is(self.which[i], k)
+                    here = is_numbered(self.which[i], k)
                     if stays is not False:
                         here = logical_and(here, logical_not(stays))
                     tensor = select(here, self.inside[i][0].tensor, tensor)
@@ -165,8 +162,8 @@ class Replaced:
     def _which_after(self, value: Array) -> Tensor:
         """The number of the array that a variable is after an iteration."""
         known = [(Array(s), self.which[i]) for i, (s, _) in self.inside.items()]
-        known += [(other, _constant(OTHER - n)) for n, other in enumerate(self.others)]
-        found = _constant(NEW)
+        known += [(other, numbered(OTHER - n)) for n, other in enumerate(self.others)]
+        found = numbered(NEW)
         for array, which in known:
             here = coincide(value, array)
             if here is True:
@@ -377,13 +374,13 @@ class Replaced:
             self._write_back(which, left, contents)
         made = list(leaves)
         for j, content in sorted(contents.items(), key=lambda pair: pair[0] in self.views):
-            options = [(_is(which[j], k), a) for k, a in self.before.items()]
-            options += [(_is(which[j], OTHER - n), other) for n, other in enumerate(self.others)]
+            options = [(is_numbered(which[j], k), a) for k, a in self.before.items()]
+            options += [(is_numbered(which[j], OTHER - n), other) for n, other in enumerate(self.others)]
             options += [(flag, made[i]) for (i, k), flag in same.items() if k == j]
             whole, views = self.views.get(j, (j, ()))
             if j in self.views:
                 part = made[whole].viewed(*views)
-                options.append((_is(which[j], NEW), part))
+                options.append((is_numbered(which[j], NEW), part))
                 if part.tensor.spec is not content.spec:  # before the loop it has another shape
                     self.copied[j] = [*self.copied.get(j, []), made[whole].storage]
             sources = self.copied.get(j, []) + [made[i].storage for i in self.parts.get(j, ())]
@@ -406,17 +403,9 @@ class Replaced:
         for k, array in self.before.items():
             tensor = left.get(k, array.tensor)
             for i, content in contents.items():
-                tensor = select(_is(which[i], k), content, tensor)
+                tensor = select(is_numbered(which[i], k), content, tensor)
             for i in self.before:  # the same array under an earlier number is written already
                 known = self.pairs.get((i, k), False)
                 if known is not False:
                     tensor = array.tensor if known is True else select(known, array.tensor, tensor)
             array.write(tensor)
-
-
-def _is(which: Tensor, number: int) -> Tensor:
-    return equal(which, _constant(number))
-
-
-def _constant(number: int) -> Tensor:
-    return convert_to_tensor(np.int64(number))

@@ -20,11 +20,12 @@ from treadle.jitted.arrays import (
     as_number,
     is_traced,
 )
-from treadle.jitted.control import Loop, branch, raise_in_branch
+from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.effects import left_alone
 from treadle.jitted.forms import NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
+from treadle.jitted.loops import Loop
 from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.creation import zeros

@@ -1,0 +1,281 @@
+"""Branches of a jitted function in the graph.
+
+What a branch changes is found out by tracing it: the variables that it gives back, the storages of
+arrays that it writes, also through views and in functions that it calls, and the lists and dicts
+that it changes. The ``cond`` node gives all of these, merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from treadle.autograph.operators.journal import changes
+from treadle.autograph.operators.undefined import PartlyDefined, Undefined
+from treadle.core import nest
+from treadle.core.context import context, recording, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jitted.arrays import Array
+from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.grown_lists import (
+    Grows,
+    grown_like,
+    is_left,
+    template_of,
+)
+from treadle.jitted.merged_arrays import MergedArray
+from treadle.jitted.storage import Scope, scope
+from treadle.ops import control_flow
+from treadle.ops.logic import logical_not
+from treadle.ops.raising import Raised, is_raised_by_user, marks, raise_unless
+from treadle.ops.registry import run_with_regions
+
+
+class Branch:
+    """One traced branch: its region, what it gave back, and the storages that it wrote.
+
+    Attributes:
+        held: by id, the elements of the arrays in the result at the end of the branch.
+        raised: the exception that a ``raise`` of the branch ends it with.
+    """
+
+    raised: Raised | None = None
+
+    def __init__(self, run: Callable[[], Any], state: Any, raises: bool = False) -> None:
+        builder: Any = context.recorder
+
+        def body() -> list[Any]:
+            with taping(()), marks() as shown:
+                try:
+                    self.result = run()
+                except Exception as error:
+                    if not raises and not is_raised_by_user(error, "treadle.jitted.function"):
+                        raise
+                    self.raised = Raised(error, shown)
+                    return []
+                contents = [place.get() for place in self.journal.places.values()]
+                self.held = {id(a): a.tensor for a in _arrays([self.result, contents])}
+            return []
+
+        self.scope = Scope()
+        with changes(state) as self.journal, scope() as self.scope:
+            self.builder = builder.trace_region(body, [])
+        self.values: list[Tensor] = []
+
+    def elements(self, array: Array) -> Tensor:
+        """What an array of the result holds at the end of the branch."""
+        held = self.held.get(id(array))
+        return array.tensor if held is None else held
+
+    def form_of(self, value: Any) -> Form | None:
+        """The form of a value of the result."""
+        if isinstance(value, Array):
+            tensor = self.elements(value)
+            return Form(ARRAY, tensor.dtype, tensor.ndim)
+        with recording(self.builder):  # a symbolic number may be computed of numbers made there
+            return form_of(value)
+
+    def raise_unless(self, condition: Tensor) -> None:
+        """The program raises the branch's exception where it takes the branch, and goes on with the
+        other one as if there were no branches."""
+        raised: Any = self.raised
+        if not self.builder.region.nodes:
+            raise_unless(condition, raised)
+            return
+        builder: Any = context.recorder
+        with recording(self.builder), taping(()):
+            raise_unless(condition, raised)
+        empty = builder.trace_region(list, [])
+        operands = [logical_not(condition), *builder.align_captures([self.builder, empty])]
+        regions = [self.builder.region, empty.region]
+        run_with_regions(control_flow.COND, operands, regions)
+
+    def add(self, value: Any, form: Form | None = None) -> int:
+        """One more result of the region, in a form; gives its number."""
+        with recording(self.builder):
+            if form is not None:
+                is_array = isinstance(value, Array)
+                value = form.of(self.elements(value)) if is_array else form.tensor(value)
+            self.values.append(value)
+        return len(self.values) - 1
+
+
+def _arrays(result: Any) -> Iterator[Array]:
+    """The arrays in what a branch gave back. Their elements are those at its end."""
+    for leaf in nest.flatten(result):
+        if isinstance(leaf, PartlyDefined):
+            yield from _arrays(leaf.value)
+        elif isinstance(leaf, Array):
+            yield leaf
+
+
+def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
+    """What ``then()`` or ``otherwise()`` gives, by a bool of the graph, as a ``cond`` node."""
+    builder: Any = context.recorder
+    first = Branch(then, state)
+    if first.raised is not None:
+        first.raise_unless(logical_not(test))
+        return otherwise()
+    second = Branch(otherwise, state)
+    if second.raised is not None:
+        second.raise_unless(test)
+        return then()
+    sides = first, second
+    merge = Merge(test, *sides)
+    result = merge.value(sides[0].result, sides[1].result)
+    contents = [*_contents(merge)]
+    written = list({**sides[0].scope.after, **sides[1].scope.after})
+    numbers = [merge.pair(s.scope.after.get(w, w.tensor) for s in sides) for w in written]
+    for side in sides:
+        side.builder.region.results = [side.builder.use(v).value for v in side.values]
+    children = [s.builder for s in sides]
+    outputs: list[Tensor] = []
+    if sides[0].values or any(c.region.nodes for c in children):
+        operands = [test, *builder.align_captures(children)]
+        outputs = list(
+            run_with_regions(control_flow.COND, operands, [c.region for c in children])
+        )
+    for storage, number in zip(written, numbers, strict=True):
+        storage.write(outputs[number])
+    found = result(outputs)
+    for place, content in contents:
+        place.set(content(outputs))
+    return found
+
+
+def _contents(merge: Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any]]]:
+    """The lists and dicts that a branch changes in place, each with what gives its content after
+    the node."""
+    first, second = (side.journal for side in merge.sides)
+    for key, place in {**first.places, **second.places}.items():
+        before = place.get()
+        a, b = first.after.get(key, before), second.after.get(key, before)
+        if is_left(a) or is_left(b):
+            left = a if is_left(a) else b
+            yield place, lambda _, left=left: left  # type: ignore[misc]
+        elif not (_unchanged(before, a) and _unchanged(before, b)):
+            _check_growth(merge, place, before, (a, b))
+            nested = nest.is_nested(a) and nest.is_nested(b)
+            yield place, merge.structure(a, b) if nested else merge.value(a, b)
+
+
+def _check_growth(merge: Merge, place: Any, before: Any, after: tuple[Any, Any]) -> None:
+    """Raise `Grows` for a list that has another length after one branch than after the other."""
+    if type(before) is not list or len(after[0]) == len(after[1]):
+        return
+    for side, content in zip(merge.sides, after, strict=True):
+        with recording(side.builder):
+            template = template_of(before, content)
+        if template is not None:
+            why = merge.mismatch(*after, "the lists have different lengths")
+            raise Grows(place.owner, template, str(why))
+
+
+def _unchanged(before: Any, after: Any) -> bool:
+    """Whether a list or dict holds the same objects as before."""
+    if not isinstance(before, list | dict):
+        return before is after
+    if type(before) is not type(after) or len(before) != len(after):
+        return False
+    if isinstance(before, dict):
+        return all(k in after and after[k] is v for k, v in before.items())
+    return all(a is b for a, b in zip(before, after, strict=True))
+
+
+def raise_in_branch(test: Tensor, fail: Callable[[], None]) -> None:
+    """The program raises what `fail()` raises where `test` is true."""
+    side = Branch(fail, (), raises=True)
+    side.raise_unless(logical_not(test))
+
+
+class Merge:
+    """Pairs up what two branches gave back."""
+
+    def __init__(self, test: Tensor, then: Branch, otherwise: Branch) -> None:
+        self.tests = test, logical_not(test)
+        self.sides = then, otherwise
+        self.arrays: list[MergedArray] = []
+
+    def pair(self, tensors: Any) -> int:
+        numbers = [side.add(t) for side, t in zip(self.sides, tensors, strict=True)]
+        return numbers[0]
+
+    def value(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """A function from the node's outputs to the merged value."""
+        if same(a, b):
+            return lambda out: a
+        a, b = (v.value if isinstance(v, PartlyDefined) else v for v in (a, b))
+        if isinstance(a, Undefined) or isinstance(b, Undefined):
+            return self.half_defined(a, b)
+        if nest.is_nested(a) and nest.is_nested(b):
+            return self.structure(*self.alike(a, b))
+        first, second = self.sides[0].form_of(a), self.sides[1].form_of(b)
+        if first is None or second is None:
+            raise self.mismatch(a, b, "both must be arrays or numbers")
+        try:
+            form = joined(first, second)
+        except NoForm as problem:
+            raise self.mismatch(a, b, str(problem)) from None
+        return self.formed(form, a, b)
+
+    def formed(self, form: Form, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        merged = MergedArray(self, form, (a, b))
+        if merged.twin is not None:
+            return merged.twin
+        merged.number = [side.add(v, form) for side, v in zip(self.sides, (a, b), strict=True)][0]
+        if form.kind != ARRAY:
+            return lambda out: form.value(out[merged.number])
+        self.arrays.append(merged)
+        return merged.made
+
+    def alike(self, a: Any, b: Any) -> tuple[Any, Any]:
+        """Two structures, of which one that is Python's list becomes one of the graph where the
+        other one is."""
+        with recording(self.sides[0].builder):
+            a = grown_like(a, b)
+        with recording(self.sides[1].builder):
+            return a, grown_like(b, a)
+
+    def structure(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        try:
+            nest.assert_same_structure(a, b)
+        except (TypeError, ValueError):
+            return self.parts(a, b)
+        parts = [self.value(x, y) for x, y in zip(nest.flatten(a), nest.flatten(b), strict=True)]
+        return lambda out: nest.pack(a, [p(out) for p in parts])
+
+    def parts(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """Two tuples or lists in which some part may have a value in one branch only."""
+        if type(a) is not type(b) or type(a) not in (tuple, list) or len(a) != len(b):
+            raise self.mismatch(a, b, "the structures differ")
+        parts = [self.value(x, y) for x, y in zip(a, b, strict=True)]
+        return lambda out: type(a)([p(out) for p in parts])
+
+    def half_defined(self, a: Any, b: Any) -> Callable[[list[Tensor]], Any]:
+        """A variable that one branch assigns: zeros on the other path, where Python has no value
+        and correct programs do not read it."""
+        missing, value = (a, b) if isinstance(a, Undefined) else (b, a)
+        if nest.is_nested(value):
+            parts = [
+                self.half_defined(missing, v) if missing is a else self.half_defined(v, missing)
+                for v in nest.flatten(value)
+            ]
+            return lambda out: nest.pack(value, [p(out) for p in parts])
+        assigning = self.sides[1] if missing is a else self.sides[0]
+        form = assigning.form_of(value)
+        is_open = isinstance(value, Array) and assigning.elements(value).spec.symbols()
+        if form is None or is_open:
+            return lambda out: Undefined(missing.name)
+        with recording(assigning.builder):
+            given = assigning.elements(value) if isinstance(value, Array) else form.tensor(value)
+            spec = given.spec
+        blank = form.blank(spec)
+        filler = form.value(blank)
+        return self.formed(form, filler if missing is a else a, filler if missing is b else b)
+
+    def mismatch(self, a: Any, b: Any, why: str) -> NotStaged:
+        return NotStaged(
+            "The branches of a conditional that depends on array values give a variable values "
+            f"that one variable cannot hold: {a!r} and {b!r} ({why}){at(user_origin())}"
+        )

@@ -1,0 +1,331 @@
+"""Loops of a jitted function in the graph.
+
+What a loop's body changes is found out by tracing it: the variables that it gives back, and the
+storages of arrays that it writes, also through views and in functions that it calls. A loop is
+traced again until its variables keep their forms and every storage that is written is carried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from treadle.autograph.operators.journal import changes
+from treadle.autograph.operators.undefined import PartlyDefined, Undefined
+from treadle.core import nest
+from treadle.core.context import context, recording
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.jitted.aliases import reach
+from treadle.jitted.arrays import Array
+from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.grown_lists import (
+    GrownList,
+    Template,
+    grown_like,
+    leave,
+    template_of,
+)
+from treadle.jitted.replaced import Replaced
+from treadle.jitted.storage import Scope, Storage, listed, scope, scopes
+from treadle.ops import control_flow
+
+State = tuple[Any, ...]
+
+
+class _Again(Exception):
+    """The loop must be traced again with what was found out."""
+
+
+class Loop:
+    """A loop of the graph over a state of Python values.
+
+    The loop carries the numbers and arrays among the state's leaves that the body replaces, and the
+    storages that it writes. An array that is replaced by another variable's array (``p, pn = pn,
+    p``) is carried with a number that tells which array it was before the loop: changes in place
+    reach that array in the end.
+
+    Args:
+        test: ``test(state)`` gives whether to go on, a bool tensor or bool.
+        body: ``body(state)`` gives the next state.
+        state: the values before the loop.
+        peels: whether the first iteration can be taken out where it is unlike the others.
+        grows: whether lists that grow in the body become lists of the graph.
+    """
+
+    def __init__(
+        self,
+        test: Callable[[State], Any],
+        body: Callable[[State], State],
+        state: State,
+        peels: bool = False,
+        grows: bool = False,
+    ) -> None:
+        self.test, self.body, self.grows = test, body, grows
+        self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
+        self.left: list[Any] = []  # the lists that they were
+        self.state = state
+        self.leaves = nest.flatten(state)
+        self.structure = nest.map_structure(lambda _: None, state)
+        self.rebound: set[int] = set()  # variables that become other lists or dicts
+        self.forms = _forms_of_numbers(self.leaves)
+        self.blanks: dict[int, Any] = {}  # for variables that have no value before the loop
+        self.outside: Any = context.recorder
+        self.home = scopes.innermost
+        self.storages: list[Storage] = []
+        self.replaced = Replaced(peels)
+
+    def run(self) -> State:
+        """Record the loop; gives the values after it.
+
+        Raises:
+            NotStaged: the variables do not keep their structure from one iteration to the next.
+        """
+        known = set(listed.storages)
+        try:
+            return self.settled()
+        except Exception:
+            listed.storages = known
+            raise
+
+    def settled(self) -> State:
+        for _ in range(_MOST_TRACES):
+            try:
+                ended = self.record()
+            except _Again:
+                continue
+            for values in self.left:
+                leave(values)
+            return ended
+        raise NotStaged(f"the variables of a loop do not settle{at(user_origin())}")
+
+    def make_grow(self) -> None:
+        """Have lists be of the graph that the last trace found to grow."""
+        state = list(self.state)
+        for i, template in self.growing.items():
+            self.left.append(state[i])
+            state[i] = GrownList.of(state[i], template)
+        self.growing = {}
+        self.restart(tuple(state))
+
+    def restart(self, state: State) -> None:
+        """Begin again with other variables before the loop."""
+        self.state, self.leaves = state, nest.flatten(state)
+        self.structure = nest.map_structure(lambda _: None, state)
+        self.forms, self.blanks = _forms_of_numbers(self.leaves), {}
+
+    def record(self) -> State:
+        if self.growing:
+            self.make_grow()
+        numbers = sorted(self.forms)
+        arrays = [i for i in numbers if self.forms[i].kind == ARRAY]
+        self.replaced.begin({i: self.blanks.get(i, self.leaves[i]) for i in arrays})
+        start = [self.start(i) for i in numbers] + [s.held for s in self.storages]
+        start += self.replaced.start()
+        results = control_flow.staged_loop(
+            lambda *flat: self.traced_test(numbers, flat),
+            lambda *flat: self.traced_body(numbers, flat),
+            tuple(start),
+            widen=True,
+        )
+        values = dict(zip(numbers, results, strict=False))
+        rest = results[len(numbers) :]
+        for storage, tensor in zip(self.storages, rest, strict=False):
+            storage.write(tensor)
+        leaves = list(self.leaves)
+        for i, tensor in values.items():
+            leaves[i] = self.forms[i].value(tensor)
+        leaves = self.replaced.end(leaves, rest[len(self.storages) :])
+        return self.packed(leaves)
+
+    def packed(self, leaves: list[Any]) -> State:
+        """The variables with these leaves. Lists and dicts that keep their identity in the body are
+        those from before the loop, which other variables may name too."""
+        made = nest.pack(self.structure, leaves)
+        return tuple(
+            new if i in self.rebound else _poured(old, new)
+            for i, (old, new) in enumerate(zip(self.state, made, strict=True))
+        )
+
+    def start(self, number: int) -> Tensor:
+        leaf = self.blanks.get(number, self.leaves[number])
+        return self.forms[number].tensor(leaf)
+
+    def inside(self, numbers: Sequence[int], flat: Sequence[Any]) -> State:
+        """The state that the user's code sees in an iteration; storages hold what is carried."""
+        rest = flat[len(numbers) :]
+        for storage, tensor in zip(self.storages, rest, strict=False):
+            storage.put_back(tensor)
+        values = list(self.leaves)
+        for i, tensor in zip(numbers, flat, strict=False):
+            values[i] = self.forms[i].value(tensor)
+        self.replaced.enter(values, rest[len(self.storages) :])
+        return self.packed(values)
+
+    def note_changes(self) -> None:
+        """The carried storages are others in an iteration: scopes put them back."""
+        for storage in self.storages:
+            storage.note_change()
+
+    def traced_test(self, numbers: list[int], flat: Sequence[Any]) -> Any:
+        with changes(self.state), scope():
+            self.note_changes()
+            return self.test(self.inside(numbers, flat))
+
+    def traced_body(self, numbers: list[int], flat: Sequence[Any]) -> Any:
+        with changes(self.state), scope() as found:
+            self.note_changes()
+            before = self.inside(numbers, flat)
+            begun = nest.flatten(before)
+            after = self.body(before)
+            after = tuple(grown_like(x, y) for x, y in zip(after, before, strict=True))
+            self.settle(before, begun, after, found)
+            leaves = nest.flatten(after)
+            given = [self.forms[i].tensor(leaves[i]) for i in numbers]
+            return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
+
+    def settle(self, state: State, before: list[Any], after: State, found: Scope) -> None:
+        """See whether the next iteration begins as this one did.
+
+        Args:
+            state, before: the variables and their leaves at the begin of the iteration.
+
+        Raises:
+            _Again: not yet; what is to be carried is noted.
+            NotStaged: it never will.
+        """
+        try:
+            nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
+        except (TypeError, ValueError) as error:
+            self.open_undefined(after)
+            self.note_growth(after)
+            raise NotStaged(f"{error}{at(user_origin())}") from None
+        leaves = nest.flatten(after)
+        rebound = {i for i, (a, b) in enumerate(zip(state, after, strict=True)) if _differ(a, b)}
+        changed = not rebound <= self.rebound
+        self.rebound |= rebound
+        for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
+            changed |= self.settle_leaf(i, old, new)
+        written = [s for s in found.before if s not in self.storages]
+        if changed:  # what variables are before the loop was written by their own names: see again
+            arrays = [self.leaves[i] for i, form in self.forms.items() if form.kind == ARRAY]
+            own = {s for a in arrays if isinstance(a, Array) for s in reach(a)}
+            written = [s for s in written if s not in own]
+        self.storages += written
+        if not changed and not written:
+            changed = self.replaced.settle(leaves, found, self.storages)
+            for storage in self.replaced.followed_storages():
+                if storage not in self.storages:
+                    self.storages.append(storage)
+        if changed or written:
+            raise _Again
+
+    def open_undefined(self, after: State) -> None:
+        """Have a variable that has no value before the loop be as many as the body gives it.
+
+        Raises:
+            _Again: there is one that the body gives a tuple or another structure.
+        """
+        state = _with_structure(nest.pack(self.structure, self.leaves), after)
+        leaves = nest.flatten(state)
+        if len(leaves) > len(self.leaves):
+            self.restart(state)
+            self.rebound = set(range(len(state)))
+            raise _Again
+
+    def note_growth(self, after: State) -> None:
+        """Have variables be lists of the graph whose lists the body makes longer or shorter.
+
+        Raises:
+            _Again: there is one.
+        """
+        if not self.grows:
+            return
+        for i, (old, new) in enumerate(
+            zip(nest.pack(self.structure, self.leaves), after, strict=True)
+        ):
+            template = template_of(old, new)
+            if template is not None:
+                self.growing[i] = template
+        if self.growing:
+            raise _Again
+
+    def settle_leaf(self, number: int, old: Any, new: Any) -> bool:
+        """Whether a variable needs another form than it has."""
+        new = new.value if isinstance(new, PartlyDefined) else new
+        form = self.forms.get(number)
+        if form is None and same(old, new):
+            return False
+        found = form_of(new)
+        if found is None:
+            raise NotStaged(
+                f"A variable is {old!r} before an iteration of a loop in the graph and {new!r} "
+                f"after it{at(user_origin())}"
+            )
+        if isinstance(old, Undefined) and form is None:
+            # Zeros, which no program reads, of the shape that the body gives.
+            self.forms[number], spec = found, found.tensor(new).spec
+            with recording(self.outside):
+                blank = found.value(found.blank(spec))
+            if isinstance(blank, Array):
+                blank.storage.home = self.home
+            self.blanks[number] = blank
+            return True
+        try:
+            wanted = joined(form or self.form_before(old), found)
+        except NoForm as problem:
+            raise NotStaged(f"A variable is {problem}{at(user_origin())}") from None
+        self.forms[number] = wanted
+        return wanted != form
+
+    def form_before(self, old: Any) -> Form:
+        form = form_of(old)
+        if form is None:
+            raise NotStaged(
+                f"A variable begins as {old!r} and becomes a number or array in a loop in the "
+                f"graph{at(user_origin())}"
+            )
+        return form
+
+
+def _poured(old: Any, new: Any) -> Any:
+    """`new`, where lists and dicts are those of `old`, which hold the new values."""
+    if type(old) is not type(new) or type(old) not in (list, dict, tuple):
+        return new
+    if type(old) is dict:
+        for key, value in new.items():
+            old[key] = _poured(old[key], value)
+        return old
+    if len(old) != len(new):
+        return new
+    parts = [_poured(x, y) for x, y in zip(old, new, strict=True)]
+    if type(old) is tuple:
+        return tuple(parts)
+    old[:] = parts
+    return old
+
+
+def _differ(a: Any, b: Any) -> bool:
+    """Whether two values of one structure are not the same lists and dicts."""
+    if type(a) in (list, dict):
+        return a is not b
+    if type(a) is tuple and type(b) is tuple:
+        return any(_differ(x, y) for x, y in zip(a, b, strict=False))
+    return False
+
+
+def _forms_of_numbers(leaves: Sequence[Any]) -> dict[int, Form]:
+    forms = {i: form_of(leaf) for i, leaf in enumerate(leaves) if not isinstance(leaf, Array)}
+    return {i: form for i, form in forms.items() if form is not None}
+
+
+def _with_structure(before: Any, after: Any) -> Any:
+    """The values before a loop, where one that is undefined is as many as it becomes."""
+    if isinstance(before, Undefined) and nest.is_nested(after):
+        return nest.pack(after, [before] * len(nest.flatten(after)))
+    if type(before) is type(after) and type(before) in (tuple, list) and len(before) == len(after):
+        return type(before)([_with_structure(x, y) for x, y in zip(before, after, strict=True)])
+    return before
+
+
+_MOST_TRACES = 12
