@@ -375,7 +375,9 @@ class Replaced:
         made = list(leaves)
         for j, content in sorted(contents.items(), key=lambda pair: pair[0] in self.views):
             options = [(is_numbered(which[j], k), a) for k, a in self.before.items()]
-            options += [(is_numbered(which[j], OTHER - n), other) for n, other in enumerate(self.others)]
+            options += [
+                (is_numbered(which[j], OTHER - n), other) for n, other in enumerate(self.others)
+            ]
             options += [(flag, made[i]) for (i, k), flag in same.items() if k == j]
             whole, views = self.views.get(j, (j, ()))
             if j in self.views:
