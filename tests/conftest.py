@@ -1,7 +1,8 @@
-"""Settings that must be there before NumPy is imported, and Hypothesis's profile."""
+"""Settings that must be there before NumPy is imported, signals, and Hypothesis's profile."""
 
 import gc
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -22,6 +23,11 @@ os.environ["TREADLE_STORE_PROGRAMS"] = "0"
 
 # Every program that is compiled is proved to stay in its memory, or to check that it does.
 os.environ.setdefault("TREADLE_VERIFY", "bounds")
+
+# A shell starts jobs in the background without SIGINT, which their children inherit: tests of
+# Ctrl-C would wait for ever.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
