@@ -279,3 +279,39 @@ def test_few_rows_have_wide_tiles() -> None:
     features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
     target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
     assert [plan(Product("float", 1, m, 1024, 64), target).vectors for m in (1, 2, 3)] == [8, 8, 4]
+
+
+@pytest.mark.parametrize("transpose_b", [0, 1])
+def test_threads_share_what_takes_long_to_read(transpose_b: int) -> None:
+    def parts(m: Any, n: Any, k: Any, **others: Any) -> Any:
+        return plan(Product("double", 1, m, n, k, 0, transpose_b, **others), host()).parts
+
+    assert parts(1, 100, 100) == 1
+    assert parts(1, 300, 300) > 1  # little arithmetic, but a matrix that is hardly in the caches
+    assert parts(100, 30, 30) == 1
+    size = SymbolicDim.symbol("N")
+    opened = parts(1, size, size)
+    for n in (10, 100, 300, 2000):
+        assert opened.evaluate({"N": n}) == parts(1, n, n)
+
+
+def test_a_matrix_of_the_whole_batch_is_read_once() -> None:
+    def parts(stride: int) -> Any:
+        return plan(Product("double", 20, 1, 100, 100, 0, 1, 100, stride), host()).parts
+
+    assert parts(0) == 2  # by its arithmetic
+    assert parts(100 * 100) > parts(0)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_matrix_by_a_vector_of_any_size(dtype: Any) -> None:
+    spec = treadle.TensorSpec([None, None], dtype), treadle.TensorSpec([None], dtype)
+    run = treadle.function(
+        lambda a, x: treadle.linalg.matvec(a, x), input_signature=spec, autograph=False
+    )
+    rng = np.random.default_rng(1)
+    for m, n in [(0, 4), (4, 0), (1, 1), (3, 5), (5, 64), (300, 301), (7, 3000), (3000, 7)]:
+        a, x = rng.standard_normal((m, n)).astype(dtype), rng.standard_normal(n).astype(dtype)
+        found = run(a, x).numpy()
+        tolerance = (2e-6 if dtype == np.float32 else 1e-14) * (n + 1) ** 0.5 * 4
+        np.testing.assert_allclose(found, a.astype(np.float64) @ x, rtol=0, atol=tolerance)

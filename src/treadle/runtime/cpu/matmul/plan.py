@@ -33,6 +33,7 @@ DOTS_CHUNK_BYTES = 512 << 10  # rows of B that all tiles use, one after another
 DOTS_K, DOTS_LEAST_K = 11, 64  # steps of k for each row of A from which sums across lanes pay
 MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
 TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
+TASK_BYTES = 256 << 10  # of operands, where reading them is what takes the time
 TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
 PACK_COLLIDING = 60  # ... where its rows share sets of the caches
@@ -168,14 +169,13 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     most = max(1, BLOCK_BYTES // ((MOST_PAIRS if product.pairs else MOST_K) * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
     run = max(1, RUN_BYTES // (chunk * vectors * width * tall * size))
-    flops = 2 * product.batch * m * n * at_least_one(k)
     along = "columns" if product.transpose_a or pack_a else "rows"
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Plan(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
-        int(by_rows), flops // TASK_FLOPS + 1, chunk,
+        int(by_rows), _parts(product), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
@@ -188,6 +188,24 @@ def packers_of(product: Product, plan: Plan) -> list[str]:
         found.append("pack_columns" if product.transpose_a else "pack_rows")
     of_pairs = {"copy_panels": "pair_panels", "pack_columns": "pair_columns"}
     return [of_pairs.get(f, f) for f in found] if product.pairs else found
+
+
+def _parts(p: Product) -> Dim:
+    """Threads that a product is worth, by its arithmetic, or by the operands that it reads where
+    each of their elements is used hardly more than once: a matrix by a vector."""
+    flops = 2 * p.batch * p.m * p.n * at_least_one(p.k)
+    parts = flops // TASK_FLOPS + 1
+    return compound("max", parts, _bytes_read(p) // TASK_BYTES + 1)
+
+
+def _bytes_read(p: Product) -> Dim:
+    """Bytes of the operands, those of a matrix that the whole batch shares only once."""
+    size, repeats = ELEMENT_BYTES[p.element], at_least_one(p.batch)
+    a, b = p.m * p.k * size, p.k * p.n * size
+    shared = p.inner is None
+    a = a if shared and p.stride_a == 0 else a * repeats
+    b = b if shared and p.stride_b == 0 else b * repeats
+    return a + b
 
 
 def _area(product: Product, rows: int, run: int) -> int:
@@ -211,7 +229,9 @@ def _takes_dots(p: Product, target: Target) -> bool:
         return False
     if target.vector_bits < 256 or lanes(target, p.element) < DOTS_ACROSS:
         return False
-    return isinstance(p.k, int) and p.k >= max(DOTS_K * p.m, DOTS_LEAST_K)
+    if not isinstance(p.k, int):
+        return p.m == 1  # a copy of B would be read once
+    return p.k >= max(DOTS_K * p.m, DOTS_LEAST_K)
 
 
 def _plan_dots(p: Product, target: Target) -> Plan:
@@ -221,11 +241,10 @@ def _plan_dots(p: Product, target: Target) -> Plan:
     tiles = at_least_one(_ceil(p.m, tall))
     depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_DOTS_K)))
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
-    flops = 2 * p.batch * p.m * p.n * at_least_one(p.k)
     panel_bytes = MOST_DOTS_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
     chunk = DOTS_CHUNK_BYTES // panel_bytes
     return Plan(
-        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, flops // TASK_FLOPS + 1, chunk,
+        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip
 
