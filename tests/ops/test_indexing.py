@@ -112,3 +112,13 @@ def test_slices_of_any_size(size: int, key: slice) -> None:
     x = np.arange(size * 2, dtype=np.int32).reshape(size, 2)
     (result,) = run_traced(lambda t: t[key] + 0, [x], symbolic=True)
     np.testing.assert_array_equal(result, x[key])
+
+
+@pytest.mark.parametrize("shape", [(7, 2, 0), (0, 2, 3), (7, 2, 0, 3)])
+def test_gather_in_batches_of_arrays_without_elements(shape):
+    def first(x):
+        return td.gather(x, td.zeros([x.shape[0]], td.int32), axis=1, batch_dims=1)
+
+    x = td.zeros(shape)
+    for f in (first, td.function(first)):
+        assert f(x).shape == (shape[0], *shape[2:])

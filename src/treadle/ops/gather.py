@@ -66,7 +66,7 @@ def _eager_gather(params: NDArray, indices: NDArray, *, axis: int, batch_dims: i
     batch = params.shape[:batch_dims]
     moved = np.moveaxis(params, axis, batch_dims)
     rest = moved.shape[batch_dims + 1 :]
-    rows = moved.reshape((-1, *rest))
+    rows = moved.reshape((product(moved.shape[: batch_dims + 1]), *rest))
     offsets = np.arange(int(np.prod(batch))).reshape(batch) * params.shape[axis]
     flat = indices + offsets.reshape(batch + (1,) * (indices.ndim - batch_dims))
     taken = rows[flat]
