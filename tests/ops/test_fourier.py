@@ -130,3 +130,14 @@ def test_what_is_refused():
         td.function(lambda x: run(OPS["fourier_to_real"], x, size=8, axis=0))(
             td.constant([1j, 2.0])
         )
+
+
+@pytest.mark.parametrize("name", ["fft", "ifft", "rfft", "irfft"])
+@pytest.mark.parametrize("n", [0, -2])
+def test_sizes_below_one_are_refused_as_numpy_does(name, n):
+    def transform(x):
+        return getattr(np.fft, name)(x, n)
+
+    for f in (transform, td.function(transform), td.jit(transform)):
+        with pytest.raises(ValueError, match=f"{n}"):
+            f(np.ones(5))

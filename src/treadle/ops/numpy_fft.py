@@ -29,11 +29,17 @@ def _resized(x: Tensor, n: int | None, axis: int) -> Tensor:
     size = x.dims[axis]
     if n is None or n == size:
         return x
+    _check_size(n)
     if not isinstance(size, int):
         raise ValueError(f"np.fft: n= needs an axis of known size{at(user_origin())}")
     if n < size:
         return x[(*(slice(None),) * axis, slice(n))]
     return pad(x, [(0, n - size if i == axis else 0) for i in range(x.ndim)])
+
+
+def _check_size(n: int) -> None:
+    if n < 1:
+        raise ValueError(f"np.fft: n must be at least 1, not {n}{at(user_origin())}")
 
 
 def _scaled(x: Tensor, size: Dim, inverse: bool, norm: str | None) -> Tensor:
@@ -82,6 +88,7 @@ def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None)
     size = 2 * (x.dims[place] - 1) if n is None else n
     if not isinstance(size, int):
         raise ValueError(f"np.fft.irfft needs an axis of known size, or n={at(user_origin())}")
+    _check_size(size)
     x = _resized(cast(x, _complex_dtype(x)), size // 2 + 1, place)
     return _scaled(run(TO_REAL, x, size=size, axis=place), size, True, norm)
 

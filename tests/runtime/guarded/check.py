@@ -36,6 +36,7 @@ POOR = (
 LIMITS = (
     "instead of 1 (the value of",
     "with remapped shapes",
+    " and 1 differ",
     "logits and labels do not fit together",
     "sizes that only the running program knows are not broadcast",
     "needs an axis of known size",
