@@ -518,3 +518,26 @@ def test_linspace_of_a_size_that_varies(endpoint):
         same(np.linspace(0.0, 1.0, n, endpoint), jitted(n)[0])
 
     agree(lambda x: np.linspace(x, 3 * x, int(x[2]), endpoint, axis=-1), V, calls=1)
+
+
+def test_short_rows_in_loops():
+    """Rows of several short lengths that iterations write and later ones read, and vectors that a
+    loop adds up, give NumPy's results."""
+
+    def smooth(x, steps):
+        total = np.zeros(x.shape[1])
+        for _ in range(steps):
+            for i in range(1, x.shape[0]):
+                if i % 3 != 1:
+                    d = x[i - 1] - x[i]
+                    total += d / (1.0 + np.sum(d * d))
+                x[i] += 0.25 * (x[i - 1] - x[i])
+        return total
+
+    sizes = [(n, np.float64) for n in (1, 3, 4, 7, 9)] + [(n, np.float32) for n in (3, 6, 15)]
+    for length, dtype in sizes:
+        x = np.random.default_rng(length).normal(size=(7, length)).astype(dtype)
+        ours, theirs = x.copy(), x.copy()
+        found, expected = td.jit(smooth)(ours, 3), smooth(theirs, 3)
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)

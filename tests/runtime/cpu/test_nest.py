@@ -520,3 +520,31 @@ def test_the_share_of_a_thread_follows_the_extents():
     assert found[-1] == 1 and found[1] > 1000
     known = emit_kernel(softmax(64, 100)[0], JITS["host"].target).grain
     assert known == found[2]
+
+
+# ---- ends of rows
+@pytest.mark.parametrize("dtype", [F32, F64, I32, I64, dtypes.float16])
+@pytest.mark.parametrize("extent", [2, 3, 4, 5, 6, 7, 9, 12, 19])
+def test_ends_of_rows_of_known_length(dtype, extent):
+    """Rows are read, written and summed up; what lies around them stays as it is."""
+    r, c = Axis("r", 5), Axis("c", extent)
+    x, y, out = (Buffer(name, dtype, (5, extent)) for name in ("x", "y", "out"))
+    sums = Buffer("sums", dtype, (5,))
+    value = apply("add", load(x, r, c), load(y, r, c))
+    stores = (store(out, r, c, value=value), store(sums, r, value=Reduce("sum", (c,), value)))
+    kernel = Kernel((r, c), (x, y, out, sums), stores)
+    arrays = {b: numbers(b.shape, dtype, seed) for seed, b in enumerate((x, y))}
+    rtol = 1e-2 if dtype is dtypes.float16 else 2e-5
+    check(kernel, arrays, rtol=rtol, targets=tuple(JITS))
+
+
+def test_short_rows_are_whole_vectors():
+    """A load would wait for what is stored under a mask, and such a row is one unit of work."""
+    for extent in range(2, host().vector_bits // 64 + 1):
+        row = Axis("i", extent)
+        x = Buffer("x", F64, (9, extent))
+        value = apply("add", load(x, affine((), 4), row), const(1.0, F64))
+        kernel = Kernel((row,), (x,), (store(x, affine((), 4), row, value=value),))
+        emitted = emit_kernel(kernel, host())
+        assert emitted.units == 1
+        assert ("masked" in emitted.text) == (extent.bit_count() > 2)

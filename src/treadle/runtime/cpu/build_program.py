@@ -277,6 +277,12 @@ class Cpu:
 
         return is_few(kernel, points)
 
+    def is_vector(self, kernel: Kernel, points: int) -> bool:
+        from treadle.runtime.cpu.nest.shape import lanes_of
+        from treadle.runtime.cpu.target import host
+
+        return points <= lanes_of(kernel, host())
+
     def rows(self, loop: Loop) -> Rows | None:
         from treadle.runtime.cpu.rows import split_rows
 

@@ -140,7 +140,7 @@ def _collapsed(kernel: Kernel, operands: tuple[tuple[Value, int], ...]) -> Built
     (axis,) = kernel.axes
     if axis.extent == N:
         return BuiltKernel(kernel, operands)
-    return BuiltKernel(_with_extent(kernel, axis), operands, axis.extent)
+    return BuiltKernel(with_extent(kernel, N), operands, axis.extent)
 
 
 def _streams(kernel: Kernel) -> bool:
@@ -172,11 +172,13 @@ def _is_flat(kernel: Kernel) -> bool:
     return shapes <= {(axis.extent,), ()} and all(p in plain for p in places)
 
 
-def _with_extent(kernel: Kernel, axis: Axis) -> Kernel:
+def with_extent(kernel: Kernel, extent: Dim) -> Kernel:
+    """A flat kernel for arrays of another size."""
     from treadle.runtime.fusion.rewrite import Rewrite
 
-    renamed = Axis(axis.name, N)
-    buffers = {b: Buffer(b.name, b.dtype, (N,) if b.shape else ()) for b in kernel.buffers}
+    (axis,) = kernel.axes
+    renamed = Axis(axis.name, extent)
+    buffers = {b: Buffer(b.name, b.dtype, (extent,) if b.shape else ()) for b in kernel.buffers}
     index = {(Affine(((axis, 1),)),): (Affine(((renamed, 1),)),), (): ()}
     rewrite = Rewrite(lambda buffer, place: (buffers[buffer], index[place]))
     stores = tuple(

@@ -60,5 +60,8 @@ class Backend(Protocol):
     def is_few(self, kernel: Kernel, points: int) -> bool:
         """Whether one thread does all work of a kernel that has at most so many points."""
 
+    def is_vector(self, kernel: Kernel, points: int) -> bool:
+        """Whether a kernel computes so many points as one vector."""
+
     def rows(self, loop: Loop) -> Rows | None:
         """How threads share the rows of a loop's arrays; None where iterations mix them."""

@@ -14,7 +14,7 @@ from treadle.kernel.ir import Kernel, const
 from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
-from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel
+from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel, with_extent
 from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach, routine_conditions, update_conditions
@@ -301,13 +301,17 @@ class RegionBuilder(ControlFlow):
 
     def _launch(self, built: BuiltKernel, operands: list[Operand], outputs: list[int]) -> Launch:
         kernel, constants = self.program.lifted(built)
-        kernel = self._bounded(kernel, built.extent)
+        kernel, extent = self._bounded(kernel, built.extent), built.extent
+        size = extent if self.program.loops and isinstance(extent, int) else None
+        if size is not None and self.program.backend.is_vector(kernel, size):
+            # Many launches of few elements: code for just these is worth more than shared code.
+            kernel, extent = with_extent(kernel, size), None
         operands = [*operands, *map(self.program.constant_operand, constants)]
         needs = self.program.backend.kernel_needs(kernel)
-        step = Launch(kernel, operands, outputs, built.extent, native=needs is not None)
+        step = Launch(kernel, operands, outputs, extent, native=needs is not None)
         if needs is not None:
-            size = {"n": built.extent} if built.extent is not None else {}
-            scratch, shared = (substitute(d, size) for d in needs)
+            symbols = {"n": extent} if extent is not None else {}
+            scratch, shared = (substitute(d, symbols) for d in needs)
             step.scratch = None if scratch == 0 else self.program.scratch(scratch)
             step.shared = None if shared == 0 else self.program.scratch(shared)
         extra = [p for p in (step.scratch, step.shared) if p is not None]

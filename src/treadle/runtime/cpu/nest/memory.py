@@ -13,6 +13,7 @@ from treadle.runtime.cpu.elements import Elements, alignment, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 
 _INT64 = dtypes.int64
+MOST_SPANS = 2  # whole vectors that are still cheaper than one under a mask
 
 
 @record
@@ -35,6 +36,7 @@ class Memory:
     def __init__(self, function: Function, vector: Elements, scalar: Elements) -> None:
         self.fn, self.vector, self.scalar = function, vector, scalar
         self._dummies: dict[str, str] = {}
+        self._counts: dict[str, int] = {}  # of lanes, for masks that are constants
 
     # ---- scalars
     def load_scalar(self, pointer: str, at: Word, dtype: DType, valid: str | None) -> str:
@@ -95,6 +97,10 @@ class Memory:
                 first = self.fn.value(f"extractelement {kind} {raw}, i64 0")
                 self.fn.emit(f"store {stored} {first}, ptr {place}, align {alignment(dtype)}")
                 return
+            spans = self._spans(mask, dtype)
+            if spans:
+                self._store_spans(raw, place, stored, dtype, spans)
+                return
             name = f"void @llvm.masked.store.v{v.count}{_suffix(stored)}.p0"
             self._call(
                 f"{name}({kind}, ptr, i32, {v.wrap('i1')})",
@@ -121,11 +127,61 @@ class Memory:
         kind = v.wrap(stored)
         if mask is None:
             return self.fn.value(f"load {kind}, ptr {place}, align {alignment(dtype)}")
+        spans = self._spans(mask, dtype)
+        if spans:
+            return self._load_spans(place, stored, dtype, spans)
         name = f"{kind} @llvm.masked.load.v{v.count}{_suffix(stored)}.p0"
         return self.fn.call(
             f"{name}(ptr, i32, {v.wrap('i1')}, {kind})",
             f"ptr {place}, i32 {alignment(dtype)}, {v.wrap('i1')} {mask}, {kind} zeroinitializer",
         )
+
+    # ---- ends of rows, of known length
+    def _spans(self, mask: str, dtype: DType) -> list[int]:
+        """The sizes of a few whole vectors that make up the lanes of a mask; none where the number
+        of lanes is not known, or where there would be many.
+
+        A load waits until an earlier store under a mask has reached the cache, even where the two
+        touch different elements of neighbouring rows. Whole vectors are passed on at once, so they
+        move the rows of small arrays, which loops write and soon read again. Loads and stores are
+        divided in the same way, because a load that needs two stores waits, too.
+        """
+        count = self._counts.get(mask, 0) if dtype.size >= 4 else 0
+        sizes = [1 << k for k in reversed(range(count.bit_length())) if count >> k & 1]
+        return sizes if len(sizes) <= MOST_SPANS else []
+
+    def _store_spans(
+        self, raw: str, place: str, stored: str, dtype: DType, spans: list[int]
+    ) -> None:
+        fn, kind, first = self.fn, self.vector.wrap(stored), 0
+        for size in spans:
+            lanes = ", ".join(f"i32 {first + k}" for k in range(size))
+            part = fn.value(f"shufflevector {kind} {raw}, {kind} poison, <{size} x i32> <{lanes}>")
+            at = fn.offset(place, first, stored)
+            fn.emit(f"store <{size} x {stored}> {part}, ptr {at}, align {alignment(dtype)}")
+            first += size
+
+    def _load_spans(self, place: str, stored: str, dtype: DType, spans: list[int]) -> str:
+        fn, count, first = self.fn, self.vector.count, 0
+        kind, whole = self.vector.wrap(stored), "zeroinitializer"
+        for size in spans:
+            small = f"<{size} x {stored}>"
+            at = fn.offset(place, first, stored)
+            part = fn.value(f"load {small}, ptr {at}, align {alignment(dtype)}")
+            spread = ", ".join(f"i32 {k if k < size else size}" for k in range(count))
+            wide = fn.value(
+                f"shufflevector {small} {part}, {small} zeroinitializer, <{count} x i32> <{spread}>"
+            )
+            if first:
+                chosen = ", ".join(
+                    f"i32 {count + k - first if first <= k < first + size else k}"
+                    for k in range(count)
+                )
+                wide = fn.value(
+                    f"shufflevector {kind} {whole}, {kind} {wide}, <{count} x i32> <{chosen}>"
+                )
+            whole, first = wide, first + size
+        return whole
 
     def _gather(self, pointers: str, stored: str, dtype: DType, mask: str | None) -> str:
         v = self.vector
@@ -164,11 +220,9 @@ class Memory:
         """The lanes below `count`."""
         v = self.vector
         if isinstance(count, int):
-            return (
-                "<"
-                + ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(v.count))
-                + ">"
-            )
+            lanes = ", ".join(f"i1 {'true' if k < count else 'false'}" for k in range(v.count))
+            self._counts[f"<{lanes}>"] = min(count, v.count)
+            return f"<{lanes}>"
         bounded = self.fn.min(count, v.count)
         narrow = self.fn.value(f"trunc i64 {bounded} to i32")
         limit = v.lanes32.splat(narrow, "i32")

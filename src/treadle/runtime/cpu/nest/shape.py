@@ -78,7 +78,7 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     exprs = postorder([s.value for s in kernel.stores])
     rows = frozenset(_reduced(exprs)) & _stored(kernel)
     vector = _vector_axis(kernel, exprs, rows)
-    lanes = _lanes(kernel, exprs, target)
+    lanes = lanes_of(kernel, target)
     total = () if kernel.few else _total(kernel, exprs)
     alone = kernel.few or total
     parallel = None if alone else _parallel_axis(kernel, exprs, vector)
@@ -87,7 +87,16 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
         chunk = CHUNK
         return Shape(vector, lanes, parallel, total, max(1, 2 * WORK // chunk))
     tile = _tile_axis(kernel, exprs, vector)
-    return Shape(vector, lanes, parallel, (), _grain(kernel, exprs, parallel), rows, tile)
+    grain = _grain(kernel, exprs, parallel)
+    if parallel is vector and _is_at_most(parallel, lanes, grain):
+        parallel, grain = None, 1  # a short row is one unit of work, whose end the code knows
+    return Shape(vector, lanes, parallel, (), grain, rows, tile)
+
+
+def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
+    """Whether an axis is known to have no more positions than each of the counts."""
+    size = None if axis is None else axis.extent
+    return isinstance(size, int) and all(isinstance(c, int) and size <= c for c in counts)
 
 
 def _tile_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
@@ -121,11 +130,12 @@ def transposing_loads(loads: Iterable[Load], across: Axis, along: Axis) -> list[
     ]
 
 
-def _lanes(kernel: Kernel, exprs: list[Expr], target: Target) -> int:
-    """Vectors are filled by 32-bit numbers unless 64-bit floats take part, or larger ones are all
-    that is moved."""
+def lanes_of(kernel: Kernel, target: Target) -> int:
+    """Numbers a vector: it is filled by 32-bit ones unless 64-bit floats take part, or larger ones
+    are all that is moved."""
     if all(b.dtype.size == 16 for b in kernel.buffers):
         return max(2, target.vector_bits // 128)
+    exprs = postorder([s.value for s in kernel.stores])
     wide = any(e.dtype.is_floating and e.dtype.size == 8 for e in exprs) or all(
         b.dtype.size == 8 for b in kernel.buffers
     )
