@@ -4,30 +4,38 @@
         return %k + 1, %y + w[k] * x[k : k + n]         %1 = %y + w[k] * x[k : k + n]
                                                 ->      %2 = %1 + w[k + 1] * x[k + 1 : k + 1 + n]
                                                         ...
-                                                        return %k + 8, %8
+                                                        return %k + 16, %16
 
 An element of the array then stays in a register for several iterations, where each of them read it
 from memory and stored it. Every element sees the same operations in the same order as before. That
 is done where iterations need of the array only the element that they change, and count from a
 constant to a constant; what else they read may be parts of other arrays.
+
+Where the number of iterations is no multiple of those that are joined, the rest of them comes
+before the loop. A loop of which one iteration would be left is written out as a whole: the one
+around it may then join its own iterations, as those of an image that is filtered by a few rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import numpy as np
+
 from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Graph, Node, Value, clone_node, uses
+from treadle.graph.ir import Graph, Node, Region, Value, clone_node, uses
 from treadle.graph.passes.choices import takes_few_instructions
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter, map_attr
-from treadle.graph.trip_count import position, step_of, trip_count
+from treadle.graph.trip_count import counter, position, step_of, trip_count
 from treadle.ops.dims import AS_DIM
 from treadle.ops.elements import ELEMENT
 from treadle.ops.gather import INDEX
 from treadle.ops.lowering import Compute
 
-MOST_JOINED = 8  # iterations: beyond, what they share is little against what each of them reads
-MOST_NODES = 32  # of one iteration
+MOST_JOINED = 16  # iterations: beyond, what they share is little against what each of them reads
+MOST_OPERATIONS = 36  # of the joined iterations: fusion makes several kernels of many more
 MIN_EXACT = 4  # bytes of the smallest floating numbers that kernels compute with as they are
 
 
@@ -42,13 +50,74 @@ def join_iterations(graph: Graph) -> bool:
 class _Joiner(Rewriter):
     def visit(self, node: Node) -> Replacement:
         trips = trip_count(node) if node.op.name == "while" else None
-        times = next((n for n in range(MOST_JOINED, 1, -1) if trips and trips % n == 0), 1)
-        if times > 1 and _changes_arrays(node) and _is_elementwise(node):
-            moves = _moves(node)
-            if moves is not None:
-                _join(node, times, moves)
-                self.changed = True
+        if not trips or not _changes_arrays(node) or not _is_elementwise(node):
+            return None
+        times = joined_of(trips, _operations(node))
+        moves = _moves(node) if times > 1 else None
+        if moves is None:
+            return None
+        if trips // times == 1:
+            self.erase()
+            return self.write_out(node, trips, moves)
+        node.inputs[: len(node.outputs)] = self.write_out(node, trips % times, moves)
+        _join(node, times, moves)
+        self.changed = True
         return None
+
+    def write_out(self, loop: Node, trips: int, moves: dict[str, tuple[int, int]]) -> list[Value]:
+        """The first iterations of a loop, put before it, and what its variables are after them."""
+        body = loop.regions[1]
+        needed = _needed(loop)
+        values = loop.inputs[: len(loop.outputs)]
+        for number in range(trips):
+            places = {name: first + step * number for name, (first, step) in moves.items()}
+            mapping = dict(zip(body.params, [*values, *loop.inputs[len(values) :]], strict=True))
+            copies = Region()
+            for node in body.nodes:
+                if node in needed:
+                    _shift(clone_node(node, copies, mapping), places)
+            for node in copies.nodes:
+                self.place(node)
+            values = [self.next(loop, v, number + 1, mapping) for v in range(len(values))]
+        return values
+
+    def next(self, loop: Node, number: int, trips: int, mapping: dict[Value, Value]) -> Value:
+        """What a variable of a loop is after some iterations: a constant if it counts."""
+        found = counter(loop, number)
+        if found is None:
+            return mapping[loop.regions[1].results[number]]
+        count = np.array((found.start + trips * found.step) % 2**64, np.uint64)
+        return self.constant(count.astype(loop.outputs[number].spec.dtype.np_dtype))
+
+
+def joined_of(trips: int, operations: int) -> int:
+    """How many of the iterations of a loop are joined, each of so many operations.
+
+    A number that divides the iterations needs no code for the rest of them, but must not be small.
+    """
+    most = min(MOST_JOINED, MOST_OPERATIONS // max(operations, 1), trips)
+    for times in range(most, max(most // 2, 2) - 1, -1):
+        if trips % times == 0:
+            return times
+    return -(-trips // -(-trips // most)) if most > 1 else 1
+
+
+def _needed(loop: Node) -> set[Node]:
+    """The nodes of a loop's body but those that only count or tell positions."""
+    body = loop.regions[1]
+    wanted = {v for number, v in enumerate(body.results) if counter(loop, number) is None}
+    found = set[Node]()
+    for node in reversed(body.nodes):
+        if not wanted.isdisjoint(node.outputs):
+            found.add(node)
+            wanted.update(node.inputs)
+    return found
+
+
+def _operations(loop: Node) -> int:
+    """How many operations an iteration does on the elements of arrays."""
+    lowered = [node.op.lower for node in _needed(loop)]
+    return sum(isinstance(rule, Compute) and rule.kind == "elementwise" for rule in lowered)
 
 
 def _changes_arrays(loop: Node) -> bool:
@@ -61,7 +130,8 @@ def _changes_arrays(loop: Node) -> bool:
         arrays += spec.rank > 0
         if spec.dtype.is_floating and spec.dtype.size < MIN_EXACT:
             return False  # kernels keep more of them until they store them
-        if result.spec is not spec or (not spec.rank and step_of(loop, number) is None):
+        specs = [result.spec, loop.inputs[number].spec, loop.outputs[number].spec]
+        if any(s is not spec for s in specs) or (not spec.rank and step_of(loop, number) is None):
             return False
     return arrays > 0
 
@@ -72,8 +142,6 @@ def _is_elementwise(loop: Node) -> bool:
     body = loop.regions[1]
     carried = body.params[: len(body.results)]
     changed = {p: p.spec for p in carried if p.spec.rank}
-    if len(body.nodes) > MOST_NODES:
-        return False
     for node in body.nodes:
         if node.regions or not node.is_pure or len(node.outputs) != 1:
             return False
@@ -94,27 +162,27 @@ def _is_elementwise(loop: Node) -> bool:
     return True
 
 
-def _moves(loop: Node) -> dict[str, int] | None:
-    """The symbols of positions that a loop's body has, with what an iteration adds to each; None
-    where it adds no constant."""
-    body, found = loop.regions[1], dict[str, int]()
+def _moves(loop: Node) -> dict[str, tuple[int, int]] | None:
+    """The symbols of positions that a loop's body has, each with its first number and with what an
+    iteration adds to it; None where it adds no constant."""
+    body, found = loop.regions[1], dict[str, tuple[int, int]]()
     reads = uses(body)
     for node in body.nodes:
         if node.op is AS_DIM:
             name, place = symbol_name(node.attrs["dim"]), position(loop, node.inputs[0])
             if name is None or place is None or reads.get(node.outputs[0]):
                 return None
-            found[name] = place[1]
+            found[name] = place
     return found
 
 
-def _join(loop: Node, times: int, moves: dict[str, int]) -> None:
+def _join(loop: Node, times: int, moves: dict[str, tuple[int, int]]) -> None:
     """Append the next iterations to the first one of the body."""
     body = loop.regions[1]
     first, results = list(body.nodes), list(body.results)
     last = list(results)
     for ago in range(1, times):
-        places = {n: SymbolicDim.symbol(n) + step * ago for n, step in moves.items()}
+        places = {n: SymbolicDim.symbol(n) + step * ago for n, (_, step) in moves.items()}
         mapping: dict[Value, Value] = {p: p for p in body.params}
         mapping |= zip(body.params, last, strict=False)
         for node in first:
@@ -124,12 +192,12 @@ def _join(loop: Node, times: int, moves: dict[str, int]) -> None:
     body.results = last
     for node in first:
         if node.op is AS_DIM:  # of the first of the joined iterations only
-            step = moves[symbol_name(node.attrs["dim"]) or ""] * (times - 1)
+            step = moves[symbol_name(node.attrs["dim"]) or ""][1] * (times - 1)
             low, high = node.attrs["least"], node.attrs["most"]
             node.attrs["least"], node.attrs["most"] = low - min(step, 0), high - max(step, 0)
 
 
-def _shift(node: Node, places: dict[str, Dim]) -> None:
+def _shift(node: Node, places: Mapping[str, Dim]) -> None:
     """Put a node's positions where a later iteration has them."""
 
     def later(dim: Dim) -> Dim:
