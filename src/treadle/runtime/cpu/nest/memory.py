@@ -13,7 +13,6 @@ from treadle.runtime.cpu.elements import Elements, alignment, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 
 _INT64 = dtypes.int64
-MOST_SPANS = 2  # whole vectors that are still cheaper than one under a mask
 
 
 @record
@@ -138,8 +137,8 @@ class Memory:
 
     # ---- ends of rows, of known length
     def _spans(self, mask: str, dtype: DType) -> list[int]:
-        """The sizes of a few whole vectors that make up the lanes of a mask; none where the number
-        of lanes is not known, or where there would be many.
+        """The sizes of the whole vectors that make up the lanes of a mask; none where the number
+        of lanes is not known.
 
         A load waits until an earlier store under a mask has reached the cache, even where the two
         touch different elements of neighbouring rows. Whole vectors are passed on at once, so they
@@ -147,8 +146,7 @@ class Memory:
         divided in the same way, because a load that needs two stores waits, too.
         """
         count = self._counts.get(mask, 0) if dtype.size >= 4 else 0
-        sizes = [1 << k for k in reversed(range(count.bit_length())) if count >> k & 1]
-        return sizes if len(sizes) <= MOST_SPANS else []
+        return [1 << k for k in reversed(range(count.bit_length())) if count >> k & 1]
 
     def _store_spans(
         self, raw: str, place: str, stored: str, dtype: DType, spans: list[int]
