@@ -541,3 +541,13 @@ def test_short_rows_in_loops():
         found, expected = td.jit(smooth)(ours, 3), smooth(theirs, 3)
         np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(ours, theirs, rtol=1e-4, atol=1e-6)
+
+
+def test_an_array_of_another_dtype_after_the_first_iteration():
+    def f(x, n):
+        v = np.zeros(4)
+        for _ in range(9):
+            v = x * 2
+        return v, v.dtype == x.dtype
+
+    agree(f, np.arange(4, dtype=np.float32), 3)

@@ -73,6 +73,7 @@ class Loop:
         self.outside: Any = context.recorder
         self.home = scopes.innermost
         self.storages: list[Storage] = []
+        self.peels = peels
         self.replaced = Replaced(peels)
 
     def run(self) -> State:
@@ -271,8 +272,14 @@ class Loop:
                 blank.storage.home = self.home
             self.blanks[number] = blank
             return True
+        known = form or self.form_before(old)
+        if self.peels and known.kind == found.kind == ARRAY and known.dtype is not found.dtype:
+            raise NotStaged(
+                f"A variable is an array of {known.dtype.name} before an iteration of a loop and "
+                f"one of {found.dtype.name} after it{at(user_origin())}"
+            )
         try:
-            wanted = joined(form or self.form_before(old), found)
+            wanted = joined(known, found)
         except NoForm as problem:
             raise NotStaged(f"A variable is {problem}{at(user_origin())}") from None
         self.forms[number] = wanted
