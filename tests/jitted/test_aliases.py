@@ -392,3 +392,45 @@ def beside_one_that_changes(a, b, c):
 def test_a_loop_changes_arrays_that_its_variables_become(python):
     count = python.__code__.co_argcount
     agree(python, *(V * 10**k for k in range(count)))
+
+
+# An array that a variable hands to another one changes there, and is dropped an iteration later.
+
+
+def handed_on_and_changed_before(y, z):
+    for i in range(9):
+        z += 1.0
+        y, z = z, y + i
+    return y, z
+
+
+def handed_on_and_changed_after(y, z):
+    for i in range(9):
+        y = z
+        z = y + i
+        y += 10.0
+    return y, z
+
+
+def handed_on_twice(w, y, z):
+    for i in range(9):
+        z += 1.0
+        w, y, z = y, z, w + i
+    return w, y, z
+
+
+def handed_on_while(y, z):
+    i = 0
+    while z[0] < 100 and i < 7:
+        z += 1.0
+        y, z = z, y + i
+        i += 1
+    return y, z
+
+
+@pytest.mark.parametrize("python", [
+    handed_on_and_changed_before, handed_on_and_changed_after, handed_on_twice, handed_on_while,
+])  # fmt: skip
+def test_arrays_that_are_handed_on_and_dropped_hold_their_changes(python):
+    count = python.__code__.co_argcount
+    agree(python, *(V * 10**k for k in range(count)))

@@ -212,23 +212,23 @@ class Replaced:
                 "A loop changes an array in place whose dtype or shape is another one in later "
                 f"iterations{at(user_origin())}"
             )
-        if not self.keeps and any(self._held(leaves, i) is not True for i in written):
+        changing = written | self._reached(leaves, [Array(self.inside[i][0]) for i in written])
+        if not self.keeps and any(self._held(leaves, i) is not True for i in changing):
             self.keeps = True
             return True
         return False
 
-    def _outsiders(self, leaves: list[Any]) -> set[int]:
-        """The variables that may be arrays from outside."""
+    def _reached(self, leaves: list[Any], arrays: Sequence[Array]) -> set[int]:
+        """The variables that may be one of some arrays after one iteration or several."""
         found: set[int] = set()
-        known = self.others
-        while known:
+        while arrays:
             more = {
                 i
                 for i in self.before.keys() - found
-                if any(coincide(leaves[i], array) is not False for array in known)
+                if any(coincide(leaves[i], array) is not False for array in arrays)
             }
             found |= more
-            known = [Array(self.inside[i][0]) for i in more]
+            arrays = [Array(self.inside[i][0]) for i in more]
         return found
 
     def _has_parts(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
@@ -264,7 +264,8 @@ class Replaced:
         """Whether arrays that variables become may change, which was not known."""
         known = len(self.followed)
         reached = {root for other in self.others for root in other.storage.roots()}
-        if not reached.isdisjoint(carried) or not written.isdisjoint(self._outsiders(leaves)):
+        changed = written & self._reached(leaves, self.others)
+        if changed or not reached.isdisjoint(carried):
             self.followed = [*self.others]
         return len(self.followed) > known
 
