@@ -18,8 +18,11 @@ from treadle.runtime.cpu.threads import pool
 from treadle.tracing.locks import TraceLock
 from treadle.tracing.locks import _all as trace_locks
 
-# Of a thread, but no mode: what is made once and kept.
-_CACHES = {"treadle.runtime.cpu.emission._machines"}
+# Of a thread, but no mode: what is made once and kept, and what only counts up.
+_CACHES = {
+    "treadle.autograph.operators.aliases._assigned",
+    "treadle.runtime.cpu.emission._machines",
+}
 
 
 def _thread_modes() -> dict[str, Any]:
