@@ -49,7 +49,8 @@ def _is_held(lock: Any) -> bool:
 
 def _held_locks() -> list[Any]:
     trace = [lock._lock for lock in list(trace_locks) if isinstance(lock, TraceLock)]
-    return [lock for lock in [*list(locks._all), *trace] if _is_held(lock)]
+    known = [reference() for reference in list(locks._all.data)]  # others may add some meanwhile
+    return [lock for lock in [*filter(None, known), *trace] if _is_held(lock)]
 
 
 def _settings() -> dict[str, Any]:

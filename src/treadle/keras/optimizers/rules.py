@@ -70,11 +70,7 @@ class Adam(Optimizer):
     def update(
         self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
     ) -> None:
-        m, v = slots["momentum"].value(), slots["velocity"].value()
-        m = m + (grad - m) * (1.0 - self.beta_1)
-        v = v + (td.square(grad) - v) * (1.0 - self.beta_2)
-        slots["momentum"].assign(m)
-        slots["velocity"].assign(v)
+        m, v = _moments(slots, grad, self.beta_1, self.beta_2)
         if self.amsgrad:
             v = td.maximum(slots["velocity_hat"].value(), v)
             slots["velocity_hat"].assign(v)
@@ -278,11 +274,19 @@ class Nadam(Adamax):
     def update(
         self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
     ) -> None:
-        m, v = slots["momentum"].value(), slots["velocity"].value()
-        m = m + (grad - m) * (1.0 - self.beta_1)
-        v = v + (td.square(grad) - v) * (1.0 - self.beta_2)
-        slots["momentum"].assign(m)
-        slots["velocity"].assign(v)
+        m, v = _moments(slots, grad, self.beta_1, self.beta_2)
         step = m * factors["of_momentum"] + grad * factors["of_gradient"]
         root = td.sqrt(v / factors["second"]) + self.epsilon
         variable.assign_sub(step * factors["rate"] / root)
+
+
+def _moments(
+    slots: Slots, grad: td.Tensor, beta_1: float, beta_2: float
+) -> tuple[td.Tensor, td.Tensor]:
+    """The running means of the gradient and of its square, brought up to date."""
+    m, v = slots["momentum"].value(), slots["velocity"].value()
+    m = m + (grad - m) * (1.0 - beta_1)
+    v = v + (td.square(grad) - v) * (1.0 - beta_2)
+    slots["momentum"].assign(m)
+    slots["velocity"].assign(v)
+    return m, v

@@ -19,36 +19,35 @@ class LearningRateSchedule:
         return dict(vars(self))
 
 
-class ExponentialDecay(LearningRateSchedule):
+class _Decay(LearningRateSchedule):
+    """A rate that falls with each `decay_steps`; at whole ones only with `staircase`."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
+        staircase: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
+        self.decay_rate, self.staircase = decay_rate, staircase
+
+    def passed(self, step: Any) -> td.Tensor:
+        """How many times `decay_steps` have passed."""
+        times = td.cast(step, td.float32) / self.decay_steps
+        return td.floor(times) if self.staircase else times
+
+
+class ExponentialDecay(_Decay):
     """``initial * decay_rate ** (step / decay_steps)``; whole powers only with `staircase`."""
 
-    def __init__(
-        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
-        staircase: bool = False, name: str | None = None,
-    ) -> None:  # fmt: skip
-        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
-        self.decay_rate, self.staircase = decay_rate, staircase
-
     def __call__(self, step: Any) -> td.Tensor:
-        power = td.cast(step, td.float32) / self.decay_steps
-        power = td.floor(power) if self.staircase else power
-        return self.initial_learning_rate * td.pow(td.constant(self.decay_rate, td.float32), power)
+        rate = td.constant(self.decay_rate, td.float32)
+        return self.initial_learning_rate * td.pow(rate, self.passed(step))
 
 
-class InverseTimeDecay(LearningRateSchedule):
+class InverseTimeDecay(_Decay):
     """``rate / (1 + decay_rate * step / decay_steps)``; whole divisions only with `staircase`."""
 
-    def __init__(
-        self, initial_learning_rate: float, decay_steps: int, decay_rate: float,
-        staircase: bool = False, name: str | None = None,
-    ) -> None:  # fmt: skip
-        self.initial_learning_rate, self.decay_steps = initial_learning_rate, decay_steps
-        self.decay_rate, self.staircase = decay_rate, staircase
-
     def __call__(self, step: Any) -> td.Tensor:
-        passed = td.cast(step, td.float32) / self.decay_steps
-        passed = td.floor(passed) if self.staircase else passed
-        return self.initial_learning_rate / (1.0 + self.decay_rate * passed)
+        return self.initial_learning_rate / (1.0 + self.decay_rate * self.passed(step))
 
 
 class PolynomialDecay(LearningRateSchedule):
