@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.interrupts.inject import at_place
 from tests.runtime.interrupts.scenes import SCENES, check
 from tests.runtime.interrupts.storm import Storm
 from treadle.core.context import context, modes
@@ -118,6 +119,27 @@ def test_a_tape_whose_exit_is_interrupted_at_its_first_instruction(raises):
         y = x * x * x
     assert tapes[-1].gradient(y, x).numpy() == 27.0
     assert context.tapes == () and modes.value == 0
+
+
+def test_a_tape_interrupted_at_any_place_is_let_go_by_the_next_call():
+    f = td.function(lambda x: td.reduce_sum(x * x))
+    x = td.constant([3.0])
+    f(x)
+
+    def block():
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    block()
+    number = 0
+    while at_place(block, number, delicate=False):
+        assert f(x).numpy() == 9.0
+        assert context.tapes == () and modes.value == 0, number
+        assert block().numpy() == 6.0
+        number += 1
+    assert number > 50
 
 
 def test_a_tape_in_other_blocks_than_with_statements():

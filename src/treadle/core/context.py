@@ -51,7 +51,7 @@ class TapeLike(Protocol):
 class _Context(threading.local):
     recorder: Recorder | None = None
     tapes: tuple[TapeLike, ...] = ()
-    counted: int = 0  # in `modes`
+    counted: int = 0  # in `modes`; -1: not yet, or an interrupt came
 
 
 context = is_mode(_Context())
@@ -88,12 +88,10 @@ class recording:
 
     def __enter__(self) -> None:
         self._before = context.recorder
-        context.recorder = self._recorder
-        recount()
+        _set_recorder(self._recorder)
 
     def __exit__(self, *error: object) -> None:
-        context.recorder = self._before
-        recount()
+        _set_recorder(self._before)
 
 
 class taping:
@@ -106,16 +104,25 @@ class taping:
 
     def __enter__(self) -> None:
         self._before = context.tapes
-        context.tapes = self._tapes
-        recount()
+        set_tapes(self._tapes)
 
     def __exit__(self, *error: object) -> None:
-        context.tapes = self._before
-        recount()
+        set_tapes(self._before)
+
+
+# `counted` is -1 from before a mode changes until it is counted: where an interrupt comes meanwhile
+# `modes` may be too high for this thread, and the next call of a compiled function counts again.
+
+
+def _set_recorder(recorder: Recorder | None) -> None:
+    context.counted = -1
+    context.recorder = recorder
+    recount()
 
 
 def set_tapes(tapes: tuple[TapeLike, ...]) -> None:
     """From now on exactly `tapes` watch."""
+    context.counted = -1
     context.tapes = tapes
     recount()
 
@@ -124,7 +131,7 @@ def add_tape(tape: TapeLike) -> None:
     """From now on `tape` watches, too. That is the last thing done: an interrupt comes before it or
     within the block that the tape watches."""
     tapes = (*context.tapes, tape)
-    context.counted = -1  # whoever counts next does so anew
+    context.counted = -1
     wanted = (context.recorder is not None) + 1
     count_modes(threading.get_ident(), wanted)
     context.counted = wanted
@@ -132,8 +139,9 @@ def add_tape(tape: TapeLike) -> None:
 
 
 def watched() -> bool:
-    """Whether tapes watch in this thread. Those whose blocks an interrupt has ended are let go."""
-    if any(tape.is_over for tape in context.tapes):
+    """Whether tapes watch in this thread. Those whose blocks an interrupt has ended are let go, and
+    an interrupted count is made again."""
+    if context.counted < 0 or any(tape.is_over for tape in context.tapes):
         set_tapes(tuple([tape for tape in context.tapes if not tape.is_over]))
     return bool(context.tapes)
 
@@ -143,7 +151,7 @@ def recount() -> None:
     wanted = (context.recorder is not None) + bool(context.tapes)
     if wanted != context.counted:
         count_modes(threading.get_ident(), wanted)
-        context.counted = wanted  # last: an interrupted count is done again
+        context.counted = wanted
 
 
 @settles

@@ -65,7 +65,9 @@ class _PlanWriter:
         self.count = 0
 
     def write(self, args: Sequence[Any], order: Sequence[int]) -> Plan:
-        self.emit("if context.recorder is not None or context.tapes or settings.run_eagerly:")
+        self.emit("if context.recorder is not None or context.tapes or context.counted < 0:")
+        self.emit("    return MISS")
+        self.emit("if settings.run_eagerly:")
         self.emit("    return MISS")
         self.sequence("args", args, order)
         if next(self.params, None) is not None:
