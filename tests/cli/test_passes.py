@@ -9,7 +9,7 @@ def test_everything_that_can_be_switched_off_is_listed(capsys):
     out = capsys.readouterr().out
     for switch in switches():
         assert switch.name in out
-    assert {"graph", "tracing", "program", "calls"} == {s.stage for s in switches()}
+    assert {"graph", "target", "tracing", "program", "calls"} == {s.stage for s in switches()}
 
 
 @pytest.mark.parametrize(("off", "marked"), [("fusion", 1), ("fusion,common", 2), ("", 0)])

@@ -6,12 +6,16 @@ import pytest
 
 from treadle.core import switches
 from treadle.graph.passes import PIPELINE
+from treadle.passes import TARGET_PIPELINE
+
+REQUIRED = {"checks", "verdicts", "unchanged"}
 
 
 def test_passes_come_first_in_their_order():
     names = [s.name for s in switches.switches()]
-    assert names[: len(PIPELINE)] == [p.name for p in PIPELINE]
-    assert len(names) == len(set(names)) > len(PIPELINE)
+    passes = [p.name for p in (*PIPELINE, *TARGET_PIPELINE)]
+    assert names[: len(passes)] == passes
+    assert len(names) == len(set(names)) > len(passes)
 
 
 def test_names_are_taken_once():
@@ -34,11 +38,20 @@ def test_blocks_nest_and_belong_to_their_thread():
 
 def test_all_and_the_environment(monkeypatch):
     with switches.disabled("all"):
-        assert not any(switches.is_on(s.name) for s in switches.switches())
+        assert {s.name for s in switches.switches() if switches.is_on(s.name)} == REQUIRED
     monkeypatch.setenv("TREADLE_DISABLE_PASSES", " fusion , threads")
     assert [s.name for s in switches.switches() if not switches.is_on(s.name)] == [
         "fusion", "threads",
     ]  # fmt: skip
+
+
+def test_what_programs_need_stays_on(monkeypatch):
+    assert {s.name for s in switches.switches() if s.required} == REQUIRED
+    with pytest.raises(ValueError, match="checks cannot be switched off: programs need it"):
+        with switches.disabled("fusion", "checks"):
+            pass
+    monkeypatch.setenv("TREADLE_DISABLE_PASSES", "checks,all")
+    assert switches.is_on("checks") and not switches.is_on("fusion")
 
 
 def test_an_unknown_name_is_an_error():

@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.graph.passes import PIPELINE, Pass
+from treadle.graph.passes import PIPELINE
 from treadle.graph.passes.bisect import find_culprit
+from treadle.graph.pipeline import Pass
 from treadle.ops import arithmetic
 from treadle.runtime import interpreter
 

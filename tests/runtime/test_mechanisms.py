@@ -9,7 +9,7 @@ from treadle.passes import disabled, switches
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.dispatch.layout import call_layout
 
-PROGRAM = [s.name for s in switches() if s.stage == "program"]
+PROGRAM = [s.name for s in switches() if s.stage in ("target", "program") and not s.required]
 
 
 def rows(x, w):

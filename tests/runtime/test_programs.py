@@ -79,8 +79,11 @@ STRAIGHT = {
 }
 
 
+SWITCHES = [s.name for s in switches() if s.stage in ("target", "program") and not s.required]
+
+
 @pytest.mark.parametrize("name", STRAIGHT)
-@pytest.mark.parametrize("off", ["", *(s.name for s in switches() if s.stage == "program"), "all"])
+@pytest.mark.parametrize("off", ["", *SWITCHES, "all"])
 def test_straight_lines(name, off):
     fn, shapes = STRAIGHT[name]
     arrays = inputs(*shapes)

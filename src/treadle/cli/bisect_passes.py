@@ -29,7 +29,7 @@ def contributions(workload: Callable[[], Job]) -> list[Contribution]:
     """The workload with everything, without each pass and mechanism in turn, and without any."""
     calls: dict[str, Callable[[], Any]] = {}
     first: dict[str, float] = {}
-    for off in ("", *(switch.name for switch in switches()), "all"):
+    for off in ("", *(s.name for s in switches() if not s.required), "all"):
         python, arguments = workload()
         graph = td.function(python)
         calls[off] = partial(graph, *arguments)

@@ -12,8 +12,8 @@ from treadle.version import __version__
 from .errors import UsageError
 
 STAGES = (
-    "source, autograph, graph (as traced), graph after passes, schedule, memory, kernels, llvm, "
-    "assembly"
+    "source, autograph, graph (as traced), graph after passes, graph for the target, "
+    "schedule, memory, kernels, llvm, assembly"
 )
 
 

@@ -16,5 +16,7 @@ def run(options: argparse.Namespace) -> None:
         shown.add_column(heading, overflow="fold")
     for switch in switches():
         mark = " (off)" if {switch.name, "all"} & off else ""
+        if switch.required:
+            mark = " (always on)"
         shown.add_row(switch.name + mark, switch.stage, switch.does)
     Console().print(shown)

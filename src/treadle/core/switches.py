@@ -21,16 +21,19 @@ class Switch(NamedTuple):
     """Something that can be left out.
 
     Attributes:
-        stage: "graph" for passes over graphs, "tracing", "program" for mechanisms of the compiler,
-            "calls".
+        stage: "graph" for passes over graphs, "target" for those that prepare a graph for its
+            target, "tracing", "program" for mechanisms of the compiler, "calls".
         does: what it does, or why it stands where it stands among the passes.
+        required: programs are wrong without it: it is listed, and cannot be left out.
     """
 
     name: str
     stage: str
     does: str
+    required: bool = False
 
 
+_STAGES = ("graph", "target", "program", "tracing", "calls")
 _known: dict[str, Switch] = {}
 
 
@@ -41,7 +44,7 @@ class _Local(threading.local):
 _local = is_mode(_Local())
 
 
-def declare(name: str, stage: str, does: str) -> Switch:
+def declare(name: str, stage: str, does: str, required: bool = False) -> Switch:
     """Add a switch to the list.
 
     Raises:
@@ -49,25 +52,28 @@ def declare(name: str, stage: str, does: str) -> Switch:
     """
     if name in _known or name == "all":
         raise ValueError(f"there is a switch {name!r} already")
-    found = _known[name] = Switch(name, stage, does)
+    found = _known[name] = Switch(name, stage, does, required)
     return found
 
 
 def switches() -> tuple[Switch, ...]:
     """All of them, passes first."""
-    return tuple(sorted(_known.values(), key=lambda s: s.stage != "graph"))
+    return tuple(sorted(_known.values(), key=lambda s: _STAGES.index(s.stage)))
 
 
 def disabled(*names: str) -> during:
     """Switch passes or mechanisms off in this thread, by name ("all": every one).
 
     Raises:
-        ValueError: there is none of that name.
+        ValueError: there is none of that name, or programs are wrong without it.
     """
     known = {*_known, "all"}
     unknown = sorted(set(names) - known)
     if unknown:
         raise ValueError(f"no pass is called {', '.join(unknown)}; there are {sorted(known)}")
+    needed = [name for name in names if name in _known and _known[name].required]
+    if needed:
+        raise ValueError(f"{', '.join(needed)} cannot be switched off: programs need it")
     return during(_local, "disabled", _local.disabled | set(names))
 
 
@@ -82,4 +88,4 @@ def is_on(name: str) -> bool:
     """Whether the pass or mechanism may work here."""
     assert name in _known, name
     off = disabled_names()
-    return not off or not ({name, "all"} & off)
+    return not off or not ({name, "all"} & off) or _known[name].required

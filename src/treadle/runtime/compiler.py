@@ -7,22 +7,17 @@ import time
 import warnings
 
 from treadle.core import errors
-from treadle.core.switches import is_on
 from treadle.graph.ir import Graph, Value, clone_region
 from treadle.graph.passes import optimize
-from treadle.runtime.additions import add_in_place
-from treadle.runtime.checks import add_checks
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import Plan, plan_memory
-from treadle.runtime.narrow_products import narrow_products
 from treadle.runtime.options import Options
-from treadle.runtime.schedule.backend import Unsupported
+from treadle.runtime.passes import prepare
+from treadle.runtime.schedule.backend import Backend, Unsupported
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.loop_calls import calls_in_loops
 from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
-from treadle.runtime.unchanged import read_unchanged
-from treadle.runtime.verdicts import add_verdicts
 
 
 def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
@@ -108,15 +103,8 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
     """
     from treadle.runtime.cpu.build_program import Cpu
 
-    work = copy_graph(graph)
-    if is_on("additions"):
-        add_in_place(work)
-    add_checks(work)
-    add_verdicts(work)
-    read_unchanged(work)
     cpu = Cpu()
-    if is_on("narrow_products"):
-        narrow_products(work, cpu)
+    work = _prepared(graph, cpu)
     builder = Builder(work, cpu)
     block = builder.build()
     if os.environ.get("TREADLE_VERIFY", "") not in ("", "0"):
@@ -124,6 +112,12 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
 
         verify_bounds(builder, block)
     return work, builder, block, plan_memory(block)
+
+
+def _prepared(graph: Graph, backend: Backend) -> Graph:
+    work = copy_graph(graph)
+    prepare(work, backend)
+    return work
 
 
 def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
@@ -134,6 +128,8 @@ def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
     work, builder, block, plan = plan_program(graph)
     planned = time.perf_counter()
     executable = build_program(graph, work, builder, block, plan)
+    prepared = {"graph for the target": lambda: str(_prepared(graph, builder.backend))}
+    executable.program.texts = prepared | executable.program.texts
     executable.calls = calls_in_loops(block)
     if executable.calls:
         slow = f"{graph.name!r} is slow: {executable.calls}"

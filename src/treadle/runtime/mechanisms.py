@@ -5,8 +5,6 @@ from __future__ import annotations
 from treadle.core.switches import declare
 
 _PROGRAM = {
-    "additions": "gradients of parts are added to their sum in place, in loops",
-    "narrow_products": "products of bfloat16 are computed without conversions where they can be",
     "fusion": "elementwise nodes, views and row reductions share a kernel",
     "siblings": "reductions over the same rows, and readers of one large array, share a kernel",
     "epilogues": "library routines run the elementwise kernels that follow them",

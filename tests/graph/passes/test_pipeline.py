@@ -5,10 +5,10 @@ import pytest
 
 from tests.graph.passes.helpers import graph_of
 from tests.graph.random_graphs import RandomGraph
-from treadle.graph import passes
 from treadle.graph.ir import Graph
-from treadle.graph.passes import PIPELINE, count_nodes, disabled, optimize
+from treadle.graph.passes import PIPELINE, disabled, optimize
 from treadle.graph.passes.bisect import find_culprit
+from treadle.graph.pipeline import Pass, count_nodes
 from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import GraphError
 from treadle.ops.registry import OPS
@@ -50,7 +50,7 @@ def test_the_pipeline_keeps_every_bit(seed: int, monkeypatch: pytest.MonkeyPatch
 
 @pytest.mark.parametrize("item", PIPELINE, ids=lambda p: p.name)
 @pytest.mark.parametrize("seed", range(100, 106))
-def test_each_pass_alone_keeps_every_bit(item: passes.Pass, seed: int) -> None:
+def test_each_pass_alone_keeps_every_bit(item: Pass, seed: int) -> None:
     random = RandomGraph(seed)
     graph = clone_graph(random.graph)
     item.run(graph)
@@ -130,7 +130,7 @@ def test_verification_names_the_pass_that_broke_the_graph(monkeypatch: pytest.Mo
         return True
 
     monkeypatch.setenv("TREADLE_VERIFY", "1")
-    broken = passes.Pass("breaks", breaks, "a test")
+    broken = Pass("breaks", breaks, "a test")
     with pytest.raises(GraphError, match="after pass 'breaks'"):
         optimize(graph_of(TEXT), (broken,))
 
@@ -149,7 +149,7 @@ def test_the_pass_that_changes_the_result_is_found() -> None:
     def is_good(candidate: Graph) -> bool:
         return interpreter.run(candidate, [x]) == interpreter.run(graph, [x])
 
-    pipeline = (*PIPELINE[:3], passes.Pass("wrong", wrong, "a test"), *PIPELINE[3:])
+    pipeline = (*PIPELINE[:3], Pass("wrong", wrong, "a test"), *PIPELINE[3:])
     culprit = find_culprit(graph, is_good, pipeline)
     assert culprit is not None
     assert (culprit.name, culprit.round) == ("wrong", 0)

@@ -20,7 +20,7 @@ from treadle.runtime.cpu.matmul.packing import packer_text
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
 from treadle.runtime.cpu.matmul.tiles import Tile, tile_text
 from treadle.runtime.cpu.target import Target, baseline, host
-from treadle.runtime.narrow_products import narrow_products
+from treadle.runtime.passes.narrow_products import narrow_products
 
 BF16 = ml_dtypes.bfloat16
 HAS_PAIRS = multiplies_pairs(host())

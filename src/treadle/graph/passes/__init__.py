@@ -1,17 +1,14 @@
-"""The passes over graphs and their order.
+"""The passes over graphs that are the same for every target, and their order.
 
-A pass is a function ``pass(graph) -> bool`` that rewrites the graph in place and says whether it
-changed anything. Each can be switched off by name (`core.switches`).
+Each can be switched off by name (`core.switches`). `treadle.runtime.passes` has those that prepare
+an optimized graph for its target.
 """
 
 from __future__ import annotations
 
-import os
-import time
 from collections.abc import Callable
-from typing import NamedTuple
 
-from treadle.core.switches import declare, disabled_names
+from treadle.core.switches import declare
 from treadle.core.switches import disabled as disabled
 from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
@@ -47,16 +44,7 @@ from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.thin_products import write_thin_products_out
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.passes.unflatten import unflatten_rows
-
-
-class Pass(NamedTuple):
-    """A rewriting of graphs and why it stands where it stands in the pipeline."""
-
-    name: str
-    run: Callable[[Graph], bool]
-    reason: str
-    last: bool = False  # runs once, after all rounds of the others
-
+from treadle.graph.pipeline import Pass, Report, Runs, switched_on
 
 PIPELINE: tuple[Pass, ...] = (
     Pass("custom_gradients", drop_custom_gradients, "first: they hide what results are made of"),
@@ -101,17 +89,6 @@ CLEANING = frozenset({"algebra", "common", "dead_code"})
 MOST_ROUNDS = 4
 
 
-class Report(NamedTuple):
-    """What one run of a pass did."""
-
-    name: str
-    round: int
-    changed: bool
-    nodes_before: int
-    nodes_after: int
-    seconds: float
-
-
 for _item in PIPELINE:
     declare(_item.name, "graph", _item.reason)
 
@@ -126,14 +103,8 @@ def optimize(
     Args:
         dump: called with a label and the graph after every pass that changed it.
     """
-    off = disabled_names()
-    active = () if "all" in off else [p for p in pipeline if p.name not in off]
-    check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0", "bounds")
-    if check:
-        from treadle.graph.verifier import verify
-
-        verify(graph, "tracing")
-    runs = _Runs(graph, check, dump)
+    active = switched_on(pipeline)
+    runs = Runs(graph, dump)
     rounds = [p for p in active if not p.last]
     number = idle = 0  # idle: how many passes one after the other have changed nothing
     for number in range(MOST_ROUNDS):
@@ -149,40 +120,3 @@ def optimize(
             if item.name in CLEANING:
                 runs.run(item, number)
     return runs.reports
-
-
-class _Runs:
-    """Runs of passes on one graph.
-
-    Attributes:
-        reports: of those so far.
-    """
-
-    def __init__(
-        self, graph: Graph, check: bool, dump: Callable[[str, Graph], None] | None
-    ) -> None:
-        self.graph, self.check, self.dump = graph, check, dump
-        self.reports: list[Report] = []
-        self.nodes = count_nodes(graph)
-
-    def run(self, item: Pass, number: int) -> bool:
-        """Run a pass in a round; whether it changed anything."""
-        graph, before = self.graph, self.nodes
-        start = time.perf_counter()
-        changed = item.run(graph)
-        seconds = time.perf_counter() - start
-        if self.check:
-            from treadle.graph.verifier import verify
-
-            verify(graph, f"pass {item.name!r}")
-        if changed:
-            self.nodes = count_nodes(graph)
-            if self.dump is not None:
-                self.dump(f"{item.name} (round {number + 1})", graph)
-        self.reports.append(Report(item.name, number, changed, before, self.nodes, seconds))
-        return changed
-
-
-def count_nodes(graph: Graph) -> int:
-    """The number of nodes, inner regions included."""
-    return sum(1 for _ in graph.walk())

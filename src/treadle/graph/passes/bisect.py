@@ -7,7 +7,8 @@ from typing import NamedTuple
 
 from treadle.core.switches import disabled_names
 from treadle.graph.ir import Graph
-from treadle.graph.passes import MOST_ROUNDS, PIPELINE, Pass
+from treadle.graph.passes import MOST_ROUNDS, PIPELINE
+from treadle.graph.pipeline import Pass
 from treadle.graph.rewrite import clone_graph
 
 

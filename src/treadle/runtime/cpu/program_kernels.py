@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
-from treadle.runtime.checks import POSITIONS
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
+from treadle.runtime.passes.checks import POSITIONS
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
 FIRST_SLICE = 32  # times the work that is worth a thread

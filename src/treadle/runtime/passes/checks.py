@@ -17,11 +17,13 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.pipeline import count_nodes
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.casting import CAST
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
+from treadle.runtime.schedule.backend import Backend
 
 BOOL = dtypes.bool
 POSITIONS = frozenset({"checks_bounds", "checks_elements"})  # tags of ops with positions to check
@@ -111,9 +113,11 @@ PLACE = Op(
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
-def add_checks(graph: Graph) -> None:
+def add_checks(graph: Graph, backend: Backend) -> bool:
     """Put a check before every node, also in inner regions, that needs one."""
+    before = count_nodes(graph)
     _add_checks(graph, Integers(graph, results=True))
+    return count_nodes(graph) > before
 
 
 def _add_checks(region: Region, integers: Integers) -> None:

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
-from treadle.graph.ir import Node, Region, Value
+from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.lowering import LowerCall, Rows, elementwise_rule
 from treadle.ops.registry import Op
-from treadle.runtime.checks import ANY, CHECK, GOOD
+from treadle.runtime.passes.checks import ANY, CHECK, GOOD
+from treadle.runtime.schedule.backend import Backend
 
 
 def _is_set(call: LowerCall, x: Expr) -> Expr:
@@ -30,16 +31,22 @@ SET = Op(
 )
 
 
-def add_verdicts(region: Region) -> None:
+def add_verdicts(graph: Graph, backend: Backend) -> bool:
     """Let the routines give their verdicts and check these, also in inner regions."""
-    nodes, region.nodes = region.nodes, []
+    return _add_verdicts(graph)
+
+
+def _add_verdicts(region: Region) -> bool:
+    nodes, region.nodes, changed = region.nodes, [], False
     for node in nodes:
         for inner in node.regions:
-            add_verdicts(inner)
+            changed |= _add_verdicts(inner)
         refused = _with_verdicts(node)
         region.append(node)
         if refused is not None:
             _check(region, refused, node.outputs[-1])
+            changed = True
+    return changed
 
 
 def _with_verdicts(node: Node) -> Node | None:
@@ -51,8 +58,12 @@ def _with_verdicts(node: Node) -> Node | None:
     if call is None:
         return None
     refused = Node(node.op, node.inputs, node.attrs, specs, (), node.origin)
-    node.op = replace(node.op, eager=None, gradient=None, lower=replace(lower, fails=False))
-    node.outputs.append(Value(TensorSpec((call.rows,), dtypes.int32), node, len(specs)))
+    verdicts = TensorSpec((call.rows,), dtypes.int32)
+    node.op = replace(
+        node.op, infer=lambda *_, **__: (*specs, verdicts), eager=None, gradient=None,
+        lower=replace(lower, fails=False),
+    )  # fmt: skip
+    node.outputs.append(Value(verdicts, node, len(specs)))
     return refused
 
 

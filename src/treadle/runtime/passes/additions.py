@@ -24,6 +24,7 @@ from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op
 from treadle.ops.slicing import _lower_slice_grad, _python_slices
 from treadle.runtime.fusion.takeovers import source_of, storage
+from treadle.runtime.schedule.backend import Backend
 
 # Op of the sparse part -> how its operands follow the accumulator in the new op.
 _PARTS = {
@@ -37,16 +38,18 @@ _PARTS = {
 _SUMS = (ADD, ADD_N)
 
 
-def add_in_place(graph: Graph) -> None:
+def add_in_place(graph: Graph, backend: Backend) -> bool:
     """Rewrite the additions in loop bodies, also inner ones, that this makes cheaper."""
+    changed = False
     for node in list(graph.walk()):
         if node.op.name == "while":
-            _rewrite(node.regions[1])
+            changed |= _rewrite(node.regions[1])
+    return changed
 
 
-def _rewrite(body: Region) -> None:
+def _rewrite(body: Region) -> bool:
     if not any(node.op.name in _PARTS for node in body.nodes):
-        return
+        return False
     counts = uses(body)
     carried = set(body.params[: len(body.results)])
     mapping: dict[Value, Value] = {}
@@ -68,6 +71,7 @@ def _rewrite(body: Region) -> None:
         elif node not in dropped:
             body.append(node)
     body.results = [mapping.get(v, v) for v in body.results]
+    return bool(kept)
 
 
 def _sum(root: Node, counts: dict[Value, int]) -> tuple[Value, list[Value], list[Node]] | None:

@@ -8,19 +8,28 @@ when it decides what may be overwritten.
 
 from __future__ import annotations
 
-from treadle.graph.ir import Node, Region, Value
+from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.runtime.schedule.backend import Backend
 
 
-def read_unchanged(region: Region) -> None:
+def read_unchanged(graph: Graph, backend: Backend) -> bool:
     """Replace the outputs of loops that hand an operand on, also in inner regions."""
+    return _read_unchanged(graph)
+
+
+def _read_unchanged(region: Region) -> bool:
     replaced: dict[Value, Value] = {}
+    changed = False
     for node in region.nodes:
+        changed |= any(v in replaced for v in node.inputs)
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         for inner in node.regions:
-            read_unchanged(inner)
+            changed |= _read_unchanged(inner)
         if node.op.name == "while":
             replaced |= _handed_on(node)
+    changed |= any(v in replaced for v in region.results)
     region.results = [replaced.get(v, v) for v in region.results]
+    return changed
 
 
 def _handed_on(loop: Node) -> dict[Value, Value]:

@@ -15,10 +15,12 @@ from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.runtime.schedule.backend import Backend
 
 
-def narrow_products(graph: Graph, backend: Backend) -> None:
+def narrow_products(graph: Graph, backend: Backend) -> bool:
     """Rewrite the products for which the backend has a routine."""
-    if _Narrower(graph, backend).run():
+    changed = _Narrower(graph, backend).run()
+    if changed:
         eliminate_dead_code(graph)
+    return changed
 
 
 class _Narrower(Rewriter):

@@ -1,0 +1,81 @@
+"""The passes that prepare an optimized graph for its target, and their order.
+
+They run after those of `treadle.graph.passes`, on a copy of the graph that is scheduled then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from treadle.core.switches import declare, is_on
+from treadle.graph.ir import Graph
+from treadle.graph.pipeline import Pass, Report, Runs
+from treadle.runtime.passes.additions import add_in_place
+from treadle.runtime.passes.checks import add_checks
+from treadle.runtime.passes.narrow_products import narrow_products
+from treadle.runtime.passes.unchanged import read_unchanged
+from treadle.runtime.passes.verdicts import add_verdicts
+from treadle.runtime.schedule.backend import Backend
+
+
+class TargetPass(NamedTuple):
+    """A pass that knows the target.
+
+    Attributes:
+        run: rewrites a graph in place for a target; whether it changed anything.
+        reason: what it does and why it stands where it stands.
+        required: programs are wrong without it, so it cannot be switched off.
+    """
+
+    name: str
+    run: Callable[[Graph, Backend], bool]
+    reason: str
+    required: bool = False
+
+
+PIPELINE: tuple[TargetPass, ...] = (
+    TargetPass(
+        "additions", add_in_place,
+        "gradients of parts are added to their sum in place, in loops; their positions get checks",
+    ),
+    TargetPass(
+        "checks", add_checks, "what eager execution refuses is refused by the program", True
+    ),
+    TargetPass(
+        "verdicts", add_verdicts, "what a library routine refuses of its input is an error", True
+    ),
+    TargetPass(
+        "unchanged", read_unchanged,
+        "an array that a loop hands on has one name; after checks, which read loop variables", True,
+    ),
+    TargetPass(
+        "narrow_products", narrow_products,
+        "products of bfloat16 are computed without conversions where the target can",
+    ),
+)  # fmt: skip
+
+for _item in PIPELINE:
+    declare(_item.name, "target", _item.reason, _item.required)
+
+
+def prepare(
+    graph: Graph, backend: Backend, dump: Callable[[str, Graph], None] | None = None
+) -> list[Report]:
+    """Run the passes on a copy of an optimized graph, in place, once each.
+
+    The graph for the interpreter has none of the checks that they add: NumPy's implementations
+    check for themselves.
+
+    Args:
+        dump: called with a label and the graph after every pass that changed it.
+    """
+    runs = Runs(graph, dump)
+    for item in PIPELINE:
+        if is_on(item.name):
+            runs.run(_for(item, backend), 0)
+    return runs.reports
+
+
+def _for(item: TargetPass, backend: Backend) -> Pass:
+    return Pass(item.name, lambda graph: item.run(graph, backend), item.reason)
