@@ -44,6 +44,9 @@ def parser() -> argparse.ArgumentParser:
 
     commands.add_parser("passes", help="list the passes and mechanisms that can be switched off")
 
+    env = commands.add_parser("env", help="what programs are made for: versions, machine, caches")
+    env.add_argument("--json", action="store_true", help="as one JSON object")
+
     inspect = commands.add_parser("inspect", help="show the stages of a function")
     inspect.add_argument("function", metavar="MODULE:FUNCTION")
     inspect.add_argument(

@@ -16,9 +16,9 @@ import importlib
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Library, Rows
-from treadle.runtime.cpu.jit import background, jit
+from treadle.runtime.cpu.jit import background, process_jit
 from treadle.runtime.cpu.kept_memory import memory_text
-from treadle.runtime.cpu.target import host, is_known, llvm_binding
+from treadle.runtime.cpu.target import is_known, llvm_binding, process_host
 from treadle.runtime.cpu.threads import pool_text
 from treadle.runtime.dispatch.native_type import prepare_trampoline
 
@@ -75,8 +75,8 @@ def _load() -> None:
 def _prepare_shared() -> None:
     """The modules that every program calls."""
     with contextlib.suppress(Exception):
-        jit().prepare(lambda: pool_text(host()), "pool")
-        jit().prepare(lambda: memory_text(host()), "memory")
+        process_jit().prepare(lambda: pool_text(process_host()), "pool")
+        process_jit().prepare(lambda: memory_text(process_host()), "memory")
         prepare_trampoline()
 
 

@@ -57,17 +57,20 @@ def program_key(graph: Graph, options: Options) -> str | None:
     if found is None or _surroundings() is None:
         return None
     off = sorted(disabled_names())
-    words = [found, *(_surroundings() or ()), str(planned_workers()), str(off), *_switches()]
+    machine = host().full_key
+    words = [
+        found, machine, *(_surroundings() or ()), str(planned_workers()), str(off), *_switches()
+    ]  # fmt: skip
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:40]
 
 
 @functools.cache
 def _surroundings() -> list[str] | None:
-    """What every program depends on; None without a compiler."""
+    """What every program depends on, besides the machine; None without a compiler."""
     if importlib.util.find_spec("llvmlite") is None:
         return None
     versions = [sys.version, np.__version__, str(layout())]
-    return [sources(), host().key, *versions]
+    return [sources(), *versions]
 
 
 def _switches() -> list[str]:

@@ -13,6 +13,7 @@ from treadle.graph.ir import Graph, Node
 from treadle.ops.registry import OPS, infer_outputs
 from treadle.runtime.cpu import library, library_code
 from treadle.runtime.cpu.library_text import TABLE
+from treadle.runtime.cpu.target import host
 
 PHASE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 ROUTINE = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * 4)
@@ -55,7 +56,7 @@ def call(
     dtype = spec.dtype.np_dtype
     out, out_guards = guarded(int(np.prod(shape)) * dtype.itemsize)
     space, space_guards = guarded(known(routine.workspace(limit)))
-    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library_code._table(limit))
+    table = (ctypes.c_int64 * len(TABLE)).from_buffer_copy(library_code._table(limit, True, host()))
     parallel = pool_of(workers)
     table[TABLE.index("limit")] = limit
     table[TABLE.index("parallel")] = ctypes.cast(parallel, ctypes.c_void_p).value

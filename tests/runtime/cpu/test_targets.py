@@ -1,35 +1,23 @@
-"""The library's routines, with their tiles and plans, on every width of vectors."""
+"""The library's routines, with their tiles and plans, for every kind of machine."""
 
-import functools
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.runtime.cpu.machines import ALL, RUNNABLE
 from tests.runtime.cpu.test_convolution import geometries
 from tests.runtime.cpu.test_library import check, convolution_nodes, matmul_node
-from treadle.core.object_cache import ObjectCache
-from treadle.runtime.cpu import library, library_code
-from treadle.runtime.cpu.jit import Jit, jit
-from treadle.runtime.cpu.target import Target, baseline, host
-
-TARGETS = [host(), baseline(3), baseline(1)]
-CACHED = ("_load_called", "_tiles", "_code", "_table")
+from treadle.runtime.cpu.target import Target, using
 
 
-@pytest.fixture(params=TARGETS, ids=lambda t: str(t.vector_bits))
-def target(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Target:
-    """The library plans and compiles for this target."""
-    chosen: Target = request.param
-    compiler = Jit(chosen, ObjectCache(jit().cache.folder))
-    for module in (library, library_code):
-        monkeypatch.setattr(module, "host", lambda: chosen)
-    monkeypatch.setattr(library_code, "jit", lambda: compiler)
-    for name in CACHED:
-        fresh = functools.cache(getattr(library_code, name).__wrapped__)
-        monkeypatch.setattr(library_code, name, fresh)
-    return chosen
+@pytest.fixture(params=["host", *RUNNABLE])
+def target(request: pytest.FixtureRequest) -> Iterator[Target]:
+    """The library plans and compiles for this machine."""
+    with using(ALL[request.param]) as chosen:
+        yield chosen
 
 
 extents = st.sampled_from([1, 2, 3, 5, 7, 16, 17, 31, 33, 64, 70, 100, 130, 257])

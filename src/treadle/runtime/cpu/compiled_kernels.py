@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 
 from treadle.core import locks
 from treadle.core.caches import clears
@@ -36,28 +37,29 @@ class KernelCode:
 
 MOST_KERNELS = 1024
 _lock = locks.lock()
-_codes: dict[tuple[str, bool], KernelCode | None] = {}  # the oldest first
+_codes: dict[tuple[str, Target], KernelCode | None] = {}  # the oldest first
 
 
 def kernel_code(kernel: Kernel) -> KernelCode | None:
     """The code of a kernel, or None where it cannot be emitted."""
-    name, wide = kernel_hash(kernel), is_on("wide_vectors")
+    name, target = kernel_hash(kernel), host() if is_on("wide_vectors") else _narrow(host())
     with _lock:
-        if (name, wide) in _codes:
-            return _codes[name, wide]
+        if (name, target) in _codes:
+            return _codes[name, target]
     code: KernelCode | None = None
     with contextlib.suppress(UnsupportedKernel):
-        code = KernelCode(name, emit_kernel(canonical(kernel), host() if wide else _narrow()))
+        code = KernelCode(name, emit_kernel(canonical(kernel), target))
         jit().prepare(code.emitted.text)
     with _lock:
         while len(_codes) >= MOST_KERNELS:
             del _codes[next(iter(_codes))]
-        return _codes.setdefault((name, wide), code)
+        return _codes.setdefault((name, target), code)
 
 
-def _narrow() -> Target:
-    """The host, as far as its vectors have 128 bits; the rest of its features stays."""
-    return host().without(*(f for f in host().features if f.startswith(("avx2", "avx512"))))
+@functools.cache
+def _narrow(target: Target) -> Target:
+    """A machine as far as its vectors have 128 bits; the rest of its features stays."""
+    return target.without(*(f for f in target.features if f.startswith(("avx2", "avx512"))))
 
 
 @clears

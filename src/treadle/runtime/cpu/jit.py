@@ -18,7 +18,7 @@ from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.target import Target, host, llvm_binding
+from treadle.runtime.cpu.target import Target, host, llvm_binding, process_host
 from treadle.runtime.cpu.thread_count import threads
 
 Text: TypeAlias = "str | Callable[[], str]"
@@ -125,7 +125,7 @@ class Jit:
 
     def _key(self, text: Text, name: str | None) -> str:
         if name is not None:
-            return self.key(f"{name}\n{sources()}")
+            return self.key(f"{name}\n{sources()}\n{self.target.tuning}")
         return self.key(text if isinstance(text, str) else text())
 
     def _get(self, key: str, text: Text, forever: bool) -> Code:
@@ -230,24 +230,35 @@ def _no_text() -> str:
 
 
 _lock = locks.lock()
-_jit: Jit | None = None
-background = Background(_threads)  # of the process's compiler
+_jits: dict[Target, Jit] = {}
+background = Background(_threads)  # of the process's compilers
 
 
 @clears
 def forget() -> None:
     """Let go of all code that no program uses."""
-    if _jit is not None:
-        _jit.forget()
+    for made in list(_jits.values()):
+        made.forget()
 
 
 def jit() -> Jit:
-    """The process's compiler for the machine that it runs on."""
-    global _jit
-    if _jit is None:
+    """The process's compiler for the machine that programs are made for."""
+    return _jit_of(host())
+
+
+def process_jit() -> Jit:
+    """The one for the code that all programs share."""
+    return _jit_of(process_host())
+
+
+def _jit_of(target: Target) -> Jit:
+    made = _jits.get(target)
+    if made is None:
         with _lock:
-            if _jit is None:
-                _jit = Jit(host(), default_cache(), background)
+            made = _jits.get(target)
+            if made is None:
+                made = Jit(target, default_cache(), background)
                 if hasattr(os, "register_at_fork"):
-                    os.register_at_fork(after_in_child=_jit.after_fork)
-    return _jit
+                    os.register_at_fork(after_in_child=made.after_fork)
+                _jits[target] = made
+    return made

@@ -100,8 +100,8 @@ class KeptMemory:
     """
 
     def __init__(self, budget: int) -> None:
-        from treadle.runtime.cpu.jit import jit
-        from treadle.runtime.cpu.target import host
+        from treadle.runtime.cpu.jit import process_jit
+        from treadle.runtime.cpu.target import process_host
 
         self._words = (ctypes.c_int64 * (_LISTS + LARGEST + 1))()
         outlives_python(self._words)
@@ -110,7 +110,7 @@ class KeptMemory:
             self._words[_WORDS.index(name)] = c_function(name)
         if sys.platform.startswith("linux"):
             self._words[_WORDS.index("madvise")] = c_function("madvise")
-        code = jit().load(lambda: memory_text(host()), name="memory")
+        code = process_jit().load(lambda: memory_text(process_host()), name="memory")
         set_words = ctypes.PYFUNCTYPE(None, ctypes.c_int64)(code.address("set_words"))
         set_words(ctypes.addressof(self._words))
         code.leak()  # arrays live until the very end of the process

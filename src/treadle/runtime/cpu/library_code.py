@@ -22,30 +22,36 @@ from treadle.runtime.cpu.threads import pool
 
 def routine_address(symbol: str) -> int:
     """The address of a routine; its module, and what it calls, are compiled on first need."""
+    target = host()
     if symbol.startswith(PREFIX):
-        return int(jit().load(lambda: row_text(symbol, host()), name=symbol).address("routine"))
+        return int(jit().load(lambda: row_text(symbol, target), name=symbol).address("routine"))
     name, element, called = _parts(symbol)
     for part in called:
-        _load_called(part)
-    return int(_code(_family(name), element).address(name))
+        _load_called(part, target)
+    return int(_code(_family(name), element, target).address(name))
 
 
 def prepare_module(symbol: str) -> None:
     """Begin to compile the module that a routine is in."""
+    target = host()
     if symbol.startswith(PREFIX):
-        jit().prepare(lambda: row_text(symbol, host()), symbol)
+        jit().prepare(lambda: row_text(symbol, target), symbol)
         return
     name, element, _ = _parts(symbol)
     family = _family(name)
-    jit().prepare(lambda: library_text(family, element, host()), f"{family} {element}")
+    jit().prepare(lambda: library_text(family, element, target), f"{family} {element}")
+
+
+def prepare_routine(symbol: str) -> None:
+    """Begin to compile what `routine_address` will need."""
+    _prepare_routine(symbol, host())
 
 
 @functools.cache
-def prepare_routine(symbol: str) -> None:
-    """Begin to compile what `routine_address` will need."""
+def _prepare_routine(symbol: str, target: Target) -> None:
     prepare_module(symbol)
     for part in () if symbol.startswith(PREFIX) else _parts(symbol)[2]:
-        jit().prepare(_called(part)[2], part)
+        jit().prepare(_called(part, target)[2], part)
 
 
 def _parts(symbol: str) -> tuple[str, str, list[str]]:
@@ -60,36 +66,37 @@ def _family(routine: str) -> str:
 
 
 @functools.cache
-def _load_called(symbol: str) -> None:
+def _load_called(symbol: str, target: Target) -> None:
     """Compile a tile or packer and enter it into the table through which routines call it."""
-    element, place, text = _called(symbol)
-    _tiles(element)[place] = jit().load(text, name=symbol).address(symbol)
+    element, place, text = _called(symbol, target)
+    _tiles(element, target)[place] = jit().load(text, name=symbol).address(symbol)
 
 
-def _called(symbol: str) -> tuple[str, int, Callable[[], str]]:
+def _called(symbol: str, target: Target) -> tuple[str, int, Callable[[], str]]:
     """The element type of a tile or packer, its place in the table, and what writes its module."""
     if symbol.startswith("tile_"):
         tile = Tile.named(symbol)
-        return tile.element, tile.place, lambda: tile_text(tile, host())
+        return tile.element, tile.place, lambda: tile_text(tile, target)
     name, _, element = symbol.rpartition("_")
-    return element, TILE_WORDS + PACKERS.index(name), lambda: _packer_text(name, element)
+    place = TILE_WORDS + PACKERS.index(name)
+    return element, place, lambda: _packer_text(name, element, target)
 
 
-def _packer_text(name: str, element: str) -> str:
+def _packer_text(name: str, element: str, target: Target) -> str:
     from treadle.runtime.cpu.matmul.packing import packer_text
 
-    return packer_text(name, element, host())
+    return packer_text(name, element, target)
 
 
 @locks.made_once
-def _tiles(element: str) -> Any:
+def _tiles(element: str, target: Target) -> Any:
     return (ctypes.c_int64 * TABLE_WORDS)()
 
 
 @functools.cache
-def _code(family: str, element: str) -> Any:
+def _code(family: str, element: str, target: Target) -> Any:
     """The loaded module of a family of routines for one element type."""
-    return jit().load(lambda: library_text(family, element, host()), name=f"{family} {element}")
+    return jit().load(lambda: library_text(family, element, target), name=f"{family} {element}")
 
 
 def library_text(family: str, element: str, target: Target) -> str:
@@ -113,13 +120,13 @@ def library_text(family: str, element: str, target: Target) -> str:
 
 
 @locks.made_once
-def _table(workers: int, pooled: bool = True) -> Any:
+def _table(workers: int, pooled: bool, target: Target) -> Any:
     table = (ctypes.c_int64 * len(TABLE))()
     addresses = pool().addresses
     known = {
         "parallel": addresses.parallel if pooled else addresses.parallel_alone,
         "limit": workers,
-        **{f"{e}_tiles": ctypes.addressof(_tiles(e)) for e in ELEMENT_BYTES},
+        **{f"{e}_tiles": ctypes.addressof(_tiles(e, target)) for e in ELEMENT_BYTES},
     }
     for name, address in known.items():
         table[TABLE.index(name)] = address
@@ -129,4 +136,4 @@ def _table(workers: int, pooled: bool = True) -> Any:
 def table_address(workers: int) -> int:
     """The table that every routine gets as its first argument, which has workspace for so many
     threads."""
-    return ctypes.addressof(_table(workers, is_on("threads")))
+    return ctypes.addressof(_table(workers, is_on("threads"), host()))

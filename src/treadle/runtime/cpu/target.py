@@ -1,4 +1,4 @@
-"""What the generated code runs on: triple, CPU, features and vector width."""
+"""What the generated code runs on: triple, CPU, features, and how code is fitted to it."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ import functools
 import hashlib
 import importlib.util
 import os
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
+from treadle.runtime.cpu.caches import DEFAULTS, Caches, checked, parse_size, read_caches
+from treadle.runtime.cpu.families import family_of
+from treadle.runtime.tuning import Cache, Tuning
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
 # the 128/256-bit forms of all of them.
@@ -62,13 +66,22 @@ _calls = _Calls()
 
 @record(frozen=True)
 class Target:
-    """A machine to generate code for."""
+    """A machine to generate code for.
+
+    Attributes:
+        cpu: LLVM's name of the processor.
+        features: LLVM's names of its instruction sets.
+        opt: how much LLVM's code generator tries, from 0 to 3.
+        llvm: its version.
+        caches: those for data, by level.
+    """
 
     triple: str
     cpu: str
     features: frozenset[str]
     opt: int = 2
-    llvm: str = ""  # its version
+    llvm: str = ""
+    caches: Caches = DEFAULTS
 
     @property
     def arch(self) -> str:
@@ -90,6 +103,17 @@ class Target:
         if self.is_x86 and {"avx2", "fma"} <= self.features:
             return 256
         return 128
+
+    @property
+    def registers(self) -> int:
+        """How many vector registers there are."""
+        return 32 if self.avx512 or self.arch == "aarch64" else 16
+
+    @functools.cached_property
+    def tuning(self) -> Tuning:
+        """What code is fitted to."""
+        family = family_of(self.arch, self.cpu, self.features, self.vector_bits)
+        return family.tuning(self.vector_bits, self.registers, self.caches)
 
     @property
     def has_half(self) -> bool:
@@ -125,6 +149,11 @@ class Target:
         features = ",".join(sorted(self.features))
         return f"{self.triple}|{self.cpu}|{features}|O{self.opt}|{self.llvm}|pic"
 
+    @functools.cached_property
+    def full_key(self) -> str:
+        """Everything that changes texts, too: names what is found without its text."""
+        return f"{self.key}|{self.tuning}"
+
     def machine(self) -> Any:
         """A new LLVM target machine (one a thread: emission is not reentrant)."""
         llvm = llvm_binding()
@@ -141,8 +170,75 @@ class Target:
         return dataclasses.replace(self, features=self.features - set(features))
 
 
-@functools.cache
+VARIABLE = "TREADLE_TARGET"
+_in_use: list[Target] = []  # the innermost `using` last
+
+
 def host() -> Target:
+    """The machine that programs are made for: this one, with what the environment variable
+    ``TREADLE_TARGET`` and `using` say instead.
+
+    Raises:
+        ValueError: the variable names no machine, or one whose code does not run here.
+    """
+    return _in_use[-1] if _in_use else process_host()
+
+
+def process_host() -> Target:
+    """The same without `using`: what all programs of the process share is made for it, such as
+    the pool of threads and the code of calls.
+
+    Raises:
+        ValueError: see `host`.
+    """
+    return _chosen(os.environ.get(VARIABLE, "").strip())
+
+
+class using:
+    """``with using(target):`` programs are made for another machine (for tests).
+
+    It holds for the whole process, and for programs that are made and first called within it.
+    """
+
+    def __init__(self, target: Target) -> None:
+        """Raises ValueError where this processor cannot run the machine's code."""
+        self.target = runs_here(target)
+
+    def __enter__(self) -> Target:
+        _in_use.append(self.target)
+        return self.target
+
+    def __exit__(self, *exc: object) -> None:
+        _in_use.remove(self.target)
+
+
+def runs_here(target: Target) -> Target:
+    """The target.
+
+    Raises:
+        ValueError: this processor lacks some of its instructions.
+    """
+    here = this_machine()
+    lacking = sorted(target.features - here.features)
+    if target.arch != here.arch:
+        raise ValueError(f"code for {target.arch} does not run on this {here.arch}")
+    if lacking:
+        raise ValueError(f"this processor lacks {', '.join(lacking)} of {target.cpu}")
+    return target
+
+
+@functools.cache
+def _chosen(text: str) -> Target:
+    if not text:
+        return this_machine()
+    try:
+        return runs_here(named(text))
+    except ValueError as error:
+        raise ValueError(f"{VARIABLE}={text}: {error}") from None
+
+
+@functools.cache
+def this_machine() -> Target:
     """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM."""
     cache, key = default_cache(), _host_key()
     known = None if key is None else cache.load("target", key)
@@ -153,7 +249,7 @@ def host() -> Target:
             features = ",".join(sorted(found.features))
             text = "\n".join([found.triple, found.cpu, features, found.llvm])
             cache.store("target", key, text.encode())
-    return found
+    return dataclasses.replace(found, caches=read_caches())
 
 
 def _from_text(text: bytes) -> Target | None:
@@ -202,17 +298,67 @@ def _host_key() -> str | None:
 
 
 def baseline(level: int = 1) -> Target:
-    """A plain x86-64 of the given microarchitecture level (1: SSE2 only, 3: AVX2)."""
+    """A plain x86-64 of the given microarchitecture level (1: SSE2 only, 3: AVX2, 4: AVX-512)."""
     features = {"sse2"}
     if level >= 2:
         features |= {"sse3", "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"}
     if level >= 3:
         features |= {"avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"}
+    if level >= 4:
+        features |= _AVX512 | {"avx512cd"}
     cpu = f"x86-64-v{level}" if level > 1 else "x86-64"
-    return Target(host().triple, cpu, frozenset(features), llvm=host().llvm)
+    here = this_machine()
+    triple = here.triple if here.is_x86 else "x86_64-unknown-linux-gnu"
+    return Target(triple, cpu, frozenset(features), llvm=here.llvm, caches=here.caches)
 
 
 def aarch64() -> Target:
     """A generic 64-bit Arm, for cross-compilation."""
     features = frozenset({"neon", "fp-armv8"})
-    return Target("aarch64-unknown-linux-gnu", "generic", features, llvm=host().llvm)
+    return Target("aarch64-unknown-linux-gnu", "generic", features, llvm=this_machine().llvm)
+
+
+_NAMED: dict[str, Callable[[], Target]] = {
+    "native": this_machine,
+    "sse2": baseline,
+    "avx2": functools.partial(baseline, 3),
+    "avx512": functools.partial(baseline, 4),
+    "neon": aarch64,
+}
+
+
+def named(text: str) -> Target:
+    """A machine by its instructions, with caches of given sizes and ways.
+
+    ``avx2,l1=32K/8,l2=256K/8`` has 8 ways in each.
+
+    Args:
+        text: native, sse2, avx2, avx512 or neon; caches (l1, l2, l3) that are not given are those
+            of this machine, or usual ones for another architecture.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    name, *given = [part.strip() for part in text.split(",")]
+    if name not in _NAMED:
+        raise ValueError(f"{name!r} is no machine; known are {', '.join(_NAMED)}")
+    target = _NAMED[name]()
+    caches = dict(zip(("l1", "l2", "l3"), target.caches, strict=True))
+    for part in given:
+        level, _, said = part.partition("=")
+        if level not in caches:
+            raise ValueError(f"{part!r} is no cache such as l1=32K/8")
+        caches[level] = _cache(said, caches[level])
+    l1, l2, l3 = caches.values()
+    return dataclasses.replace(target, caches=(l1, l2, l3))
+
+
+def _cache(text: str, known: Cache) -> Cache:
+    """A cache by a text such as 32K/8; ways that are not given are those of another."""
+    size, _, ways = text.partition("/")
+    if ways and not ways.isdigit():
+        raise ValueError(f"{ways!r} is no number of ways")
+    found = checked(parse_size(size), int(ways or known.ways), known.line)
+    if found is None:
+        raise ValueError(f"there is no cache of {text}")
+    return found

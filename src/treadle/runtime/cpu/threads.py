@@ -27,7 +27,7 @@ from collections.abc import Callable
 
 from treadle.core import locks
 from treadle.core.records import record
-from treadle.runtime.cpu.jit import Jit, jit
+from treadle.runtime.cpu.jit import Jit, process_jit
 from treadle.runtime.cpu.program_poll import DECLARATIONS, LOOK
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
@@ -122,7 +122,7 @@ def pool() -> Pool:
     if _pool is None:
         with _create:
             if _pool is None:
-                made = Pool(jit())
+                made = Pool(process_jit())
                 made.set_threads(threads())
                 when_changed(made.set_threads)
                 if hasattr(os, "register_at_fork"):

@@ -55,13 +55,14 @@ def _install() -> None:
 
 @locks.made_once
 def _code() -> Any:
-    from treadle.runtime.cpu.jit import jit
-    from treadle.runtime.cpu.target import host
+    from treadle.runtime.cpu.jit import process_jit
+    from treadle.runtime.cpu.target import process_host
     from treadle.runtime.dispatch.eager_text import eager_text
 
     layout = call_layout()
     assert layout is not None
-    return jit().load(lambda: eager_text(layout, host()), name=f"eager {layout.offsets}")
+    name = f"eager {layout.offsets}"
+    return process_jit().load(lambda: eager_text(layout, process_host()), name=name)
 
 
 def _fill_record(code: Any, python: dict[str, Any]) -> None:

@@ -179,18 +179,18 @@ def trampoline(tail: int) -> int:
 
 @locks.made_once
 def _code(tail: int) -> Any:
-    from treadle.runtime.cpu.jit import jit
+    from treadle.runtime.cpu.jit import process_jit
 
-    return jit().load(*_module(tail))
+    return process_jit().load(*_module(tail))
 
 
 def prepare_trampoline() -> None:
     """Compile the trampoline in the background: the first call of a function ends with its plan."""
-    from treadle.runtime.cpu.jit import jit
+    from treadle.runtime.cpu.jit import process_jit
 
     if call_layout() is not None:
         text, _, name = _module(_USUAL_TAIL)
-        jit().prepare(text, name)
+        process_jit().prepare(text, name)
 
 
 _USUAL_TAIL = type("Plain", (), {}).__basicsize__  # of classes without slots
@@ -200,11 +200,11 @@ def _module(tail: int) -> tuple[Callable[[], str], bool, str]:
     """What writes the module, that it stays, and its name."""
 
     def text() -> str:
-        from treadle.runtime.cpu.target import host
+        from treadle.runtime.cpu.target import process_host
         from treadle.runtime.dispatch.trampoline import trampoline_text
 
         assert layout is not None
-        return trampoline_text(layout, tail, host())
+        return trampoline_text(layout, tail, process_host())
 
     layout: CallLayout | None = call_layout()
     assert layout is not None

@@ -1,0 +1,28 @@
+"""`treadle env`: versions, the machine that programs are made for, and how code is fitted to it."""
+
+import argparse
+import json
+
+from rich.console import Console
+from rich.table import Table
+
+from treadle.machine import facts
+
+from .errors import UsageError
+
+
+def run(options: argparse.Namespace) -> None:
+    """Print the table, or one JSON object."""
+    try:
+        found = list(facts())
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    if options.json:
+        print(json.dumps({name: value for name, value, _ in found}, indent=1))
+        return
+    shown = Table(title="what programs are made for")
+    for heading in ("name", "value", "what it is"):
+        shown.add_column(heading, overflow="fold")
+    for row in found:
+        shown.add_row(*row)
+    Console().print(shown)

@@ -1,0 +1,120 @@
+"""What the speed of code depends on, beside its instructions: one record for one machine.
+
+Whatever stands for a cache, a register file, a bandwidth or the meeting of threads, in fusion, in
+kernels and in the library's routines, is computed from a `Tuning`. `docs/architecture.md` lists
+these numbers, and the constants that no machine changes.
+"""
+
+from __future__ import annotations
+
+from treadle.core.records import record
+
+_MOST_PLANNED = 1 << 20  # bytes of a second-level cache; larger blocks gained nothing where tried
+
+
+@record(frozen=True)
+class Cache:
+    """A cache for data.
+
+    Attributes:
+        size: bytes.
+        ways: lines that one set of it holds.
+        line: bytes of a line.
+    """
+
+    size: int
+    ways: int
+    line: int = 64
+
+    @property
+    def period(self) -> int:
+        """Lines so many bytes apart share a set."""
+        return self.size // self.ways
+
+    def __str__(self) -> str:
+        unit, name = (1 << 20, "MiB") if self.size >= 1 << 20 else (1 << 10, "KiB")
+        return f"{self.size / unit:g} {name}, {self.ways} ways, lines of {self.line} bytes"
+
+
+@record(frozen=True)
+class Tuning:
+    """A machine as code is fitted to it. Cycles are those of one core.
+
+    Attributes:
+        family: the processors whose numbers these are.
+        vector_bits: width of the vectors that code should fill.
+        registers: how many of them there are.
+        l1, l2: the caches of one core.
+        l3: what a core finds data of its program in before it goes to memory.
+        fma: vectors that are multiplied and added in a cycle.
+        loads: vectors that are loaded in a cycle.
+        latency: cycles from the operands of a multiply-add to its result.
+        window: instructions that are under way at once.
+        copy: bytes that a core moves between its caches in a cycle.
+        far: cycles until something arrives from the last cache.
+        meeting: cycles of work that are worth the meeting of two threads.
+        spins: pauses of a waiting thread that take a few hundred microseconds.
+        pack_rows: rows of a product from which a copy of the other matrix's panels pays.
+        pack_colliding: the same where rows of that matrix share sets of the caches.
+        pack_columns: columns from which its rows are too far apart to be fetched ahead.
+        wide_rows: rows of a product from which its tiles are wide and low.
+    """
+
+    family: str
+    vector_bits: int
+    registers: int
+    l1: Cache
+    l2: Cache
+    l3: Cache
+    fma: int
+    loads: int
+    latency: int
+    window: int
+    copy: int
+    far: int
+    meeting: int
+    spins: int
+    pack_rows: int
+    pack_colliding: int
+    pack_columns: int
+    wide_rows: int
+
+    @property
+    def line(self) -> int:
+        """Bytes of a cache line."""
+        return self.l1.line
+
+    @property
+    def vector_bytes(self) -> int:
+        return self.vector_bits // 8
+
+    @property
+    def lanes(self) -> int:
+        """Numbers of 32 bits in a vector."""
+        return self.vector_bits // 32
+
+    @property
+    def near(self) -> int:
+        """Bytes of the second-level cache that blocks are planned for."""
+        return min(self.l2.size, _MOST_PLANNED)
+
+    @property
+    def chains(self) -> int:
+        """Sums, each waiting for its own last addition, that keep the units busy: a power of 2,
+        at least 8, which share the instructions of the loop around them."""
+        return max(8, 1 << (self.fma * self.latency).bit_length() - 1)
+
+    @property
+    def task_flops(self) -> int:
+        """Arithmetic of a product, in floating operations, that is worth a thread."""
+        return self.meeting * 2 * self.fma * self.lanes
+
+    @property
+    def task_bytes(self) -> int:
+        """Bytes read that are worth a thread, where reading takes the time."""
+        return self.meeting * self.copy
+
+    @property
+    def task_elements(self) -> int:
+        """Elements of simple work that are worth a thread: about eight cycles a vector."""
+        return self.meeting // 8 * self.lanes

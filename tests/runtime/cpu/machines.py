@@ -1,0 +1,22 @@
+"""Made-up machines: what the compiler is told to write code for, whatever the tests run on."""
+
+from treadle.runtime.cpu.target import Target, host, named, runs_here
+
+MACHINES: dict[str, Target] = {
+    "sse2": named("sse2,l1=32K/8,l2=256K/8,l3=6M/12"),
+    "avx2": named("avx2,l1=32K/8,l2=256K/8,l3=8M/16"),
+    "avx512": named("avx512,l1=48K/12,l2=2M/16,l3=32M/16"),
+    "neon": named("neon,l1=64K/4,l2=512K/8,l3=4M/16"),
+}
+
+
+def runs(target: Target) -> bool:
+    try:
+        runs_here(target)
+    except ValueError:
+        return False
+    return True
+
+
+RUNNABLE = {name: target for name, target in MACHINES.items() if runs(target)}
+ALL = {"host": host(), **MACHINES}
