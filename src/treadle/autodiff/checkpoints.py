@@ -6,6 +6,7 @@ from treadle.core import errors
 from treadle.core.origin import Origin, at
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.control_flow import COND, WHILE
 
 # List ops that read no element.
 WRITES = frozenset({"list_push", "list_set", "list_length", "list_extend", "list_truncate"})
@@ -43,11 +44,11 @@ def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
         taken = [v for v in node.inputs if v in lists]
         if not taken:
             continue
-        if node.op.name == "while":
+        if node.op is WHILE:
             for inner in node.regions:
                 params = {p for p, v in zip(inner.params, node.inputs, strict=True) if v in lists}
                 found += _reads_of_carried(inner, params)
-        elif node.op.name == "cond":
+        elif node.op is COND:
             for inner in node.regions:
                 pairs = zip(inner.params, node.inputs[1:], strict=True)
                 found += _reads_of_carried(inner, {p for p, v in pairs if v in lists})

@@ -12,7 +12,8 @@ from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Value
-from treadle.ops.lists import list_length, list_new, list_stack, list_unstack
+from treadle.ops.control_flow import WHILE
+from treadle.ops.lists import LIST_PUSH, list_length, list_new, list_stack, list_unstack
 from treadle.ops.ragged_lists import list_pack, list_unpack
 
 
@@ -56,10 +57,10 @@ def is_ragged(joint: Joint, value: Value) -> bool:
     """Whether a list of a loop may have elements of several shapes: they have dims that only the
     loop's body knows."""
     loop = value.node
-    if loop is None or loop.op.name != "while":
+    if loop is None or loop.op is not WHILE:
         return False
     push = loop.regions[1].results[value.index].node
-    if push is None or push.op.name != "list_push":
+    if push is None or push.op is not LIST_PUSH:
         return False
     before = takewhile(lambda n: n is not loop, joint.region.nodes)
     outside = [*joint.region.params, *(v for n in before for v in n.outputs)]

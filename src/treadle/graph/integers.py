@@ -16,6 +16,10 @@ from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol, symbol
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.trip_count import MIRRORED, conjuncts, position, step_of, trip_count
+from treadle.ops.arithmetic import MULTIPLY
+from treadle.ops.comparison import NOT_EQUAL
+from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM
 
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
@@ -148,9 +152,9 @@ class Integers:
             region = value.producer
             owner = self._owners.get(region) if isinstance(region, Region) else None
             return owner is None or all(map(self._is_exact, _makers(owner, value.index)))
-        if node.op.name == "while":
+        if node.op is WHILE:
             return all(map(self._is_exact, _makers(node, value.index)))
-        if node.op.name == "multiply" and not (_is_scaled(node) or self._fits(value)):
+        if node.op is MULTIPLY and not (_is_scaled(node) or self._fits(value)):
             return False
         scalars = (v for v in node.inputs if not v.spec.rank)
         return node.op.name in ("const", "dim") or all(map(self._is_exact, scalars))
@@ -212,7 +216,7 @@ class Integers:
         """The larger or the smaller of two numbers, chosen by comparing them."""
         test, a, b = node.inputs
         asked = test.node
-        if asked is None or asked.op.name not in MIRRORED or asked.op.name == "not_equal":
+        if asked is None or asked.op.name not in MIRRORED or asked.op is NOT_EQUAL:
             return None
         if asked.inputs not in ([a, b], [b, a]):
             return None
@@ -283,10 +287,10 @@ class Integers:
         owner = self._owners.get(region) if isinstance(region, Region) else None
         if owner is None:
             return None
-        if owner.op.name == "cond":
+        if owner.op is COND:
             given = self.dim(owner.inputs[1 + value.index])
             return self._asked_before(owner, value) if given is None else given
-        if owner.op.name != "while":
+        if owner.op is not WHILE:
             return None
         condition, body = owner.regions
         number = value.index
@@ -312,7 +316,7 @@ class Integers:
         """The least and the most of a counter while the test of its loop is computed."""
         region = value.producer
         loop = self._owners.get(region) if isinstance(region, Region) else None
-        if loop is None or loop.op.name != "while" or value.index >= len(loop.outputs):
+        if loop is None or loop.op is not WHILE or value.index >= len(loop.outputs):
             return None, None
         step, start = step_of(loop, value.index), self.dim(loop.inputs[value.index])
         if step is None or start is None:
@@ -367,13 +371,13 @@ class Integers:
 
 def _is_scaled(node: Node) -> bool:
     """Whether a product is a number times a small constant, as good as a few sums."""
-    constants = [v.node.attrs["value"] for v in node.inputs if v.node and v.node.op.name == "const"]
+    constants = [v.node.attrs["value"] for v in node.inputs if v.node and v.node.op is CONST]
     return any(abs(int(c)) <= _SMALL for c in constants)
 
 
 def _makers(owner: Node, number: int) -> Iterator[Value]:
     """The operands of a branch or loop that decide the range of a parameter of its regions."""
-    if owner.op.name == "cond":
+    if owner.op is COND:
         given = owner.inputs[1 + number]
         yield given
         tests = [t for t in conjuncts(owner.inputs[0]) if t.op.name in MIRRORED]

@@ -6,6 +6,12 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.arithmetic import SUBTRACT
+from treadle.ops.comparison import LESS
+from treadle.ops.control_flow import COND
+from treadle.ops.conversion import CONST
+from treadle.ops.logic import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from treadle.ops.selection import WHERE
 
 
 @record(frozen=True)
@@ -43,7 +49,7 @@ def counts_to(node: Node) -> tuple[int, int] | None:
     is not less than the limit, which the loop does not change."""
     condition, body = node.regions
     test = condition.results[0].node
-    if test is None or test.op.name != "less":
+    if test is None or test.op is not LESS:
         return None
     if any(v.producer is not condition for v in test.inputs):
         return None
@@ -129,8 +135,8 @@ def _taken_apart(node: Node, value: Value) -> tuple[Value, int] | None:
     left, right = made.inputs
     number = _outer_constant(node, node.regions[1], right)
     if number is not None:
-        return left, -number if made.op.name == "subtract" else number
-    if made.op.name == "subtract":
+        return left, -number if made.op is SUBTRACT else number
+    if made.op is SUBTRACT:
         return None
     number = _outer_constant(node, node.regions[1], left)
     return None if number is None else (right, number)
@@ -141,11 +147,11 @@ def conjuncts(value: Value) -> list[Node]:
     node = value.node
     if node is None:
         return []
-    if node.op.name == "logical_and":
+    if node.op is LOGICAL_AND:
         return _both(node, *node.inputs)
-    if node.op.name == "where" and _is_false(node.inputs[2]):  # ``a and b``, b asked always
+    if node.op is WHERE and _is_false(node.inputs[2]):  # ``a and b``, b asked always
         return _both(node, node.inputs[0], node.inputs[1])
-    if node.op.name == "cond" and _is_false(node.regions[1].results[value.index]):
+    if node.op is COND and _is_false(node.regions[1].results[value.index]):
         return [*conjuncts(node.inputs[0]), node]  # ``a and b``, where b is asked only after a
     return [node]
 
@@ -162,7 +168,7 @@ def ending_flags(node: Node) -> list[int]:
     condition, body = node.regions
     found: list[int] = []
     for test in conjuncts(condition.results[0]):
-        if test.op.name == "logical_not":
+        if test.op is LOGICAL_NOT:
             for value in _disjuncts(test.inputs[0]):
                 if value.producer is condition and value.index < len(body.results):
                     found.append(value.index)
@@ -174,23 +180,23 @@ def _disjuncts(value: Value) -> list[Value]:
     node = value.node
     if node is None:
         return [value]
-    if node.op.name == "logical_or":
+    if node.op is LOGICAL_OR:
         return [v for side in node.inputs for v in _disjuncts(side)]
-    if node.op.name == "where" and _is_true(node.inputs[1]):  # ``a or b``, b asked always
+    if node.op is WHERE and _is_true(node.inputs[1]):  # ``a or b``, b asked always
         return [*_disjuncts(node.inputs[0]), *_disjuncts(node.inputs[2])]
-    if node.op.name == "cond" and _is_true(node.regions[0].results[value.index]):
+    if node.op is COND and _is_true(node.regions[0].results[value.index]):
         return _disjuncts(node.inputs[0])  # ``a or b``, where b is asked only after a
     return [value]
 
 
 def _is_false(value: Value) -> bool:
     node = value.node
-    return node is not None and node.op.name == "const" and not node.attrs["value"].any()
+    return node is not None and node.op is CONST and not node.attrs["value"].any()
 
 
 def _is_true(value: Value) -> bool:
     node = value.node
-    return node is not None and node.op.name == "const" and bool(node.attrs["value"].all())
+    return node is not None and node.op is CONST and bool(node.attrs["value"].all())
 
 
 # Comparison -> the one with its operands exchanged.
@@ -231,7 +237,7 @@ def _count(kind: str, start: int, limit: int, step: int) -> int | None:
 def _constant(value: Value) -> int | None:
     """The number that an integer scalar constant holds."""
     node = value.node
-    if node is None or node.op.name != "const":
+    if node is None or node.op is not CONST:
         return None
     array: Any = node.attrs["value"]
     return int(array) if array.ndim == 0 and array.dtype.kind in "iu" else None

@@ -11,6 +11,7 @@ from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.printer import print_node
+from treadle.ops.control_flow import COND, WHILE
 
 
 class GraphError(errors.InternalError):
@@ -82,9 +83,9 @@ def _check_defined(
 
 
 def _verify_node(node: Node) -> None:
-    if node.op.name == "cond":
+    if node.op is COND:
         _verify_cond(node)
-    elif node.op.name == "while":
+    elif node.op is WHILE:
         _verify_while(node)
     elif node.op.name == "call":
         _verify_call(node)

@@ -9,6 +9,7 @@ from treadle.core.records import record
 from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.lowering import Rows
 
 
@@ -95,6 +96,6 @@ def _aligned(node: Node) -> bool:
     """Whether the inputs are broadcast to the output."""
     from treadle.runtime.fusion.roles import Role, kind_of, role_of
 
-    elementwise = kind_of(node) == "elementwise" or node.op.name == "broadcast_to"
+    elementwise = kind_of(node) == "elementwise" or node.op is BROADCAST_TO
     drawn = node.op.name.startswith("random_")
     return elementwise and not drawn and role_of(node) in (Role.ARRAY, Role.VIEW)

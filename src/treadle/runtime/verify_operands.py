@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from treadle.core.shapes import Dim, product
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Node, Value
+from treadle.ops.casting import CAST
 from treadle.runtime.bounds import BoundsError, Sizes, covers
 from treadle.runtime.fusion.roles import literal
 from treadle.runtime.schedule.lists import ElementDims, Ragged
@@ -87,7 +88,7 @@ def _positions(node: Node) -> Iterator[tuple[Value, Dim]]:
 def _plain(value: Value) -> Value:
     """A position before conversions to other integers."""
     node = value.node
-    while node is not None and node.op.name == "cast" and node.inputs[0].spec.dtype.is_integer:
+    while node is not None and node.op is CAST and node.inputs[0].spec.dtype.is_integer:
         value = node.inputs[0]
         node = value.node
     return value

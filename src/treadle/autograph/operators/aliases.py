@@ -24,7 +24,9 @@ from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.trip_count import trip_count
+from treadle.ops.control_flow import COND
 from treadle.ops.operators import in_place
+from treadle.ops.slicing import STRIDED_SLICE
 
 _VIEWS = {"strided_slice", "reshape", "transpose", "index", "dynamic_slice"}
 _LIMIT = 1000  # elements looked at in one structure
@@ -265,12 +267,12 @@ class _Storage:
 
 def _results(node: Any, index: int, operands: dict[Any, Any]) -> list[Any]:
     """The values that an output of a cond or while node may be."""
-    bodies = node.regions if node.op.name == "cond" else node.regions[1:]
-    inputs = node.inputs[1:] if node.op.name == "cond" else node.inputs
+    bodies = node.regions if node.op is COND else node.regions[1:]
+    inputs = node.inputs[1:] if node.op is COND else node.inputs
     for region in bodies:
         operands.update(zip(region.params, inputs, strict=True))
     found = [region.results[index] for region in bodies]
-    if node.op.name == "cond" or trip_count(node):
+    if node.op is COND or trip_count(node):
         return found
     return [*found, node.inputs[index]]  # after no iteration
 
@@ -281,7 +283,7 @@ def _apart(a: Any, b: Any) -> bool:
         return False
     if a is b:
         return True  # compared at the view itself, which is a common base too
-    if a.op.name != "strided_slice" or b.op.name != "strided_slice":
+    if a.op is not STRIDED_SLICE or b.op is not STRIDED_SLICE:
         return False
     return any(
         _apart_on_axis(*parts)

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
+from treadle.ops.slicing import STRIDED_SLICE
 
 Dims: TypeAlias = tuple[Dim, ...]
 
@@ -20,7 +21,7 @@ def is_meaningless(node: Node, name: str) -> bool:
     the gradient (a closure of its trace) of what is not differentiated any more."""
     if node.op.name == "custom_gradient":
         return name == "gradient"
-    return node.op.name == "strided_slice" and name == "begin" and 0 in node.outputs[0].spec.dims
+    return node.op is STRIDED_SLICE and name == "begin" and 0 in node.outputs[0].spec.dims
 
 
 # (dims of the first input, attributes) -> the dims of the result if its elements are those of the

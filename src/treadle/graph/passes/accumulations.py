@@ -24,8 +24,10 @@ from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.arithmetic import ADD
+from treadle.ops.control_flow import WHILE
+from treadle.ops.gather import INDEX
 from treadle.ops.linalg import MATMUL
-from treadle.ops.lists import LIST_NEW, LIST_SET, LIST_STACK
+from treadle.ops.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
 from treadle.ops.reduction import REDUCE_SUM
 from treadle.ops.shaping import RESHAPE, TRANSPOSE
 
@@ -58,7 +60,7 @@ class _Rows:
 
 class _Gatherer(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "while" or node.attrs.get("rolled"):
+        if node.op is not WHILE or node.attrs.get("rolled"):
             return None
         trips = trip_count(node)
         if trips is None or trips < LEAST_TRIPS:
@@ -117,7 +119,7 @@ class _Loop:
     def _term(self, number: int) -> Node | None:
         param, result = self.body.params[number], self.body.results[number]
         add = result.node
-        if add is None or add.op.name != "add" or self.asked.get(self.condition.params[number]):
+        if add is None or add.op is not ADD or self.asked.get(self.condition.params[number]):
             return None
         others = [v for v in add.inputs if v is not param]
         if len(others) != 1 or self.uses[param] != 1 or self.uses[result] != 1:
@@ -132,12 +134,12 @@ class _Loop:
         """Where the rows of a factor are."""
         made = value.node
         source = None if made is None or not made.inputs else self.outer.get(made.inputs[0])
-        if made is not None and source is not None and made.op.name == "index":
+        if made is not None and source is not None and made.op is INDEX:
             axis = made.attrs["axis"]
             way = counts_through(self.node, made.inputs[1], source.spec.dims[axis])
             if way is not None and is_static(source.spec):
                 return _Rows("array", source, made.inputs[1], way, axis)
-        if made is not None and source is not None and made.op.name == "list_get":
+        if made is not None and source is not None and made.op is LIST_GET:
             way = counts_through(self.node, made.inputs[1], _length(source))
             if way is not None:
                 return _Rows("list", source, made.inputs[1], way)
@@ -223,13 +225,13 @@ def _adds_rows(term: Node) -> bool:
 def _length(items: Value) -> int | None:
     """The length of a list that a loop made of one element for every iteration."""
     loop = items.node
-    if loop is None or loop.op.name != "while":
+    if loop is None or loop.op is not WHILE:
         return None
     start, body = loop.inputs[items.index].node, loop.regions[1]
     push = body.results[items.index].node
-    if start is None or start.op.name != "list_new" or start.inputs or push is None:
+    if start is None or start.op is not LIST_NEW or start.inputs or push is None:
         return None
-    once = push.op.name == "list_push" and push.inputs[0] is body.params[items.index]
+    once = push.op is LIST_PUSH and push.inputs[0] is body.params[items.index]
     return trip_count(loop) if once else None
 
 

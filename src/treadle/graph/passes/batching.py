@@ -16,6 +16,9 @@ from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
 from treadle.graph.trip_count import counts_through, invariants, trip_count
+from treadle.ops.control_flow import WHILE
+from treadle.ops.gather import INDEX
+from treadle.ops.linalg import MATMUL
 from treadle.ops.shaping import TRANSPOSE
 
 LEAST_TRIPS = 4
@@ -29,7 +32,7 @@ def batch_products(graph: Graph) -> bool:
 
 class _Batcher(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        trips = trip_count(node) if node.op.name == "while" else None
+        trips = trip_count(node) if node.op is WHILE else None
         if trips is not None and trips >= LEAST_TRIPS:
             self.pull(node, node.regions[1], trips)
         return None
@@ -72,10 +75,10 @@ def _product_of_slice(
     loop: Node, node: Node, trips: int, outer: Mapping[Value, Value]
 ) -> Node | None:
     """The ``index`` node whose slice is the left factor, where all slices can be multiplied."""
-    if node.op.name != "matmul" or node.attrs["transpose_a"] or node.inputs[1] not in outer:
+    if node.op is not MATMUL or node.attrs["transpose_a"] or node.inputs[1] not in outer:
         return None
     piece = node.inputs[0].node
-    if piece is None or piece.op.name != "index":
+    if piece is None or piece.op is not INDEX:
         return None
     slices, position = piece.inputs
     specs = [v.spec for v in (slices, node.inputs[1], node.outputs[0])]

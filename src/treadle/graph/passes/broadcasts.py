@@ -14,6 +14,7 @@ from treadle.core.shapes import broadcast
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
+from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import OPS
 
@@ -81,7 +82,7 @@ def _moved_fill(rewriter: Rewriter, node: Node) -> Value | None:
     """A moved fill is a fill; so is the broadcast of one element."""
     x, out = node.inputs[0], node.outputs[0]
     source = _before_broadcast(x)
-    spreads = node.op.name == "broadcast_to" and not _is_single(out)
+    spreads = node.op is BROADCAST_TO and not _is_single(out)
     if _is_single(source) and (source is not x or spreads):
         return _fill(rewriter, _scalar(rewriter, source), out)
     return None

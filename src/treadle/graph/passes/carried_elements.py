@@ -23,6 +23,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.graph.trip_count import step_of
 from treadle.ops.arithmetic import ADD, MAXIMUM, MINIMUM
+from treadle.ops.control_flow import WHILE
 from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
 from treadle.ops.gather import INDEX
 from treadle.ops.updates import INDEX_UPDATE
@@ -48,7 +49,7 @@ class _Source(NamedTuple):
 
 def carry_elements(graph: Graph) -> bool:
     """Give loops the elements that they read back as loop variables."""
-    if not any(node.op.name == "while" for node in graph.walk()):
+    if not any(node.op is WHILE for node in graph.walk()):
         return False
     return _Carrier(graph).run()
 
@@ -59,7 +60,7 @@ class _Carrier(Rewriter):
         self._integers: Integers | None = None
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name == "while":
+        if node.op is WHILE:
             body = node.regions[1]
             for param, result in list(zip(body.params, body.results, strict=False)):
                 writes = _writes(param, result)

@@ -24,6 +24,8 @@ from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import ending_flags
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Const, Expr, Index, const
+from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.logic import LOGICAL_NOT
 from treadle.ops.lowering import Access, Compute
 from treadle.ops.selection import WHERE
 
@@ -32,7 +34,7 @@ MOST_NODES = 8  # of both branches together
 
 def choose_numbers(graph: Graph) -> bool:
     """Replace ``cond`` nodes of cheap scalars by selections."""
-    if not any(node.op.name == "cond" for node in graph.walk()):
+    if not any(node.op is COND for node in graph.walk()):
         return False
     return _Chooser(graph).run()
 
@@ -42,14 +44,14 @@ class _Chooser(Rewriter):
         super().__init__(graph)
         self._leaving: set[Value] = set()  # flags that end a loop, as conditionals give them
         for node in graph.walk():
-            if node.op.name == "while":
+            if node.op is WHILE:
                 for number in ending_flags(node):
                     self._leave(node.regions[1].results[number])
 
     def _leave(self, flag: Value) -> None:
         """Remember the conditionals that give a flag."""
         node = flag.node
-        if node is None or node.op.name != "cond" or flag in self._leaving:
+        if node is None or node.op is not COND or flag in self._leaving:
             return
         self._leaving.add(flag)
         for region in node.regions:
@@ -60,12 +62,12 @@ class _Chooser(Rewriter):
     def _may_leave(self, node: Node) -> bool:
         """Whether a conditional may end a loop, or asks whether the loop has ended."""
         asked = node.inputs[0]
-        while asked.node is not None and asked.node.op.name == "logical_not":
+        while asked.node is not None and asked.node.op is LOGICAL_NOT:
             asked = asked.node.inputs[0]
         return asked in self._leaving or any(v in self._leaving for v in node.outputs)
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "cond" or not node.outputs or self._may_leave(node):
+        if node.op is not COND or not node.outputs or self._may_leave(node):
             return None
         nodes = [n for region in node.regions for n in region.nodes]
         if len(nodes) > MOST_NODES or not all(_is_number(v.spec) for v in node.outputs):

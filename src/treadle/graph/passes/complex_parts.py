@@ -19,6 +19,7 @@ from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.complex_parts import Pair, PartsCall
+from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.registry import OPS, Op, infer_outputs, run
 
@@ -158,7 +159,7 @@ class _Splitter:
 
     def structured(self, node: Node) -> None:
         """Carried and merged values go as pairs, and operands that are not in memory anyway."""
-        loop = node.op.name == "while"
+        loop = node.op is WHILE
         count = len(node.outputs) if loop else 0
         split = [
             is_complex(v.spec) and (i < count or not v.spec.rank or not self.is_kept(v))

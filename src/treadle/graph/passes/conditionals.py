@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
+from treadle.ops.control_flow import COND
 
 
 def inline_conditionals(graph: Graph) -> bool:
@@ -16,7 +17,7 @@ def inline_conditionals(graph: Graph) -> bool:
 
 class _Inliner(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "cond":
+        if node.op is not COND:
             return None
         predicate = constant_of(node.inputs[0])
         if predicate is None:

@@ -16,7 +16,9 @@ from treadle.core.shapes import product
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of
+from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
+from treadle.ops.dims import SHAPE
 from treadle.ops.lowering import Compute
 
 # Larger results cost more memory than computing them costs time.
@@ -38,7 +40,7 @@ class _Folder(Rewriter):
             return None
         if not node.outputs or not all(map(_is_small, node.outputs)):
             return None
-        if node.op.name == "shape":
+        if node.op is SHAPE:
             return self.shape(node)
         arrays = [constant_of(v) for v in node.inputs]
         if any(a is None for a in arrays) or attr_symbols(node.attrs) or _expands(node):
@@ -48,7 +50,7 @@ class _Folder(Rewriter):
 
     def tell(self, node: Node) -> None:
         """Let the body of a loop, or branches, see what their constant operands are."""
-        carried = len(node.outputs) if node.op.name == "while" else 0
+        carried = len(node.outputs) if node.op is WHILE else 0
         for region in node.regions[1:] if carried else node.regions:
             first = len(node.inputs) - len(region.params)
             pairs = zip(region.params, node.inputs[first:], strict=True)

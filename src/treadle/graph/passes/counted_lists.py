@@ -19,8 +19,9 @@ from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of, pass_in
 from treadle.graph.trip_count import counted_range, invariants, position, trip_count
+from treadle.ops.control_flow import WHILE
 from treadle.ops.gather import INDEX
-from treadle.ops.lists import LIST_STACK
+from treadle.ops.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK, LIST_UNSTACK
 
 
 def resolve_counted_lists(graph: Graph) -> bool:
@@ -35,7 +36,7 @@ class _Resolver(Rewriter):
         return uses(self.graph)
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name == "while" and trip_count(node) is not None:
+        if node.op is WHILE and trip_count(node) is not None:
             self.read_arrays(node, node.regions[1])
             for number in range(len(node.outputs)):
                 self.drop_clearing(node, number)
@@ -69,7 +70,7 @@ class _Resolver(Rewriter):
         """Leave out writes to a list that are never read."""
         body = loop.regions[1]
         param, write = body.params[number], body.results[number].node
-        if write is None or write.op.name != "list_set" or write.attrs.get("grow"):
+        if write is None or write.op is not LIST_SET or write.attrs.get("grow"):
             return
         if write.inputs[0] is not param or self.uses.get(loop.outputs[number]):
             return
@@ -80,7 +81,7 @@ class _Resolver(Rewriter):
             return
         reads = [n for n in body.nodes if param in n.inputs and n is not write]
         where = position(loop, write.inputs[1])
-        same = all(n.op.name == "list_get" and n.inputs[1] is write.inputs[1] for n in reads)
+        same = all(n.op is LIST_GET and n.inputs[1] is write.inputs[1] for n in reads)
         if same and where is not None and where[1] and counts[param] == len(reads) + 1:
             body.results[number] = param
             self.changed = True
@@ -88,11 +89,11 @@ class _Resolver(Rewriter):
 
 def _array_read(loop: Node, fixed: Mapping[Value, Value], node: Node) -> Value | None:
     """The array of which a ``list_get`` reads a slice."""
-    if node.op.name != "list_get":
+    if node.op is not LIST_GET:
         return None
     items, place = node.inputs
     made = fixed[items].node if items in fixed else None
-    if made is None or made.op.name != "list_unstack":
+    if made is None or made.op is not LIST_UNSTACK:
         return None
     array, found = made.inputs[0], counted_range(loop, place)
     if not is_static(array.spec) or found is None:
@@ -107,17 +108,17 @@ def list_length(items: Value) -> int | None:
     node = items.node
     if node is None:
         return None
-    if node.op.name == "list_new":
+    if node.op is LIST_NEW:
         size = constant_of(node.inputs[0]) if node.inputs else None
         return (int(size) if size is not None else None) if node.inputs else 0
-    if node.op.name == "list_unstack":
+    if node.op is LIST_UNSTACK:
         size_of_array = node.inputs[0].spec.dims[0]
         return size_of_array if isinstance(size_of_array, int) else None
     if node.op.name in ("list_set", "list_push"):
         root, more = _steps(items, None)
         before = list_length(root) if root is not items else None
         return None if before is None else before + more
-    if node.op.name == "while":
+    if node.op is WHILE:
         body = node.regions[1]
         root, more = _steps(body.results[items.index], body.params[items.index])
         trips = 0 if not more else trip_count(node)
@@ -134,6 +135,6 @@ def _steps(items: Value, stop: Value | None) -> tuple[Value, int]:
         node = items.node
         if node is None or node.op.name not in ("list_set", "list_push") or node.attrs.get("grow"):
             break
-        pushes += node.op.name == "list_push"
+        pushes += node.op is LIST_PUSH
         items = node.inputs[0]
     return items, pushes

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from treadle.core.shapes import symbol_name
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import attr_symbols, keep_outputs, keep_params
+from treadle.ops.control_flow import COND, WHILE
 
 
 def eliminate_dead_code(graph: Graph) -> bool:
@@ -62,9 +63,9 @@ def _mentioned(node: Node) -> set[str]:
 
 def _clean_structured(node: Node, live: set[Value], known: frozenset[str]) -> bool:
     changed = False
-    if node.op.name == "cond":
+    if node.op is COND:
         changed |= _trim_cond_results(node, live)
-    elif node.op.name == "while":
+    elif node.op is WHILE:
         changed |= _trim_loop_variables(node, live, known)
     for region in node.regions:
         changed |= _clean(region, known)
@@ -131,7 +132,7 @@ def _needed_params(region: Region, wanted: Sequence[Value], outer: frozenset[str
 
 def _trim_operands(node: Node) -> bool:
     """Drop operands whose parameters no region uses: all of cond's, the invariant ones of while."""
-    if node.op.name == "cond":
+    if node.op is COND:
         first, fixed = 1, 0
     else:
         first, fixed = 0, len(node.regions[1].results)

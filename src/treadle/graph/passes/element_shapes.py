@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from treadle.core.shapes import ANY, Dim
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.lists import has_element_shape
+from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.lists import LIST_NEW, has_element_shape
 
 
 def infer_element_shapes(graph: Graph) -> bool:
@@ -74,10 +75,10 @@ class _Groups:
                 self.region(inner)
 
     def node(self, node: Node) -> None:
-        operands = node.inputs[1:] if node.op.name == "cond" else node.inputs
+        operands = node.inputs[1:] if node.op is COND else node.inputs
         for region in node.regions:
             self.join(operands, region.params)
-        if node.op.name == "while":
+        if node.op is WHILE:
             body = node.regions[1]
             self.join(body.results, body.params)
             self.join(body.results, node.outputs)
@@ -98,7 +99,7 @@ def _unify(values: list[Value], known: frozenset[str]) -> bool:
     spec = ListSpec(dims, values[0].spec.dtype)
     for value in values:
         value.spec = spec
-        if value.node is not None and value.node.op.name == "list_new":
+        if value.node is not None and value.node.op is LIST_NEW:
             value.node.attrs["dims"] = spec.dims
     return True
 

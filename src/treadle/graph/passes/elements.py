@@ -19,6 +19,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.conversion import CONST
 from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
+from treadle.ops.shaping import RESHAPE
 from treadle.ops.updates import INDEX_UPDATE
 
 # How a view is taken: ("index", axis, position), ("slice", begin, size, strides) or
@@ -188,7 +189,7 @@ def _updated_element(node: Node) -> tuple[list[Position], Value] | None:
             return None
         cuts.append(cut)
         part = node.inputs[-1]
-        while part.node is not None and part.node.op.name == "reshape" and part.spec.rank:
+        while part.node is not None and part.node.op is RESHAPE and part.spec.rank:
             part = part.node.inputs[0]
             if part.spec.rank:
                 cuts.append(("reshape", part.spec.dims))

@@ -14,6 +14,7 @@ from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.graph.rewrite import substitute_symbols
+from treadle.ops.control_flow import WHILE
 
 # Symbol -> what it is before the first iteration, and after one.
 Steps = Mapping[str, tuple[Dim, Dim]]
@@ -23,7 +24,7 @@ def unify_sizes(graph: Graph) -> bool:
     """Give sizes of loop variables that are always equal one symbol."""
     found: dict[str, Dim] = {}
     for node in graph.walk():
-        if node.op.name == "while":
+        if node.op is WHILE:
             found |= _equal(_changing(node))
     if found:
         substitute_symbols(graph, found)

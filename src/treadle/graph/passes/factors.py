@@ -14,6 +14,8 @@ from collections.abc import Mapping
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
 from treadle.graph.trip_count import invariants
+from treadle.ops.control_flow import WHILE
+from treadle.ops.linalg import MATMUL
 from treadle.ops.shaping import TRANSPOSE
 
 
@@ -24,7 +26,7 @@ def lay_out_factors(graph: Graph) -> bool:
 
 class _Layout(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name == "while":
+        if node.op is WHILE:
             body = node.regions[1]
             known: dict[Value, Value] = {}
             fixed = invariants(node)
@@ -44,4 +46,4 @@ class _Layout(Rewriter):
 
 
 def _has_turned_factor(node: Node, fixed: Mapping[Value, Value]) -> bool:
-    return node.op.name == "matmul" and node.attrs["transpose_b"] and node.inputs[1] in fixed
+    return node.op is MATMUL and node.attrs["transpose_b"] and node.inputs[1] in fixed

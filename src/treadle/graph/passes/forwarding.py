@@ -10,6 +10,9 @@ from __future__ import annotations
 from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.control_flow import COND
+from treadle.ops.io import PRINT
+from treadle.ops.state import ASSIGN, READ
 
 
 def forward_variables(graph: Graph) -> bool:
@@ -43,9 +46,9 @@ class _Forwarder(Rewriter):
 
     def visit(self, node: Node) -> Replacement:
         state = self.states[-1]
-        if node.op.name == "read_variable":
+        if node.op is READ:
             return self.read(node, state)
-        if node.op.name == "assign_variable":
+        if node.op is ASSIGN:
             self.assign(node, state)
         elif may_touch_anything(node):
             state.values.clear()
@@ -86,7 +89,7 @@ class _Forwarder(Rewriter):
 
 def may_touch_anything(node: Node) -> bool:
     """True for Python callbacks, which may reach any variable, and for what contains them."""
-    if node.op.effect == "io" and node.op.name != "print" and "asserts" not in node.op.tags:
+    if node.op.effect == "io" and node.op is not PRINT and "asserts" not in node.op.tags:
         return True
     return any(may_touch_anything(n) for region in node.regions for n in region.nodes)
 
@@ -104,7 +107,7 @@ def writes(node: Node, handle: Value) -> bool:
         return node.op.effect is not None and node.op.effect != "read" and handle in node.inputs
     if may_touch_anything(node):
         return True
-    first = 1 if node.op.name == "cond" else 0
+    first = 1 if node.op is COND else 0
     positions = [i - first for i, v in enumerate(node.inputs) if v is handle]
     return any(
         writes(inner, region.params[position])

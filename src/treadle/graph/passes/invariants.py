@@ -16,8 +16,13 @@ from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import may_touch_anything, writes
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of, pass_in
+from treadle.ops.arithmetic import POW
+from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
+from treadle.ops.linalg import MATMUL
 from treadle.ops.lowering import Compute, Library, Rows
+from treadle.ops.shaping import RESHAPE, TRANSPOSE
+from treadle.ops.state import READ
 
 _DIVISIONS = {"floordiv", "mod", "truncatediv", "truncatemod", "pow"}
 
@@ -29,7 +34,7 @@ def hoist_invariants(graph: Graph) -> bool:
 
 class _Hoister(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name == "while":
+        if node.op is WHILE:
             for region in node.regions:
                 self.hoist(node, region)
         return None
@@ -75,7 +80,7 @@ def _invariant_nodes(loop: Node, region: Region) -> list[Node]:
     for node in region.nodes:
         if not all(v in fixed for v in node.inputs) or not _knows(node, symbols):
             continue
-        if node.op.name == "read_variable":
+        if node.op is READ:
             handle = loop.inputs[node.inputs[0].index]
             invariant = not callback and not writes(loop, handle)
         else:
@@ -97,7 +102,7 @@ def _is_free(node: Node) -> bool:
     lower = node.op.lower
     return (
         node.op is CONST
-        or node.op.name == "read_variable"
+        or node.op is READ
         or (isinstance(lower, Compute) and lower.kind == "view")
     )
 
@@ -134,22 +139,22 @@ def cannot_fail(node: Node, divides: bool = False) -> bool:
 
 def _divides_by_constant(node: Node) -> bool:
     divisor = constant_of(node.inputs[1])
-    return node.op.name != "pow" and divisor is not None and bool(divisor.all())
+    return node.op is not POW and divisor is not None and bool(divisor.all())
 
 
 def _open_shapes_agree(node: Node) -> bool:
     """Whether symbolic dims are equal by name wherever the op needs them to be equal."""
     lower, out = node.op.lower, node.outputs[0].spec
-    if node.op.name == "matmul":
+    if node.op is MATMUL:
         a, b = (v.spec.dims for v in node.inputs)
         inner_a = a[-2] if node.attrs["transpose_a"] else a[-1]
         inner_b = b[-1] if node.attrs["transpose_b"] else b[-2]
         return inner_a == inner_b and len(a) == len(b) == 2
-    if node.op.name == "reshape":
+    if node.op is RESHAPE:
         return product(node.inputs[0].spec.dims) == product(out.dims)
     if isinstance(lower, Compute) and lower.kind == "elementwise":
         return all(_fits(v.spec.dims, out.dims) for v in node.inputs)
-    return node.op.name == "transpose" or node.op.name.startswith("reduce_")
+    return node.op is TRANSPOSE or node.op.name.startswith("reduce_")
 
 
 def _fits(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> bool:

@@ -29,6 +29,7 @@ from treadle.graph.passes.choices import takes_few_instructions
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter, map_attr
 from treadle.graph.trip_count import counter, position, step_of, trip_count
+from treadle.ops.control_flow import WHILE
 from treadle.ops.dims import AS_DIM
 from treadle.ops.elements import ELEMENT
 from treadle.ops.gather import INDEX
@@ -41,7 +42,7 @@ MIN_EXACT = 4  # bytes of the smallest floating numbers that kernels compute wit
 
 def join_iterations(graph: Graph) -> bool:
     """Join iterations of the loops of a graph."""
-    if not any(node.op.name == "while" for node in graph.walk()):
+    if not any(node.op is WHILE for node in graph.walk()):
         return False
     cleaned = eliminate_dead_code(graph)  # what `parts` has replaced would be joined too
     return _Joiner(graph).run() or cleaned
@@ -49,7 +50,7 @@ def join_iterations(graph: Graph) -> bool:
 
 class _Joiner(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        trips = trip_count(node) if node.op.name == "while" else None
+        trips = trip_count(node) if node.op is WHILE else None
         if not trips or not _changes_arrays(node) or not _is_elementwise(node):
             return None
         times = joined_of(trips, _operations(node))

@@ -18,6 +18,7 @@ from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import step_of
 from treadle.ops.arithmetic import MAXIMUM, MINIMUM
+from treadle.ops.control_flow import WHILE
 from treadle.ops.registry import Op
 from treadle.ops.selection import WHERE
 
@@ -35,7 +36,7 @@ class _Extremum(NamedTuple):
 
 def order_operands(graph: Graph) -> bool:
     """Give minima and maxima of three and more integers their latest operands last."""
-    if not any(node.op.name == "while" for node in graph.walk()):
+    if not any(node.op is WHILE for node in graph.walk()):
         return False
     return _Orderer(graph).run()
 
@@ -43,7 +44,7 @@ def order_operands(graph: Graph) -> bool:
 class _Orderer(Rewriter):
     def __init__(self, graph: Graph) -> None:
         super().__init__(graph)
-        self._bodies = {n.regions[1]: n for n in graph.walk() if n.op.name == "while"}
+        self._bodies = {n.regions[1]: n for n in graph.walk() if n.op is WHILE}
         self._ordered: dict[Node, tuple[Op, list[Value]]] = {}
         self._renamed: dict[Value, Value] = {}
 

@@ -14,12 +14,12 @@ from treadle.core.spec import ListSpec
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.arithmetic import ADD
-from treadle.ops.lists import LIST_GET, LIST_SET, has_element_shape
+from treadle.ops.lists import LIST_ADD, LIST_GET, LIST_NEW, LIST_SET, has_element_shape
 
 
 def add_to_elements(graph: Graph) -> bool:
     """Replace sums of lists of which one is zero but for an element."""
-    if not any(node.op.name == "list_add" for node in graph.walk()):
+    if not any(node.op is LIST_ADD for node in graph.walk()):
         return False
     return _Sums(graph).run()
 
@@ -30,7 +30,7 @@ class _Sums(Rewriter):
         self.uses = uses(graph)
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "list_add":
+        if node.op is not LIST_ADD:
             return None
         terms = self._terms(node)
         singles = [single for t in terms if (single := self._single(t)) is not None]
@@ -58,11 +58,11 @@ class _Sums(Rewriter):
     def _single(self, value: Value) -> tuple[Value, Value] | None:
         """The position and the element of a list that has no others and that nobody else reads."""
         node = value.node
-        if node is None or node.op.name != "list_set" or self.uses.get(value, 0) != 1:
+        if node is None or node.op is not LIST_SET or self.uses.get(value, 0) != 1:
             return None
         empty, index, element = node.inputs
         made = empty.node
-        if made is None or made.op.name != "list_new" or self.uses.get(empty, 0) != 1:
+        if made is None or made.op is not LIST_NEW or self.uses.get(empty, 0) != 1:
             return None
         static = all(isinstance(d, int) for d in element.spec.dims)
         return (index, element) if static else None

@@ -7,6 +7,8 @@ from typing import Any
 from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
+from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.shaping import TRANSPOSE
 
 
 def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:
@@ -79,7 +81,7 @@ def _fold_transposes(rewriter: Rewriter, node: Node) -> Value | None:
 def _matrix_transpose_of(value: Value) -> Value | None:
     """x where `value` is x with only its last two axes exchanged."""
     node = value.node
-    if node is None or node.op.name != "transpose":
+    if node is None or node.op is not TRANSPOSE:
         return None
     perm = tuple(node.attrs["perm"])
     rank = len(perm)
@@ -92,7 +94,7 @@ def _multiply_before_broadcast(rewriter: Rewriter, node: Node) -> Value | None:
     result is computed once. The sums are the same."""
     rows, weights = node.inputs
     source = rows.node
-    if source is None or source.op.name != "broadcast_to" or node.attrs["transpose_a"]:
+    if source is None or source.op is not BROADCAST_TO or node.attrs["transpose_a"]:
         return None
     x = source.inputs[0]
     out = node.outputs[0].spec.dims

@@ -32,11 +32,13 @@ from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.arithmetic import ADD, MAXIMUM, MINIMUM
 from treadle.ops.casting import CAST
 from treadle.ops.comparison import LESS
+from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM, POSITION
+from treadle.ops.joining import STACK
 from treadle.ops.selection import WHERE
 from treadle.ops.shaping import RESHAPE
 from treadle.ops.slicing import SLICE_GRAD, STRIDED_SLICE
-from treadle.ops.updates import SLICE_UPDATE
+from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
 
 _LATE = frozenset({"dynamic_slice", "dynamic_slice_grad", "dynamic_slice_update"})
 _UPDATES = frozenset({"slice_update", "index_update", "dynamic_slice_update"})
@@ -258,9 +260,9 @@ class _Parts(Rewriter):
     def bound(self, bounds: Value, number: int) -> Value:
         """One of the numbers that were stacked."""
         node = bounds.node
-        if node is not None and node.op.name == "stack":
+        if node is not None and node.op is STACK:
             return node.inputs[number]
-        if node is not None and node.op.name == "const":
+        if node is not None and node.op is CONST:
             return self.constant(np.asarray(node.attrs["value"][number]))
         attrs = {"begin": (number,), "size": (1,), "strides": (1,)}
         return self.emit(RESHAPE, [self.emit(STRIDED_SLICE, [bounds], attrs)], {"shape": ()})
@@ -439,7 +441,7 @@ def _extents(part: _Part) -> list[tuple[Dim, Dim]]:
 
 def _has_part(node: Node) -> bool:
     """Whether a node brings parts into its region."""
-    writes_row = node.op.name == "index_update" and bool(node.inputs[-1].spec.rank)
+    writes_row = node.op is INDEX_UPDATE and bool(node.inputs[-1].spec.rank)
     return writes_row or node.op.name in _LATE or _is_nested(node)
 
 

@@ -15,10 +15,13 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.activations import RELU_GRAD
 from treadle.ops.comparison import GREATER
+from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Compute
 from treadle.ops.pooling import INDEX, MASKED_INDEX, SCATTER
 from treadle.ops.pooling_lowering import MOST_UNROLLED
+from treadle.ops.selection import WHERE
 
 _MOST_NODES = 8  # of a mask, which is computed once for every element of every window
 
@@ -49,7 +52,7 @@ class _Masker(Rewriter):
 
     def mask_of(self, node: Node, image: Value) -> Value | None:
         """What `node` masks by, if it is computed from the image alone."""
-        if node.op.name == "where":
+        if node.op is WHERE:
             return node.inputs[0] if _is_made_of(node.inputs[0], image) else None
         if node.inputs[1] is not image:
             return None
@@ -59,11 +62,11 @@ class _Masker(Rewriter):
 
 def _masked_scatter(node: Node) -> Node | None:
     """The scattering of gradients that `node` masks."""
-    if node.op.name == "where":
+    if node.op is WHERE:
         _, value, other = node.inputs
         if not _is_zero(other) or node.inputs[0].spec.dims != node.outputs[0].spec.dims:
             return None
-    elif node.op.name == "relu_grad":
+    elif node.op is RELU_GRAD:
         value = node.inputs[0]
     else:
         return None
@@ -81,7 +84,7 @@ def _is_zero(value: Value) -> bool:
     node = value.node
     while node is not None and node.op.name in ("fill", "broadcast_to", "reshape"):
         node = node.inputs[0].node
-    return node is not None and node.op.name == "const" and not any(node.attrs["value"].tobytes())
+    return node is not None and node.op is CONST and not any(node.attrs["value"].tobytes())
 
 
 def _is_made_of(mask: Value, image: Value) -> bool:

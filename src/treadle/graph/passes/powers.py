@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
+from treadle.ops.arithmetic import POW
 from treadle.ops.registry import OPS
 
 
@@ -19,7 +20,7 @@ def reduce_powers(graph: Graph) -> bool:
 
 class _Reducer(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "pow" or node.inputs[0].spec is not node.outputs[0].spec:
+        if node.op is not POW or node.inputs[0].spec is not node.outputs[0].spec:
             return None
         exponent = constant_of(node.inputs[1])
         if exponent is None or exponent.size == 0 or (exponent != exponent.flat[0]).any():

@@ -17,6 +17,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.linalg import MATMUL
 from treadle.ops.lowering import Library
 from treadle.ops.registry import OPS
 
@@ -53,7 +54,7 @@ class _Preparer(Rewriter):
         wider = _WIDER.get(node.outputs[0].spec.dtype)
         if wider is not None:
             return [self.widened(node, wider)]
-        if node.op.name == "matmul":
+        if node.op is MATMUL:
             found = self.batches_filled(node)
             return None if found is None else [found]
         return None

@@ -19,6 +19,7 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.arithmetic import MULTIPLY
+from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.linalg import MATMUL
 from treadle.ops.reduction import REDUCE_SUM
 from treadle.ops.shaping import RESHAPE
@@ -118,7 +119,7 @@ def _repeated_rows(value: Value) -> _Repeated | None:
 def _repeated(value: Value) -> _Repeated | None:
     """The array as a repetition of another."""
     node = value.node
-    if node is None or node.op.name != "broadcast_to":
+    if node is None or node.op is not BROADCAST_TO:
         return None
     source, dims = node.inputs[0], value.spec.dims
     kept = (*(1 for _ in dims[source.spec.rank :]), *source.spec.dims)

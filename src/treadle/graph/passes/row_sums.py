@@ -19,6 +19,7 @@ from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.ops.arithmetic import ADD
+from treadle.ops.control_flow import WHILE
 from treadle.ops.creation import FILL
 from treadle.ops.reduction import REDUCE_SUM
 
@@ -30,7 +31,7 @@ def keep_rows_apart(graph: Graph) -> bool:
 
 class _Splitter(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "while" or node.attrs.get("rolled"):
+        if node.op is not WHILE or node.attrs.get("rolled"):
             return None
         sums = [i for i in range(len(node.outputs)) if _may_add_up(node, i)]
         counts = [uses(r) for r in node.regions] if sums else []

@@ -13,6 +13,7 @@ from treadle.core.shapes import Dim
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.arithmetic import MULTIPLY
+from treadle.ops.linalg import MATMUL
 from treadle.ops.reduction import REDUCE_SUM
 from treadle.ops.shaping import RESHAPE
 
@@ -29,7 +30,7 @@ class _Thin(Rewriter):
         self.known = known  # on entry
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "matmul" or not _is_plain(node.outputs[0].spec.dtype):
+        if node.op is not MATMUL or not _is_plain(node.outputs[0].spec.dtype):
             return None
         a, b = node.inputs
         if not (a.spec.symbols() | b.spec.symbols()) - self.known:

@@ -14,6 +14,8 @@ import numpy as np
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import counter, trip_count
+from treadle.ops.control_flow import WHILE
+from treadle.ops.lists import LIST_NEW, LIST_PUSH
 
 
 def apply_trip_counts(graph: Graph) -> bool:
@@ -28,7 +30,7 @@ class _Trips(Rewriter):
         return uses(self.graph)
 
     def visit(self, node: Node) -> Replacement:
-        trips = trip_count(node) if node.op.name == "while" else None
+        trips = trip_count(node) if node.op is WHILE else None
         if trips is None:
             return None
         for number in range(len(node.outputs)):
@@ -38,10 +40,10 @@ class _Trips(Rewriter):
     def reserve(self, loop: Node, number: int, trips: int) -> None:
         """Tell an empty list how many elements it will get."""
         made, body = loop.inputs[number].node, loop.regions[1]
-        if made is None or made.op.name != "list_new" or made.inputs:
+        if made is None or made.op is not LIST_NEW or made.inputs:
             return
         push = body.results[number].node
-        if push is None or push.op.name != "list_push":
+        if push is None or push.op is not LIST_PUSH:
             return
         if push.inputs[0] is body.params[number] and made.attrs.get("capacity") != trips:
             made.attrs = {**made.attrs, "capacity": trips}

@@ -11,6 +11,7 @@ from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Region
 from treadle.kernel.ir import Kernel
+from treadle.ops.state import ASSIGN
 from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
 from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
@@ -307,7 +308,7 @@ def _written(region: Region, builder: Builder) -> set[int]:
     """Numbers of the variables that the program itself assigns."""
     found: set[int] = set()
     for node in region.walk():
-        if node.op.name == "assign_variable":
+        if node.op is ASSIGN:
             handle = node.inputs[0]
             if handle in builder.variables:
                 found.add(builder.variables[handle])

@@ -22,6 +22,7 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
+from treadle.ops.linalg import MATMUL
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.convolution.plan import (
     Geometry,
@@ -148,7 +149,7 @@ def part_routine(node: Node, blocks: int) -> Routine | None:
     """The routine with which a thread computes some of `blocks` even blocks of rows of a product
     of two matrices; None where it would need workspace."""
     element = _ELEMENTS.get(node.outputs[0].spec.dtype)
-    if node.op.name != "matmul" or element is None or node.attrs["transpose_a"]:
+    if node.op is not MATMUL or element is None or node.attrs["transpose_a"]:
         return None
     if any(v.spec.rank != 2 for v in node.inputs):
         return None

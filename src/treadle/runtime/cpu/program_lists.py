@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.shapes import product
+from treadle.ops.lists import LIST_PUSH
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
@@ -185,7 +186,7 @@ def _push(emitter: Emitter, step: ListStep) -> None:
 def list_slot(emitter: Emitter, step: ListStep) -> str:
     """Where `list_push` or `list_set` puts its element; the list is made ready for it."""
     items = _items(emitter, step)
-    slot = _new_slot if step.node.op.name == "list_push" else _set_slot
+    slot = _new_slot if step.node.op is LIST_PUSH else _set_slot
     place = slot(emitter, step, items)
     emitter.registers[step.outputs[0].value] = items
     return place

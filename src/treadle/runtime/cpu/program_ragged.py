@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.spec import ListSpec
+from treadle.ops.lists import LIST_PUSH
 from treadle.runtime.cpu import program_lists as plain
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
@@ -94,7 +95,7 @@ def _slot(emitter: Emitter, step: ListStep) -> str:
     fn = emitter.fn
     items = _changed(emitter, step)
     dims = [emitter.dim(d) for d in step.inputs[-1].value.spec.dims]
-    if step.node.op.name == "list_push":
+    if step.node.op is LIST_PUSH:
         index: Word = items.length()
         plain.reserve(emitter, items.records, fn.add(index, 1), items.record_bytes)
         store_word(emitter, items.records, plain.LENGTH, fn.add(index, 1))

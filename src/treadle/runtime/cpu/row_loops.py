@@ -14,6 +14,7 @@ from typing import Any
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
+from treadle.ops.lists import LIST_GET, LIST_PUSH
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.library import part_routine
@@ -134,7 +135,7 @@ def _reserve_lists(emitter: Emitter, step: Loop, starts: list[list[str]]) -> Non
     """Room for all elements: a list must not move while threads write to it."""
     pushed = {
         s.inputs[0].value for s in step.body.steps
-        if isinstance(s, ListStep) and s.node.op.name == "list_push"
+        if isinstance(s, ListStep) and s.node.op is LIST_PUSH
     }  # fmt: skip
     if not pushed:
         return
@@ -383,7 +384,7 @@ class _Task:
         )
 
     def _list(self, step: ListStep) -> None:
-        if step.node.op.name == "list_get" or step.slot is not None:
+        if step.node.op is LIST_GET or step.slot is not None:
             emit_list_step(self.emitter, step)
             return
         target = list_slot(self.emitter, step)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.epilogues import is_epilogue
 from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.strided import View, view_of
@@ -131,9 +132,9 @@ class LibraryNodes(ABC):
         handles = {
             node.inputs[0]
             for node in self.consumers.get(value, ())
-            if node.op.name == "assign_variable"
+            if node.op is ASSIGN
         }
-        olds = [v.node for v in read if v.node is not None and v.node.op.name == "read_variable"]
+        olds = [v.node for v in read if v.node is not None and v.node.op is READ]
         return any(node.inputs[0] in handles for node in olds) or any(
             new is value and old in read for old, new in self.owned.items()
         )

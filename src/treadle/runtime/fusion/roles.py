@@ -10,6 +10,7 @@ import numpy as np
 from treadle.core.shapes import ANY, Dim, product
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.graph.ir import Node, Value
+from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Compaction, Compute, Library, Rows
 
 
@@ -172,7 +173,7 @@ def kind_of(node: Node) -> str:
 def literal(value: Value) -> np.ndarray[Any, Any] | None:
     """The array of a constant, or None."""
     node = value.node
-    return node.attrs["value"] if node is not None and node.op.name == "const" else None
+    return node.attrs["value"] if node is not None and node.op is CONST else None
 
 
 def splat(value: Value) -> Any:

@@ -15,6 +15,9 @@ from treadle.core.records import record
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.joining import CONCAT
+from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
 from treadle.runtime.precedence import Precedence
 from treadle.runtime.schedule.state import earlier_uses
@@ -54,7 +57,7 @@ class Takeovers:
         makers = [v.node for v in self.source if v.node is not None]
         found = {n: Role.UPDATE for n in makers if n.op.name in UPDATES}
         found |= dict.fromkeys(self.assigned, Role.UPDATE)
-        return found | {n: Role.APPEND for n in makers if n.op.name == "concat"}
+        return found | {n: Role.APPEND for n in makers if n.op is CONCAT}
 
 
 def find_takeovers(
@@ -93,9 +96,9 @@ def source_of(value: Value) -> int | None:
         return None
     if node.op.name in UPDATES or _may_append(node):
         return 0
-    if node.op.name == "while" and _is_array(value):
+    if node.op is WHILE and _is_array(value):
         return _loop_source(node, value.index)
-    if node.op.name == "cond" and _is_array(value):
+    if node.op is COND and _is_array(value):
         return _branch_source(node, value.index)
     return None
 
@@ -138,7 +141,7 @@ def _branch_source(node: Node, number: int) -> int | None:
 def _may_append(node: Node) -> bool:
     """Whether the node puts something after all rows of its first operand."""
     return (
-        node.op.name == "concat"
+        node.op is CONCAT
         and node.attrs["axis"] == 0
         and len(node.inputs) > 1
         and isinstance(node.inputs[0].spec, TensorSpec)
@@ -199,9 +202,9 @@ class _Search:
         read, users = node.inputs[0].node, list(self._uses(node))
         return (
             read is not None
-            and read.op.name == "read_variable"
+            and read.op is READ
             and read.region is self.region
-            and any(u.op.name == "assign_variable" and u.inputs[0] is read.inputs[0] for u in users)
+            and any(u.op is ASSIGN and u.inputs[0] is read.inputs[0] for u in users)
         )
 
     def _consider(self, node: Node, position: int, output: Value) -> None:
@@ -227,7 +230,7 @@ class _Search:
             self.precedence.add(reader, node)
             if self._is_read_after(reader, self.position[node]):
                 self.found.stored.add(reader)
-        if node.op.name == "concat":
+        if node.op is CONCAT:
             self.roles[node] = Role.APPEND
         elif node.op.name in UPDATES:
             self.roles[node] = Role.UPDATE
@@ -292,7 +295,7 @@ class _Search:
 
 def _handed_through(node: Node) -> Iterator[Value]:
     """Operands and results of a loop that are one array, which the loop does not change."""
-    if node.op.name == "while":
+    if node.op is WHILE:
         body = node.regions[1]
         for k, result in enumerate(body.results):
             if result is body.params[k]:

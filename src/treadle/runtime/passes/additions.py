@@ -19,6 +19,8 @@ from treadle.core.tensor import NDArray
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.kernel.ir import Expr, Index, apply
 from treadle.ops.arithmetic import ADD, ADD_N
+from treadle.ops.control_flow import WHILE
+from treadle.ops.gather import SCATTER_ND
 from treadle.ops.indexing import _bounds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.registry import Op
@@ -42,7 +44,7 @@ def add_in_place(graph: Graph, backend: Backend) -> bool:
     """Rewrite the additions in loop bodies, also inner ones, that this makes cheaper."""
     changed = False
     for node in list(graph.walk()):
-        if node.op.name == "while":
+        if node.op is WHILE:
             changed |= _rewrite(node.regions[1])
     return changed
 
@@ -157,7 +159,7 @@ def _together(parts: Sequence[Value]) -> list[list[Value]]:
 
 def _data_position(node: Node) -> int:
     """Which operand is added; the others are positions."""
-    return 1 if node.op.name == "scatter_nd" else 0
+    return 1 if node.op is SCATTER_ND else 0
 
 
 def _addition(body: Region, total: Value, part: Node, inputs: Sequence[Value], root: Node) -> Value:

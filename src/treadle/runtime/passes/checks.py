@@ -20,6 +20,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.pipeline import count_nodes
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.casting import CAST
+from treadle.ops.gather import GATHER
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
@@ -146,7 +147,7 @@ def _add_checks(region: Region, integers: Integers) -> None:
 def _takes_element(node: Node) -> bool:
     """Whether the node reads or writes one element, with a position for each axis."""
     rank = node.inputs[0].spec.rank if node.inputs else 0
-    single = "checks_bounds" in node.op.tags and rank == 1 and node.op.name != "gather"
+    single = "checks_bounds" in node.op.tags and rank == 1 and node.op is not GATHER
     return "checks_elements" in node.op.tags or single
 
 

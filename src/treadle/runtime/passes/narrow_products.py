@@ -12,6 +12,8 @@ from treadle.core import dtypes
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.casting import CAST
+from treadle.ops.linalg import MATMUL
 from treadle.runtime.schedule.backend import Backend
 
 
@@ -29,10 +31,10 @@ class _Narrower(Rewriter):
         self.backend = backend
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "cast" or node.outputs[0].spec.dtype is not dtypes.bfloat16:
+        if node.op is not CAST or node.outputs[0].spec.dtype is not dtypes.bfloat16:
             return None
         wide = node.inputs[0].node
-        if wide is None or wide.op.name != "matmul":
+        if wide is None or wide.op is not MATMUL:
             return None
         factors = [_before_cast(v) for v in wide.inputs]
         narrow = [v for v in factors if v is not None]
@@ -48,7 +50,7 @@ class _Narrower(Rewriter):
 def _before_cast(value: Value) -> Value | None:
     """What a value is converted from, if that is bfloat16."""
     node = value.node
-    if node is None or node.op.name != "cast" or value.spec.dtype is not dtypes.float32:
+    if node is None or node.op is not CAST or value.spec.dtype is not dtypes.float32:
         return None
     source = node.inputs[0]
     return source if source.spec.dtype is dtypes.bfloat16 else None

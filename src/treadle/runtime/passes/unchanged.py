@@ -9,6 +9,7 @@ when it decides what may be overwritten.
 from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.ops.control_flow import WHILE
 from treadle.runtime.schedule.backend import Backend
 
 
@@ -25,7 +26,7 @@ def _read_unchanged(region: Region) -> bool:
         node.inputs = [replaced.get(v, v) for v in node.inputs]
         for inner in node.regions:
             changed |= _read_unchanged(inner)
-        if node.op.name == "while":
+        if node.op is WHILE:
             replaced |= _handed_on(node)
     changed |= any(v in replaced for v in region.results)
     region.results = [replaced.get(v, v) for v in region.results]

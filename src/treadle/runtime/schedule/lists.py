@@ -13,7 +13,8 @@ from typing import NamedTuple, TypeAlias
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.lists import has_element_shape
+from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.lists import LIST_EXTEND, LIST_NEW, LIST_UNSTACK, has_element_shape
 
 Dims = tuple[Dim, ...]
 
@@ -67,11 +68,11 @@ def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Elemen
 def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
     """Pairs of values that may be one list."""
     pairs: list[tuple[Value, Value]] = []
-    if node.op.name == "cond":
+    if node.op is COND:
         for region in node.regions:
             pairs += zip(region.params, node.inputs[1:], strict=True)
             pairs += zip(region.results, node.outputs, strict=True)
-    elif node.op.name == "while":
+    elif node.op is WHILE:
         condition, body = node.regions
         pairs += zip(condition.params, node.inputs, strict=True)
         pairs += zip(body.params, node.inputs, strict=True)
@@ -89,13 +90,13 @@ def _stored(node: Node) -> Iterator[tuple[Value, Sequence[Dim]]]:
     if node.op.name in ("list_push", "list_set"):
         yield node.inputs[0], node.inputs[-1].spec.dims
     elif node.op.name in ("list_unstack", "list_split"):
-        yield node.outputs[0], node.inputs[0].spec.dims[node.op.name == "list_unstack" :]
+        yield node.outputs[0], node.inputs[0].spec.dims[node.op is LIST_UNSTACK :]
 
 
 def _leaves_holes(node: Node) -> bool:
     """Whether a node may give a list elements that nobody has written."""
-    made = node.op.name == "list_new" and bool(node.inputs)
-    return made or node.op.name == "list_extend" or bool(node.attrs.get("grow"))
+    made = node.op is LIST_NEW and bool(node.inputs)
+    return made or node.op is LIST_EXTEND or bool(node.attrs.get("grow"))
 
 
 class _Classes:

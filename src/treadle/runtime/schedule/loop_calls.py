@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from treadle.core.origin import at
 from treadle.graph.ir import Node
+from treadle.ops.control_flow import WHILE
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Callback, Launch, Loop, Step, node_of
 
@@ -41,5 +42,5 @@ def _in_loops(block: Block) -> Iterator[Step]:
         if isinstance(step, Loop):
             yield from all_steps(step.condition)
             yield from all_steps(step.body)
-        elif isinstance(step, Callback) and step.node.op.name == "while":
+        elif isinstance(step, Callback) and step.node.op is WHILE:
             yield step

@@ -17,6 +17,7 @@ from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
+from treadle.ops.lists import LIST_STACK
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.fusion.takeovers import storage
@@ -383,7 +384,7 @@ class _Orderer:
                         self.order.owned.add((unit, i))
 
         for unit in self.units:
-            stacks = unit.role is Role.LIST and unit.nodes[0].op.name == "list_stack"
+            stacks = unit.role is Role.LIST and unit.nodes[0].op is LIST_STACK
             if stacks and self._stays_as_it_is(unit.nodes[0].inputs[0]):
                 self.order.shown.add(unit)
 

@@ -11,6 +11,7 @@ from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
+from treadle.ops.lists import LIST_GET, LIST_STACK
 from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
@@ -155,7 +156,7 @@ class RegionBuilder(ControlFlow):
         new = unknown_symbols(tensors, self.program.known)
         dims = [d for v in tensors for d in v.spec.dims]
         told = {plain_symbol(d) for d in dims}
-        if node.op.name == "list_get":
+        if node.op is LIST_GET:
             told |= {t[0] for d in dims if (t := told_symbol(d, self.program.known)) is not None}
         if not new <= told:
             self.known(node)  # says so
@@ -565,9 +566,9 @@ class RegionBuilder(ControlFlow):
             return False
         items = node.inputs[0]
         elements = self.program.element_dims[items]
-        if isinstance(elements, Ragged) and (elements.holes or node.op.name == "list_stack"):
+        if isinstance(elements, Ragged) and (elements.holes or node.op is LIST_STACK):
             return False
-        if node.op.name == "list_get":
+        if node.op is LIST_GET:
             return items in self.program.stable_lists
         return unit in self.order.shown
 

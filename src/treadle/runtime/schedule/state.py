@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Node, Value
+from treadle.ops.control_flow import COND
+from treadle.ops.state import ASSIGN, READ
 
 # Callbacks into the user's Python, which may read and assign any variable.
 _QUIET = frozenset({"print", "check", "checked_position"})
@@ -21,9 +23,9 @@ def touches_everything(node: Node) -> bool:
 
 def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
     """(handle, written) for every variable that a node uses, seen from its own region."""
-    if node.op.name == "read_variable":
+    if node.op is READ:
         yield node.inputs[0], False
-    elif node.op.name == "assign_variable":
+    elif node.op is ASSIGN:
         yield node.inputs[0], True
     elif any(isinstance(value.spec, ResourceSpec) for value in node.inputs):
         written = _written(node)
@@ -34,7 +36,7 @@ def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
 
 def _written(node: Node) -> set[Value]:
     """The operands of a node with regions that are variables which the regions assign."""
-    outer = node.inputs[1:] if node.op.name == "cond" else node.inputs
+    outer = node.inputs[1:] if node.op is COND else node.inputs
     found: set[Value] = set()
     for region in node.regions:
         inside = {h for n in region.nodes for h, w in handles_touched(n) if w}
