@@ -553,6 +553,80 @@ def across_iterations(x):
     return x + y
 
 
+def in_the_next_iteration(x):
+    u, v = x * 2, x * 3
+    for i in td.range(3):
+        v[i] = 5.0
+        x = x + u
+        u = v
+    return x
+
+
+def where_a_branch_was_taken(x):
+    u, v = x * 2, x * 3
+    for i in td.range(3):
+        v[i] = 5.0
+        if x[i, 0] > 0:
+            u = v
+        else:
+            v = u
+    return u + v
+
+
+def two_iterations_later(x):
+    u, v, w = x * 2, x * 3, x * 4
+    for i in td.range(3):
+        v[i] = 5.0
+        w = u
+        u = v[1:]
+    return w[0] + v
+
+
+def what_the_loop_found_outside(x):
+    u, outer = x * 2, x * 3
+    while td.reduce_sum(u) < 100.0:
+        u[0] = 5.0
+        u = outer
+    return u + outer
+
+
+def buffers_that_take_turns(x):
+    u, v = x * 2, x * 3
+    for i in td.range(2):
+        w = v.copy()
+        w[i] = 5.0
+        u = v
+        v = w
+    return u, v
+
+
+def the_best_so_far(x):
+    best, v = x * 2, x * 3
+    for i in td.range(2):
+        v = v + 1.0
+        v[i] = 0.0
+        if td.reduce_sum(v) > 10.0:
+            best = v
+    return best, v
+
+
+def read_no_more(x):
+    u, v = x * 2, x * 3
+    for i in td.range(2):
+        v[i] = u[0, 0]
+        u = v
+        v = x * 4
+    return v
+
+
+def given_anew(x):
+    u, v = x * 2, x * 3
+    for i in td.range(2):
+        v[i] = 5.0
+        u = v  # before anything reads it
+    return u + v
+
+
 def after_branch(x):
     y = x if x[0, 0] >= 0 else x * 2
     y[0] = 1.0
@@ -565,6 +639,8 @@ def after_branch(x):
      (in_list, "history", 3), (captured, "g", 3), (over_rows, "x", 2), (through_call, "x", 2),
      (twice_in_container, "its container", 3), (attribute_of_the_same_object, ".b", 4),
      (read_from_an_attribute, "box.a", 4), (in_branch, "y", 3), (across_iterations, "y", 3),
+     (in_the_next_iteration, "u", 3), (where_a_branch_was_taken, "u", 3),
+     (two_iterations_later, "u", 3), (what_the_loop_found_outside, "outer", 3),
      (after_branch, "x", 2)],
 )  # fmt: skip
 def test_shared_elements_are_an_error(fn, name, line):
@@ -664,6 +740,10 @@ def closure_sees_the_update(x):
         scalars,
         helper_that_returns,
         whole,
+        buffers_that_take_turns,
+        the_best_so_far,
+        read_no_more,
+        given_anew,
     ],
 )
 def test_unshared_elements(fn):

@@ -32,5 +32,9 @@ class StagingTypeError(StagingError, TypeError):
     """Values of different types where the graph needs one type."""
 
 
+class SharedElementsError(StagingTypeError):
+    """A part of a tensor is assigned that another variable, which is read later, holds too."""
+
+
 class StagingValueError(StagingError, ValueError):
     """Values of different shapes where the graph needs one shape."""

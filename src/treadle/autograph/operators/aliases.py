@@ -18,8 +18,9 @@ import numpy as np
 
 from treadle.autograph import config
 from treadle.autograph.analysis.frames import live_after, outer_target, stored_after
-from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.errors import SharedElementsError, StagingTypeError
 from treadle.core import nest
+from treadle.core.context import context
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
@@ -67,6 +68,21 @@ def share_elements(values: Sequence[Any]) -> bool:
     return any(a.shares(b.tensor) for a, b in combinations(tensors, 2))
 
 
+def share_with_others(values: Sequence[Any]) -> frozenset[tuple[int, int]]:
+    """Which values of the body being traced share elements: the numbers of two of them, or the
+    number of one and the identity of a tensor from outside the body."""
+    body: Any = context.recorder
+    tensors = [(k, _Storage(v)) for k, v in enumerate(values) if isinstance(v, Tensor) and v.ndim]
+    found: set[tuple[int, int]] = set()
+    for k, storage in tensors:
+        found |= {(k, n) for n, other in tensors if n > k and storage.shares(other.tensor)}
+        if getattr(storage.tensor, "recorder", None) is not body:
+            found.add((k, id(storage.tensor)))
+        captured = body.captured.values()
+        found |= {(k, id(outer)) for outer, inner in captured if inner.value in storage.bases}
+    return frozenset(found)
+
+
 class Owner:
     """What holds a tensor of which a part is assigned, and gets the new one.
 
@@ -86,13 +102,13 @@ class Owner:
 
 
 def check_aliases(target: Any, owner: Owner | None = None) -> None:
-    """StagingTypeError if a variable that is still read shares the elements of `target`."""
+    """SharedElementsError if a variable that is still read shares the elements of `target`."""
     _assigned.times += 1
     own = _Storage(target)
     own.note_arguments("a part of it is assigned", goes_on=False)
     for name, value in _held(owner):
         if own.shares(value):
-            raise StagingTypeError(
+            raise SharedElementsError(
                 f"This assigns to a part of a tensor that {name!r} shares and that is read later. "
                 "NumPy would change both; here a tensor never changes, and only the variable that "
                 f"is assigned gets the new values. Make {name!r} a copy first, with td.identity, "

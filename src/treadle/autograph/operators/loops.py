@@ -6,8 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from treadle.autograph.errors import StagingTypeError, StagingValueError
-from treadle.autograph.operators.aliases import carry
+from treadle.autograph.errors import (
+    SharedElementsError,
+    StagingError,
+    StagingTypeError,
+    StagingValueError,
+)
+from treadle.autograph.operators.aliases import (
+    Assignments,
+    carry,
+    share_with_others,
+)
 from treadle.autograph.operators.assigned import AssignedFlags
 from treadle.autograph.operators.conditionals import Placeholder, staged_if
 from treadle.autograph.operators.elements import elements_of, is_pulled
@@ -378,6 +387,13 @@ def _record(
 
     def run_body(*tensors: Any) -> Any:
         carry(tensors, initial)
+        assignments = Assignments()
+        after = iterate(tensors)
+        if assignments:
+            _refuse_sharing_later(after, iterate, [t.spec for t in tensors], initial)
+        return after
+
+    def iterate(tensors: Sequence[Any]) -> State:
         return _checked(names, pack(tensors), step(pack(tensors)), fixed)
 
     invariants = _invariants(names, start, moving, options.get("shape_invariants"))
@@ -395,6 +411,37 @@ def _record(
         checkpoint=options.get("checkpoint", False),
     )
     return pack(result)
+
+
+def _refuse_sharing_later(
+    after: State, iterate: Callable[[State], State], specs: Sequence[Spec], initial: Sequence[Any]
+) -> None:
+    """Where an iteration lets variables share elements, trace those that follow, for the checks of
+    what they assign.
+
+    Raises:
+        SharedElementsError: an iteration after the first changes a part of a variable that another
+            one then shares.
+    """
+    sharing = share_with_others(after)
+    if not sharing:
+        return
+
+    def follow(*params: Any) -> list[Any]:
+        carry(params, initial)
+        with taping(()):
+            values, seen = iterate(params), frozenset[tuple[int, int]]()
+            while sharing := share_with_others(values) - seen:  # the next one may let more share
+                values, seen = iterate(values), seen | sharing
+        return []
+
+    builder: Any = context.recorder
+    try:
+        builder.trace_region(follow, specs)
+    except SharedElementsError:
+        raise
+    except (StagingError, TypeError, ValueError, errors.InvalidArgumentError):
+        pass  # the loop's own trace raises it, where it is a fault of the user's
 
 
 def _invariants(
