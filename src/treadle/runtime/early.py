@@ -16,13 +16,17 @@ import importlib
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Library, Rows
-from treadle.runtime.cpu.jit import background, process_jit
-from treadle.runtime.cpu.kept_memory import memory_text
-from treadle.runtime.cpu.target import is_known, llvm_binding, process_host
-from treadle.runtime.cpu.threads import pool_text
+from treadle.runtime.cpu.jit import background
+from treadle.runtime.cpu.kept_memory import prepare_memory
+from treadle.runtime.cpu.target import is_known, llvm_binding
+from treadle.runtime.cpu.threads import prepare_pool
 from treadle.runtime.dispatch.native_type import prepare_trampoline
 
-_TRAMPOLINE = "treadle.runtime.dispatch.trampoline"
+# What writes the code that every program calls.
+_SHARED = (
+    "treadle.runtime.cpu.kept_memory_code", "treadle.runtime.cpu.pool_code",
+    "treadle.runtime.dispatch.trampoline",
+)  # fmt: skip
 _expected = False
 
 
@@ -32,7 +36,7 @@ def expect_compilation() -> None:
     if not _expected:
         _expected = True
         if not is_known():
-            importlib.import_module(_TRAMPOLINE)
+            _import_shared()
             background.submit("first", _begin)
 
 
@@ -41,7 +45,7 @@ def begin_compilation(graph: Graph) -> None:
     where they would have been found with its stored program."""
     if stores_programs():
         background.submit("llvm", _load)
-    importlib.import_module(_TRAMPOLINE)
+    _import_shared()
     background.submit("shared", _prepare_shared)
     lowers = [n.op.lower for n in graph.walk() if isinstance(n.op.lower, Library | Rows)]
     if lowers:
@@ -50,6 +54,11 @@ def begin_compilation(graph: Graph) -> None:
             module = routine.partition(".")[0]
             importlib.import_module(f"treadle.runtime.cpu.routines.{module}")
         background.submit(f"library {id(graph)}", lambda: _prepare_library(graph))
+
+
+def _import_shared() -> None:
+    for name in _SHARED:
+        importlib.import_module(name)
 
 
 def _import_library(routines: set[str]) -> None:
@@ -75,8 +84,8 @@ def _load() -> None:
 def _prepare_shared() -> None:
     """The modules that every program calls."""
     with contextlib.suppress(Exception):
-        process_jit().prepare(lambda: pool_text(process_host()), "pool")
-        process_jit().prepare(lambda: memory_text(process_host()), "memory")
+        prepare_pool()
+        prepare_memory()
         prepare_trampoline()
 
 

@@ -6,9 +6,9 @@ import threading
 import pytest
 
 from treadle.runtime.cpu.emission import assembly_text, object_file
-from treadle.runtime.cpu.kept_memory import memory_text
+from treadle.runtime.cpu.kept_memory_code import memory_text
+from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.target import aarch64, host
-from treadle.runtime.cpu.threads import pool_text
 from treadle.runtime.dispatch.layout import call_layout
 from treadle.runtime.dispatch.native_type import _USUAL_TAIL, _module
 

@@ -260,7 +260,7 @@ def test_kernels_compile_for_arm():
     from treadle.kernel.functions import FUNCTIONS
     from treadle.kernel.ir import apply
     from treadle.runtime.cpu.nest import emit_kernel
-    from treadle.runtime.cpu.threads import pool_text
+    from treadle.runtime.cpu.pool_code import pool_text
 
     compiler = Jit(aarch64(), ObjectCache(None))
     assert compiler.compile(pool_text(compiler.target))[18:20] == b"\xb7\x00"  # EM_AARCH64

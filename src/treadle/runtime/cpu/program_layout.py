@@ -1,0 +1,35 @@
+"""Where a program finds what it is called with: its state table and the record of a call."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.builder.types import I32, I64, PTR, VOID, Type, function, words
+from treadle.runtime.cpu.program_state import FIXED
+
+_FIELDS: dict[str, Type] = {
+    "workspace": I64,  # an address or 0, exchanged at once
+    "aligned_alloc": function(PTR, I64, I64),
+    "free": function(VOID, PTR),
+    "callback": function(I64, I64, PTR, PTR),
+    "PyEval_SaveThread": function(PTR),
+    "PyEval_RestoreThread": function(VOID, PTR),
+    "PyErr_CheckSignals": function(I32),
+    "clock_gettime": function(I32, I32, PTR),
+    "Py_IncRef": function(VOID, PTR),
+    "Py_DecRef": function(VOID, PTR),
+    "PyLong_FromLong": function(PTR, I64),
+    "PyThread_get_thread_ident": function(I64),
+}
+
+# The words of a state table at fixed positions (`program_state.FIXED`).
+STATE = words("State", {name: _FIELDS.get(name, PTR) for name in FIXED})
+
+# The record of a call: the state of its Python thread (null while it holds the GIL), when it looked
+# at the clock last, the period in which it looks for signals, whether it is to stop, its state
+# table, the number of its Python thread.
+CALL = words(
+    "Call",
+    {
+        "thread": PTR, "last": I64, "period": I64, "stopped": I64, "state": STATE.pointer,
+        "ident": I64,
+    },
+)  # fmt: skip
