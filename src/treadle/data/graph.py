@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 import treadle as td
-from treadle.data.elements import DatasetSpec, Leaves, spec_key
+from treadle.data.elements import DatasetSpec, spec_key
 from treadle.data.iterator import Cursor, GraphIterator
-from treadle.data.rows import Rows
-from treadle.data.stages.stage import UNKNOWN, Stage, bound, symbols_in
+from treadle.data.stages.handles import FromHandle, dataset_of_handle, set_dataset
+from treadle.data.stages.stage import Stage, bound, symbols_in
 from treadle.iteration import (
     HANDLE,
     context,
@@ -22,37 +19,6 @@ from treadle.iteration import (
     register_node,
     source_length,
 )
-
-
-class FromHandle(Stage):
-    """The dataset behind a handle: an argument of a function."""
-
-    def __init__(self, spec: Any, handle: Any) -> None:
-        self.spec, self.handle = spec, handle
-
-    def _stage(self) -> Stage:
-        stage: Stage = object_of(int(self.handle))._stage
-        return stage
-
-    def rows(self) -> Rows | None:
-        return self._stage().rows()
-
-    def open(self) -> Iterator[Leaves]:
-        return self._stage().open()
-
-    def cardinality(self) -> int:
-        return self._stage().cardinality() if isinstance(self.handle, np.ndarray) else UNKNOWN
-
-
-def dataset_of_handle(spec: Any, handle: Any) -> Any:
-    from treadle.data.dataset import Dataset
-
-    return Dataset(FromHandle(spec, handle))
-
-
-def dataset_of_spec(spec: Any) -> Any:
-    """A dataset that only has a type, for tracing what a function does with it."""
-    return dataset_of_handle(spec, None)
 
 
 def open_in_graph(stage: Stage) -> GraphIterator:
@@ -107,6 +73,7 @@ def _bind_in_graph(dataset: Any) -> td.Tensor:
 
 def register(kind: type) -> None:
     """Let datasets be arguments of functions, one trace for all with the same element_spec."""
+    set_dataset(kind)
     register_node(kind, lambda ds: [handle_of_dataset(ds)], _with_handle, _key)
     register_node(DatasetSpec, lambda spec: [HANDLE], _with_handle, _key)
 

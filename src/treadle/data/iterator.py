@@ -18,6 +18,7 @@ from treadle.data.elements import (
     packer,
     spec_key,
 )
+from treadle.data.stages.handles import dataset_of_handle
 from treadle.iteration import (
     HANDLE,
     ElementSource,
@@ -254,8 +255,6 @@ class GraphIterator(GraphElements, GraphIterable):
 
 
 def traced_element(spec: Any, handle: Any) -> Any:
-    from treadle.data.graph import dataset_of_handle
-
     specs = leaves_of(spec)
     wanted = [HANDLE if isinstance(s, DatasetSpec) else s for s in specs]
     leaves = [

@@ -23,6 +23,8 @@ from treadle.data.elements import (
     relaxed,
     spec_of,
 )
+from treadle.data.stages.handles import dataset_of_spec
+from treadle.data.stages.sources import leaf_value
 from treadle.data.stages.stage import Stage
 from treadle.iteration import at, from_array, is_symbolic, recording, taping, user_origin
 
@@ -95,8 +97,6 @@ def _open_dims(spec: Any) -> Any:
 
 def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
     """The spec of what `fn` gives for elements of these specs, found by tracing it aside."""
-    from treadle.data.graph import dataset_of_spec
-
     found: list[Any] = []
     flat = leaves_of(specs)
     tensors = [s for s in flat if not isinstance(s, DatasetSpec)]
@@ -174,8 +174,6 @@ class Scan(Stage):
     """``state, output = fn(state, element)``."""
 
     def __init__(self, inner: Stage, initial: Any, fn: Callable[..., Any]) -> None:
-        from treadle.data.stages.sources import leaf_value
-
         self.inner = inner
         state = as_structure(initial)
         self.start = tuple(map(leaf_value, leaves_of(state)))

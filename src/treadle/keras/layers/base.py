@@ -306,6 +306,14 @@ class Layer(td.Module):
         """The output's shape for an input shape; the same one unless a layer says otherwise."""
         return tuple(input_shape)
 
+    def _has_rule(self) -> bool:
+        """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits
+        it."""
+        kind = type(self)
+        own = kind.__module__.startswith("treadle.")
+        stated = own or kind.compute_output_shape is not Layer.compute_output_shape
+        return kind.has_shape_rule and stated
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if symbolic.among(args, kwargs):
             return symbolic.call(self, args, kwargs)

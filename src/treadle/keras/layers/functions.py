@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import treadle as td
 from treadle.keras.layers.base import Layer
+from treadle.keras.layers.symbolic import KerasTensor
 
 
 class Lambda(Layer):
@@ -50,3 +52,30 @@ class Operation(Layer):
 
     def call(self, *args: Any) -> Any:
         return self.function(*args)
+
+
+def _add_operators() -> None:
+    """Give `KerasTensor` its operators."""
+
+    def binary(name: str) -> Callable[[Any, Any], Any]:
+        function = getattr(operator, name)
+        return lambda self, other: Operation(name, function)(self, other)
+
+    def swapped(name: str) -> Callable[[Any, Any], Any]:
+        function = getattr(operator, name)
+        return lambda self, other: Operation(name, function)(other, self)
+
+    def unary(name: str) -> Callable[[Any], Any]:
+        function = getattr(operator, name)
+        return lambda self: Operation(name, function)(self)
+
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
+        setattr(KerasTensor, f"__{name}__", binary(name))
+        setattr(KerasTensor, f"__r{name}__", swapped(name))
+    for name in ("lt", "le", "gt", "ge", "getitem"):
+        setattr(KerasTensor, f"__{name}__", binary(name))
+    for name in ("neg", "abs"):
+        setattr(KerasTensor, f"__{name}__", unary(name))
+
+
+_add_operators()

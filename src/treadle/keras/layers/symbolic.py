@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import treadle as td
@@ -15,7 +13,8 @@ if TYPE_CHECKING:
 class KerasTensor:
     """A result of a layer that was called on `keras.Input`: a shape and a dtype, no values.
 
-    Arithmetic, comparisons and indexing give further ones. Functions of `td` take tensors: put
+    Arithmetic, comparisons and indexing give further ones: `functions` gives the class these
+    operators, as each is a layer. Functions of `td` take tensors: put
     them into a Layer, or into ``keras.layers.Lambda``.
     """
 
@@ -64,41 +63,8 @@ class KerasTensor:
 
     __int__ = __index__ = __float__
 
-    def __getitem__(self, key: Any) -> Any:
-        return _operated("getitem", operator.getitem, self, key)
-
     def __repr__(self) -> str:
         return f"<KerasTensor shape={self.shape.as_list()}, dtype={self.dtype.name}, {self.name}>"
-
-
-def _operated(name: str, function: Callable[..., Any], *args: Any) -> Any:
-    from treadle.keras.layers.functions import Operation
-
-    return Operation(name, function)(*args)
-
-
-def _add_operators() -> None:
-    def binary(name: str) -> Callable[[Any, Any], Any]:
-        function = getattr(operator, name)
-        return lambda self, other: _operated(name, function, self, other)
-
-    def swapped(name: str) -> Callable[[Any, Any], Any]:
-        function = getattr(operator, name)
-        return lambda self, other: _operated(name, function, other, self)
-
-    def unary(name: str, function: Callable[..., Any]) -> Callable[[Any], Any]:
-        return lambda self: _operated(name, function, self)
-
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul"):
-        setattr(KerasTensor, f"__{name}__", binary(name))
-        setattr(KerasTensor, f"__r{name}__", swapped(name))
-    for name in ("lt", "le", "gt", "ge"):
-        setattr(KerasTensor, f"__{name}__", binary(name))
-    for name in ("neg", "abs"):
-        setattr(KerasTensor, f"__{name}__", unary(name, getattr(operator, name)))
-
-
-_add_operators()
 
 
 class Node:
@@ -141,7 +107,7 @@ def _holds(value: Any) -> bool:
 
 def call(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Make the layer's weights and give KerasTensors for its results."""
-    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and _has_rule(layer):
+    if len(args) == 1 and not kwargs and isinstance(args[0], KerasTensor) and layer._has_rule():
         outputs = _by_rule(layer, args[0])
     else:
         outputs = _by_tracing(layer, args, kwargs)
@@ -160,16 +126,6 @@ def _by_rule(layer: Layer, source: KerasTensor) -> Any:
         layer.build(shape)
         layer.built = True
     return KerasTensor(layer.compute_output_shape(shape), layer.dtype)
-
-
-def _has_rule(layer: Layer) -> bool:
-    """Whether `compute_output_shape` speaks for the layer: not where a user's layer inherits it."""
-    from treadle.keras.layers.base import Layer
-
-    kind = type(layer)
-    own = kind.__module__.startswith("treadle.")
-    stated = own or kind.compute_output_shape is not Layer.compute_output_shape
-    return kind.has_shape_rule and stated
 
 
 def _by_tracing(layer: Layer, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
