@@ -14,6 +14,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
 from treadle import bitwise, config, debugging, linalg, math, nest, nn, random
 from treadle.autodiff.custom import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import AbstractContextManager
+from typing import Any, Protocol
 
-from treadle.autodiff.tape import GradientTape, UnconnectedGradients
 from treadle.autodiff.values import filled, gradient_spec, zeros_for
 from treadle.core import nest
 from treadle.core.context import context
@@ -25,26 +25,35 @@ from treadle.ops.shaping import reshape_to, transpose
 _MOST_COPIES = 8
 
 
-def jacobian(
-    tape: GradientTape, target: Any, sources: Any, unconnected: UnconnectedGradients
-) -> Any:
-    """See `GradientTape.jacobian`."""
+class Tape(Protocol):
+    """What a Jacobian asks of the `GradientTape` that recorded its target."""
+
+    def used_once(self) -> AbstractContextManager[None]:
+        """The block takes gradients; see `GradientTape.used_once`."""
+
+    def vector_jacobian(
+        self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]
+    ) -> list[Tensor | None]:
+        """One backward pass; see `GradientTape.vector_jacobian`."""
+
+
+def jacobian(tape: Tape, target: Any, sources: Any, zero: bool) -> Any:
+    """See `GradientTape.jacobian`; `zero`: zeros for sources that the target does not depend on,
+    None otherwise."""
     target = convert_to_tensor(target)
     flat = nest.flatten(sources)
     size = _static_size(target.dims, "jacobian")
     with tape.used_once():
         rows = _rows(tape, target, flat, size, lambda k: _unit(k, size, target))
     results = [
-        _shaped(row, (*target.dims, *source.spec.dims), source, unconnected)
+        _shaped(row, (*target.dims, *source.spec.dims), source, zero)
         for row, source in zip(rows, flat, strict=True)
     ]
     return nest.pack(sources, results)
 
 
-def batch_jacobian(
-    tape: GradientTape, target: Any, source: Any, unconnected: UnconnectedGradients
-) -> Any:
-    """See `GradientTape.batch_jacobian`."""
+def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool) -> Any:
+    """See `GradientTape.batch_jacobian`; `zero` as for `jacobian`."""
     dims = target.dims
     if target.ndim < 2 or source.spec.rank < 2 or dims[0] != source.spec.dims[0]:
         raise ValueError(
@@ -57,7 +66,7 @@ def batch_jacobian(
         (row,) = _rows(tape, target, [source], size, lambda k: _unit_of_examples(k, size, target))
     if row is not None:
         row = transpose(row, [1, 0, *range(2, row.ndim)])
-    return _shaped(row, (*dims, *source.spec.dims[1:]), source, unconnected)
+    return _shaped(row, (*dims, *source.spec.dims[1:]), source, zero)
 
 
 def _static_size(dims: Sequence[Dim], what: str) -> int:
@@ -82,7 +91,7 @@ def _unit_of_examples(k: Any, size: int, target: Tensor) -> Tensor:
 
 
 def _rows(
-    tape: GradientTape,
+    tape: Tape,
     target: Tensor,
     sources: Sequence[Any],
     size: int,
@@ -103,7 +112,7 @@ def _rows(
 
 
 def _rows_by_loop(
-    tape: GradientTape,
+    tape: Tape,
     target: Tensor,
     sources: Sequence[Any],
     size: int,
@@ -130,12 +139,10 @@ def _rows_by_loop(
     ]
 
 
-def _shaped(
-    row: Tensor | None, dims: tuple[Dim, ...], source: Any, mode: UnconnectedGradients
-) -> Tensor | None:
+def _shaped(row: Tensor | None, dims: tuple[Dim, ...], source: Any, zero: bool) -> Tensor | None:
     """A Jacobian in its final dims; zeros or None where nothing depends on the source."""
     if row is not None:
         return reshape_to(row, dims)
-    if mode is UnconnectedGradients.NONE:
+    if not zero:
         return None
     return filled(0, TensorSpec(dims, source.spec.dtype))

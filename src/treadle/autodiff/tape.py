@@ -18,26 +18,8 @@ from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.core.trials import current_trial, refuse
-from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.registry import set_gradient
 from treadle.ops.state import READ, Variable
-
-
-def _cond_gradient(call: Any, *output_grads: Any) -> list[Any]:
-    from treadle.autodiff.cond import cond_gradient
-
-    return cond_gradient(call, output_grads)
-
-
-def _while_gradient(call: Any, *output_grads: Any) -> list[Any]:
-    from treadle.autodiff.loop import while_gradient
-
-    return while_gradient(call, output_grads)
-
-
-set_gradient(COND, _cond_gradient)
-set_gradient(WHILE, _while_gradient)
 
 
 class UnconnectedGradients(enum.Enum):
@@ -348,7 +330,8 @@ class GradientTape:
         self._is_asked()
         from treadle.autodiff.jacobian import jacobian
 
-        return jacobian(self, target, sources, _unconnected(unconnected_gradients))
+        zero = _unconnected(unconnected_gradients) is UnconnectedGradients.ZERO
+        return jacobian(self, target, sources, zero)
 
     @puts_modes_back
     def batch_jacobian(
@@ -370,7 +353,8 @@ class GradientTape:
         self._is_asked()
         from treadle.autodiff.jacobian import batch_jacobian
 
-        return batch_jacobian(self, target, source, _unconnected(unconnected_gradients))
+        zero = _unconnected(unconnected_gradients) is UnconnectedGradients.ZERO
+        return batch_jacobian(self, target, source, zero)
 
 
 def _warn(message: str) -> None:
