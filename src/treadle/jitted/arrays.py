@@ -28,18 +28,20 @@ from treadle.jitted.views import (
     same_views,
     shows_all,
 )  # fmt: skip
-from treadle.ops import complex_numbers
+from treadle.ops import complex_numbers, shaping
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
+from treadle.ops.control_flow import cond
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
 from treadle.ops.logic import logical_and, logical_or
+from treadle.ops.numpy_dtypes import as_array
+from treadle.ops.numpy_functions import named
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 from treadle.ops.raising import mark
 from treadle.ops.selection import where as select
-from treadle.ops.shaping import ensure_shape
 from treadle.ops.updates import set_item
 
 
@@ -294,8 +296,6 @@ class Array(Traced):
         return self.permuted(perm)
 
     def reshape(self, *shape: Any, order: str = "C", **named: Any) -> Array:
-        from treadle.ops.shaping import reshape
-
         shape = tuple(named.values()) if named else shape  # np.reshape(a, shape=...)
         wanted: Any = shape[0] if len(shape) == 1 else shape
         wanted = wanted if isinstance(wanted, tuple | list) else (wanted,)
@@ -306,7 +306,7 @@ class Array(Traced):
                 f"order={order!r} of an array that is not contiguous: use 'C' or 'F'"
                 f"{at(user_origin())}"
             )
-        made = reshape(self.tensor, [unwrapped(d) for d in wanted])
+        made = shaping.reshape(self.tensor, [unwrapped(d) for d in wanted])
         if made.dims == self.dims:
             return Array(self.storage, self.views)
         if self.is_contiguous:
@@ -320,9 +320,7 @@ class Array(Traced):
         return self.reshape(-1, order=order).copy()
 
     def squeeze(self, axis: Any = None) -> Array:
-        from treadle.ops.shaping import squeeze
-
-        return self.viewed(Reshaped(squeeze(self.tensor, axis).dims))
+        return self.viewed(Reshaped(shaping.squeeze(self.tensor, axis).dims))
 
     def view(self, *args: Any) -> Array:
         if args:
@@ -358,8 +356,6 @@ class Array(Traced):
         self[...] = value
 
     def sort(self, axis: int = -1, kind: Any = None) -> None:
-        from treadle.ops.numpy_functions import named
-
         self.write(named("sort")(self.tensor, axis))
 
     def partition(self, kth: Any, axis: int = -1, kind: Any = None, order: Any = None) -> None:
@@ -370,8 +366,6 @@ class Array(Traced):
         self.reshape(-1)[indices] = values
 
     def choose(self, choices: Any, out: Any = None, mode: str = "raise") -> Any:
-        from treadle.ops.numpy_functions import named
-
         return wrapped(named("choose")(self.tensor, unwrapped(choices)))
 
     @property
@@ -494,10 +488,10 @@ def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
     """`a` or `b`, whose shape is that of `like` where it is the chosen one."""
     if a.dims == b.dims:
         return select(chosen, a, b)
-    from treadle.ops.control_flow import cond
-
     picked: Tensor = cond(
-        chosen, lambda: ensure_shape(a, like.dims), lambda: ensure_shape(b, like.dims)
+        chosen,
+        lambda: shaping.ensure_shape(a, like.dims),
+        lambda: shaping.ensure_shape(b, like.dims),
     )
     return picked
 
@@ -596,22 +590,18 @@ def as_number(scalar: Any) -> Any:
         return scalar.item() if isinstance(scalar, np.generic) else scalar
     tensor = scalar.tensor
     if tensor.ndim:
-        from treadle.ops.shaping import reshape_to
-
         if any(d != 1 for d in tensor.dims):
             raise TypeError(
                 f"only arrays of one element convert to Python numbers, not {scalar!r}"
                 f"{at(user_origin())}"
             )
-        tensor = reshape_to(tensor, ())
+        tensor = shaping.reshape_to(tensor, ())
     wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
     return symbolic_number(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
 
 
 def element_of(value: Any, dtype: Any) -> Tensor:
     """An assigned value in the array's dtype, as NumPy's ``x[...] = value`` converts it."""
-    from treadle.ops.numpy_dtypes import as_array
-
     given = as_array(unwrapped(value))
     if given.dtype.is_complex and not dtype.is_complex:
         raise TypeError(
@@ -631,8 +621,6 @@ def _item(item: Any) -> Any:
     if isinstance(item, slice):
         return slice(*(unwrapped_bound(b) for b in (item.start, item.stop, item.step)))
     if isinstance(item, list | TracedSequence) and is_traced(item):
-        from treadle.ops.numpy_dtypes import as_array
-
         return as_array(unwrapped(item))
     return unwrapped_bound(item)
 

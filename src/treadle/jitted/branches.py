@@ -17,7 +17,8 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array
-from treadle.jitted.forms import ARRAY, Form, NoForm, NotStaged, form_of, joined, same
+from treadle.jitted.errors import NoForm, NotStaged
+from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
     Grows,
     grown_like,

@@ -14,7 +14,7 @@ from treadle.autograph import operators as python_operators
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import ConcreteValueError, TracedSequence
-from treadle.jitted.forms import NotStaged
+from treadle.jitted.errors import NotStaged
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.stacking import collected, stacked_if
 from treadle.jitted.statements import UNSTAGED, and_, truth

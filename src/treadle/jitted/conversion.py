@@ -19,10 +19,17 @@ from treadle.autograph import config
 from treadle.autograph.generated import AG
 from treadle.autograph.templates import template_of
 from treadle.core.origin import LINE_MAPS
-from treadle.jitted.namespace import Globals, stand_in
+from treadle.jitted.namespace import Globals, add_stand_in, stand_in
 
 _GENERATORS = 0x20 | 0x80 | 0x200  # CO_GENERATOR, CO_COROUTINE, CO_ASYNC_GENERATOR
+_operators: list[types.ModuleType] = []  # the one that generated code calls
 _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyDictionary()
+
+
+def set_operators(module: types.ModuleType) -> None:
+    """Say what the generated code of jitted functions calls: `operators`, which is made of modules
+    that convert functions themselves."""
+    _operators[:] = [module]
 
 
 def call(target: Any) -> Any:
@@ -64,8 +71,6 @@ def convert(function: types.FunctionType) -> Callable[..., Any]:
 
 
 def _instantiated(function: types.FunctionType) -> types.FunctionType:
-    from treadle.jitted import operators
-
     _check_globals(function.__code__)
     template = template_of(function)
     code = template.code or function.__code__
@@ -74,7 +79,7 @@ def _instantiated(function: types.FunctionType) -> types.FunctionType:
         name: _cell(cell)
         for name, cell in zip(original.co_freevars, function.__closure__ or (), strict=True)
     }
-    cells[AG] = types.CellType(operators)
+    cells[AG] = types.CellType(_operators[0])
     made = types.FunctionType(
         code,
         Globals(function.__globals__),
@@ -85,6 +90,14 @@ def _instantiated(function: types.FunctionType) -> types.FunctionType:
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__, made.__module__ = function.__qualname__, function.__module__
     return made
+
+
+def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
+    """``functools.reduce``, which calls the function from C."""
+    return functools.reduce(call(function), iterable, *initial)
+
+
+add_stand_in(functools.reduce, _reduce)
 
 
 def _check_globals(code: types.CodeType) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.autograph import config
 from treadle.core.origin import at, user_origin
-from treadle.jitted.forms import NotStaged
+from treadle.jitted.errors import NotStaged
 from treadle.jitted.namespace import Globals
 
 _CONTAINERS = (list, dict, set, bytearray, collections.deque)

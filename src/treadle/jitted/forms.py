@@ -18,6 +18,7 @@ from treadle.core.dtypes import DType
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Scalar
+from treadle.jitted.errors import NoForm
 from treadle.jitted.storage import Storage
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
@@ -27,14 +28,6 @@ from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 NUMBER, SCALAR, ARRAY, LIST = "Python number", "NumPy scalar", "array", "list"
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}
 _WEAK: dict[DType, Any] = {dtypes.int64: 0, dtypes.float64: 0.0, dtypes.complex128: 0j}
-
-
-class NotStaged(TypeError):
-    """A loop or branch cannot be one of the graph: its variables do not keep their structure."""
-
-
-class NoForm(TypeError):
-    """A value that the graph cannot hold, or two that it cannot hold in one variable."""
 
 
 class ListPart:

@@ -24,10 +24,15 @@ from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
-from treadle.jitted.plan import Plan, PlanTable
+from treadle.jitted.conversion import set_operators
+from treadle.jitted.nested import call_with_tensors
+from treadle.jitted.operations import call_ufunc
+from treadle.jitted.plan import Plan
+from treadle.jitted.plan_table import PlanTable
 from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, own_trace
@@ -39,6 +44,8 @@ from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.tracebacks import show_user_frames
+
+set_operators(operators)
 
 
 class Jitted:
@@ -101,8 +108,6 @@ class Jitted:
     @puts_modes_back
     def _inside(self, bound: Bound) -> Any:
         """A call with tensors, under a tape or in a function that is being traced."""
-        from treadle.jitted.nested import call_with_tensors
-
         return call_with_tensors(self, bound)
 
     # -- tracing -----------------------------------------------------------------------------
@@ -162,7 +167,7 @@ class Jitted:
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:
         """What is traced: the user's function on stand-ins for its arguments."""
         given = list(leaves.values())
-        with own_trace():
+        with own_trace(call_ufunc):
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)

@@ -25,7 +25,8 @@ from treadle.jitted.arrays import (
     TracedSequence,
     unwrapped_bound,
 )
-from treadle.jitted.forms import ARRAY, Form, ListPart, NoForm, NotStaged, form_of, joined
+from treadle.jitted.errors import NoForm, NotStaged
+from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed

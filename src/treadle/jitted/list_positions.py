@@ -19,7 +19,8 @@ from treadle.jitted.arrays import (
     unwrapped_bound,
 )
 from treadle.jitted.branches import raise_in_branch
-from treadle.jitted.forms import ARRAY, Form, NoForm, form_of, joined
+from treadle.jitted.errors import NoForm
+from treadle.jitted.forms import ARRAY, Form, form_of, joined
 from treadle.jitted.statements import and_, not_, truth
 from treadle.jitted.storage import Storage
 from treadle.ops.comparison import equal

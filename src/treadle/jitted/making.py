@@ -19,6 +19,7 @@ from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.numpy_dtypes import as_array, is_weak, result_dtype, to
+from treadle.ops.shaping import reshape_to
 
 
 def known(value: Any) -> Any:
@@ -134,8 +135,6 @@ def array(
     x = as_array(unwrapped(object))
     x = x if dtype is None else cast(x, dtype_of(dtype, x.dtype))
     if ndmin > x.ndim:
-        from treadle.ops.shaping import reshape_to
-
         x = reshape_to(x, ((1,) * (ndmin - x.ndim)) + x.dims)
     return _fresh(identity(x))
 

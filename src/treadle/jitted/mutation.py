@@ -12,6 +12,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
 from treadle.jitted.arrays import Array, element_of, unwrapped, wrapped
 from treadle.jitted.operations import call_function
+from treadle.jitted.scatter import positions_along
 from treadle.jitted.views import Permuted, Reshaped
 from treadle.ops import creation
 from treadle.ops.arithmetic import mod
@@ -114,8 +115,6 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
 
 
 def put_along_axis(arr: Array, indices: Any, values: Any, axis: int) -> None:
-    from treadle.jitted.scatter import positions_along
-
     arr[positions_along(arr, indices, axis)] = values
 
 

@@ -7,7 +7,6 @@ stand-ins, and ndarrays, whose elements are read when the program runs.
 
 from __future__ import annotations
 
-import functools
 import itertools
 import random
 import types
@@ -23,13 +22,16 @@ from treadle.jitted import iteration, joining, making, mutation
 from treadle.jitted.arrays import (
     Array,
     Scalar,
+    Traced,
     TracedSequence,
     as_number,
     is_traced,
     unwrapped,
+    wrapped,
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.storage import captured_storage
+from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.python_numbers import SymbolicNumber, apply
@@ -62,18 +64,8 @@ def stand_in(value: Any) -> Any:
         return Ufunc(value)
     if isinstance(value, np.ndarray):
         return value if context.recorder is None else Array(captured_storage(value))
-    if value is np.ndarray:
-        return _ARRAY_TYPE
-    if value is functools.reduce:
-        return _reduce
-    if value is itertools.product:
-        return iteration.product
-    if value is np.ndindex:
-        return iteration.ndindex
-    if value is np.ndenumerate:
-        return iteration.ndenumerate
-    if any(value is g for g in _GRIDS):
-        return _Grid(value)
+    if id(value) in _stand_ins:
+        return _stand_ins[id(value)]
     if isinstance(value, type) and issubclass(value, np.generic):
         return ScalarType(value)
     if callable(value) and not isinstance(value, type) and _is_numpys(value):
@@ -83,7 +75,18 @@ def stand_in(value: Any) -> Any:
     return value
 
 
-_GRIDS = (np.mgrid, np.ogrid, np.r_, np.c_)
+_stand_ins: dict[int, Any] = {
+    id(itertools.product): iteration.product,
+    id(np.ndindex): iteration.ndindex,
+    id(np.ndenumerate): iteration.ndenumerate,
+}
+
+
+def add_stand_in(value: Any, made: Any) -> None:
+    """Have jitted functions find `made` in place of `value`, which lives as long as the process."""
+    _stand_ins[id(value)] = made
+
+
 _MODULES = {
     "cmath", "functools", "itertools", "math", "random",
     "numpy", "numpy.fft", "numpy.linalg", "numpy.random",
@@ -94,13 +97,6 @@ _DRAWING = (random.Random, np.random.Generator, np.random.RandomState)
 def _is_numpys(value: Any) -> bool:
     module = getattr(value, "__module__", None)
     return isinstance(module, str) and module.partition(".")[0] == "numpy"
-
-
-def _reduce(function: Any, iterable: Any, *initial: Any) -> Any:
-    """``functools.reduce``, which calls the function from C."""
-    from treadle.jitted.conversion import call
-
-    return functools.reduce(call(function), iterable, *initial)
 
 
 def _math(function: Any) -> Callable[..., Any]:
@@ -173,10 +169,7 @@ class Ufunc:
         return reduce_ufunc(self._ufunc, "accumulate", array, *args, **options)
 
     def outer(self, a: Any, b: Any, **options: Any) -> Any:
-        from treadle.jitted.arrays import wrapped
-        from treadle.ops.numpy_ufuncs import outer
-
-        return wrapped(outer(self._ufunc, unwrapped(a), unwrapped(b), **options))
+        return wrapped(ufuncs.outer(self._ufunc, unwrapped(a), unwrapped(b), **options))
 
     def at(self, target: Any, indices: Any, values: Any = None) -> None:
         ufunc_at(self._ufunc, target, indices, values)
@@ -201,8 +194,6 @@ class ScalarType:
     def __call__(self, *args: Any) -> Any:
         if not is_traced(args):
             return self.type(*args)
-        from treadle.jitted.arrays import wrapped
-
         return wrapped(cast(as_array(unwrapped(args[0])), dtypes.as_dtype(self.dtype)))
 
     def __eq__(self, other: object) -> bool:
@@ -272,6 +263,7 @@ class _ArrayType(type):
 
 
 _ARRAY_TYPE: Any = type.__new__(_ArrayType, "ndarray", (), {})
+add_stand_in(np.ndarray, _ARRAY_TYPE)
 
 
 class _Grid:
@@ -291,7 +283,6 @@ class _Grid:
             )
         return making.known(self._maker[key])
 
-
     def _joined(self, items: tuple[Any, ...]) -> Any:
         """``np.r_`` and ``np.c_`` of arrays and numbers."""
         if any(isinstance(i, slice | str) for i in items):
@@ -303,6 +294,9 @@ class _Grid:
             return function_of(np.column_stack)(items)
         return function_of(np.concatenate)([function_of(np.atleast_1d)(i) for i in items])
 
+
+for _grid in (np.mgrid, np.ogrid, np.r_, np.c_):
+    add_stand_in(_grid, _Grid(_grid))
 
 # Functions that give one of Python's bools.
 _ANSWERING = (np.allclose, np.array_equal, np.array_equiv)
@@ -325,9 +319,17 @@ def function_of(func: Any) -> Callable[..., Any]:
     return call
 
 
+def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's protocol: a function that was reached by another way than the proxied module."""
+    return function_of(func)(*args, **kwargs)
+
+
+setattr(Traced, "__array_function__", _array_function)  # noqa: B010
+
+
 def real(value: Any) -> Any:
     """An argument as NumPy itself takes it."""
     return value.type if isinstance(value, ScalarType) else value
 
 
-__all__ = ["Globals", "Namespace", "ScalarType", "Ufunc", "function_of", "stand_in"]
+__all__ = ["Globals", "Namespace", "ScalarType", "Ufunc", "add_stand_in", "function_of", "stand_in"]

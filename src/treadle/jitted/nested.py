@@ -14,6 +14,7 @@ from treadle.core.origin import at, user_origin
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.arrays import Array, Scalar, Traced
 from treadle.jitted.conversion import call as converted
+from treadle.jitted.operations import call_ufunc
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import SymbolicNumber
@@ -24,7 +25,7 @@ def call_with_tensors(jitted: Any, bound: Bound) -> Any:
     """The result of a call, with tensors in place of arrays and scalars."""
     if context.recorder is None:
         return _call_traced(jitted, bound)
-    with own_trace():
+    with own_trace(call_ufunc):
         return _spliced(jitted, bound)
 
 

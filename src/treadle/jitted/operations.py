@@ -24,6 +24,7 @@ from treadle.jitted.arrays import (
     unwrapped,
     wrapped,
 )
+from treadle.jitted.scatter import combined_at
 from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.casting import cast
 from treadle.ops.numpy_dtypes import as_array
@@ -108,8 +109,6 @@ def reduce_ufunc(ufunc: Any, method: str, array: Any, *args: Any, **options: Any
 
 def ufunc_at(ufunc: Any, target: Any, indices: Any, values: Any = None) -> None:
     """``ufunc.at(target, indices, values)``: repeated positions count each time."""
-    from treadle.jitted.scatter import combined_at
-
     combined_at(ufunc, target, indices, values)
 
 
@@ -308,7 +307,6 @@ def install() -> None:
         "__rdivmod__": lambda self, other: _divmod(other, self),
         "__round__": lambda self, digits=0: call_function(np.round, (self, digits or 0), {}),
         "__array_ufunc__": _array_ufunc,
-        "__array_function__": _array_function,
     }
     for name, method in made.items():
         setattr(Traced, name, method)
@@ -326,12 +324,6 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **options: An
     if method == "at":
         return ufunc_at(ufunc, *inputs)
     return reduce_ufunc(ufunc, method, *inputs, **options)
-
-
-def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    from treadle.jitted.namespace import function_of
-
-    return function_of(func)(*args, **kwargs)
 
 
 install()

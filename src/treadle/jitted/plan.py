@@ -1,15 +1,11 @@
-"""How calls of one signature run, and the plans that a jitted function keeps."""
+"""How calls of one signature run."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from treadle.core.switches import is_on
 from treadle.jitted.arguments import Bound
 from treadle.jitted.results import Results
-from treadle.runtime.dispatch.native_type import Calls, is_native
-from treadle.runtime.dispatch.self_check import works
 from treadle.tracing.concrete import ConcreteFunction
 
 
@@ -34,68 +30,3 @@ class Plan:
         self.results = results
         self.constants = frozenset(bound.constant_ints())
         self.used = True
-
-
-class PlanTable:
-    """The plans of a jitted function by the keys of calls, and what native code makes of them.
-
-    Args:
-        function: the object that is called.
-    """
-
-    def __init__(self, function: Any) -> None:
-        self._plans: dict[Any, Plan] = {}
-        self._function = function if is_native(function) else None
-        self._native: Calls | None = None
-
-    @property
-    def native(self) -> Calls | None:
-        """The plans that native code tries; None before the first."""
-        return self._native
-
-    def find(self, key: Any) -> Plan | None:
-        return self._plans.get(key)
-
-    def add(self, key: Any, plan: Plan, varying: Collection[int]) -> None:
-        """Keep a plan, unless `key` is None.
-
-        Args:
-            varying: the numbers of leaves that came with several ints: no program has them as
-                constants any more.
-        """
-        if key is not None:
-            self._plans[key] = plan
-        self._drop([p for p in self._plans.values() if not p.constants.isdisjoint(varying)])
-
-    def add_native(self, plan: Plan, bound: Bound, count: int, names: tuple[str, ...]) -> None:
-        """Let native code take such calls from now on, if it can."""
-        if self._function is None or not is_on("native_calls") or not works():
-            return
-        if self._native is None:
-            self._native = Calls(self._function)
-        if self._native.wants(plan, (count, names)):
-            from treadle.jitted.native_calls import native_plan
-
-            self._native.add(plan, native_plan(plan, bound, count, names), (count, names))
-
-    def remove(self, traces: Collection[ConcreteFunction]) -> None:
-        """Let go of the plans of traces."""
-        gone = {id(trace) for trace in traces}
-        self._drop([p for p in self._plans.values() if id(p.concrete) in gone])
-
-    def _drop(self, plans: list[Plan]) -> None:
-        addresses = {id(plan) for plan in plans}
-        if plans:
-            self._plans = {k: p for k, p in self._plans.items() if id(p) not in addresses}
-            if self._native is not None:
-                self._native.remove(plans)
-
-    def were_called(self, trace: ConcreteFunction) -> bool:
-        """Whether a plan of the trace took a call since this was asked last."""
-        found = False
-        for plan in [p for p in self._plans.values() if p.concrete is trace]:
-            found |= plan.used
-            plan.used = False
-            if self._native is not None:
-                found |= self._native.were_called(plan)
-        return found

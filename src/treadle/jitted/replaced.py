@@ -17,7 +17,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import Known, coincide, either, reach, set_apart, share_parts
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
-from treadle.jitted.forms import NotStaged
+from treadle.jitted.errors import NotStaged
 from treadle.jitted.placed import Placed, is_numbered, is_placed, numbered, places
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import View, is_constant, same_views

@@ -15,6 +15,7 @@ import numpy as np
 
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
+from treadle.jitted import making
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
@@ -95,9 +96,7 @@ class StackedList(TracedSequence):
     def array(self) -> Array:
         """``np.array`` of the list."""
         if self.items is not None:
-            from treadle.jitted.making import array
-
-            made: Array = array(self.items)
+            made: Array = making.array(self.items)
             return made
         return _array(self.element, self.columns)
 

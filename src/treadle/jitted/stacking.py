@@ -15,7 +15,8 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, CopiedStorage, is_traced, unwrapped_bound
 from treadle.jitted.effects import left_alone
-from treadle.jitted.forms import NotStaged, form_of
+from treadle.jitted.errors import NotStaged
+from treadle.jitted.forms import form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import UNSTAGED, if_exp, staged_for

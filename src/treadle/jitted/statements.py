@@ -22,7 +22,7 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.branches import branch, raise_in_branch
 from treadle.jitted.effects import left_alone
-from treadle.jitted.forms import NotStaged
+from treadle.jitted.errors import NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop

@@ -9,6 +9,7 @@ that the branch or loop can give them back merged or carried.
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from treadle.core.context import context
 from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
+from treadle.jitted.errors import NotStaged
 from treadle.ops.python_numbers import numpy_rules
 
 
@@ -49,8 +51,6 @@ class Storage:
     def write(self, tensor: Tensor) -> None:
         """Replace all elements."""
         if self in listed.storages:
-            from treadle.jitted.forms import NotStaged
-
             raise NotStaged(
                 "An array changes in place that was added to a list which grows in a loop or "
                 "branch that depends on array values: add a copy of it, .copy()"
@@ -179,14 +179,19 @@ def captured_storage(array: np.ndarray[Any, Any]) -> Storage:
 
 
 class own_trace:
-    """Trace a function: nothing is captured yet, and no branch or loop is open."""
+    """Trace a function: nothing is captured yet, and no branch or loop is open.
+
+    Args:
+        call_ufunc: computes a ufunc of symbolic numbers and NumPy's scalars.
+    """
+
+    def __init__(self, call_ufunc: Callable[..., Any]) -> None:
+        self._call_ufunc = call_ufunc
 
     def __enter__(self) -> None:
-        from treadle.jitted.operations import call_ufunc
-
         self._before = scopes.open, _captured.storages, listed.storages, numpy_rules.call
         scopes.open, _captured.storages, listed.storages = (), {}, set()
-        numpy_rules.call = call_ufunc
+        numpy_rules.call = self._call_ufunc
 
     def __exit__(self, *error: object) -> None:
         scopes.open, _captured.storages, listed.storages, numpy_rules.call = self._before
