@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.autograph import conversion, stored, templates
+from treadle.autograph import conversion, memory, stored, twins
 from treadle.core import object_cache
 from treadle.core.plain_data import from_bytes, to_bytes
 
@@ -36,7 +36,7 @@ def test_a_closure_with_another_callee_has_its_own_conversion(functions):
 
 
 def test_closures_with_like_callees_share_a_conversion():
-    first, second = (templates.template_of(around(f)) for f in (td.tanh, td.sin))
+    first, second = (twins.template_of(around(f)) for f in (td.tanh, td.sin))
     assert first is second
 
 
@@ -83,8 +83,8 @@ BRANCH = """
 
 
 def test_a_conversion_is_found_again(folder, conversions):
-    made = templates.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
-    found = templates.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
+    made = twins.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
+    found = twins.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
     assert conversions == ["f"]
     assert found.code is not None and found.code.co_code == made.code.co_code
     assert found[:4] == made[:4] and found.asked == made.asked
@@ -112,10 +112,10 @@ def test_other_facts_are_converted_anew(folder, conversions):
 
 @pytest.mark.parametrize("change", [("3.0", "4.0"), ("# positive", "# above 0"), ("def", "\ndef")])
 def test_a_changed_text_is_converted_anew(folder, conversions, change):
-    templates.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
+    twins.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
     changed = textwrap.dedent(BRANCH).replace(*change)
     scope = module_of(folder, changed, g=td.tanh)
-    template = templates.template_of(scope["f"])
+    template = twins.template_of(scope["f"])
     assert conversions == ["f", "f"]
     assert change[1].strip() in template.text
 
@@ -123,7 +123,7 @@ def test_a_changed_text_is_converted_anew(folder, conversions, change):
 def test_nothing_is_kept_of_files_that_may_have_changed(folder, conversions, monkeypatch):
     monkeypatch.setattr(stored, "may_have_changed", lambda name: True)
     for _ in range(2):
-        templates.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
+        twins.template_of(module_of(folder, BRANCH, g=td.tanh)["f"])
     assert conversions == ["f", "f"]
 
 
@@ -154,7 +154,7 @@ def test_a_second_process_does_not_import_the_converters(tmp_path):
 def stored_entry(folder):
     """The function of a module, and the key and the plain form of its conversion on disk."""
     function = module_of(folder, BRANCH, g=td.tanh)["f"]
-    templates.template_of(function)
+    twins.template_of(function)
     key = stored.key_of(function, True)
     return function, key, from_bytes(stored.default_cache().load("conversion", key))
 
@@ -179,8 +179,8 @@ def test_hostile_text_is_not_run_and_not_used(folder, conversions, monkeypatch, 
     function.__globals__["RAN"] = RAN
     monkeypatch.setattr("builtins.RAN", RAN, raising=False)
     stored.default_cache().store("conversion", key, to_bytes((text, *rest)))
-    templates.forget_templates()
-    template = templates.template_of(function)
+    memory.forget()
+    template = twins.template_of(function)
     assert "ag__" in template.text and "positive" in template.text
     assert conversions == ["f", "f"] and not RAN
 
@@ -202,4 +202,4 @@ def test_damaged_conversions_with_right_checksums(folder, seed):
             wrong = (*plain[:k], other, *plain[k + 1 :])
             stored.default_cache().store("conversion", key, to_bytes(wrong))
             found = stored.load(key, function, "<generated>")
-            assert found is None or len(found) == len(templates.Template._fields)
+            assert found is None or len(found) == len(twins.Template._fields)

@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from treadle.autograph import operators
 from treadle.autograph.errors import ConversionError, UnsupportedSyntaxError
 from treadle.autograph.operators.calls import call, convert_function
 
@@ -62,11 +63,11 @@ def to_graph(
     """
     if recursive:
         return converted(entity)
-    from treadle.autograph.templates import instantiate, template_of
+    from treadle.autograph.twins import instantiate, template_of
 
     function = _required(entity)
     template = template_of(function, recursive=False)
-    made = function if template.code is None else instantiate(function, template.code)
+    made = function if template.code is None else instantiate(function, template.code, operators)
     owner = getattr(entity, "__self__", None)
     return made if owner is None else types.MethodType(made, owner)
 
@@ -84,7 +85,7 @@ def to_code(
     Raises:
         ConversionError: as for `converted`.
     """
-    from treadle.autograph.templates import template_of
+    from treadle.autograph.twins import template_of
 
     return template_of(_required(entity), recursive).text
 

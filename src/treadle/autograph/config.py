@@ -12,6 +12,7 @@ NEVER_CONVERTED = {
     "pandas", "PIL", "sklearn", "mlxtend", "pytest", "_pytest", "pluggy", "hypothesis", "IPython",
     "ipykernel", "jax", "torch", "tensorflow", "numba", "cupy",
 }  # fmt: skip
+MARK = "__treadle_do_not_convert__"  # holds the code of functions that are marked so
 _STANDARD = sys.stdlib_module_names
 _CALLABLE_TYPES = (types.BuiltinFunctionType, types.MethodWrapperType, types.WrapperDescriptorType,
                    types.MethodDescriptorType, types.ClassMethodDescriptorType)  # fmt: skip

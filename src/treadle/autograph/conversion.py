@@ -31,7 +31,7 @@ from treadle.autograph.generated import code_of, moved_lines
 from treadle.autograph.line_numbers import names_by_line, separate_lines
 from treadle.autograph.names import Names
 from treadle.autograph.printing import print_function
-from treadle.autograph.templates import Template
+from treadle.autograph.template import Template
 
 
 def convert(function: types.FunctionType, recursive: bool, filename: str) -> Template:

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from treadle.autograph import config, experimental
+from treadle.autograph import config
+from treadle.autograph.loop_options import set_loop_options
 
 UNKNOWN: Any = object()
 CONTAINERS: Any = (list, dict, set, bytearray)
@@ -57,7 +58,7 @@ def facts_of(name: str, value: Any) -> Facts:
         config.is_library_object(value),
         config.gives_library_object(value),
         any(value is kind for kind in CONTAINERS),
-        value is experimental.set_loop_options,
+        value is set_loop_options,
         isinstance(value, types.BuiltinFunctionType) and value.__module__ in ("math", "cmath"),
         isinstance(value, np.ndarray | list | tuple),
         value is np,

@@ -18,10 +18,16 @@ _with_twins: weakref.WeakSet[types.FunctionType] = weakref.WeakSet()
 _memories: list[weakref.WeakKeyDictionary[types.CodeType, Any]] = []
 
 
+def by_code() -> weakref.WeakKeyDictionary[types.CodeType, Any]:
+    """A table of code objects that keeps none of them alive; `forget` empties it."""
+    made: weakref.WeakKeyDictionary[types.CodeType, Any] = weakref.WeakKeyDictionary()
+    _memories.append(made)
+    return made
+
+
 def per_code(fn: Callable[[types.CodeType], _R]) -> Callable[[types.CodeType], _R]:
     """`fn` called once per code object that is alive."""
-    known: weakref.WeakKeyDictionary[types.CodeType, _R] = weakref.WeakKeyDictionary()
-    _memories.append(known)
+    known: weakref.WeakKeyDictionary[types.CodeType, _R] = by_code()
 
     @functools.wraps(fn)
     def remembered(code: types.CodeType) -> _R:
@@ -62,11 +68,8 @@ def _forget_file(filename: str) -> None:
 @clears
 def forget() -> None:
     """Forget all conversions; functions are converted again when they are traced again."""
-    from treadle.autograph import templates
-
     for function in list(_with_twins):
         function.__dict__.pop(_TWIN, None)
     _with_twins.clear()
-    templates.forget_templates()
     for known in _memories:
         known.clear()

@@ -18,12 +18,12 @@ from typing import Any
 from treadle.autograph.facts import Facts, hold
 from treadle.autograph.generated import code_of, parsed
 from treadle.autograph.sources import may_have_changed
+from treadle.autograph.template import Template
 from treadle.core.object_cache import default_cache, stores_programs
 from treadle.core.plain_data import from_bytes, to_bytes
 from treadle.core.sources import sources
 
 KIND = "conversion"  # of objects on disk
-Record = tuple[Any, ...]  # the fields of a template
 
 
 def key_of(function: types.FunctionType, recursive: bool) -> str | None:
@@ -53,7 +53,7 @@ def _versions() -> tuple[Any, ...]:
     return "conversion", sources(), sys.version, origin, written
 
 
-def load(key: str, function: types.FunctionType, filename: str) -> Record | None:
+def load(key: str, function: types.FunctionType, filename: str) -> Template | None:
     """What is kept under a key, if the names of the function have the facts it was made for.
 
     Args:
@@ -68,7 +68,7 @@ def load(key: str, function: types.FunctionType, filename: str) -> Record | None
         return None  # not what was kept
 
 
-def _record(plain: Any, function: types.FunctionType, filename: str) -> Record | None:
+def _record(plain: Any, function: types.FunctionType, filename: str) -> Template | None:
     text, source, extra, (numbers, names), converted, asked, moved = plain
     facts = {path: Facts(*map(bool, found)) for path, found in dict(asked).items()}
     if not all(type(word) is str for word in (text, source, *extra, *names, *facts)):
@@ -82,17 +82,16 @@ def _record(plain: Any, function: types.FunctionType, filename: str) -> Record |
     lines = [*_lines(text), *extra]
     origins = list(zip(numbers, names, strict=True))
     if not converted:
-        return text, source, lines, origins, None, facts, moved
+        return Template(text, source, lines, origins, None, facts, moved)
     tree = parsed(text, moved, filename)
-    return text, source, lines, origins, code_of(tree, filename, function.__code__), facts, moved
+    code = code_of(tree, filename, function.__code__)
+    return Template(text, source, lines, origins, code, facts, moved)
 
 
-def keep(
-    key: str, text: str, source: str, lines: list[str], origins: list[tuple[int, str]],
-    code: types.CodeType | None, asked: dict[str, Facts], moved: list[tuple[int, int]],
-) -> None:  # fmt: skip
+def keep(key: str, template: Template) -> None:
     """Keep the fields of a template: its code is compiled again, which takes less than finding
     out what it was compiled from."""
+    text, source, lines, origins, code, asked, moved = template
     extra = lines[len(_lines(text)) :]
     columns = [line for line, _ in origins], [name for _, name in origins]
     facts = {path: tuple(found) for path, found in asked.items()}

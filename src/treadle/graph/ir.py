@@ -12,8 +12,8 @@ explicit operand.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 from treadle.core.origin import Origin
 from treadle.core.shapes import TensorShape
@@ -121,6 +121,8 @@ class Graph(Region):
 
     __slots__ = ("__weakref__", "captures", "name")
 
+    text: ClassVar[Callable[[Graph], str]]  # set by `printer`
+
     def __init__(self, name: str) -> None:
         super().__init__()
         self.name = name
@@ -132,9 +134,7 @@ class Graph(Region):
         return self.params[: len(self.params) - len(self.captures)]
 
     def __str__(self) -> str:
-        from treadle.graph.printer import print_graph
-
-        return print_graph(self)
+        return Graph.text(self)
 
 
 def uses(region: Region) -> dict[Value, int]:

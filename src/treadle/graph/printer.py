@@ -48,6 +48,9 @@ def print_graph(graph: Graph, *, origins: bool = True, data: bool = True) -> str
     return _Printer(origins).graph(graph, data)
 
 
+Graph.text = print_graph
+
+
 def print_node(node: Node) -> str:
     """One node in the text format, without its regions, for messages."""
     printer = _Printer(False)

@@ -17,7 +17,7 @@ import numpy as np
 
 from treadle.autograph import config
 from treadle.autograph.generated import AG
-from treadle.autograph.templates import template_of
+from treadle.autograph.twins import template_of
 from treadle.core.origin import LINE_MAPS
 from treadle.jitted.namespace import Globals, add_stand_in, stand_in
 

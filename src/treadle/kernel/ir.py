@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import functools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, fields
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
@@ -48,10 +48,10 @@ def _key_names(cls: Any) -> tuple[str, ...]:
 class Node(metaclass=_Interned):
     """Base of the hash-consed nodes; equality is identity."""
 
-    def __repr__(self) -> str:
-        from treadle.kernel.printer import node_text
+    text: ClassVar[Callable[[Node], str]]  # set by `printer`
 
-        return node_text(self)
+    def __repr__(self) -> str:
+        return Node.text(self)
 
 
 @record(frozen=True, eq=False, repr=False)

@@ -56,6 +56,9 @@ def node_text(node: Node) -> str:
     return _Printer(None).inline(node)
 
 
+Node.text = node_text
+
+
 def _affine_text(index: Affine, axis: Callable[[Axis], str], dim: Callable[[Dim], str]) -> str:
     parts = [axis(a) if c == 1 else f"{axis(a)}*{_wrap(c, dim)}" for a, c in index.terms]
     if index.offset != 0 or not parts:

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from treadle.autograph import config, logs
+from treadle.autograph import config, logs, operators
+from treadle.autograph.errors import SourceNotFoundError
 from treadle.autograph.memory import per_code
 from treadle.core.context import context
 from treadle.core.origin import LINE_MAPS
 from treadle.core.trials import current_trial, refuse
-
-MARK = "__treadle_do_not_convert__"
+from treadle.ops.number_tables import operation_of
+from treadle.ops.python_numbers import apply
 
 
 def call(target: Any) -> Any:
@@ -59,9 +60,6 @@ def _of_numbers(function: Any) -> Any:
     """A function of `math` that takes numbers which only the running program knows."""
     if function.__module__ not in ("math", "cmath") or context.recorder is None:
         return function
-    from treadle.ops.number_tables import operation_of
-    from treadle.ops.python_numbers import apply
-
     return functools.partial(apply, function) if operation_of(function) is not None else function
 
 
@@ -78,18 +76,17 @@ def convert_function(function: types.FunctionType) -> Callable[..., Any]:
     code = function.__code__
     if (
         config.is_library_object(function)
-        or getattr(function, MARK, None) is code
+        or getattr(function, config.MARK, None) is code
         or code.co_filename in LINE_MAPS
         or code.co_flags & _GENERATORS
         or not (_may_branch(code) or _may_call(code) or _may_update(code))
         and not _may_read_array(function)
     ):
         return function
-    from treadle.autograph.errors import SourceNotFoundError
-    from treadle.autograph.templates import twin
+    from treadle.autograph.twins import twin
 
     try:
-        return twin(function)
+        return twin(function, operators)
     except SourceNotFoundError as error:
         if _may_branch(code) or _may_update(code):
             raise

@@ -49,6 +49,7 @@ from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.creation import zeros
 from treadle.ops.graph_list import GraphList, graph_list, template_of
 from treadle.ops.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
@@ -334,8 +335,6 @@ def _flag_of(value: Any) -> Any:
 
 
 def _zeros(branch: _Branch, like: Tensor) -> Any:
-    from treadle.ops.creation import zeros
-
     with recording(branch.builder):
         return zeros(like.spec.shape, like.dtype)
 

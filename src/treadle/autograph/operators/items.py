@@ -22,6 +22,7 @@ from treadle.ops.elementwise import identity
 from treadle.ops.graph_list import GraphList
 from treadle.ops.indexing import is_array
 from treadle.ops.python_numbers import is_symbolic_number
+from treadle.ops.selection import where
 from treadle.ops.tabulated import element_at
 from treadle.ops.updates import set_item as updated_tensor
 
@@ -94,8 +95,6 @@ def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Owner | N
     """What the variable holds after ``target[key] += value``, or another assigning operator."""
     update = _UPDATES[symbol]
     if isinstance(target, Tensor) and _is_mask(key) and np.ndim(value) == 0:
-        from treadle.ops.selection import where
-
         check_aliases(target, owner)
         mask = convert_to_tensor(key)
         mask = mask[(..., *(None,) * (target.ndim - mask.ndim))]

@@ -37,6 +37,7 @@ from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined, completed
 from treadle.autograph.operators.values import (
     describe,
+    dims_known_to,
     holds_tensors,
     is_staged,
     is_tensor_like,
@@ -45,7 +46,7 @@ from treadle.autograph.operators.values import (
 from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape, dim_symbols
+from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec
 from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
@@ -116,7 +117,7 @@ def for_stmt(
     else is iterated by Python.
     """
     if isinstance(iterable, Stream | Numbered):
-        return iterable.loop(body, state, until, places, options)
+        return iterable.loop(for_stmt, body, state, until, places, options)
     loop = _Loop(body, 1, places, options)
     if isinstance(iterable, NumberRange) and is_on("rolled_loops"):
         try:
@@ -336,24 +337,11 @@ def _with_types(start: State, step: Callable[[State], State]) -> State:
 
     builder.trace_region(run, [flat[i].spec for i in moving])
     return tuple(
-        nest.map_structure(lambda x: zeros(_dims_known_to(builder, x), x.dtype), now)
+        nest.map_structure(lambda x: zeros(dims_known_to(builder, x), x.dtype), now)
         if isinstance(v, Undefined) and all(isinstance(x, Spec) for x in nest.flatten(now))
         else v
         for v, now in zip(start, found, strict=True)
     )
-
-
-def _dims_known_to(builder: Any, spec: Spec) -> list[Any]:
-    """The dims, with 0 for those that only the loop's body knows: they differ from one iteration
-    to the next, and are left open."""
-    if not spec.symbols():
-        return list(spec.dims)
-    known: set[str] = set()
-    while builder is not None:
-        values = [*builder.region.params, *(v for n in builder.region.nodes for v in n.outputs)]
-        known.update(s for v in values for s in v.spec.symbols())
-        builder = builder.parent
-    return [d if dim_symbols(d) <= known else 0 for d in spec.dims]
 
 
 def _as_tensors(values: State) -> State:

@@ -8,6 +8,8 @@ from typing import Any
 from treadle.autograph.loop_notes import Known, LoopNote, known_of
 from treadle.autograph.operators.logical import not_, or_
 from treadle.autograph.operators.rolled_items import Items, SymbolicRange, Unknown, items_of, use_up
+from treadle.autograph.operators.rolled_state import Peel
+from treadle.autograph.operators.rolling import SHORT, Refused, is_rollable, roll
 from treadle.core.context import context
 from treadle.core.origin import user_origin
 from treadle.core.switches import is_on
@@ -45,7 +47,6 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
     left, taken = iter(iterable), 0
     notes = dict(known.notes)
     try:
-        from treadle.autograph.operators.rolling import is_rollable
 
         is_rollable(loop)
         while items.size - taken >= FEWEST:
@@ -71,8 +72,6 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
 def _attempt(loop: Any, items: Items, taken: int, state: Any, until: Any) -> Any:
     """The state and number of iterations of a loop of the graph, or why the first iteration is
     left to Python."""
-    from treadle.autograph.operators.rolled_state import Peel
-    from treadle.autograph.operators.rolling import roll
 
     try:
         return roll(loop, items, taken, state, until, _is_worth(items))
@@ -91,8 +90,6 @@ def _is_worth(items: Items) -> Callable[[int], bool]:
 
 
 def _refused(why: Exception, known: Known, code: Any, notes: Any, trips: int | None) -> None:
-    from treadle.autograph.operators.rolled_state import Peel
-    from treadle.autograph.operators.rolling import SHORT, Refused
 
     if not isinstance(why, Peel | Refused):
         raise why
@@ -112,8 +109,6 @@ def rolled_while(loop: Any, test: Any, state: Any, until: Any) -> tuple[Any, str
         The variables, and OVER; or what they were, and PEEL where another attempt may succeed
         after an iteration, PYTHON where not.
     """
-    from treadle.autograph.operators.rolled_state import Peel
-    from treadle.autograph.operators.rolling import is_rollable, roll
 
     known, code = _known(), loop.body.__code__
     if known.failures.get(code, 0) >= MOST_FAILURES:
@@ -141,8 +136,6 @@ def symbolic_for(loop: Any, numbers: Any, state: Any, until: Any) -> Any:
     Raises:
         ValueNeededError: it cannot be rolled, and the program must have Python's bits.
     """
-    from treadle.autograph.operators.rolled_state import Peel
-    from treadle.autograph.operators.rolling import Refused, is_rollable, roll
 
     is_rollable(loop)
     items = SymbolicRange(numbers.start, numbers.stop, numbers.step)

@@ -47,7 +47,7 @@ from treadle.autograph.operators.rolled_state import (
     may_follow,
 )
 from treadle.autograph.operators.undefined import Undefined, assigned_flag, completed
-from treadle.autograph.operators.values import is_staged, same
+from treadle.autograph.operators.values import dims_known_to, is_staged, same
 from treadle.core import dtypes
 from treadle.core.context import context, taping
 from treadle.core.spec import Spec, TensorSpec
@@ -516,9 +516,7 @@ class _Roll:
 
     def filler(self, spec: Spec) -> Tensor:
         """Zeros in place of a variable that the first iteration assigns."""
-        from treadle.autograph.operators.loops import _dims_known_to
-
-        if not isinstance(spec, TensorSpec) or _dims_known_to(self.recorder, spec) != list(
+        if not isinstance(spec, TensorSpec) or dims_known_to(self.recorder, spec) != list(
             spec.dims
         ):
             raise Refused("a variable gets a size in it that differs between iterations")

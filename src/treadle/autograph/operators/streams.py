@@ -17,6 +17,7 @@ from treadle.autograph.operators.values import GraphIteration, is_staged
 from treadle.core.origin import at, user_origin
 
 State = tuple[Any, ...]
+Repeat = Callable[..., Any]
 
 
 class Stream(GraphIteration):
@@ -78,13 +79,13 @@ class Stream(GraphIteration):
         if isinstance(self.source, Stream):
             self.source.reset()
 
-    def loop(self, body: Any, state: State, until: Any, places: Any, options: Any) -> Any:
-        """``for_stmt`` over the elements."""
-        from treadle.autograph.operators.loops import for_stmt
-
+    def loop(
+        self, repeat: Repeat, body: Any, state: State, until: Any, places: Any, options: Any
+    ) -> Any:
+        """``for_stmt``, which `repeat` is, over the elements."""
         self.use()
-        visit = _Visitor(self, body, until, places)
-        return for_stmt(self.source, visit, *state, until=until, places=places, options=options)
+        visit = _Visitor(self, repeat, body, until, places)
+        return repeat(self.source, visit, *state, until=until, places=places, options=options)
 
 
 class _Visitor:
@@ -93,8 +94,11 @@ class _Visitor:
     The loop reads its variables' names from `__code__`.
     """
 
-    def __init__(self, stream: Stream, body: Any, until: Any, places: Any) -> None:
+    def __init__(
+        self, stream: Stream, repeat: Repeat, body: Any, until: Any, places: Any
+    ) -> None:
         self.stream = stream
+        self.repeat = repeat
         self.body = body
         self.until = until
         self.places = places
@@ -114,9 +118,7 @@ class _Visitor:
         made = self.stream.element(item)
         if not self.stream.flat:
             return self.body(made, *state)
-        from treadle.autograph.operators.loops import for_stmt
-
-        return for_stmt(made, self.body, *state, until=self.until, places=self.places)
+        return self.repeat(made, self.body, *state, until=self.until, places=self.places)
 
 
 class Numbered(GraphIteration):
@@ -126,11 +128,13 @@ class Numbered(GraphIteration):
         self.stream = stream
         self.start = start
 
-    def loop(self, body: Any, state: State, until: Any, places: Any, options: Any) -> Any:
-        """``for_stmt`` over pairs of number and element."""
+    def loop(
+        self, repeat: Repeat, body: Any, state: State, until: Any, places: Any, options: Any
+    ) -> Any:
+        """``for_stmt``, which `repeat` is, over pairs of number and element."""
         numbered = _Counting(body)
         stop = until and (lambda number, *state: until(*state))
-        result = self.stream.loop(numbered, (self.start, *state), stop, places, options)
+        result = self.stream.loop(repeat, numbered, (self.start, *state), stop, places, options)
         return unchanged(result[1:]) if state else None
 
 

@@ -8,6 +8,7 @@ from treadle.autograph.errors import UndefinedVariableError
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor
+from treadle.ops.io import Assert
 
 RETURN_VALUE = "return value"  # the marker of a `return` that has not happened
 
@@ -99,8 +100,6 @@ def with_flag(value: Any, assigned: Any, name: str) -> Any:
 
 
 def _check_assigned(assigned: Any, name: str) -> None:
-    from treadle.ops.io import Assert
-
     message = (
         f"the variable {name!r} is used before it has a value: the loop that assigns it ran no "
         "iteration, or none in which it is assigned"

@@ -12,6 +12,8 @@ import numpy as np
 from treadle.core import dtypes, nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import dim_symbols
+from treadle.core.spec import Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.ops.comparison import not_equal
 from treadle.ops.control_flow import check_predicate
@@ -133,3 +135,16 @@ def describe(value: Any) -> str:
             else "a structure"
         )
     return f"{value!r} ({type(value).__name__})"
+
+
+def dims_known_to(builder: Any, spec: Spec) -> list[Any]:
+    """The dims, with 0 for those that only the loop's body knows: they differ from one iteration
+    to the next, and are left open."""
+    if not spec.symbols():
+        return list(spec.dims)
+    known: set[str] = set()
+    while builder is not None:
+        values = [*builder.region.params, *(v for n in builder.region.nodes for v in n.outputs)]
+        known.update(s for v in values for s in v.spec.symbols())
+        builder = builder.parent
+    return [d if dim_symbols(d) <= known else 0 for d in spec.dims]

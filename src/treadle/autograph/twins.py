@@ -7,43 +7,20 @@ from __future__ import annotations
 
 import linecache
 import types
-import weakref
-from typing import Any, NamedTuple
 
-from treadle.autograph import facts, logs, memory, operators, stored
+from treadle.autograph import facts, logs, memory, stored
 from treadle.autograph.generated import AG
+from treadle.autograph.template import Template
 from treadle.core.origin import LINE_MAPS
 
-
-class Template(NamedTuple):
-    """The converted form of one code object, for functions whose names have certain facts.
-
-    Attributes:
-        text: the generated text.
-        source: the name of the file with the source.
-        lines: its lines; those after the text's own stand for expressions that come from another
-            source line than the line they are printed on.
-        origins: for each line the line of the source and the function that it belongs to.
-        code: the compiled code; None where nothing had to be converted.
-        asked: the facts, by dotted name.
-        moved: expressions with those added numbers (`generated.parsed`).
-    """
-
-    text: str
-    source: str
-    lines: list[str]
-    origins: list[tuple[int, str]]
-    code: types.CodeType | None
-    asked: dict[str, facts.Facts]
-    moved: list[tuple[int, int]]
+_templates = memory.by_code()  # of code objects: lists of templates
 
 
-_templates: weakref.WeakKeyDictionary[types.CodeType, dict[Any, list[Template]]]
-_templates = weakref.WeakKeyDictionary()
-
-
-def twin(function: types.FunctionType) -> types.FunctionType:
+def twin(function: types.FunctionType, operators: types.ModuleType) -> types.FunctionType:
     """The converted form of a function; the function itself where nothing is to convert.
+
+    Args:
+        operators: what the generated code calls.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted.
@@ -51,7 +28,7 @@ def twin(function: types.FunctionType) -> types.FunctionType:
     known = memory.twin_of(function)
     if known is None:
         template = template_of(function)
-        made = None if template.code is None else instantiate(function, template.code)
+        made = None if template.code is None else instantiate(function, template.code, operators)
         memory.note_twin(function, made)
     else:
         made = known[1]
@@ -60,9 +37,9 @@ def twin(function: types.FunctionType) -> types.FunctionType:
 
 def template_of(function: types.FunctionType, recursive: bool = True) -> Template:
     """The generated text and code for a function, made once per code object and set of facts."""
-    per_code = _templates.setdefault(function.__code__, {})
+    of_code = _templates.setdefault(function.__code__, {})
     key = (function.__code__.co_filename, id(function.__globals__), recursive)
-    made = per_code.setdefault(key, [])
+    made: list[Template] = of_code.setdefault(key, [])
     for template in made:
         if facts.hold(function, template.asked):
             return template
@@ -70,23 +47,18 @@ def template_of(function: types.FunctionType, recursive: bool = True) -> Templat
     return made[-1]
 
 
-def forget_templates() -> None:
-    """Drop all generated text; code that was made from it goes on working."""
-    _templates.clear()
-
-
 def _make_template(function: types.FunctionType, recursive: bool) -> Template:
     code = function.__code__
     key = stored.key_of(function, recursive)
     known = None if key is None else stored.load(key, function, _filename(code))
     if known is not None:
-        template = Template(*known)
+        template = known
     else:
         from treadle.autograph.conversion import convert
 
         template = convert(function, recursive, _filename(code))
         if key is not None:
-            stored.keep(key, *template)
+            stored.keep(key, template)
     logs.tell_conversion(code, None if template.code is None else template.text)
     return template if template.code is None else _shown(template, template.code, code)
 
@@ -121,7 +93,9 @@ def _named(code: types.CodeType, filename: str) -> types.CodeType:
     return code.replace(co_filename=filename, co_consts=tuple(constants))
 
 
-def instantiate(function: types.FunctionType, code: types.CodeType) -> types.FunctionType:
+def instantiate(
+    function: types.FunctionType, code: types.CodeType, operators: types.ModuleType
+) -> types.FunctionType:
     """`function` with the converted `code`: it shares globals, closure cells and defaults."""
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
     cells[AG] = types.CellType(operators)
