@@ -43,3 +43,37 @@ def test_modules_of_functions(expression: str, wanted: set[str], tmp_path) -> No
     imported = {m.rpartition(".")[2] for m in done.stdout.split() if ".cpu." in m}
     assert imported & ELSEWHERE == wanted
     assert not imported & {"library_code", "library_text", "ragged_memory"}
+
+
+PRODUCT = """
+import sys
+import numpy as np
+import treadle as td
+
+@td.function
+def f(x, y):
+    return x @ y
+
+x = np.ones((40, 50), np.float32)
+assert (f(x, x.T).numpy() == 50).all()
+print(*(m for m in sys.modules if m.startswith("treadle.")))
+"""
+
+
+def test_what_calls_a_stored_product_imports_no_compiler(tmp_path) -> None:
+    script = tmp_path / "program.py"
+    script.write_text(PRODUCT)
+    environment = {"PYTHONPATH": ":".join(sys.path), "TREADLE_CACHE_DIR": str(tmp_path)}
+    compiled, found = (
+        set(
+            subprocess.run(
+                [sys.executable, script], capture_output=True, text=True, check=True,
+                env=environment,
+            ).stdout.split()
+        )
+        for _ in range(2)
+    )  # fmt: skip
+    modules = {f"treadle.runtime.{m}" for m in ("cpu.library", "cpu.routines.compiler", "compiler")}
+    assert modules <= compiled
+    assert not modules & found
+    assert "treadle.runtime.cpu.library_code" in found

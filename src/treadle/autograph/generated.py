@@ -59,19 +59,19 @@ def code_of(statement: ast.stmt, filename: str, original: types.CodeType) -> typ
 
 def _compiled(statement: ast.stmt, filename: str, original: types.CodeType) -> types.CodeType:
     free = sorted({*original.co_freevars, AG})
-    cells = ast.Assign([ast.Name(n, ast.Store()) for n in free], ast.Constant(None))
+    module = ast.parse("def factory():\n    cells = None\n")
+    body = module.body[0].body  # type: ignore[attr-defined]
+    (cells,) = body[0].targets
+    body[0].targets = [ast.copy_location(ast.Name(n, ast.Store()), cells) for n in free]
     if isinstance(statement, ast.FunctionDef):
         _strip(statement)
         statement.name = _FACTORY_NAME  # its own name must stay a global one
-        body: list[ast.stmt] = [cells, statement]
+        body.append(statement)
     elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Lambda):
         _strip_defaults(statement.value.args)
-        body = [cells, ast.Return(statement.value)]
+        body.append(ast.copy_location(ast.Return(statement.value), statement))
     else:
         raise ValueError("neither a function nor a lambda")
-    factory = ast.parse("def factory(): pass").body[0]
-    factory.body = body  # type: ignore[attr-defined]
-    module = ast.fix_missing_locations(ast.Module([factory], []))
     outer = compile(module, filename, "exec", dont_inherit=True, flags=_future(original))
     inner = _inner(outer, "factory")
     made = _inner(inner, _FACTORY_NAME, "<lambda>")

@@ -122,6 +122,38 @@ def test_it_works_here() -> None:
     assert self_check.works()
 
 
+def works_elsewhere(folder: Path, before: str = "") -> str:
+    """What `works` finds in a process of its own that keeps its code in a folder, and whether it
+    tried the trampoline."""
+    code = f"""
+        import treadle
+        from treadle.runtime.dispatch import self_check
+        {before}
+        tried, try_all = [], self_check._try_all
+        self_check._try_all = lambda: tried.append(1) or try_all()
+        print(self_check.works(), len(tried))
+    """
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True,
+        env=os.environ | {"TREADLE_CACHE_DIR": str(folder)},
+    ).stdout.strip()  # fmt: skip
+
+
+@native
+def test_what_worked_is_not_tried_again(tmp_path: Path) -> None:
+    assert works_elsewhere(tmp_path) == "True 1"
+    assert works_elsewhere(tmp_path) == "True 0"
+    assert works_elsewhere(tmp_path, "self_check.np.__version__ = 'another'") == "True 1"
+
+
+@native
+def test_what_failed_is_tried_again(tmp_path: Path) -> None:
+    failing = "self_check.try_numbers = None"
+    assert works_elsewhere(tmp_path, failing) == "False 1"
+    assert works_elsewhere(tmp_path, failing) == "False 1"
+    assert works_elsewhere(tmp_path) == "True 1"
+
+
 def is_immortal(value: object) -> bool:
     """Whether references to an object are not counted."""
     before = sys.getrefcount(value)

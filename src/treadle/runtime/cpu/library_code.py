@@ -13,9 +13,8 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.switches import is_on
 from treadle.runtime.cpu.jit import jit
-from treadle.runtime.cpu.library_text import ELEMENT_BYTES, TABLE
+from treadle.runtime.cpu.library_text import ELEMENT_BYTES, PREFIX, TABLE
 from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile, tile_text
-from treadle.runtime.cpu.routines.entry import PREFIX, row_text
 from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.cpu.threads import pool
 
@@ -24,7 +23,7 @@ def routine_address(symbol: str) -> int:
     """The address of a routine; its module, and what it calls, are compiled on first need."""
     target = host()
     if symbol.startswith(PREFIX):
-        return int(jit().load(lambda: row_text(symbol, target), name=symbol).address("routine"))
+        return int(jit().load(lambda: _row_text(symbol, target), name=symbol).address("routine"))
     name, element, called = _parts(symbol)
     for part in called:
         _load_called(part, target)
@@ -35,7 +34,7 @@ def prepare_module(symbol: str) -> None:
     """Begin to compile the module that a routine is in."""
     target = host()
     if symbol.startswith(PREFIX):
-        jit().prepare(lambda: row_text(symbol, target), symbol)
+        jit().prepare(lambda: _row_text(symbol, target), symbol)
         return
     name, element, _ = _parts(symbol)
     family = _family(name)
@@ -80,6 +79,12 @@ def _called(symbol: str, target: Target) -> tuple[str, int, Callable[[], str]]:
     name, _, element = symbol.rpartition("_")
     place = TILE_WORDS + PACKERS.index(name)
     return element, place, lambda: _packer_text(name, element, target)
+
+
+def _row_text(symbol: str, target: Target) -> str:
+    from treadle.runtime.cpu.routines.entry import row_text
+
+    return row_text(symbol, target)
 
 
 def _packer_text(name: str, element: str, target: Target) -> str:

@@ -17,6 +17,8 @@ from treadle.runtime.cpu.program_poll import add_look
 # Words of the table that every routine gets. `limit` is the most threads that have workspace.
 TABLE = ("parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles")
 
+PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`)
+
 Words = dict[str, Word]
 
 # What tiles compute with.

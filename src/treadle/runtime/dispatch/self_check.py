@@ -1,8 +1,14 @@
-"""The trampoline tried out on every kind of argument and result before a function relies on it."""
+"""The trampoline tried out on every kind of argument and result before a function relies on it.
+
+That it works is kept on disk: a process with the same machine code, Python and NumPy does not try
+it again.
+"""
 
 from __future__ import annotations
 
 import ctypes
+import importlib
+import os
 import sys
 import weakref
 from collections.abc import Callable
@@ -12,10 +18,12 @@ import numpy as np
 
 from treadle.core import locks
 from treadle.core.context import count_modes
+from treadle.core.object_cache import default_cache
+from treadle.core.sources import sources
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, from_array
 from treadle.runtime.cpu.program_entry import RAISED
-from treadle.runtime.dispatch.layout import call_layout, value_offset
+from treadle.runtime.dispatch.layout import CallLayout, call_layout, value_offset
 from treadle.runtime.dispatch.native_type import Calls, native_type, probe_address
 from treadle.runtime.dispatch.plans import (
     AGAIN,
@@ -43,14 +51,38 @@ from treadle.runtime.dispatch.plans import (
     Output,
 )
 
+KIND = "trampoline"  # of verdicts on disk
 _SPEC = TensorSpec((4,), np.float32)
 
 
 @locks.made_once
 def works() -> bool:
     """Whether calls may go through the trampoline in this process."""
-    if call_layout() is None:
+    layout = call_layout()
+    if layout is None:
         return False
+    key = _surroundings(layout)
+    if default_cache().load(KIND, key) is not None:
+        return True
+    found = _try_all()
+    if found:
+        default_cache().store(KIND, key, b"")
+    return found
+
+
+def _surroundings(layout: CallLayout) -> str:
+    """Names a verdict: all that the trampoline's machine code and what it touches depend on."""
+    from treadle.runtime.cpu.jit import process_jit
+
+    numpy = importlib.import_module("numpy._core._multiarray_umath").__file__
+    status = None if numpy is None else os.stat(numpy)
+    built = None if status is None else (numpy, status.st_size, status.st_mtime_ns)
+    python = sys.version, getattr(sys, "abiflags", "")
+    return process_jit().key(repr((KIND, sources(), layout.offsets, python, np.__version__, built)))
+
+
+def _try_all() -> bool:
+    """Whether every kind of call has the right results, references and errors."""
     try:
         for kind, hold in ((SINGLE, False), (LIST_RESULT, True), (TUPLE_RESULT, False),
                            (DICT_RESULT, True)):  # fmt: skip

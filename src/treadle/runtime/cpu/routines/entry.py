@@ -23,12 +23,11 @@ from treadle.core.shapes import Dim, compound
 from treadle.graph.ir import Node
 from treadle.ops.lowering import RowCall, Rows
 from treadle.runtime.cpu.emission import OPTIMIZE
-from treadle.runtime.cpu.library_text import Words, define_routine
+from treadle.runtime.cpu.library_text import PREFIX, Words, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.routines.compiler import KINDS, Kind, add_function
 from treadle.runtime.cpu.target import Target
 
-PREFIX = "rows "
 TASK_WORK = 1 << 14  # element operations that are worth the meeting of two threads
 SLICE_WORK = 1 << 19  # those between two looks whether to stop
 LINE = 64
