@@ -1,4 +1,4 @@
-"""What issue 4 asks of each workload: `python -m benchmarks.goals REPORT.json` sets a report beside
+"""What is asked of each workload: `python -m benchmarks.goals REPORT.json` sets a report beside
 it, as a Markdown table."""
 
 from __future__ import annotations
