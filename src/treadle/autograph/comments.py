@@ -17,6 +17,7 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.jumps import blocks
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.unparsing import unparse_statement
 
 Lines = list[tuple[int, str]]
@@ -70,7 +71,7 @@ def _header_end(node: Any, lines: list[str]) -> int:
     """The last line of a compound statement's header."""
     fields = ("test", "iter", "items", "args", "subject", "returns")
     parts = [p for f in fields for p in _as_list(getattr(node, f, None))]
-    ends = [n.end_lineno for p in parts for n in gast.walk(p) if hasattr(n, "end_lineno")]
+    ends = [n.end_lineno for p in parts for n in walk(p) if hasattr(n, "end_lineno")]
     header: int = max([node.lineno, *ends])
     first: int = max(_first_line(node), node.lineno)
     return min(header, first)
@@ -137,9 +138,9 @@ class _Attach:
 
 
 def _keep_literals(function: Any, lines: list[str]) -> None:
-    for node in gast.walk(function):
+    for node in walk(function):
         if isinstance(node, gast.JoinedStr):
-            for part in gast.walk(node):
+            for part in walk(node):
                 part.in_string = True
         if not isinstance(node, gast.Constant) or hasattr(node, "in_string"):
             continue

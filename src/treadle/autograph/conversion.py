@@ -14,6 +14,7 @@ from treadle.autograph.analysis.activity import local_names, parameters, scope_o
 from treadle.autograph.analysis.definedness import definedness
 from treadle.autograph.analysis.jumps import statements
 from treadle.autograph.analysis.liveness import liveness
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.converters.deletions import mark_deletions
 from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
@@ -82,8 +83,9 @@ def _convert(
 ) -> tuple[Any, dict[str, Facts]]:
     """The pipeline for a function and those defined inside it. Gives the new tree, and what was
     asked about names."""
-    used = {n.id for n in gast.walk(root) if isinstance(n, gast.Name)}
-    used |= {n.name for n in gast.walk(root) if isinstance(n, gast.FunctionDef | gast.ClassDef)}
+    nodes = list(walk(root))
+    used = {n.id for n in nodes if isinstance(n, gast.Name)}
+    used |= {n.name for n in nodes if isinstance(n, gast.FunctionDef | gast.ClassDef)}
     names = Names(used | {build.AG})
     if not isinstance(root, gast.Lambda):
         comments.attach(root, source.lines)  # first: it notes what is unchanged
@@ -129,7 +131,7 @@ class _Function:
         local = frozenset(local_names(node))  # flags of jumps included
         outer = Outer(node)
         defined = definedness(node.body, frozenset(parameters(node.args)), local)
-        kept = list(gast.walk(node))  # ids in `live` and `defined` stay taken
+        kept = list(walk(node))  # ids in `live` and `defined` stay taken
         expressions = Expressions(self.resolver, inner, self.recursive)
         node.body = [expressions.visit(s) for s in node.body]
         functional = Functional(live, defined, self.names, outer)
@@ -174,7 +176,7 @@ class _Function:
                     found[node.name] = found.get(node.name, 0) + 1
             elif isinstance(node, gast.ClassDef):
                 self.convert_methods(node)
-        stores = [n.id for n in gast.walk(self.node) if isinstance(n, gast.Name)
+        stores = [n.id for n in walk(self.node) if isinstance(n, gast.Name)
                   and not isinstance(n.ctx, gast.Load)]  # fmt: skip
         return {name for name in found if name not in stores}
 

@@ -10,6 +10,8 @@ import ast
 import types
 from collections.abc import Iterable
 
+from treadle.autograph.analysis.walking import walk
+
 AG = "ag__"  # the name under which generated code finds the operators
 _FACTORY_NAME = "ag__function"
 
@@ -27,19 +29,19 @@ def parsed(text: str, moved: Iterable[tuple[int, int]], filename: str) -> ast.st
     """
     (statement,) = ast.parse(text, filename).body
     lines = dict(moved)
-    for place, node in enumerate(ast.walk(statement) if lines else ()):
+    for place, node in enumerate(walk(statement) if lines else ()):
         if place in lines:
-            node.lineno = node.end_lineno = lines[place]  # type: ignore[attr-defined]
-            node.col_offset = node.end_col_offset = 0  # type: ignore[attr-defined]
+            node.lineno = node.end_lineno = lines[place]
+            node.col_offset = node.end_col_offset = 0
     return statement
 
 
 def moved_lines(statement: ast.stmt, text: str) -> list[tuple[int, int]]:
     """What `parsed` must be told of a tree of a text whose line numbers were changed."""
-    printed = ast.walk(ast.parse(text).body[0])
+    printed = walk(ast.parse(text).body[0])
     return [
-        (place, node.lineno)  # type: ignore[attr-defined]
-        for place, (node, before) in enumerate(zip(ast.walk(statement), printed, strict=True))
+        (place, node.lineno)
+        for place, (node, before) in enumerate(zip(walk(statement), printed, strict=True))
         if getattr(node, "lineno", 0) != getattr(before, "lineno", 0)
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import gast
 
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.printing import Printed
 
 # Expressions that Python names as the place of an error, with the same number in both trees.
@@ -17,8 +18,8 @@ _PLACED = ("Call", "BinOp", "Subscript", "Compare", "UnaryOp", "Attribute")
 def names_by_line(tree: ast.stmt, root: Any) -> dict[int, str]:
     """The user's function that each line of the generated text belongs to, for nested ones."""
     found: dict[int, str] = {}
-    made = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-    known = [n for n in gast.walk(root) if isinstance(n, gast.FunctionDef)]
+    made = [n for n in walk(tree) if isinstance(n, ast.FunctionDef)]
+    known = [n for n in walk(root) if isinstance(n, gast.FunctionDef)]
     for node, original in zip(made, known, strict=True):  # outer ones first
         if not getattr(original, "generated", False):
             inner = range(node.body[0].lineno, (node.end_lineno or node.lineno) + 1)
@@ -38,11 +39,11 @@ def separate_lines(tree: ast.stmt, root: Any, printed: Printed) -> list[tuple[in
         (source line, printed line) for each of these numbers.
     """
     places = _Places(printed)
-    made, known = _by_kind(ast.walk(tree)), _by_kind(gast.walk(root))
+    made, known = _by_kind(walk(tree)), _by_kind(walk(root))
     for node, original in _pairs(made, known, "Lambda"):
-        line = next((n.lineno for n in gast.walk(original.body) if hasattr(n, "lineno")), None)
+        line = next((n.lineno for n in walk(original.body) if hasattr(n, "lineno")), None)
         shown = node.lineno
-        for inner in ast.walk(node.body):
+        for inner in walk(node.body):
             if isinstance(inner, ast.expr):
                 places.put(inner, line, shown)
     for kind in _PLACED:

@@ -11,6 +11,7 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.activity import TRIES
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.unparsing import unparse, unparse_statement
 from treadle.core.records import record
 
@@ -216,7 +217,7 @@ def _behind(node: Any) -> str:
 def _has_long_string(node: Any) -> bool:
     return any(
         isinstance(n, gast.Constant | gast.JoinedStr) and n.lineno != n.end_lineno
-        for n in gast.walk(node)
+        for n in walk(node)
         if hasattr(n, "end_lineno")
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import copy
 import types
-from typing import Any
+from typing import Any, TypeAlias
 
 import gast
 
 from treadle.autograph.analysis.activity import local_names
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.facts import NOTHING, Environment, Facts
 
 
@@ -24,16 +25,18 @@ class Resolver:
         self.asked: dict[str, Facts] = {}
         self.outer: set[str] = set()
         self.hidden = local_names(node)
-        self.library = _library_locals(self, node)
-        self.indexed = _indexed_locals(self, node)
+        bindings = _bindings(node)
+        self.library = _library_locals(self, bindings)
+        self.indexed = _indexed_locals(self, bindings)
 
     def inner(self, node: Any) -> Resolver:
         """The resolver of a function defined inside."""
         made = copy.copy(self)
         made.outer = self.outer | self.hidden
         made.hidden = local_names(node)
-        made.library = (self.library - made.hidden) | _library_locals(made, node)
-        made.indexed = (self.indexed - made.hidden) | _indexed_locals(made, node)
+        bindings = _bindings(node)
+        made.library = (self.library - made.hidden) | _library_locals(made, bindings)
+        made.indexed = (self.indexed - made.hidden) | _indexed_locals(made, bindings)
         return made
 
     def facts(self, node: Any) -> Facts:
@@ -101,7 +104,7 @@ class Resolver:
         """Local variables bound to nothing but displays and comprehensions of Python's own
         containers, or calls of their types."""
         bound, opaque = _bindings(function)
-        given = {a.id for a in gast.walk(function.args) if isinstance(a, gast.Name)}
+        given = {a.id for a in walk(function.args) if isinstance(a, gast.Name)}
         return {n for n in set(bound) - opaque - given if all(map(self._is_container, bound[n]))}
 
     def _is_container(self, node: Any) -> bool:
@@ -120,17 +123,17 @@ class Resolver:
         return self.facts(call.func).is_library
 
 
+_Bindings: TypeAlias = "tuple[dict[str, list[Any]], set[str]]"
+
 _HARMLESS = {
     "abs", "bool", "complex", "divmod", "float", "int", "isinstance", "len", "max", "min", "pow",
     "range", "round", "slice", "str", "sum", "tuple", "type",
 }  # fmt: skip
 
 
-def _library_locals(resolver: Resolver, node: Any) -> set[str]:
+def _library_locals(resolver: Resolver, bindings: _Bindings) -> set[str]:
     """Local names bound to nothing but library values: the greatest set that is consistent."""
-    if not isinstance(node, gast.FunctionDef):
-        return set()
-    bound, opaque = _bindings(node)
+    bound, opaque = bindings
     resolver.library = set(bound) - opaque
     while True:
         kept = {n for n in resolver.library if all(map(resolver.is_library_value, bound[n]))}
@@ -142,12 +145,10 @@ def _library_locals(resolver: Resolver, node: Any) -> set[str]:
 _LISTING = ("list", "sorted", "tuple")
 
 
-def _indexed_locals(resolver: Resolver, node: Any) -> set[str]:
+def _indexed_locals(resolver: Resolver, bindings: _Bindings) -> set[str]:
     """Local names that are bound to a call of a function of NumPy or to the display of a list or
     tuple, among other things."""
-    if not isinstance(node, gast.FunctionDef):
-        return set()
-    bound, _ = _bindings(node)
+    bound, _ = bindings
     displays = (gast.List, gast.Tuple, gast.ListComp)
 
     def is_indexed(value: Any) -> bool:
@@ -160,31 +161,33 @@ def _indexed_locals(resolver: Resolver, node: Any) -> set[str]:
     return {name for name, values in bound.items() if any(map(is_indexed, values))}
 
 
-def _bindings(function: Any) -> tuple[dict[str, list[Any]], set[str]]:
-    """The expressions each name is bound to, and the names bound in any other way."""
+def _bindings(function: Any) -> _Bindings:
+    """The expressions each name is bound to, and the names bound in any other way. A lambda binds
+    none."""
+    if not isinstance(function, gast.FunctionDef):
+        return {}, set()
     bound: dict[str, list[Any]] = {}
+    opaque: set[str] = set()
     simple: set[int] = set()
-    for node in gast.walk(function):
+    stored: list[Any] = []
+    for node in walk(function):
         pairs: list[tuple[Any, Any]] = []
-        if isinstance(node, gast.Assign):
+        if isinstance(node, gast.Name):
+            if not isinstance(node.ctx, gast.Load):
+                stored.append(node)
+        elif isinstance(node, gast.Assign):
             pairs = [(t, node.value) for t in node.targets]
         elif isinstance(node, gast.withitem) and node.optional_vars is not None:
             pairs = [(node.optional_vars, node.context_expr)]
         elif isinstance(node, gast.AugAssign):
             pairs = [(node.target, node.value)]
+        elif isinstance(node, gast.FunctionDef | gast.ClassDef):
+            opaque.add(node.name)
+        elif isinstance(node, gast.Global | gast.Nonlocal):
+            opaque.update(node.names)
         for target, value in pairs:
             names = target.elts if isinstance(target, gast.Tuple) else [target]
             for name in (n for n in names if isinstance(n, gast.Name)):
                 bound.setdefault(name.id, []).append(value)
                 simple.add(id(name))
-    opaque = {
-        n.id for n in gast.walk(function)
-        if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in simple
-    }  # fmt: skip
-    opaque |= {
-        n.name for n in gast.walk(function) if isinstance(n, gast.FunctionDef | gast.ClassDef)
-    }
-    for node in gast.walk(function):
-        if isinstance(node, gast.Global | gast.Nonlocal):
-            opaque.update(node.names)
-    return bound, opaque
+    return bound, opaque | {n.id for n in stored if id(n) not in simple}

@@ -11,6 +11,7 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.activity import TRIES, activity, writes
+from treadle.autograph.analysis.walking import walk
 from treadle.core.records import record
 
 Names = frozenset[str]
@@ -72,7 +73,7 @@ class _Walk:
     def check(self, code: Any, state: State) -> None:
         """Note the loads in `code` of local names that are not surely assigned."""
         bound = activity(code).writes if isinstance(code, gast.AST) else {}
-        for node in gast.walk(code) if isinstance(code, gast.AST) else ():
+        for node in walk(code) if isinstance(code, gast.AST) else ():
             if (
                 isinstance(node, gast.Name)
                 and isinstance(node.ctx, gast.Load)

@@ -22,6 +22,7 @@ import gast
 
 from treadle.autograph.analysis.activity import writes
 from treadle.autograph.analysis.evident import is_python_iterable
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import constant, load, operator, thunk
 
 _LATE = (gast.Lambda, gast.GeneratorExp, gast.NamedExpr, gast.Await, gast.Yield, gast.YieldFrom)
@@ -67,14 +68,14 @@ def _unpacked(target: Any, item: str, body: Any) -> Any:
 
 
 def _free_name(target: Any, body: Any) -> str:
-    used = {n.id for part in (target, body) for n in gast.walk(part) if isinstance(n, gast.Name)}
+    used = {n.id for part in (target, body) for n in walk(part) if isinstance(n, gast.Name)}
     return next(n for i in range(99) if (n := f"item_{i}" if i else "item") not in used)
 
 
 def _fits_lambdas(node: Any) -> bool:
     parts = [node.elt, *(test for g in node.generators for test in g.ifs)]
     parts += [g.iter for g in node.generators[1:]]
-    late = any(isinstance(n, _LATE) and not _is_made(n) for p in parts for n in gast.walk(p))
+    late = any(isinstance(n, _LATE) and not _is_made(n) for p in parts for n in walk(p))
     return not late and not writes([node]) and all(_is_simple(g.target) for g in node.generators)
 
 

@@ -24,6 +24,7 @@ import gast
 from treadle.autograph import build
 from treadle.autograph.analysis.activity import writes
 from treadle.autograph.analysis.evident import is_python_comprehension, is_python_test
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import operator, thunk
 from treadle.autograph.converters import comprehensions
 from treadle.autograph.resolution import Resolver
@@ -161,7 +162,7 @@ def _is_literal(node: Any) -> bool:
 
 def _is_fixed(key: Any) -> bool:
     """An index without variables."""
-    return not any(isinstance(n, gast.Name | gast.Call) for n in gast.walk(key))
+    return not any(isinstance(n, gast.Name | gast.Call) for n in walk(key))
 
 
 def _comparison(left: Any, op: Any, right: Any) -> Any:

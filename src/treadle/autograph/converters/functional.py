@@ -36,6 +36,7 @@ from treadle.autograph.analysis.activity import activity, reads, writes
 from treadle.autograph.analysis.definedness import Definedness, assigned_on_all_paths
 from treadle.autograph.analysis.jumps import BRANCHING, always_jumps, blocks, statements
 from treadle.autograph.analysis.liveness import Liveness, live_before
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import load, operator, thunk
 from treadle.autograph.converters.deletions import restore_deletions
 from treadle.autograph.converters.outer import Outer
@@ -112,7 +113,7 @@ class Functional:
             parts = (
                 [place.value] if isinstance(place, gast.Attribute) else [place.value, place.slice]
             )
-            if bound & reads(parts) or any(isinstance(n, gast.Call) for n in gast.walk(place)):
+            if bound & reads(parts) or any(isinstance(n, gast.Call) for n in walk(place)):
                 continue
             if isinstance(place, gast.Attribute):
                 options = {"items": build.constant(True)} if hasattr(place, "items_only") else {}
@@ -224,7 +225,7 @@ class _If:
         if not self.outputs:
             return build.constant(None) if not body else None
         assigned = _assignments(body)
-        if any(hasattr(n, "changes") for b in body for n in gast.walk(b)):
+        if any(hasattr(n, "changes") for b in body for n in walk(b)):
             return None
         if assigned is None or not set(assigned) <= set(self.outputs):
             return None
@@ -368,7 +369,7 @@ def _assignments(body: list[Any]) -> dict[str, Any] | None:
 def _plain(value: Any) -> Any:
     """`value` if it can stand in a lambda: no assignment expressions."""
     bad = (gast.NamedExpr, gast.Await, gast.Yield, gast.YieldFrom, gast.Starred)
-    return None if any(isinstance(n, bad) for n in gast.walk(value)) else value
+    return None if any(isinstance(n, bad) for n in walk(value)) else value
 
 
 def _with_result(body: list[Any], names: list[str], results: list[Any], at: Any) -> list[Any]:

@@ -33,6 +33,7 @@ from treadle.autograph.analysis.evident import (
     may_be_rolled,
 )
 from treadle.autograph.analysis.jumps import BRANCHING, blocks, jumps
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.names import Names
 
 # Methods by which Python's containers change in place.
@@ -124,8 +125,8 @@ class Items:
         """``x.append(v)`` and ``del x[k]`` in a statement count as assignments to x."""
         if not self.around:
             return
-        inner = {id(n) for block in blocks(node) for s in block for n in gast.walk(s)}
-        for found in gast.walk(node):
+        inner = {id(n) for block in blocks(node) for s in block for n in walk(s)}
+        for found in walk(node):
             name = _changed_in_place(found) if id(found) not in inner else None
             if name is not None and name in self.local and self.may_assign(name):
                 found.changes = name
@@ -246,7 +247,7 @@ class Items:
         """Whether evaluating an expression may change the user's objects."""
         return any(
             isinstance(n, gast.NamedExpr) or (isinstance(n, gast.Call) and not self.is_harmless(n))
-            for n in gast.walk(code)
+            for n in walk(code)
         )
 
 
@@ -262,7 +263,7 @@ def _depends(part: Any) -> bool:
     """Whether an expression may give something else after some other code has run."""
     simple = (gast.Name, gast.Constant, gast.Slice, gast.Tuple, gast.UnaryOp, gast.BinOp,
               gast.operator, gast.unaryop, gast.expr_context)  # fmt: skip
-    return not all(isinstance(n, simple) for n in gast.walk(part))
+    return not all(isinstance(n, simple) for n in walk(part))
 
 
 def _changed_in_place(node: Any) -> str | None:
@@ -302,7 +303,7 @@ def _base(target: Any) -> Any:
 
 def _keys_read(target: Any) -> set[str]:
     """The names that the items in a tuple of targets are found by."""
-    inside = [n for n in gast.walk(target) if isinstance(n, gast.Subscript | gast.Attribute)]
+    inside = [n for n in walk(target) if isinstance(n, gast.Subscript | gast.Attribute)]
     return set(activity(inside).reads)
 
 

@@ -42,6 +42,7 @@ import gast
 from treadle.autograph.analysis.activity import activity, writes
 from treadle.autograph.analysis.evident import is_python_test
 from treadle.autograph.analysis.jumps import blocks
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import assign, constant, function, load, operator, place, returns
 from treadle.autograph.names import Names
 
@@ -57,10 +58,11 @@ class Matching:
     """
 
     def __init__(self, body: list[Any], names: Names) -> None:
-        self.loads = [n for s in body for n in gast.walk(s) if _is_load(n)]
+        nodes = [n for s in body for n in walk(s)]
+        self.loads = [n for n in nodes if _is_load(n)]
         self.read: set[str] = set()  # outside of the guards
         # The names that a case binds -> the loads inside of it.
-        cases = [n for s in body for n in gast.walk(s) if isinstance(n, gast.match_case)]
+        cases = [n for n in nodes if isinstance(n, gast.match_case)]
         self.inside = [(writes(c.pattern), {id(n) for n in _inner(c)}) for c in cases]
         self.names = names
         self.helpers: set[str] = set()
@@ -82,7 +84,7 @@ class Matching:
                     case.guard = operator("python_bool", case.guard, why)
             return [node]
         bound = set().union(*(writes(case.pattern) for case in cases))
-        guards = {id(n) for case in cases if case.guard for n in gast.walk(case.guard)}
+        guards = {id(n) for case in cases if case.guard for n in walk(case.guard)}
         self.read = {n.id for n in self.loads if id(n) not in guards}
         before, subject = [], node.subject
         if not isinstance(subject, gast.Name) or subject.id in bound:
@@ -119,7 +121,7 @@ class Matching:
             return before, tests, {**values, pattern.name: copy.deepcopy(subject)}
         if isinstance(pattern, gast.MatchAs):
             return [], [], {pattern.name: copy.deepcopy(subject)} if pattern.name else {}
-        if not any(isinstance(n, _STRUCTURE) for n in gast.walk(pattern)):
+        if not any(isinstance(n, _STRUCTURE) for n in walk(pattern)):
             return [], [_value_test(pattern, subject)], {}
         return self.structure(pattern, subject, at)
 
@@ -148,12 +150,12 @@ class Matching:
     def alternatives(self, case: Any) -> list[Any]:
         """The case, or one for each alternative where these have structure and values."""
         pattern = case.pattern
-        mixed = any(_is_mixed(n) for n in gast.walk(pattern))
+        mixed = any(_is_mixed(n) for n in walk(pattern))
         if not mixed:
             return [case]
         if not isinstance(pattern, gast.MatchOr) or case.guard is not None:
             return [None]
-        if any(_is_mixed(n) for p in pattern.patterns for n in gast.walk(p)):
+        if any(_is_mixed(n) for p in pattern.patterns for n in walk(p)):
             return [None]
         bodies = [case.body, *(copy.deepcopy(case.body) for _ in pattern.patterns[1:])]
         return [gast.match_case(p, None, b) for p, b in zip(pattern.patterns, bodies, strict=True)]
@@ -163,7 +165,7 @@ class Matching:
         bound = writes(case.pattern)
         if case.guard is None or not bound:
             return False
-        if any(isinstance(n, _SCOPES) for n in gast.walk(case.guard)) or writes(case.guard):
+        if any(isinstance(n, _SCOPES) for n in walk(case.guard)) or writes(case.guard):
             return True
         if isinstance(case.pattern, gast.MatchAs) and case.pattern.pattern is None:
             return False
@@ -174,7 +176,7 @@ class Matching:
 def _inner(case: Any) -> list[Any]:
     """The loads of names in a case's guard and body."""
     parts = [*case.body, *([case.guard] if case.guard is not None else [])]
-    return [n for part in parts for n in gast.walk(part) if _is_load(n)]
+    return [n for part in parts for n in walk(part) if _is_load(n)]
 
 
 def _is_load(node: Any) -> bool:
@@ -189,7 +191,7 @@ def _may_compare(node: Any) -> bool:
     """Whether a pattern or guard may compare a tensor."""
     return any(
         (case.guard is not None and not is_python_test(case.guard))
-        or any(map(_is_comparison, gast.walk(case.pattern)))
+        or any(map(_is_comparison, walk(case.pattern)))
         for case in node.cases
     )
 
@@ -205,7 +207,7 @@ def _is_mixed(pattern: Any) -> bool:
     """An or-pattern with structure, or names, that also compares."""
     if not isinstance(pattern, gast.MatchOr):
         return False
-    nodes = list(gast.walk(pattern))
+    nodes = list(walk(pattern))
     return any(map(_is_comparison, nodes)) and not all(map(_is_flat, pattern.patterns))
 
 
@@ -228,7 +230,7 @@ def _value_test(pattern: Any, subject: Any) -> Any:
 def _extract(pattern: Any, found: dict[str, Any], names: Names) -> Any:
     """`pattern` with names in place of comparisons, which `found` gets by name."""
     if _is_comparison(pattern) or (
-        isinstance(pattern, gast.MatchOr) and any(map(_is_comparison, gast.walk(pattern)))
+        isinstance(pattern, gast.MatchOr) and any(map(_is_comparison, walk(pattern)))
     ):
         name = names.fresh("part")
         found[name] = pattern

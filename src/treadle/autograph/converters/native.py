@@ -20,6 +20,7 @@ from treadle.autograph.analysis.evident import (
 )
 from treadle.autograph.analysis.jumps import BRANCHING, converted_jumps, jumps, statements
 from treadle.autograph.analysis.liveness import liveness
+from treadle.autograph.analysis.walking import walk
 
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 
@@ -77,7 +78,7 @@ def _kept_functions(node: Any) -> list[Any]:
     if isinstance(node, gast.Assign | gast.Return | gast.AnnAssign | gast.AugAssign):
         value = node.value
     elif isinstance(node, gast.Expr) and _is_storing_call(node.value):
-        return [n for a in node.value.args for n in gast.walk(a) if isinstance(n, gast.Lambda)]
+        return [n for a in node.value.args for n in walk(a) if isinstance(n, gast.Lambda)]
     else:
         return []
     return [n for n in _stored(value) if isinstance(n, gast.Lambda)]
@@ -143,12 +144,13 @@ class Obstacles:
 
     def _earlier(self, node: Any, name: str) -> list[Any]:
         """The functions kept before `node` ends that share a name with its scope."""
-        around = [n for n in self.loops if _is_inside(node, n)]
+        shared = self.shared.get(name, ())
+        around = [n for n in self.loops if _is_inside(node, n)] if shared else []
         return [
-            f for f in self.shared.get(name, ())
+            f for f in shared
             if f.lineno <= node.end_lineno or _repeated(f, around)
         ]  # fmt: skip
 
 
 def _is_inside(function: Any, node: Any) -> bool:
-    return any(n is function for n in gast.walk(node))
+    return any(n is function for n in walk(node))

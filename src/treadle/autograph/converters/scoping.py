@@ -7,6 +7,7 @@ from typing import Any
 import gast
 
 from treadle.autograph.analysis.activity import parameters
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import load
 
 
@@ -15,7 +16,7 @@ def mangle(root: Any, class_name: str) -> None:
     prefix = "_" + class_name.lstrip("_")
     if prefix == "_":
         return
-    for node in gast.walk(root):
+    for node in walk(root):
         for field in ("id", "attr", "name", "arg"):
             name = getattr(node, field, "")
             private = isinstance(name, str) and name.startswith("__") and not name.endswith("__")
@@ -26,7 +27,7 @@ def mangle(root: Any, class_name: str) -> None:
 def explicit_super(function: Any) -> None:
     """``super()`` becomes ``super(__class__, self)``, which works in nested functions too."""
     names = parameters(function.args)
-    for node in gast.walk(function):
+    for node in walk(function):
         if (
             isinstance(node, gast.Call)
             and isinstance(node.func, gast.Name)
@@ -39,4 +40,4 @@ def explicit_super(function: Any) -> None:
 
 def is_generator(function: Any) -> bool:
     """Whether a nested function yields: such a function is left as it is."""
-    return any(isinstance(n, gast.Yield | gast.YieldFrom | gast.Await) for n in gast.walk(function))
+    return any(isinstance(n, gast.Yield | gast.YieldFrom | gast.Await) for n in walk(function))

@@ -26,6 +26,7 @@ import gast
 
 from treadle.autograph.analysis.activity import writes
 from treadle.autograph.analysis.jumps import always_jumps, blocks, jumps
+from treadle.autograph.analysis.walking import walk
 from treadle.autograph.build import assign, constant, load, place
 from treadle.autograph.names import Names
 
@@ -73,7 +74,7 @@ class Sequencing:
 
     def expression(self, node: Any, before: list[Any], at: Any) -> Any:
         """`node`, with what must come first added to `before`."""
-        if not writes(node) or not any(map(_assigns_late, gast.walk(node))):
+        if not writes(node) or not any(map(_assigns_late, walk(node))):
             return node
         if _assigns_late(node):
             return self.late(node, before, at)
