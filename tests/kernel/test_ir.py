@@ -19,6 +19,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     affine,
     apply,
@@ -236,3 +237,36 @@ def test_verifier_names_the_fault(message, kernel):
 
 def test_verifier_accepts_good_kernels():
     verify(softmax())
+
+
+def running(op="add", exclusive=False, reverse=False, dtype=F32):
+    i, j = Axis("i", 4), Axis("j", B)
+    x, y = Buffer("x", dtype, (4, B)), Buffer("y", dtype, (4, B))
+    value = Scan(op, j, load(x, i, j), exclusive, reverse)
+    return Kernel((i, j), (x, y), (store(y, i, j, value=value),))
+
+
+def test_text_and_hash_of_scans():
+    assert "scan add[j](x[i, j])" in kernel_text(running())
+    assert "scan max exclusive reverse[j](x[i, j])" in kernel_text(running("max", True, True))
+    variants = [running(o, e, r) for o in ("add", "mul") for e in (0, 1) for r in (0, 1)]
+    assert len({kernel_hash(k) for k in variants}) == len(variants)
+
+
+def test_a_scan_has_its_axis():
+    i, j = Axis("i", 4), Axis("j", 5)
+    x = Buffer("x", F32, (4,))
+    assert Scan("add", j, load(x, i)).axes == {i, j}
+
+
+@pytest.mark.parametrize(
+    ("kernel", "message"),
+    [
+        (running("sub"), "unknown scan 'sub'"),
+        (running("max", dtype=BOOL), "cast bool"),
+        (running(dtype=dtypes.complex64), "by their parts"),
+    ],
+)
+def test_scans_that_mean_nothing(kernel, message):
+    with pytest.raises(KernelError, match=message):
+        verify(kernel)

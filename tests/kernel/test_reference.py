@@ -12,6 +12,7 @@ from treadle.kernel.ir import (
     Iota,
     Kernel,
     Reduce,
+    Scan,
     affine,
     apply,
     cast,
@@ -132,3 +133,35 @@ def test_segments():
     groups = [{p: np.ones(k, np.float32), rate: two} for k in (1, 3)]
     first, second = evaluate_segmented(kernel, groups)
     assert list(first[p]) == [2] and list(second[p]) == [2, 2, 2]
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize(
+    ("op", "ufunc"),
+    [("add", np.add), ("mul", np.multiply), ("max", np.maximum), ("min", np.minimum)],
+)
+def test_scans(op, ufunc, axis):
+    i, j = Axis("i", 4), Axis("j", B)
+    x, y = Buffer("x", F32, (4, B)), Buffer("y", F32, (4, B))
+    a = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
+    a[1, 2], a[:2, :2] = np.nan, -0.0
+
+    def scanned(**ways):
+        value = Scan(op, (i, j)[axis], load(x, i, j), **ways)
+        return outcome(Kernel((i, j), (x, y), (store(y, i, j, value=value),)), {x: a}, B=6)
+
+    assert scanned().tobytes() == ufunc.accumulate(a, axis).tobytes()
+    back = np.flip(ufunc.accumulate(np.flip(a, axis), axis), axis)
+    assert scanned(reverse=True).tobytes() == back.tobytes()
+    start = {"add": 0, "mul": 1, "max": -np.inf, "min": np.inf}[op]
+    first = np.full_like(np.take(a, [0], axis), start)
+    moved = np.concatenate([first, np.delete(a, -1, axis)], axis)
+    assert scanned(exclusive=True).tobytes() == ufunc.accumulate(moved, axis).tobytes()
+
+
+def test_scans_of_half_floats_accumulate_in_single():
+    i = Axis("i", 5000)
+    x, y = Buffer("x", F16, (5000,)), Buffer("y", F16, (5000,))
+    kernel = Kernel((i,), (x, y), (store(y, i, value=Scan("add", i, load(x, i))),))
+    found = outcome(kernel, {x: np.full(5000, 1, np.float16)})
+    assert found[-1] == np.float16(5000)

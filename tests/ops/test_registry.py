@@ -34,7 +34,7 @@ def test_the_record_is_complete(op: Op) -> None:
     assert op.gradient is None or callable(op.gradient)
     assert op.lower is None or isinstance(op.lower, Compaction | Compute | Library | Rows | str)
     if isinstance(op.lower, Compute):
-        assert op.lower.kind in ("elementwise", "view", "gather", "reduce")
+        assert op.lower.kind in ("elementwise", "view", "gather", "reduce", "scan")
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=OPS)

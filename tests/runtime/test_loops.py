@@ -47,6 +47,63 @@ def test_scans_of_several_lines_at_once(shape, axis):
         assert found.tobytes() == wanted.tobytes()
 
 
+def kernels_of(fn, *arrays):
+    return checked(fn, *arrays).stages["schedule"].count("kernel ")
+
+
+def test_scans_fuse_with_what_is_beside_them():
+    """One kernel for the producers, the scan and what reads it, in each direction."""
+    x = np.random.default_rng(0).standard_normal((40, 70)).astype(np.float32)
+    row = x[0]
+    assert kernels_of(lambda x: td.tanh(td.cumsum(x * x + 1.0, 1)) * 2.0, x) == 1
+    assert kernels_of(lambda x: td.cumsum(td.transpose(x), 0) - 1.0, x) == 1
+    assert kernels_of(lambda x: td.cumsum(td.exp(x)) / 3.0, row) == 1
+    assert kernels_of(lambda x: td.cumsum(td.cumsum(x, 1), 1), x) == 1
+
+
+def test_scans_that_stay_apart():
+    """Along two axes, in both directions, read at another place, and beside a reduction."""
+    x = np.random.default_rng(0).standard_normal((40, 70)).astype(np.float32)
+    assert kernels_of(lambda x: td.cumsum(td.cumsum(x, 1), 0), x) == 2
+    assert kernels_of(lambda x: td.cumsum(x, 1) + td.cumsum(x, 1, reverse=True), x) == 2
+    assert kernels_of(lambda x: td.cumsum(x, 1)[:, ::-1] * 2.0, x) == 2
+    assert kernels_of(lambda x: td.reduce_sum(td.cumsum(x, 1), 1), x) == 2
+    checked(lambda x: td.cumsum(x[:, :1] * 2.0, 0) * x, x)
+    checked(lambda x: (y := td.cumsum(x[:, :1] * 2.0, 0), y * x), x)
+
+
+@pytest.mark.parametrize("size", [1, 20, 40])
+def test_scans_begin_with_the_first_value_itself(size):
+    """-0 stays what it is, as in NumPy; exclusive sums begin with 0."""
+    x = np.full((size, 20), -0.0, np.float32)
+    for axis in (0, 1):
+        (found,) = native(trace_like(lambda x: td.cumsum(x, axis), x)).run([x])
+        assert found.tobytes() == np.cumsum(x, axis).tobytes()
+        (found,) = native(trace_like(lambda x: td.cumsum(x, axis, True), x)).run([x])
+        assert found.tobytes() == td.cumsum(x, axis, True).numpy().tobytes() == bytes(x.nbytes)
+
+
+def test_scans_in_loops():
+    """Running sums of a state that a loop carries, of a fixed size and of one that grows."""
+
+    def fixed(x):
+        return td.while_loop(
+            lambda i, s: i < 5, lambda i, s: (i + 1, td.cumsum(s, 1) * 0.1), (td.constant(0), x)
+        )[1]
+
+    checked(fixed, np.random.default_rng(0).standard_normal((20, 30)).astype(np.float32))
+
+    def growing(x):
+        return td.while_loop(
+            lambda i, s: i < 5,
+            lambda i, s: (i + 1, td.concat([td.cumsum(s), s[:1]], 0)),
+            (td.constant(0), x),
+            shape_invariants=(td.TensorShape([]), td.TensorShape([None])),
+        )[1]
+
+    checked(growing, np.random.default_rng(0).standard_normal(20).astype(np.float32))
+
+
 def test_scans_of_nothing():
     checked(lambda x: td.cumsum(x, 1), np.zeros((2, 0, 3), np.float32))
 

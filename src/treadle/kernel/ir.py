@@ -5,7 +5,8 @@ names. Nodes are immutable and hash-consed: structurally equal nodes are one obj
 expressions form a DAG and are compared and memoised by identity.
 
 A reduction is an expression: ``Reduce("sum", (j,), v)`` is v summed over axis j, and may be used
-again under the same axis: softmax over j is ``e / Reduce("sum", (j,), e)``.
+again under the same axis: softmax over j is ``e / Reduce("sum", (j,), e)``. A scan varies along
+its own axis: ``Scan("add", j, v)`` is at each j the sum of v up to there.
 """
 
 from __future__ import annotations
@@ -205,6 +206,34 @@ class Reduce(Expr):
     def __post_init__(self) -> None:
         default = dtypes.int64 if self.op in ("argmax", "argmin") else self.value.dtype
         self._set(self.of or default, self.value.axes - frozenset(self.over))
+
+    @property
+    def children(self) -> tuple[Expr, ...]:
+        return (self.value,)
+
+
+SCANS = ("add", "mul", "max", "min")
+
+
+@record(frozen=True, eq=False, repr=False)
+class Scan(Expr):
+    """`value` combined with all values before it along `axis`; it has the axis, whether or not
+    `value` varies along it.
+
+    The values are taken one after the other from the first position to the last, so the result has
+    the same bits everywhere. `reverse` begins at the last position. An `exclusive` scan leaves the
+    value at each position itself out, and begins with the neutral element (0 for sums). `op` is a
+    function of the table; float16 and bfloat16 accumulate in float32.
+    """
+
+    op: str
+    axis: Axis
+    value: Expr
+    exclusive: bool = False
+    reverse: bool = False
+
+    def __post_init__(self) -> None:
+        self._set(self.value.dtype, self.value.axes | {self.axis})
 
     @property
     def children(self) -> tuple[Expr, ...]:

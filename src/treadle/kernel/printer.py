@@ -21,6 +21,7 @@ from treadle.kernel.ir import (
     Load,
     Node,
     Reduce,
+    Scan,
     Store,
     postorder,
 )  # fmt: skip
@@ -99,7 +100,7 @@ class _Printer:
         return "\n".join([*body, "}"])
 
     def definitions(self, roots: list[Expr]) -> list[str]:
-        """One line for each value used more than once, and for each reduction."""
+        """One line for each value used more than once, and for each reduction and scan."""
         order = postorder(roots)
         uses: dict[Expr, int] = {}
         for expr in order:
@@ -111,7 +112,8 @@ class _Printer:
         for expr in order:
             simple = isinstance(expr, Const | Iota | Extent)
             # A deep chain is cut so that printing never recurses far.
-            if not simple and (uses[expr] > 1 or isinstance(expr, Reduce) or self.depth(expr) > 8):
+            whole = isinstance(expr, Reduce | Scan)
+            if not simple and (uses[expr] > 1 or whole or self.depth(expr) > 8):
                 text = self.inline(expr)
                 self.shared[expr] = f"v{len(self.shared)}"
                 lines.append(f"  {self.shared[expr]}: {expr.dtype.short} = {text}")
@@ -160,6 +162,10 @@ class _Printer:
                 axes = ", ".join(map(self.name, node.over))
                 kind = f":{node.dtype.short}" if node.op in ("argmax", "argmin") else ""
                 return f"{node.op}{kind}[{axes}]({self.inline(node.value)})"
+            case Scan():
+                kinds = ("exclusive", "reverse")
+                words = "".join(f" {kind}" for kind in kinds if getattr(node, kind))
+                return f"scan {node.op}{words}[{self.name(node.axis)}]({self.inline(node.value)})"
             case Store():
                 return self.store(node)
         raise TypeError(f"no text for {type(node).__name__}")

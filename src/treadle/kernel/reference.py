@@ -21,6 +21,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     postorder,
 )  # fmt: skip
@@ -87,6 +88,8 @@ class _Evaluator:
                 return self.call(expr)
             case Reduce():
                 return self.reduce(expr)
+            case Scan():
+                return self.scan(expr)
         raise TypeError(f"unknown expression {expr}")
 
     def iota(self, position: int) -> Array:
@@ -148,6 +151,20 @@ class _Evaluator:
             settings["initial"] = neutral(reduce.op, reduce.dtype)
         return np.asarray(getattr(np, reduce.op)(value, **settings))
 
+    def scan(self, scan: Scan) -> Array:
+        value, position = self.values[scan.value], self.position[scan.axis]
+        shape = list(value.shape)
+        shape[position] = self.extents[position]
+        source = np.moveaxis(np.broadcast_to(value, shape), position, 0)
+        result = np.empty_like(source)
+        state = np.full(source.shape[1:], scan_start(scan)).astype(value.dtype)
+        combine = FUNCTIONS[scan.op].reference
+        for i in range(len(source))[:: -1 if scan.reverse else 1]:
+            after = combine(state, source[i])
+            result[i] = state if scan.exclusive else after
+            state = after
+        return np.moveaxis(result, 0, position)
+
     def write(self, store: Store, results: dict[Buffer, Array]) -> None:
         buffer = store.buffer
         if buffer not in results:
@@ -192,6 +209,18 @@ def neutral(op: str, dtype: DType) -> Any:
         return -np.inf if op == "max" else np.inf
     limits = np.iinfo(dtype.np_dtype)
     return limits.min if op == "max" else limits.max
+
+
+def scan_start(scan: Scan) -> Any:
+    """What the first value of a scan is combined with.
+
+    -0 + x is x for every x: a running sum begins with the first value itself, as NumPy's does. An
+    exclusive one begins with 0.
+    """
+    if scan.op in ("add", "mul"):
+        unsigned = scan.exclusive or not scan.dtype.is_floating
+        return 1 if scan.op == "mul" else 0 if unsigned else -0.0
+    return neutral(scan.op, scan.dtype)
 
 
 def evaluate_segmented(

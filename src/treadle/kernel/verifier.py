@@ -5,6 +5,7 @@ from __future__ import annotations
 from treadle.core.dtypes import DType
 from treadle.kernel.ir import (
     REDUCTIONS,
+    SCANS,
     Affine,
     Apply,
     Axis,
@@ -14,6 +15,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     postorder,
 )  # fmt: skip
@@ -57,6 +59,8 @@ def _check_expr(expr: Expr, axes: frozenset[Axis], buffers: frozenset[Buffer]) -
             raise KernelError(f"a position has an integer dtype, not {expr.dtype.name}: {expr}")
         case Reduce():
             _check_reduce(expr, axes)
+        case Scan():
+            _check_scan(expr)
         case Apply() if expr.of is not None and expr.fn != "cast":
             raise KernelError(f"only a cast names its dtype: {expr}")
 
@@ -101,6 +105,15 @@ def _check_reduce(reduce: Reduce, axes: frozenset[Axis]) -> None:
         raise KernelError(f"{reduce.op} keeps the dtype of its operand: {reduce}")
 
 
+def _check_scan(scan: Scan) -> None:
+    if scan.op not in SCANS:
+        raise KernelError(f"unknown scan {scan.op!r}")
+    if scan.dtype.is_bool:
+        raise KernelError(f"cast bool to a number before a scan: {scan}")
+    if scan.dtype.is_complex:
+        raise KernelError(f"complex numbers are scanned by their parts: {scan}")
+
+
 def _check_store(store: Store, axes: frozenset[Axis], buffers: frozenset[Buffer]) -> None:
     if store.buffer not in buffers:
         raise KernelError(f"{store} writes {store.buffer.name!r}, which is no parameter")
@@ -125,8 +138,8 @@ def _check_segmented(kernel: Kernel) -> None:
         if buffer.shape not in ((), (axis.extent,)):
             raise KernelError(f"a segmented kernel's buffer is a scalar or has its axis: {buffer}")
     order = postorder([s.value for s in kernel.stores])
-    if any(isinstance(e, Reduce | Iota) for e in order):
-        raise KernelError("a segmented kernel has no reductions and no positions")
+    if any(isinstance(e, Reduce | Scan | Iota) for e in order):
+        raise KernelError("a segmented kernel has no reductions, no scans and no positions")
     for store in kernel.stores:
         if store.index != (Affine(((axis, 1),)),):
             raise KernelError(f"a segmented kernel stores element for element: {store}")
@@ -134,8 +147,8 @@ def _check_segmented(kernel: Kernel) -> None:
 
 def _check_blocked(kernel: Kernel) -> None:
     order = postorder([s.value for s in kernel.stores])
-    if any(isinstance(e, Reduce) for e in order):
-        raise KernelError("a blocked kernel has no reductions")
+    if any(isinstance(e, Reduce | Scan) for e in order):
+        raise KernelError("a blocked kernel has no reductions and no scans")
     for store in kernel.stores:
         if store.axes != frozenset(kernel.axes):
             raise KernelError(f"a blocked kernel stores along all of its axes: {store}")

@@ -44,7 +44,7 @@ class LowerCall(Protocol):
 
 
 Rule: TypeAlias = "Callable[[LowerCall, Sequence[Index]], Expr]"
-Kind: TypeAlias = Literal["elementwise", "view", "gather", "reduce"]
+Kind: TypeAlias = Literal["elementwise", "view", "gather", "reduce", "scan"]
 
 
 @record(frozen=True)
@@ -55,6 +55,7 @@ class Compute:
     view: only moves elements (transpose, slice, pad, concat): free to fold into its consumer.
     gather: reads at positions that depend on data.
     reduce: contains reductions; fused only with consumers over the same rows.
+    scan: each element depends on those before it along an axis; read only where it is computed.
     """
 
     rule: Rule

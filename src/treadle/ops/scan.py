@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,10 +10,12 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Affine, Expr, Index, Scan, const
 from treadle.ops.arithmetic import conj
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import guard, require_kinds
+from treadle.ops.lowering import Compute, LowerCall
 from treadle.ops.registry import Op, OpCall, register, run
 
 
@@ -22,20 +24,32 @@ def _infer(x: TensorSpec, *, axis: int, exclusive: bool, reverse: bool) -> Tenso
     return x
 
 
-def _scan(fn: Callable[..., Any], start: int) -> Callable[..., NDArray]:
+def _eager(fn: Callable[..., Any], start: int) -> Callable[..., NDArray]:
     def eager(x: NDArray, *, axis: int, exclusive: bool, reverse: bool) -> NDArray:
         narrow = x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
         source = x.astype(np.float32) if narrow else x
         source = np.flip(source, axis) if reverse else source
+        if exclusive and x.shape[axis]:
+            first = np.full_like(np.take(source, [0], axis), start)
+            source = np.concatenate([first, np.take(source, range(x.shape[axis] - 1), axis)], axis)
         total = fn(source, axis=axis, dtype=source.dtype)
-        if exclusive:
-            first = np.full_like(np.take(total, [0] if x.shape[axis] else [], axis), start)
-            kept = np.take(total, range(max(x.shape[axis] - 1, 0)), axis)
-            total = np.concatenate([first, kept], axis)
         result: NDArray = np.flip(total, axis) if reverse else total
         return result.astype(x.dtype, copy=False)
 
     return eager
+
+
+def _lower(op: str, start: int) -> Compute:
+    def rule(call: LowerCall, index: Sequence[Index]) -> Expr:
+        attrs, place = call.attrs, index[call.attrs["axis"]]
+        value = call.inputs[0](index)
+        if not isinstance(place, Affine) or not place.terms:  # the only position of a dim of 1
+            return const(start, value.dtype) if attrs["exclusive"] else value
+        # Fusion asks for a scan's elements where they are made only: along axes of the kernel.
+        ((axis, _),) = place.terms
+        return Scan(op, axis, value, attrs["exclusive"], attrs["reverse"])
+
+    return Compute(rule, "scan")
 
 
 def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
@@ -63,8 +77,12 @@ def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
     return [where(first, total(without), divided)]
 
 
-CUMSUM = register(Op("cumsum", _infer, guard("fciu", _scan(np.cumsum, 0)), _grad_cumsum))
-CUMPROD = register(Op("cumprod", _infer, guard("fciu", _scan(np.cumprod, 1)), _grad_cumprod))
+CUMSUM = register(
+    Op("cumsum", _infer, guard("fciu", _eager(np.cumsum, 0)), _grad_cumsum, _lower("add", 0))
+)
+CUMPROD = register(
+    Op("cumprod", _infer, guard("fciu", _eager(np.cumprod, 1)), _grad_cumprod, _lower("mul", 1))
+)
 
 
 def cumsum(

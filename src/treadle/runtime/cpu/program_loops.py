@@ -1,4 +1,4 @@
-"""Ops that are plain loops written out in the program: scans, scatters, parts found at run time."""
+"""Ops that are plain loops written out in the program: scatters, parts found at run time."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 
-from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
 from treadle.ops.lowering import Compaction, RowCall
-from treadle.runtime.cpu.elements import compute_type, stored_type
+from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Word
-from treadle.runtime.cpu.nest.braid import braid
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
@@ -135,53 +133,6 @@ def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
             write_part(Part(emitter, dy, target), *walk)
 
 
-# -- running sums --------------------------------------------------------------------------------
-
-
-LINES_TOGETHER = 8  # sums that wait for their own additions only
-
-
-def _scan(function: str, start: int) -> Callable[[Emitter, Loops], None]:
-    """Along an axis one element after the other, as NumPy does; 16-bit floats in float32."""
-
-    def emit(emitter: Emitter, step: Loops) -> None:
-        fn, attrs = emitter.fn, step.node.attrs
-        axis, dtype = attrs["axis"], step.outputs[0].value.spec.dtype
-        wide = dtypes.float32 if dtype.is_floating and dtype.size == 2 else dtype
-        dims = step.outputs[0].value.spec.dims
-        outer, count, inner = (
-            emitter.dim(product(d)) for d in (dims[:axis], dims[axis : axis + 1], dims[axis + 1 :])
-        )
-        source, target = _array(emitter, step.inputs[0]), _array(emitter, step.outputs[0])
-        first = emitter.elements.constant(start, wide)
-
-        def line(number: Word) -> None:
-            i = fn.divide(number, inner)
-            base = fn.add(fn.mul(fn.mul(i, count), inner), fn.remainder(number, inner))
-
-            def one(j: Word, totals: list[str]) -> list[str]:
-                place = fn.sub(fn.sub(count, 1), j) if attrs["reverse"] else j
-                offset = fn.add(base, fn.mul(place, inner))
-                address = fn.offset(source, offset, stored_type(dtype))
-                element = emitter.load_scalar(address, dtype)
-                after = emitter.elements.apply(function, [totals[0], element], [wide] * 2, wide)
-                where = fn.offset(target, offset, stored_type(dtype))
-                emitter.store_scalar(totals[0] if attrs["exclusive"] else after, dtype, where)
-                return [after]
-
-            fn.carried(0, count, 1, [compute_type(wide)], [first], one)
-
-        lines = fn.mul(outer, inner)
-        together = fn.mul(fn.divide(lines, LINES_TOGETHER), LINES_TOGETHER)
-        with fn.loop(0, together, LINES_TOGETHER) as i:
-            places = [fn.add(i, k) for k in range(LINES_TOGETHER)]
-            braid(fn, [lambda p=p: line(p) for p in places])  # type: ignore[misc]
-        with fn.loop(together, lines) as i:
-            line(i)
-
-    return emit
-
-
 # -- where a mask is true ------------------------------------------------------------------------
 
 PARTS = 64  # of a mask that threads share out
@@ -234,7 +185,5 @@ _OPS: dict[str, Callable[[Emitter, Loops], None]] = {
     "scatter_nd": _scatter_nd,
     "dynamic_slice": _dynamic_slice,
     "dynamic_slice_grad": _dynamic_slice_grad,
-    "cumsum": _scan("add", 0),
-    "cumprod": _scan("mul", 1),
     "open_dim": _open_dim,
 }

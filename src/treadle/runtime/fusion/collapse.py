@@ -12,6 +12,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     index_axes,
     postorder,
@@ -60,6 +61,8 @@ def _allows(expr: Expr, a: Axis, b: Axis) -> bool:
             if expr.op in ("argmax", "argmin"):
                 return a not in expr.over and b not in expr.over
             return (a in expr.over) == (b in expr.over)
+        case Scan():
+            return expr.axis not in (a, b)
     return True
 
 

@@ -8,7 +8,7 @@ the optimizer's update of a weight. The group must run over exactly the result's
 from __future__ import annotations
 
 from treadle.graph.ir import Value
-from treadle.kernel.ir import Affine, Axis, Expr, Index, Load, Reduce, index_axes, postorder
+from treadle.kernel.ir import Affine, Axis, Expr, Index, Load, Reduce, Scan, index_axes, postorder
 from treadle.runtime.fusion.group import Group
 from treadle.runtime.fusion.space import index_at
 
@@ -31,7 +31,7 @@ def _axes_of(group: Group, value: Value) -> set[Axis]:
 
 def _fits(expr: Expr, group: Group, result: Value, own: tuple[Index, ...]) -> bool:
     """Elements of the result are read where the block is, others along its rows."""
-    if isinstance(expr, Reduce):
+    if isinstance(expr, Reduce | Scan):
         return False
     if not isinstance(expr, Load):
         return True

@@ -16,7 +16,7 @@ import numpy as np
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import mentioned_symbols
-from treadle.kernel.ir import Expr, Index, Load, Reduce, postorder
+from treadle.kernel.ir import Expr, Index, Load, Reduce, Scan, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.library_nodes import LibraryNodes
@@ -290,7 +290,7 @@ class _Fuser(LibraryNodes, Siblings):
                 expr.axes
                 or len(order) > MAX_MOVED
                 or any(
-                    isinstance(e, Reduce) or (isinstance(e, Load) and e.valid is not None)
+                    isinstance(e, Reduce | Scan) or (isinstance(e, Load) and e.valid is not None)
                     for e in order
                 )
             ):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node, Value
 from treadle.kernel.functions import FUNCTIONS
-from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce
+from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce, Scan
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.roles import kind_of
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
@@ -44,6 +44,7 @@ class Group:
         self.seen: set[Expr] = set()
         self.weight = 0
         self.reduced: frozenset[Axis] = frozenset()  # the axes that the group's reductions run over
+        self.scanned: tuple[Axis, bool] | None = None  # the axis of its scans, and whether reversed
 
     def add(self, node: Node, placement: Placement) -> None:
         """Make `node` a member.
@@ -86,6 +87,8 @@ class Group:
             raise NotFusable("the expression is too large")
         if len(self.build.buffers) + len(self.nodes) > MAX_BUFFERS and len(self.nodes) > 1:
             raise NotFusable("too many buffers")
+        if self.scanned is not None:
+            self._check_scans()
         if len(self.nodes) > 1:
             self._check_reductions()
 
@@ -100,6 +103,8 @@ class Group:
             self.weight += weight(expr)
             if isinstance(expr, Reduce):
                 self._note_reduction(expr)
+            elif isinstance(expr, Scan):
+                self._note_scan(expr)
             stack += expr.children
 
     def _note_reduction(self, expr: Reduce) -> None:
@@ -109,6 +114,19 @@ class Group:
         if over & expr.axes:
             raise NotFusable("a reduction is used along its own axis inside itself")
         self.reduced = over
+
+    def _note_scan(self, expr: Scan) -> None:
+        way = expr.axis, expr.reverse
+        if self.scanned is not None and way != self.scanned:
+            raise NotFusable("scans along different axes or in different directions")
+        self.scanned = way
+
+    def _check_scans(self) -> None:
+        if self.reduced:
+            raise NotFusable("a scan's order of loops does not suit reductions")
+        inside = [p for p, d in enumerate(self.space) if d != 1]
+        if any(p not in self.placements[n].out for n in self.nodes for p in inside):
+            raise NotFusable("a member that does not run along all axes of the scan's loops")
 
     def _check_reductions(self) -> None:
         """Rows (trailing axes reduced) may be followed by members over the whole row; other
@@ -185,6 +203,8 @@ def shares_reads(a: Group, b: Group) -> bool:
     """Whether both read a large array element by element, and memory takes most of their time."""
     if a.space != b.space or any(g.reduced and not g.rowwise for g in (a, b)):
         return False
+    if a.scanned != b.scanned:
+        return False  # what could be vectors along rows would follow the order of the scan
     whole = frozenset(x for x in a.axes if x.extent != 1)
     shared = [e for e in a.seen & b.seen if isinstance(e, Load) and whole <= e.axes]
     light = a.weight + b.weight <= MAX_SHARED_WEIGHT

@@ -18,6 +18,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     apply,
     postorder,
@@ -164,7 +165,7 @@ def _is_flat(kernel: Kernel) -> bool:
         return False
     (axis,) = kernel.axes
     exprs = postorder([s.value for s in kernel.stores])
-    if any(isinstance(e, Reduce | Iota) for e in exprs):
+    if any(isinstance(e, Reduce | Scan | Iota) for e in exprs):
         return False
     plain = ((Affine(((axis, 1),)),), ())
     places = [e.index for e in exprs if isinstance(e, Load)] + [s.index for s in kernel.stores]

@@ -19,6 +19,7 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
     Store,
     affine,
     postorder,
@@ -72,6 +73,9 @@ class Rewrite:
             case Reduce():
                 over = dict.fromkeys(self.axes.get(a, a) for a in expr.over)
                 return Reduce(expr.op, tuple(over), self.memo[expr.value], expr.of)
+            case Scan():
+                axis = self.axes.get(expr.axis, expr.axis)
+                return replace(expr, axis=axis, value=self.memo[expr.value])
             case Iota():
                 return Iota(self.axes.get(expr.axis, expr.axis), expr.of)
             case Extent():
@@ -89,6 +93,8 @@ def rebuilt(e: Expr, part: Callable[[Expr], Expr]) -> Expr:
             return Apply(e.fn, tuple(map(part, e.args)), e.of)
         case Reduce():
             return Reduce(e.op, e.over, part(e.value), e.of)
+        case Scan():
+            return replace(e, value=part(e.value))
     return e
 
 

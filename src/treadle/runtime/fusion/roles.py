@@ -50,9 +50,8 @@ UPDATES = frozenset(
 
 # Ops that the program runs as loops of its own (`cpu/program_loops.py`).
 LOOPS = frozenset(
-    {"scatter_nd", "dynamic_slice", "dynamic_slice_grad", "cumsum",
-     "cumprod", "open_dim"}
-)  # fmt: skip
+    {"scatter_nd", "dynamic_slice", "dynamic_slice_grad", "open_dim"}
+)
 
 
 def role_of(node: Node) -> Role:

@@ -6,7 +6,7 @@ import math
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
-from treadle.kernel.ir import Axis, Expr, Kernel, Reduce, Store, postorder
+from treadle.kernel.ir import Axis, Expr, Kernel, Reduce, Scan, Store, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.accumulator import Accumulator
 from treadle.runtime.cpu.nest.braid import braid
@@ -14,6 +14,7 @@ from treadle.runtime.cpu.nest.level import Level, Register
 from treadle.runtime.cpu.nest.loops import Body, States, flatten, unflatten
 from treadle.runtime.cpu.nest.memory import Address
 from treadle.runtime.cpu.nest.pieces import Piece, pieces
+from treadle.runtime.cpu.nest.scans import ScanLoops
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, flat_stride, is_costly
 from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
@@ -59,9 +60,13 @@ class EmittedKernel:
 class KernelEmitter(Tiles):
     """Writes the functions of one kernel."""
 
+    most_states = ACCUMULATORS
+    rows_at_once = MOST_ROWS
+
     def __init__(self, kernel: Kernel, target: Target, symbol: str) -> None:
         super().__init__(kernel, target)
         self.symbol = symbol
+        self.scans = ScanLoops(self, self.shape.scan) if self.shape.scan is not None else None
 
     def emit(self) -> EmittedKernel:
         kernel, shape = self.kernel, self.shape
@@ -76,7 +81,7 @@ class KernelEmitter(Tiles):
             self._read_arguments()
             if kernel.streaming:
                 self._stores_past_caches()
-            self._stores(list(kernel.stores), Level(None, {}))
+            self._all_loops()
         if not shape.total:
             self.fn.emit("ret void")
             self._define(
@@ -86,6 +91,17 @@ class KernelEmitter(Tiles):
             self.symbol, self.module.text(), kernel.symbols, units, shape.grain, self._together(),
             self.scratch, shared, finish, kernel.segmented,
         )  # fmt: skip
+
+    def _all_loops(self) -> None:
+        """The loops of a kernel, and all that happens in them."""
+        if self.scans is not None:
+            self.scans.emit(Level(None, {}))
+        else:
+            self._stores(list(self.kernel.stores), Level(None, {}))
+
+    def _scan_step(self, scan: Scan, level: Level) -> Register:
+        assert self.scans is not None
+        return self.scans.step(scan, level)
 
     def _define(self, name: str, signature: str) -> None:
         self.fn.define(name, signature)
@@ -123,7 +139,7 @@ class KernelEmitter(Tiles):
         fn.emit(f"br i1 {aligned}, label %past, label %through")
         fn.label("past")
         self.past_caches = frozenset(chosen)
-        self._stores(list(self.kernel.stores), Level(None, {}))
+        self._all_loops()
         self.past_caches = frozenset()
         fn.module.declare("void @llvm.x86.sse.sfence()")
         fn.emit("call void @llvm.x86.sse.sfence()")  # other threads see the stores after this

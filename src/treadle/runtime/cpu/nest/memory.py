@@ -83,8 +83,14 @@ class Memory:
     ) -> None:
         """A vector; lanes outside the mask are not written. `past`: the address is a multiple of
         the vector's size, and the vector goes past the caches."""
+        self.store_stored(self.vector.to_memory(register, dtype), address, dtype, mask, past)
+
+    def store_stored(
+        self, raw: str, address: Address, dtype: DType, mask: str | None, past: bool = False
+    ) -> None:
+        """A vector that is as it lies in memory."""
         stored, v = stored_type(dtype), self.vector
-        raw, kind = v.to_memory(register, dtype), v.wrap(stored)
+        kind = v.wrap(stored)
         if address.places is None and address.stride == 1:
             place = self.fn.offset(address.pointer, address.base, stored)
             if mask is None:

@@ -18,6 +18,8 @@ from treadle.kernel.ir import (
     Kernel,
     Load,
     Reduce,
+    Scan,
+    Store,
     index_axes,
     postorder,
 )  # fmt: skip
@@ -47,6 +49,8 @@ class Shape:
             because the reductions come before them.
         tile: the axis along which some loads are contiguous while `vector` strides over memory;
             its loop is just outside the vector loop, and both go in square tiles.
+        scan: the axis of the kernel's scans, whose loop is inside all others and carries their
+            states; with it, `tile` is this axis or None.
     """
 
     vector: Axis | None
@@ -56,6 +60,7 @@ class Shape:
     grain: Dim
     rows: frozenset[Axis] = frozenset()
     tile: Axis | None = None
+    scan: Axis | None = None
 
     def order(self, axes: Iterable[Axis], kernel: Kernel) -> list[Axis]:
         """Axes from the outermost loop to the innermost."""
@@ -76,6 +81,8 @@ class Shape:
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
     """The loops of a kernel for a target."""
     exprs = postorder([s.value for s in kernel.stores])
+    if any(isinstance(e, Scan) for e in exprs):
+        return _scan_shape(kernel, exprs, target)
     rows = frozenset(_reduced(exprs)) & _stored(kernel)
     vector = _vector_axis(kernel, exprs, rows)
     lanes = lanes_of(kernel, target)
@@ -91,6 +98,39 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     if parallel is vector and _is_at_most(parallel, lanes, grain):
         parallel, grain = None, 1  # a short row is one unit of work, whose end the code knows
     return Shape(vector, lanes, parallel, (), grain, rows, tile)
+
+
+def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
+    """The loops of a kernel with scans (see `scans`)."""
+    ways = {(e.axis, e.reverse) for e in exprs if isinstance(e, Scan)}
+    if len(ways) > 1 or any(isinstance(e, Reduce) for e in exprs):
+        raise UnsupportedKernel("scans in several ways, or beside reductions")
+    if any(s.axes != frozenset(kernel.axes) for s in kernel.stores):
+        raise UnsupportedKernel("a store that not all axes of the scans' loops belong to")
+    ((scan, _),) = ways
+    lanes = lanes_of(kernel, target)
+    others = [a for a in kernel.axes if a is not scan]
+    first = kernel.stores[0]
+    beside = [a for a in others if flat_stride(first.buffer, first.index, a) == 1]
+    lines = [a for a in others if 2 * extent_estimate(a.extent) >= lanes]
+    tile: Axis | None = None
+    vector: Axis | None
+    if beside:
+        vector = beside[0]
+    elif lines:
+        vector = max(lines, key=lambda a: extent_estimate(a.extent))
+    else:
+        computed = any(is_costly(e) or isinstance(e, Scan) and e.dtype.is_integer for e in exprs)
+        vector = scan if computed else None
+    if vector in lines:
+        loads = [e for e in exprs if isinstance(e, Load)]
+        crossing = transposing_loads(loads, scan, vector)
+        tile = scan if crossing or transposing_stores(kernel.stores, scan, vector) else None
+    parallel = None if kernel.few else _parallel_axis(kernel, exprs, vector)
+    grain = _grain(kernel, exprs, parallel)
+    if parallel is vector and _is_at_most(parallel, lanes, grain):
+        parallel, grain = None, 1
+    return Shape(vector, lanes, parallel, (), grain, tile=tile, scan=scan)
 
 
 def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
@@ -127,6 +167,16 @@ def transposing_loads(loads: Iterable[Load], across: Axis, along: Axis) -> list[
         and not any(isinstance(i, Expr) for i in e.index)
         and flat_stride(e.buffer, e.index, across) == 1
         and flat_stride(e.buffer, e.index, along) not in (0, 1)
+    ]
+
+
+def transposing_stores(stores: Iterable[Store], across: Axis, along: Axis) -> list[Store]:
+    """Stores that are contiguous along `across` and stride over memory along `along`."""
+    return [
+        s
+        for s in stores
+        if flat_stride(s.buffer, s.index, across) == 1
+        and flat_stride(s.buffer, s.index, along) not in (0, 1)
     ]
 
 
@@ -219,10 +269,15 @@ def _reduced(exprs: Iterable[Expr]) -> set[Axis]:
     return {a for e in exprs if isinstance(e, Reduce) for a in e.over}
 
 
+def _scanned(exprs: Iterable[Expr]) -> set[Axis]:
+    return {e.axis for e in exprs if isinstance(e, Scan)}
+
+
 def _parallel_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
-    """An axis that every store has and no reduction runs over; an outer one if possible."""
+    """An axis that every store has and no reduction or scan runs over; an outer one if possible."""
     common = frozenset.intersection(*(s.axes for s in kernel.stores))
-    free = [a for a in kernel.axes if a in common and a not in _reduced(exprs)]
+    ordered = _reduced(exprs) | _scanned(exprs)
+    free = [a for a in kernel.axes if a in common and a not in ordered]
     outer = [a for a in free if a is not vector]
     large = [a for a in outer if not isinstance(a.extent, int) or a.extent >= 8]
     return next(iter([*large, *([vector] if vector in free else []), *outer]), None)

@@ -14,6 +14,8 @@ from treadle.runtime.cpu.nest.shape import Shape, strides
 def streamed_stores(kernel: Kernel, shape: Shape) -> list[Store]:
     """Stores of whole vectors to new memory, which begin at multiples of a vector wherever their
     buffer does."""
+    if shape.scan is not None and (shape.tile is not None or shape.vector is shape.scan):
+        return []  # such loops do not begin at whole vectors
     read = set(kernel.inputs)
     return [s for s in kernel.stores if s.buffer not in read and _is_aligned(s, shape)]
 

@@ -17,6 +17,7 @@ from treadle.kernel.ir import (
     Iota,
     Load,
     Reduce,
+    Scan,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Word, interleave
 from treadle.runtime.cpu.nest.level import Level, Register
@@ -35,6 +36,10 @@ class Values(Loops, ABC):
     @abstractmethod
     def _settle_one(self, reduce: Reduce, level: Level) -> None:
         """Compute a reduction at a level and note its value there."""
+
+    @abstractmethod
+    def _scan_step(self, scan: Scan, level: Level) -> Register:
+        """The value of a scan at the next position along its axis."""
 
     def evaluate(self, expr: Expr, level: Level) -> Register:
         """The register of an expression at a level."""
@@ -72,6 +77,8 @@ class Values(Loops, ABC):
                 found = level.find(e)
                 assert found is not None
                 return found
+            case Scan():
+                return self._scan_step(e, level)
             case Load():
                 return self._load(e, level)
             case Apply():
