@@ -136,9 +136,9 @@ def _posts(call):
     """How many jobs the first worker was given: it keeps the last task's address."""
     import ctypes
 
-    from treadle.runtime.cpu.threads import _HEAD
+    from treadle.runtime.cpu.threads import HEAD
 
-    task = ctypes.c_int64.from_address(pool()._base + _HEAD + 8)
+    task = ctypes.c_int64.from_address(pool()._base + HEAD + 8)
     task.value = 0
     call()
     return int(task.value != 0)

@@ -205,6 +205,8 @@ class Reduce(Expr):
 
     def __post_init__(self) -> None:
         default = dtypes.int64 if self.op in ("argmax", "argmin") else self.value.dtype
+        if self.of is default:  # one form of one meaning
+            object.__setattr__(self, "of", None)
         self._set(self.of or default, self.value.axes - frozenset(self.over))
 
     @property

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 from collections.abc import Callable
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
@@ -26,11 +25,12 @@ from treadle.kernel.ir import (
     postorder,
 )  # fmt: skip
 
-_INFIX = {
+INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
+KINDS = ("segmented", "streaming", "few", "blocked")
 
 
 def kernel_text(kernel: Kernel) -> str:
@@ -78,6 +78,7 @@ class _Printer:
         self.names: dict[Node, str] = {}
         self.shared: dict[Expr, str] = {}
         self.symbols: dict[str, SymbolicDim] = {}
+        self.taken: set[str] = set()
         if kernel and anonymous:
             self.names |= {a: f"a{n}" for n, a in enumerate(kernel.axes)}
             self.names |= {b: f"b{n}" for n, b in enumerate(kernel.buffers)}
@@ -92,8 +93,7 @@ class _Printer:
             for b in kernel.buffers
         )
         axes = ", ".join(f"{self.name(a)}<{self.dim(a.extent)}" for a in kernel.axes)
-        kinds = ("segmented", "streaming", "few", "blocked")
-        head = "".join(f"{kind} " for kind in kinds if getattr(kernel, kind))
+        head = "".join(f"{kind} " for kind in KINDS if getattr(kernel, kind))
         body = [f"{head}{title}({parameters}) for {axes or 'one point'} {{"]
         body += self.definitions([s.value for s in kernel.stores])
         body += [f"  {self.store(s)}" for s in kernel.stores]
@@ -115,9 +115,21 @@ class _Printer:
             whole = isinstance(expr, Reduce | Scan)
             if not simple and (uses[expr] > 1 or whole or self.depth(expr) > 8):
                 text = self.inline(expr)
-                self.shared[expr] = f"v{len(self.shared)}"
+                self.shared[expr] = self.fresh()
                 lines.append(f"  {self.shared[expr]}: {expr.dtype.short} = {text}")
         return lines
+
+    def fresh(self) -> str:
+        """The name of a shared value: no axis, buffer or symbol has it."""
+        assert self.kernel is not None
+        if not self.taken:
+            axes = {self.name(a) for a in self.kernel.axes}
+            self.taken = axes | {self.name(b) for b in self.kernel.buffers}
+            self.taken.update(self.kernel.symbols)
+        name = f"v{len(self.shared)}"
+        while name in self.taken:
+            name += "_"
+        return name
 
     def depth(self, expr: Expr, limit: int = 9) -> int:
         if expr in self.shared or not expr.children or not limit:
@@ -146,10 +158,9 @@ class _Printer:
             return self.shared[node]
         match node:
             case Const():
-                value = str(node.value)
-                if isinstance(node.value, float) and math.isnan(node.value):
-                    value = f"nan(0x{node.bits.hex()})"
-                return f"{value}:{node.dtype.short}"
+                unequal = node.value != node.value
+                value = f"bits(0x{node.bits.hex()})" if unequal or node.dtype.is_complex else None
+                return f"{value or node.value}:{node.dtype.short}"
             case Iota():
                 return f"iota({self.name(node.axis)}):{node.dtype.short}"
             case Extent():
@@ -178,7 +189,7 @@ class _Printer:
 
     def call(self, node: Apply) -> str:
         args = [self.inline(a) for a in node.args]
-        if node.fn in _INFIX:
-            return f"({args[0]} {_INFIX[node.fn]} {args[1]})"
+        if node.fn in INFIX:
+            return f"({args[0]} {INFIX[node.fn]} {args[1]})"
         name = f"cast<{node.dtype.short}>" if node.fn == "cast" else node.fn
         return f"{name}({', '.join(args)})"
