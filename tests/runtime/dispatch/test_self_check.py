@@ -16,76 +16,58 @@ from treadle.runtime.dispatch.plans import DICT_RESULT, LIST_RESULT, SINGLE, TUP
 
 native = pytest.mark.skipif(call_layout() is None, reason="this interpreter has no native calls")
 
+# The stage of a call, and what is replaced in its source.
 FAULTS = {
-    "spec not compared": ("%spec.ok = icmp eq i64 %spec, %a", "%spec.ok = icmp eq i64 %a, %a"),
-    "dtype not compared": (
-        "%dtype.ok = icmp eq i64 %dtype, %wanted.dtype", "%dtype.ok = icmp eq i64 %dtype, %dtype",
-    ),
+    "spec not compared": ("checks", "spec.to_word().eq(self.a)", "self.a.eq(self.a)"),
+    "dtype not compared": ("checks", "f.require(dtype.eq(wanted)", "f.require(dtype.eq(dtype)"),
     "layout not compared": (
-        "%flags.ok = icmp eq i32 %y.layout, $flags$",
-        "%flags.ok = icmp eq i32 %y.layout, %y.layout",
+        "checks", "layout.eq(_CONTIGUOUS_ALIGNED)", "layout.eq(layout)",
     ),
     "dims not compared": (
-        "%dim.ok = icmp eq i64 %dim.v, %wanted", "%dim.ok = icmp eq i64 %wanted, %wanted",
+        "checks", 'require_equal(f, array["array_dims"]', 'require_equal(f, shape.place("dims")',
     ),
-    "float not compared": ("%bits.ok = icmp eq i64 %bits, %a", "%bits.ok = icmp eq i64 %a, %a"),
-    "length not compared": (
-        "%length.ok = icmp eq i64 %length, %a", "%length.ok = icmp eq i64 %a, %a",
-    ),
-    "modes ignored": ("%quiet = icmp eq i64 %modes, 0", "%quiet = icmp eq i64 0, 0"),
-    "keywords ignored": (
-        "%names.same = icmp eq ptr %plan.names, %names", "%names.same = icmp eq i64 0, 0",
-    ),
+    "float not compared": ("checks", "bits.eq(self.a)", "bits.eq(bits)"),
+    "length not compared": ("checks", 'x["size"].eq(self.a)', "self.a.eq(self.a)"),
+    "modes ignored": ("entry", 'c.table["modes"].load().eq(0)', "f.const(0).eq(0)"),
+    "keywords ignored": ("checks", "wanted.eq(c.names), prepare", "c.names.eq(c.names), prepare"),
     "names not compared": (
-        "%name.ok = icmp eq ptr %name, %plan.name", "%name.ok = icmp eq i64 0, 0",
+        "checks", 'require_equal(f, c.names.place', "require_equal(f, wanted.place",
     ),
     "kind of number not compared": (
-        "%boxed.ok = icmp eq ptr %type, %boxed.t", "%boxed.ok = icmp eq i64 0, 0",
+        "checks", "self.type.eq(type_), self.boxed", "type_.eq(type_), self.boxed",
     ),
-    "long ints taken": (
-        "%integer.fits = icmp eq i32 %overflow.v, 0", "%integer.fits = icmp eq i64 0, 0",
-    ),
-    "same arrays not told apart": (
-        "%differs = icmp ne ptr %q.o, %newest.o", "%differs = icmp eq i64 0, 0",
-    ),
-    "same arrays not compared": (
-        "%known.ok = icmp eq ptr %x, %known", "%known.ok = icmp eq i64 0, 0",
-    ),
+    "long ints taken": ("checks", "c.overflow.load().eq(0)", "f.const(0).eq(0)"),
+    "same arrays not told apart": ("checks", "inputs[q].ne(given)", "given.eq(given)"),
+    "same arrays not compared": ("checks", "self.x.eq(known)", "known.eq(known)"),
     "read-only arrays written": (
-        "%v.ok = icmp ne i32 %v.writable, 0", "%v.ok = icmp eq i64 0, 0",
+        "checks", '(array["array_flags"] & _WRITABLE).ne(0)', "a.eq(a)",
     ),
-    "overlaps not seen": (
-        "%overlaps = and i1 %begins, %goes.on", "%overlaps = icmp ne i64 0, 0",
+    "overlaps not seen": ("checks", "other_start.ult(end) & start.ult(other_end)", "a.ne(a)"),
+    "ends not seen": ("checks", "end = start + size", "end = start + 0"),
+    "items not referenced": (
+        "results", "f.call(c.incref, once_more)",
+        "f.call(c.incref, once_more) if block is given else None",
     ),
-    "ends not seen": ("%z.end = add i64 %z.start, %z.bytes", "%z.end = add i64 %z.start, 0"),
-    "items not referenced": ("call void %incref(ptr %again.o)", ""),
-    "arguments not referenced": ("call void %incref(ptr %given.o)", ""),
-    "known values not referenced": ("call void %incref(ptr %g.object)", ""),
-    "tuples not released": ("call void %decref(ptr %sequence)", ""),
-    "dtype not referenced": ("call void %incref(ptr %o.dtype)", ""),
-    "spec not referenced": ("call void %incref(ptr %w.spec)", ""),
-    "inputs not held": ("call void %incref(ptr %h.o)", ""),
-    "inputs not released": (
-        "call void @drop(ptr %decref, ptr %inputs, i64 0, i64 %held)", "",
+    "arguments not referenced": (
+        "results", "f.call(c.incref, once_more)",
+        "f.call(c.incref, once_more) if block is again else None",
     ),
-    "dict items not released": ("call void %decref(ptr %e.value)", ""),
-    "held tensors used": ("%alone = icmp eq i64 %t.count, 1", "%alone = icmp ult i64 %t.count, 9"),
-    "held arrays used": (
-        "%a.alone = icmp eq i64 %a.count, 1", "%a.alone = icmp ult i64 %a.count, 9",
-    ),
-    "seen tensors used": (
-        "%unseen = icmp eq ptr %t.weak, null", "%unseen = icmp eq ptr %t.weak, %t.weak",
-    ),
-    "seen arrays used": (
-        "%a.unseen = icmp eq ptr %a.weak, null", "%a.unseen = icmp eq ptr %a.weak, %a.weak",
-    ),
-    "changed arrays used": (
-        "%flags.same = icmp eq i64 %a.flags, %flags", "%flags.same = icmp eq i64 %flags, %flags",
-    ),
-    "used tensors not referenced": ("call void %incref(ptr %idle)", ""),
-    "kept tensors not referenced": ("call void %incref(ptr %t)", ""),
-    "replaced tensors not released": ("call void %decref(ptr %before)", ""),
-    "no exception": ("i64 $RAISED$, label %raise", "i64 $RAISED$, label %portable"),
+    "known values not referenced": ("results", "f.call(c.incref, known)", "pass"),
+    "tuples not released": ("results", 'f.call(c.decref, fill["sequence"])', "pass"),
+    "dtype not referenced": ("outputs", "f.call(c.incref, dtype)", "pass"),
+    "spec not referenced": ("results", "f.call(c.incref, spec)", "pass"),
+    "inputs not held": ("outputs", "f.call(c.incref, c.inputs[h])", "pass"),
+    "inputs not released": ("program", "f.call(drop, decref, inputs, 0, held)", "pass"),
+    "dict items not released": ("results", "f.call(c.decref, value)", "pass"),
+    "held tensors used": ("spares", 'kept["refcount"].eq(1)', 'kept["refcount"].ult(9)'),
+    "held arrays used": ("spares", ' a["refcount"].eq(1)', ' a["refcount"].ult(9)'),
+    "seen tensors used": ("spares", "weak.eq(None)", "weak.eq(weak)"),
+    "seen arrays used": ("spares", 'a["array_weak"].eq(None)', "rank.eq(rank)"),
+    "changed arrays used": ("spares", 'a["array_flags"].sext(I64).eq(flags)', "flags.eq(flags)"),
+    "used tensors not referenced": ("outputs", "f.call(c.incref, idle)", "pass"),
+    "kept tensors not referenced": ("spares", "f.call(incref, t)", "pass"),
+    "replaced tensors not released": ("spares", "f.call(decref, before)", "pass"),
+    "no exception": ("failure", "{RAISED: fails, ", "{RAISED: c.portable, "),
 }  # fmt: skip
 
 
@@ -167,17 +149,15 @@ def test_faults_are_noticed(fault: str, tmp_path: Path) -> None:
     """A process of its own, in which the trampoline has the fault, does not use it."""
     if fault == "dtype not referenced" and is_immortal(np.dtype(np.float32)):
         return  # then it is none
-    right, wrong = FAULTS[fault]
+    stage, right, wrong = FAULTS[fault]
     code = f"""
-        import treadle
-        from treadle.runtime.dispatch import self_check, trampoline
-        found = 0
-        for name in ("ENTRY", "CHECKS", "OUTPUTS", "PROGRAM", "RESULTS", "FAILURE", "SPARES",
-                     "DONE_WITH"):
-            text = getattr(trampoline, name)
-            found += text.count({right!r})
-            setattr(trampoline, name, text.replace({right!r}, {wrong!r}))
-        assert found == 1, found
+        import importlib
+        from pathlib import Path
+        module = importlib.import_module("treadle.runtime.dispatch.call_code.{stage}")
+        source = Path(module.__file__).read_text()
+        assert source.count({right!r}) == 1
+        exec(compile(source.replace({right!r}, {wrong!r}), module.__file__, "exec"), vars(module))
+        from treadle.runtime.dispatch import self_check
         print("works" if self_check.works() else "refused")
     """
     ran = subprocess.run(

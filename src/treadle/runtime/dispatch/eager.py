@@ -14,6 +14,13 @@ from treadle.runtime.dispatch.layout import call_layout
 from treadle.runtime.dispatch.self_check import works
 from treadle.runtime.dispatch.table import WORDS, table
 
+OPERATORS = ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv")
+DTYPES = ("f4", "f8", "i4", "i8")
+# Words of the operators' record: the table's, the Python operators, the dtypes.
+RECORD = (
+    *WORDS, *(f"python_{name}" for name in OPERATORS), *(f"dtype_{name}" for name in DTYPES),
+)  # fmt: skip
+
 _installing = locks.lock()
 _installed: dict[str, Any] = {}  # the Python operators
 _keep: list[Any] = []
@@ -36,8 +43,6 @@ def uninstall() -> None:
 
 
 def _install() -> None:
-    from treadle.runtime.dispatch.eager_text import OPERATORS
-
     code = _code()
     make = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.py_object, ctypes.c_void_p)(
         c_function("PyDescr_NewMethod")
@@ -57,7 +62,7 @@ def _install() -> None:
 def _code() -> Any:
     from treadle.runtime.cpu.jit import process_jit
     from treadle.runtime.cpu.target import process_host
-    from treadle.runtime.dispatch.eager_text import eager_text
+    from treadle.runtime.dispatch.eager_code import eager_text
 
     layout = call_layout()
     assert layout is not None
@@ -66,13 +71,9 @@ def _code() -> Any:
 
 
 def _fill_record(code: Any, python: dict[str, Any]) -> None:
-    from treadle.runtime.dispatch.eager_text import DTYPES, RECORD
-
     words: dict[str, int] = dict(zip(WORDS, table(None), strict=True))
     words |= {f"python{name.strip('_').join(('_', ''))}": id(f) for name, f in python.items()}
     words |= {f"dtype_{name}": id(np.dtype(name)) for name in DTYPES}
-    words |= {"int": id(int)}
-    words["PyLong_AsLongLongAndOverflow"] = c_function("PyLong_AsLongLongAndOverflow")
     _keep.append(python)
     set_word = ctypes.PYFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64)(code.address("set_word"))
     for i, name in enumerate(RECORD):

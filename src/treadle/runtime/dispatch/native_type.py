@@ -212,5 +212,5 @@ def _module(tail: int) -> tuple[Callable[[], str], bool, str]:
 
 
 def probe_address(tail: int, name: str = "probe") -> int:
-    """A program to try the trampoline with (`call_text.probe`)."""
+    """A program to try the trampoline with (`call_code.probe`)."""
     return _code(tail).address(name)  # type: ignore[no-any-return]

@@ -91,13 +91,17 @@ class Loop:
         """Leave the loop where the condition holds."""
         self.fn.refuse(condition, self.exit)
 
+    def next(self, *carried: Operand) -> Edge:
+        """The way to the next iteration, with these values."""
+        return self.head(*carried)
+
     def again(self, *carried: Operand) -> None:
         """The next iteration, with these values."""
-        self.fn.jump(self.head(*carried))
+        self.fn.jump(self.next(*carried))
 
     def again_if(self, condition: Value, *carried: Operand) -> None:
         """The next iteration where the condition holds, else the end."""
-        self.fn.branch(condition, self.head(*carried), self.exit)
+        self.fn.branch(condition, self.next(*carried), self.exit)
 
 
 class Function(Instructions):

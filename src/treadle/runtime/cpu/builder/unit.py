@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from treadle.runtime.cpu.builder.function import Callee, Function
@@ -40,20 +40,26 @@ class Unit:
         Raises:
             BuildError: there is one of that name already, or its blocks do not fit together.
         """
+
+        def decorated(body: Body) -> Callee:
+            return self.add(body.__name__, body, parameters, result, internal, attributes)
+
+        return decorated
+
+    def add(
+        self, name: str, body: Body, parameters: Mapping[str, Type], result: Type = VOID,
+        internal: bool = True, attributes: str = "",
+    ) -> Callee:  # fmt: skip
+        """The same for a function whose name is made."""
+        if name in self._functions:
+            raise BuildError(f"there are two functions {name}")
         type_ = Signature(result=result, parameters=tuple(parameters.values()))
-
-        def add(body: Body) -> Callee:
-            name = body.__name__
-            if name in self._functions:
-                raise BuildError(f"there are two functions {name}")
-            fn = Function(name, type_, tuple(parameters))
-            body(fn, *fn.parameters.values())
-            self._functions[name] = fn.text("internal" if internal else "", attributes)
-            self._declarations |= fn.declarations
-            self._callees[name] = Callee(name, type_)
-            return self._callees[name]
-
-        return add
+        fn = Function(name, type_, tuple(parameters))
+        body(fn, *fn.parameters.values())
+        self._functions[name] = fn.text("internal" if internal else "", attributes)
+        self._declarations |= fn.declarations
+        self._callees[name] = Callee(name, type_)
+        return self._callees[name]
 
     def __getitem__(self, name: str) -> Callee:
         """A function of the unit."""
