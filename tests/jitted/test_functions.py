@@ -22,6 +22,11 @@ def at(ufunc):
 
 
 CASES = {
+    # products of any number of operands
+    "einsum of two": (lambda a, b: np.einsum("ij,kj->ik", a, b), A, B),
+    "einsum of three": (lambda a, b, v: np.einsum("ij,kj,l->ikl", a, b, v), A, B, V),
+    "einsum of four": (lambda a, b: np.einsum("ij,kj,ij,kj->", a, b, b, a), A, B),
+    "einsum into out": (lambda a, b, o: (np.einsum("ij,ij->j", a, b, out=o), o), A, B, A[0].copy()),
     # the order of elements
     "reshape F": (lambda a: a.reshape((6, 4), order="F"), A),
     "reshape F of three axes": (lambda a: np.reshape(a, (4, -1), order="F"), T),

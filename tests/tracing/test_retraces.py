@@ -129,3 +129,16 @@ def test_a_trace_with_open_dims_serves_later_calls():
     np.testing.assert_array_equal(f(td.constant([1.0])).numpy(), [2])
     assert f.experimental_get_tracing_count() == 1
     assert f.get_concrete_function(td.constant([5.0])) is concrete
+
+
+def test_many_arguments_are_a_short_report():
+    @td.function
+    def total(xs, y):
+        return td.add_n(xs) * y
+
+    total([td.ones([2])] * 40, td.ones([2]))
+    total([td.ones([2], td.float64)] * 40, td.ones([2], td.float64))
+    text = str(total.explain())
+    assert "xs[0] ... xs[39]: 40 times f32[2], y: f32[2]" in text
+    assert "and 36 more" in text
+    assert len(text) < 1500

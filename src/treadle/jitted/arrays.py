@@ -17,6 +17,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
+from treadle.jitted.errors import NotStaged
 from treadle.jitted.storage import Storage, captured_storage
 from treadle.jitted.views import (
     ComplexPart,
@@ -524,6 +525,32 @@ class CopiedStorage(Storage):
             "A variable that a branch or loop made a part of an array is used after one of both "
             f"changed: take the part again, or make it a copy with .copy(){at(user_origin())}"
         )
+
+
+class ListedStorage(CopiedStorage):
+    """The elements of one of the arrays in a list that a loop of the graph goes through: to read,
+    in an iteration. A body that does more with it needs the array itself."""
+
+    __slots__ = ()
+
+    def _refusal(self) -> TypeError:
+        return NotStaged(
+            "A loop changes, or keeps beyond an iteration, arrays of a list that it goes through"
+            f"{at(user_origin())}"
+        )
+
+
+def check_kept(values: Sequence[Any]) -> None:
+    """Called where arrays outlive an iteration, or become elements of a list.
+
+    Raises:
+        NotStaged: one is an item of the list that a loop goes through.
+    """
+    for array in values:
+        if isinstance(array, Array):
+            for source in (*array.storage.roots(), *getattr(array.storage, "sources", ())):
+                if isinstance(source, ListedStorage):
+                    source.write(source.held)
 
 
 def unchanged(before: Sequence[Tensor], now: Sequence[Tensor]) -> bool:

@@ -23,6 +23,7 @@ from treadle.jitted.arrays import (
     ConcreteValueError,
     CopiedStorage,
     TracedSequence,
+    check_kept,
     unwrapped_bound,
 )
 from treadle.jitted.errors import NoForm, NotStaged
@@ -77,6 +78,7 @@ class Template:
         wide = self.joined(Template(value))
         if wide.forms != self.forms:
             raise self.unlike(value)
+        check_kept(leaves)
         for leaf in leaves:
             if isinstance(leaf, Array):
                 listed.storages.update(leaf.storage.roots())

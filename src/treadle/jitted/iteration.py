@@ -11,22 +11,26 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph.operators.rolled_items import Items, Numbers, Together, Values, items_of
-from treadle.core import nest
+from treadle.core import nest, shapes
 from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.switches import is_on
 from treadle.jitted.arrays import (
     Array,
     ConcreteValueError,
+    ListedStorage,
     Traced,
     TracedSequence,
     as_number,
     is_traced,
     number_of,
+    unwrapped_bound,
 )
-from treadle.jitted.forms import ARRAY, Form, form_of
+from treadle.jitted.forms import Form, form_of
+from treadle.jitted.storage import captured_storage
 from treadle.ops import python_numbers
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.joining import stack
 
 
 class Counted:
@@ -87,8 +91,8 @@ _FEWEST = 16  # items of a Python list that the graph loops over
 
 
 def python_counted(iterable: Any) -> Counted | None:
-    """A long list of numbers, or `zip`, `enumerate` or `reversed` of such, by position; None for
-    what only Python can iterate. The items are Python's own where the position is."""
+    """A long list of numbers or arrays, or `zip`, `enumerate` or `reversed` of such, by position;
+    None for what only Python can iterate. The items are Python's own where the position is."""
     if not is_on("rolled_loops"):
         return None
     items = items_of(iterable)
@@ -110,7 +114,7 @@ def _counted(items: Items) -> Counted | None:
 
 
 def _of_values(values: Sequence[Any]) -> Counted | None:
-    """Values of one structure with numbers in it, each read from a table."""
+    """Values of one structure with numbers and arrays in it, each read from a table."""
     structure, leaves = values[0], [nest.flatten(v) for v in values]
     try:
         for value in values:
@@ -130,10 +134,12 @@ def _of_values(values: Sequence[Any]) -> Counted | None:
 
 
 def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
-    """What reads one of some numbers of one type; None for other values."""
+    """What reads one of some numbers of one type, or of some arrays of one; None for others."""
     form = form_of(values[0])
     kind = type(values[0])
-    if form is None or form.kind == ARRAY or is_traced(values[0]):
+    if isinstance(values[0], Array | np.ndarray):
+        return _array_table(values)
+    if form is None or is_traced(values[0]):
         return None
     if any(type(v) is not kind for v in values):
         return None
@@ -143,6 +149,32 @@ def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
         return None
     known: Form = form
     return lambda i: known.value(convert_to_tensor(table)[i])
+
+
+_MOST_COPIED = 1 << 20  # bytes of arrays that are put together for a loop of few iterations
+_FEW = 64
+
+
+def _array_table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
+    """What reads one of some arrays of one dtype and shape, which are copied into one."""
+    first = values[0]
+    if not all(type(v) in (Array, np.ndarray) for v in values) or not first.ndim:
+        return None
+    dims = [v.dims if isinstance(v, Array) else v.shape for v in values]
+    if any(v.dtype != first.dtype for v in values) or any(d != dims[0] for d in dims):
+        return None
+    if first.dtype.kind not in "biufc":
+        return None
+    size = shapes.product(dims[0]) * len(values) * first.dtype.itemsize
+    if len(values) <= _FEW and not (isinstance(size, int) and size <= _MOST_COPIED):
+        return None
+    if not is_traced(values):
+        constant = convert_to_tensor(np.stack(values))
+        return lambda i: Array(ListedStorage(constant[i], []))
+    arrays = [v if isinstance(v, Array) else Array(captured_storage(v)) for v in values]
+    whole = stack([a.tensor for a in arrays])
+    storages = [a.storage for a in arrays]
+    return lambda i: Array(ListedStorage(whole[unwrapped_bound(i)], storages))
 
 
 def _repeated(iterable: Any) -> Counted | None:

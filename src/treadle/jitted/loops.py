@@ -17,7 +17,7 @@ from treadle.core.context import context, recording
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.aliases import reach
-from treadle.jitted.arrays import Array
+from treadle.jitted.arrays import Array, check_kept
 from treadle.jitted.errors import NoForm, NotStaged
 from treadle.jitted.forms import ARRAY, Form, form_of, joined, same
 from treadle.jitted.grown_lists import (
@@ -183,6 +183,7 @@ class Loop:
             after = tuple(grown_like(x, y) for x, y in zip(after, before, strict=True))
             self.settle(before, begun, after, found)
             leaves = nest.flatten(after)
+            check_kept(leaves)
             given = [self.forms[i].tensor(leaves[i]) for i in numbers]
             return (*given, *(s.tensor for s in self.storages), *self.replaced.leave(leaves))
 

@@ -128,9 +128,11 @@ def _named_from_out(
     if len(args) < 3:
         return args, options
     try:
-        names = list(inspect.signature(func).parameters)
+        parameters = inspect.signature(func).parameters.values()
     except ValueError:  # NumPy gives no signature
         return args, options
+    behind_any_number = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.KEYWORD_ONLY)
+    names = [p.name for p in parameters if p.kind not in behind_any_number]
     if "out" not in names[: len(args)]:
         return args, options
     place = names.index("out")

@@ -13,7 +13,13 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
-from treadle.jitted.arrays import Array, CopiedStorage, is_traced, unwrapped_bound
+from treadle.jitted.arrays import (
+    Array,
+    CopiedStorage,
+    check_kept,
+    is_traced,
+    unwrapped_bound,
+)
 from treadle.jitted.effects import left_alone
 from treadle.jitted.errors import NotStaged
 from treadle.jitted.forms import form_of
@@ -168,8 +174,9 @@ class _Stacking:
                 "the elements of a list differ in their structure, dtypes or shapes"
                 f"{at(user_origin())}"
             )
-        inside = scopes.innermost
-        for column, leaf in zip(self.columns, nest.flatten(value), strict=True):
+        inside, leaves = scopes.innermost, nest.flatten(value)
+        check_kept(leaves)
+        for column, leaf in zip(self.columns, leaves, strict=True):
             if isinstance(leaf, Array) and inside is not None and leaf.storage.home is not inside:
                 self.sources.update(leaf.storage.roots())
             column[unwrapped_bound(index)] = leaf

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 import threading
 import warnings
 from collections import Counter
@@ -43,6 +45,23 @@ class Difference:
         return f"{self.argument}: {self.old} -> {self.new} ({self.advice})"
 
 
+SHOWN = 5  # traces at either end of a long report, arguments alike, differences of a trace
+
+
+def _grouped(leaves: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
+    """The arguments; of many parts of one that are alike the first and the last."""
+
+    def kind(leaf: tuple[str, str, Any]) -> tuple[str, str]:
+        return re.split(r"[.\[]|_\d+$", leaf[0])[0], leaf[1]
+
+    for (_, text), group in itertools.groupby(leaves, key=kind):
+        names = [name for name, _, _ in group]
+        if len(names) > SHOWN:
+            yield f"{names[0]} ... {names[-1]}: {len(names)} times {text}"
+        else:
+            yield from (f"{name}: {text}" for name in names)
+
+
 @dataclass(frozen=True)
 class TraceRecord:
     """One trace.
@@ -66,14 +85,14 @@ class TraceRecord:
     def __str__(self) -> str:
         where = f" at {self.origin}" if self.origin else ""
         if self.nearest is None:
-            shown = ", ".join(f"{name}: {text}" for name, text, _ in self.leaves) or "no arguments"
+            shown = ", ".join(_grouped(self.leaves)) or "no arguments"
             return f"trace {self.number}{where}: {shown}"
         lines = [f"trace {self.number}{where}, nearest to trace {self.nearest}:"]
-        lines += [f"    {d}" for d in self.differences] or [f"    {self.same}"]
+        lines += [f"    {d}" for d in self.differences[:SHOWN]] or [f"    {self.same}"]
+        more = len(self.differences) - SHOWN
+        if more > 0:
+            lines.append(f"    and {more} more")
         return "\n".join(lines)
-
-
-SHOWN = 5  # traces at either end of a long report
 
 
 class Explanation:
