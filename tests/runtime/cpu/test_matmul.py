@@ -25,6 +25,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     tile_text,
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
+from treadle.runtime.cpu.threads import pool
 
 TARGETS = [host(), baseline(3), baseline(1)]
 TILE = ctypes.CFUNCTYPE(
@@ -272,6 +273,30 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
     assert not packs(50, 1024)
     assert not packs(100, 1024, k=300)  # a small B
     assert not packs(300, 100)
+
+
+def test_threads_do_not_share_the_lines_of_short_rows() -> None:
+    def by_rows(m: int, n: int, k: int) -> bool:
+        return plan(Product("float", 1, m, n, k), host()).by_rows == 1
+
+    for m in (32, 48, 64, 80, 128):
+        assert by_rows(m, 64, 64) and by_rows(m, 100, 100) and by_rows(m, 128, 128)
+    assert not by_rows(4, 64, 64)  # a single tile
+    assert not by_rows(128, 512, 512)  # a row takes long enough
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_products_of_short_rows_on_any_number_of_threads(threads: int) -> None:
+    random = np.random.default_rng(3)
+    before = pool().threads
+    pool().set_threads(threads)
+    try:
+        for m, n, k in ((32, 64, 64), (48, 100, 100), (80, 64, 64), (129, 72, 200)):
+            x = random.integers(-9, 9, (m, k)).astype(np.float32)
+            y = random.integers(-9, 9, (k, n)).astype(np.float32)
+            assert (treadle.function(treadle.matmul)(x, y).numpy() == x @ y).all()
+    finally:
+        pool().set_threads(before)
 
 
 def test_few_rows_have_wide_tiles() -> None:

@@ -32,7 +32,8 @@ MOST_AREA = 256 << 10  # bytes of such a block
 DOTS_CHUNK_BYTES = 512 << 10  # rows of B that all tiles use, one after another
 DOTS_K, DOTS_LEAST_K = 11, 64  # steps of k for each row of A from which sums across lanes pay
 MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
-TASK_FLOPS = 1 << 18  # about a microsecond on one core: not less for each thread
+TASK_FLOPS = 1 << 18  # about two microseconds on one core: from there on two threads pay
+ROW_FLOPS = TASK_FLOPS // 8  # take about as long as a cache line on its way to another core
 TASK_BYTES = 256 << 10  # of operands, where reading them is what takes the time
 TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
 PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
@@ -159,7 +160,7 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     panels = _ceil(n, vectors * width)
     depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
     pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size)
-    by_rows = tiles is not None or _by_rows(product, _ceil(m, tall), panels, pack_a)
+    by_rows = tiles is not None or _by_rows(product, tall, panels, pack_a)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
     pack = _pack(product, size, shared=tiles is None)
     panel_bytes = (depth + width) * vectors * width * size
@@ -269,7 +270,11 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
 def _tiles(m: Dim, tall: int, by_rows: bool) -> Dim:
     """Row tiles: an even number where threads share many."""
     tiles = at_least_one(_ceil(m, tall))
-    return tiles + tiles % 2 if isinstance(tiles, int) and tiles > 2 and by_rows else tiles
+    return _evened(tiles) if isinstance(tiles, int) and by_rows else tiles
+
+
+def _evened(tiles: int) -> int:
+    return tiles + tiles % 2 if tiles > 2 else tiles
 
 
 def at_least_one(d: Dim) -> Dim:
@@ -331,13 +336,20 @@ def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
     return not isinstance(depth, int) or depth > sets * MOST_ALIKE
 
 
-def _by_rows(product: Product, tiles: Dim, panels: Dim, pack_a: bool) -> bool:
-    """Whether threads share row tiles: the halves would otherwise be less even, or C is tall."""
+def _by_rows(product: Product, tall: int, panels: Dim, pack_a: bool) -> bool:
+    """Whether threads share row tiles: the halves would otherwise be less even, or C is tall.
+
+    Threads that share the panels write to the same cache line in every row of C, unless the line
+    ends where the panel does. They wait for each other's lines where a row is soon computed.
+    """
+    tiles = _ceil(product.m, tall)
     if isinstance(tiles, int) and isinstance(panels, int):
-        m, n = product.m, product.n
+        m, n, k = product.m, product.n, product.k
         if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, TALL_ROWS):
             return True
         rows, columns = _imbalance(tiles), _imbalance(panels)
+        if isinstance(n, int) and isinstance(k, int) and 2 * n * k <= ROW_FLOPS:
+            return tiles > 1 and _imbalance(_evened(tiles)) <= columns
         return rows < columns or (pack_a and rows == columns)
     return isinstance(product.n, int) and product.n < 128
 
