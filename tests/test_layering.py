@@ -1,9 +1,15 @@
-"""The import arrows of docs/architecture.md, function-local imports counted too."""
+"""The import arrows of docs/architecture.md, function-local imports counted too.
+
+Packages may import those below them (`ALLOWED`), folders and files those below them in their
+package (`LEVELS`), modules no module that imports them back (`CIRCLES` lists those that still do).
+Imports stand at the top of a file; those in a function are listed with a reason (`ON_DEMAND`).
+"""
 
 import ast
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +41,95 @@ OWNERS = {
 FREE = {"version"}  # plain data, for everybody
 FACADES = {"config"}  # packages of public names
 
+# The folders and files of packages that have folders, from the lowest level up. They import what is
+# below them and on their own level. Packages without folders need no levels.
+LEVELS = {
+    "graph": (
+        "ir tokens literals builder replay rewrite trip_count integers printer parser verifier",
+        "families",
+        "pipeline",
+        "passes",
+    ),
+    "autograph": (
+        "config errors logs memory names sources shell_history unparsing"
+        " loop_notes loop_options facts template",
+        "analysis",
+        "build generated parsing checks comments line_numbers printing resolution stored",
+        "converters",
+        "conversion",
+        "twins",
+        "operators",
+        "experimental api",
+    ),
+    "data": (
+        "elements rows options seeds",
+        "stages",
+        "iterator graph dataset experimental",
+    ),
+    "keras": (
+        "activations callbacks config constraints initializers losses metrics naming regularizers"
+        " utils",
+        "layers",
+        "optimizers",
+        "backend models",
+    ),
+}
+
+# Imports inside of functions: what few programs need is loaded when they need it, so that
+# `import treadle` and a first call stay fast. (`treadle`, `treadle.autodiff` and
+# `treadle.autograph.operators` load the modules of some of their names on demand as well.)
+GAST = "loads gast"
+START = "import treadle does without it"
+ON_DEMAND = {
+    ("autodiff.control_flow", "autodiff.cond"): START,
+    ("autodiff.control_flow", "autodiff.loop"): START,
+    ("autodiff.tape", "autodiff.jacobian"): START,
+    ("autograph.api", "autograph.twins"): START,
+    ("autograph.experimental", "autograph.operators.lists"): START,
+    ("autograph.operators.calls", "autograph.analysis.effects"): START,
+    ("autograph.operators.calls", "autograph.twins"): START,
+    ("autograph.twins", "autograph.conversion"): GAST,
+    ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
+    ("names", "ops.numpy_functions"): START,
+    ("tracing.concrete", "tracing.gradient"): START,
+    ("tracing.function", "tracing.native_calls"): START,
+    ("tracing.python_effects", "autograph.parsing"): GAST,
+    ("tracing.trace", "runtime.interpreter"): START,
+}
+
+# Packages whose folders have no order yet, and whose functions still import modules of treadle.
+OPEN = {"ops", "runtime"}
+
+# Modules that import one another, function-local imports counted. The list only gets shorter.
+CIRCLES = (
+    (
+        "ops",
+        "activations arithmetic axes broadcasting casting comparison complex_numbers conversion "
+        "creation dims elementwise families gather io joining reduction scan segments selection "
+        "shaping slicing softmax",
+    ),
+    (
+        "ops",
+        "complex_parts decompositions fourier index_arrays indexing number_tables numpy_choosing "
+        "numpy_counting numpy_dtypes numpy_fft numpy_functions numpy_joining numpy_linalg "
+        "numpy_making numpy_positions numpy_products numpy_reductions numpy_scans numpy_shapes "
+        "numpy_signals numpy_staging numpy_statistics numpy_ufuncs numpy_values python_numbers "
+        "tabulated updates updates_by_position",
+    ),
+    ("ops", "numpy_interop operators"),
+    ("runtime", "compiler cpu.build_program stored"),
+    ("runtime.cpu", "kept_memory kept_memory_code"),
+    ("runtime.cpu.matmul", "dots pairs tiles"),
+    ("runtime.cpu", "pool_code threads"),
+    (
+        "runtime.cpu",
+        "program_control program_kernels program_library program_lists program_loops "
+        "program_ragged program_steps program_updates ragged_memory row_loops strips",
+    ),
+    ("runtime.dispatch", "eager eager_code"),
+    ("runtime.schedule", "build control direct region"),
+)
+
 
 def modules() -> Iterator[tuple[str, Path]]:
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -44,8 +139,12 @@ def modules() -> Iterator[tuple[str, Path]]:
 
 def imported(module: str, path: Path) -> Iterator[tuple[str, int]]:
     """Every (absolute module name, line) that a file imports, wherever in the file."""
+    return imports_of(module, path, ast.walk(ast.parse(path.read_text())))
+
+
+def imports_of(module: str, path: Path, nodes: Iterator[ast.AST]) -> Iterator[tuple[str, int]]:
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -86,6 +185,119 @@ def fault(module: str, name: str) -> str | None:
 
 
 FILES = list(modules())
+PATHS = dict(FILES)
+
+
+def executed(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.AST, bool]]:
+    """What runs of a file, and whether it is inside a function: not what is for type checkers."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        for child in node.orelse:
+            yield from executed(child, inside)
+        return
+    yield node, inside
+    inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+    for child in ast.iter_child_nodes(node):
+        yield from executed(child, inside)
+
+
+@cache
+def edges() -> dict[str, dict[str, bool]]:
+    """For each module the modules of treadle that it imports, and whether only in functions."""
+    found: dict[str, dict[str, bool]] = {module: {} for module in PATHS}
+    for module, path in FILES:
+        for node, inside in executed(ast.parse(path.read_text())):
+            for name, _ in imports_of(module, path, iter([node])):
+                target = name if name in PATHS else name.rpartition(".")[0]
+                on_demand = inside and module == "treadle"  # public names, when they are asked for
+                if target in PATHS and target != module and not on_demand:
+                    found[module][target] = inside and found[module].get(target, True)
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> set[frozenset[str]]:
+    """The greatest sets of modules each of which reaches all others of its set."""
+    reached: dict[str, set[str]] = {}
+    for start in graph:
+        seen, waiting = set[str](), [start]
+        while waiting:
+            new = graph[waiting.pop()] - seen
+            seen |= new
+            waiting += new
+        reached[start] = seen
+    found = (frozenset(n for n in reached[m] if m in reached[n]) for m in graph)
+    return {circle for circle in found if len(circle) > 1}
+
+
+def shown(names: Iterable[str]) -> str:
+    return " ".join(sorted(name.removeprefix("treadle.") for name in names))
+
+
+def test_no_new_circles() -> None:
+    known = {frozenset(f"treadle.{p}.{name}" for name in names.split()) for p, names in CIRCLES}
+    found = circles({module: set(targets) for module, targets in edges().items()})
+    new = [shown(c) for c in found if not any(c <= k for k in known)]
+    assert not new, f"modules import one another in circles: {new}"
+    gone = [shown(k) for k in known if k not in found]
+    assert not gone, f"these circles are gone or smaller, put them out of CIRCLES: {gone}"
+    assert {layer(name) for names in known for name in names} <= OPEN
+
+
+def test_imports_in_functions_are_listed() -> None:
+    found = {
+        (module, target)
+        for module, targets in edges().items()
+        for target, inside in targets.items()
+        if inside and layer(module) not in OPEN
+    }
+    listed = {(f"treadle.{a}", f"treadle.{b}") for a, b in ON_DEMAND}
+    assert not found - listed, f"imports that should stand at the top: {found - listed}"
+    assert not listed - found, f"ON_DEMAND names what is not there: {listed - found}"
+
+
+def rank(package: str, module: str) -> int:
+    """The level of a module in its package; the package itself is above all."""
+    parts = module.split(".")
+    levels = [names.split() for names in LEVELS[package]]
+    if len(parts) == 2:
+        return len(levels)
+    return next(n for n, names in enumerate(levels) if parts[2] in names)
+
+
+@pytest.mark.parametrize("package", LEVELS)
+def test_levels(package: str) -> None:
+    own = {module for module in PATHS if layer(module) == package}
+    listed = {name for names in LEVELS[package] for name in names.split()}
+    assert listed == {module.split(".")[2] for module in own if module.count(".") > 1}
+    wrong = [
+        f"{module} imports {target}, which is above it"
+        for module in own
+        for target in own & edges()[module].keys()
+        if rank(package, target) > rank(package, module)
+    ]
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_package_with_folders_has_levels() -> None:
+    folders = {m.split(".")[1] for m, p in FILES if m.count(".") == 2 and p.name == "__init__.py"}
+    assert folders <= {*LEVELS, *OPEN}
+
+
+def test_circles_are_found() -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set(), "e": {"a", "e"}}
+    assert circles(graph) == {frozenset("bc")}
+
+
+def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
+    text = (
+        "if TYPE_CHECKING:\n    import a\nelse:\n    import b\n"
+        "def f():\n    import c\n    return lambda: d\nclass C:\n    import e\n"
+    )
+    found = {
+        node.names[0].name: inside
+        for node, inside in executed(ast.parse(text))
+        if isinstance(node, ast.Import)
+    }
+    assert found == {"b": False, "c": True, "e": False}
 
 
 @pytest.mark.parametrize(("module", "path"), FILES, ids=[name for name, _ in FILES])

@@ -16,6 +16,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
 from treadle.core.tensor import Tensor, from_owned
 from treadle.graph.ir import Graph
+from treadle.graph.replay import replay
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.runtime import compile
@@ -209,8 +210,6 @@ class ConcreteFunction:
     def run(self, inputs: Sequence[Any]) -> list[Tensor]:
         """The flat results for all parameters' values (arguments, then captures)."""
         if context.recorder is not None:
-            from treadle.graph.replay import replay
-
             return list(replay(self.graph, inputs, recorded_origin()))
         if watched():
             from treadle.tracing.gradient import run_taped

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
+from treadle.autograph.api import converted
 from treadle.core.caches import clears
 from treadle.core.context import context, watched
 from treadle.core.interrupts import puts_modes_back
@@ -322,8 +323,6 @@ class Function:
         if not self._autograph:
             return self.python_function
         if self._converted is None:
-            from treadle.autograph import converted
-
             self._converted = converted(self.python_function)
         return self._converted
 

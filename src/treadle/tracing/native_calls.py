@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.core.spec import TensorSpec, is_static
 from treadle.ops.state import Variable
+from treadle.runtime.dispatch.layout import slot_offset
 from treadle.runtime.dispatch.plans import (
     DICT,
     DICT_RESULT,
@@ -249,6 +250,4 @@ def _failure(program: Any) -> Callable[[], BaseException]:
 
 
 def _array_offset() -> int:
-    from treadle.runtime.dispatch.layout import slot_offset
-
     return slot_offset(Variable, "_array")

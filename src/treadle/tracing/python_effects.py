@@ -7,6 +7,9 @@ import types
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from treadle.autograph.api import plain_function
+from treadle.autograph.errors import AutoGraphError
+
 # Methods that change their object, on objects that are not made in the function.
 _CHANGING = frozenset({
     "add", "append", "clear", "discard", "extend", "insert", "pop", "popitem", "remove",
@@ -28,8 +31,6 @@ def python_effects(fn: Any) -> list[PythonEffect]:
 
     Empty where there is no source.
     """
-    from treadle.autograph.api import plain_function
-    from treadle.autograph.errors import AutoGraphError
     from treadle.autograph.parsing import find
 
     function = plain_function(fn)

@@ -14,7 +14,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.switches import disabled
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
 from treadle.ops.conversion import convert_to_tensor
@@ -225,7 +225,6 @@ def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
     Raises:
         ValueError: it depends on an argument or on a value inside a branch or loop.
     """
-    from treadle.core.tensor import from_array
     from treadle.runtime import interpreter
 
     region: Region = tensor.recorder.region

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.arithmetic import DIVIDE
@@ -73,12 +74,6 @@ class _Masker(Rewriter):
         if not dtype.is_floating or dtype.size == 2:
             return None
         total = self.emit(REDUCE_SUM, [kept], dict(node.attrs))
-        counted = self.emit(CAST, [mask], {"dtype": _int64()})
+        counted = self.emit(CAST, [mask], {"dtype": dtypes.int64})
         count = self.emit(REDUCE_SUM, [counted], dict(node.attrs))
         return [self.emit(DIVIDE, [total, self.emit(CAST, [count], {"dtype": dtype})], {})]
-
-
-def _int64() -> Any:
-    from treadle.core import dtypes
-
-    return dtypes.int64

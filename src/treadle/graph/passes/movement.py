@@ -8,7 +8,7 @@ from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.shaping import TRANSPOSE
+from treadle.ops.shaping import RESHAPE, TRANSPOSE
 
 
 def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:
@@ -43,9 +43,7 @@ def _merge_transposes(rewriter: Rewriter, node: Node) -> Value | None:
             return inner.inputs[0]
         return rewriter.emit(node.op, [inner.inputs[0]], {"perm": merged})
     if _moves_only_ones(x.spec.dims, perm):
-        from treadle.ops.registry import OPS
-
-        return rewriter.emit(OPS["reshape"], [x], {"shape": node.outputs[0].spec.dims})
+        return rewriter.emit(RESHAPE, [x], {"shape": node.outputs[0].spec.dims})
     return None
 
 
