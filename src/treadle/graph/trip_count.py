@@ -44,20 +44,25 @@ def trip_count(node: Node) -> int | None:
     return _bound(node, tests[0]) if len(tests) == 1 else None
 
 
-def counts_to(node: Node) -> tuple[int, int] | None:
-    """(counter, limit), numbers of operands, of a ``while`` that adds 1 to its counter until this
-    is not less than the limit, which the loop does not change."""
+def counts_to(node: Node) -> tuple[int, Value | int] | None:
+    """(counter, limit) of a ``while`` that adds 1 to its counter, whose number this is, until it is
+    not less than the limit: a constant, or an operand that the loop does not change."""
     condition, body = node.regions
     test = condition.results[0].node
     if test is None or test.op is not LESS:
         return None
-    if any(v.producer is not condition for v in test.inputs):
-        return None
-    number, limit = (v.index for v in test.inputs)
+    left, right = test.inputs
     carried = len(body.results)
-    fixed = limit >= carried or body.results[limit] is body.params[limit]
-    counts = number < carried and step_of(node, number) == 1
-    return (number, limit) if fixed and counts else None
+    counts = left.producer is condition and left.index < carried and step_of(node, left.index) == 1
+    if not counts:
+        return None
+    known = _outer_constant(node, condition, right)
+    if known is not None:
+        return (left.index, known) if right.spec.dtype is left.spec.dtype else None
+    if right.producer is not condition:
+        return None
+    fixed = right.index >= carried or body.results[right.index] is body.params[right.index]
+    return (left.index, node.inputs[right.index]) if fixed else None
 
 
 def invariants(node: Node) -> dict[Value, Value]:

@@ -8,7 +8,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
-from treadle.kernel.ir import postorder
+from treadle.kernel.ir import Expr, postorder
 from treadle.runtime.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, alignment, is_long, stored_type
@@ -37,7 +37,7 @@ from treadle.runtime.cpu.program_poll import (
 )
 from treadle.runtime.cpu.program_state import StateTable, fixed
 from treadle.runtime.cpu.program_variables import Holding, unusable
-from treadle.runtime.cpu.scopes import STATE, Scopes
+from treadle.runtime.cpu.scopes import STATE, Group, Scopes
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.memory.plan import ALIGNMENT, Plan
 from treadle.runtime.schedule.lists import ElementDims
@@ -99,6 +99,8 @@ class Emitter:
         # (position, size) -> the position from the beginning, where a check is known to be done
         self.positions: dict[tuple[str, str], str] = {}
         self.inside: frozenset[Step] = frozenset()  # positions that were checked before the loop
+        self.group: Group | None = None  # of the loop that is emitted, if its iterations are apart
+        self.kept: dict[tuple[Step, Expr], str] = {}  # loads that were done before the loop
         self.pointers: dict[Place, str] = {}  # of arguments, outputs and pairs
         self.symbols: dict[str, str] = {}
         self.buffers: dict[Place, str] = {}  # of the growing half that is written next
@@ -465,19 +467,22 @@ class Emitter:
     # ---- rank-0 values in memory
     def load_scalar(self, pointer: str, dtype: DType, place: Place | None = None) -> str:
         """Read an element of a place."""
-        scope = "" if place is None else self.scopes.of(place)
-        align = f"align {alignment(dtype)}"
-        loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}, {align}{scope}")
+        ending = self._ending(dtype, place)
+        loaded = self.fn.value(f"load {stored_type(dtype)}, ptr {pointer}, {ending}")
         return self.elements.from_memory(loaded, dtype)
 
     def store_scalar(
         self, register: str, dtype: DType, pointer: str, place: Place | None = None
     ) -> None:
         """Write an element of a place."""
-        scope = "" if place is None else self.scopes.of(place)
         stored = self.elements.to_memory(register, dtype)
-        align = f"align {alignment(dtype)}"
-        self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}, {align}{scope}")
+        ending = self._ending(dtype, place)
+        self.fn.emit(f"store {stored_type(dtype)} {stored}, ptr {pointer}, {ending}")
+
+    def _ending(self, dtype: DType, place: Place | None) -> str:
+        scope = "" if place is None else self.scopes.of(place)
+        group = "" if self.group is None else self.group.access
+        return f"align {alignment(dtype)}{scope}{group}"
 
 
 def _is_large(block: Block) -> bool:

@@ -195,7 +195,8 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
             operand = step.inputs[expr.buffer.name]
             if operand.place is None:
                 return emitter.registers[operand.value]
-            return _element(emitter, step, expr, operand, values)
+            kept = emitter.kept.get((step, expr))
+            return kept or _element(emitter, step, expr, operand, values)
         case Apply():
             fused = emitter.contraction.fused(emitter, step, expr, values)
             if fused is not None:
@@ -221,14 +222,14 @@ def _element(
         else:
             wide = emitter.elements.apply("cast", [values[index]], [index.dtype], dtypes.int64)
             place = wide
-            if not _is_checked(step, operand):
+            if not is_checked(step, operand):
                 place = fn.max(fn.min(wide, fn.sub(size, 1)), 0)
         offset = fn.add(fn.mul(offset, size), place)
     pointer = fn.offset(emitter.pointer(operand.place), offset, stored_type(load.dtype))
     return emitter.load_scalar(pointer, load.dtype, operand.place)
 
 
-def _is_checked(step: Evaluate, operand: Operand) -> bool:
+def is_checked(step: Evaluate, operand: Operand) -> bool:
     """Whether the operand is the array that the step's node indexes: a check came before it."""
     node = step.value.node
     return (

@@ -3,17 +3,32 @@
 Addresses come out of tables, so LLVM cannot see that a store into one array leaves the others as
 they are; loads stay in loops that they could leave. Each piece of memory has an alias scope, and
 each access says which one is its own and that it touches none of the others.
+
+Accesses of loops whose iterations are independent (`independent_iterations`) form a group.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable
 
+from treadle.core.records import record
 from treadle.runtime.memory.plan import Plan, rounded
 from treadle.runtime.schedule.steps import Place
 
 STATE = "state"  # the state table and the cells of variables
 _FIRST = 10  # number of the first metadata node
+
+
+@record(frozen=True)
+class Group:
+    """The accesses of a loop that no iteration needs to wait for.
+
+    access, loop: what a load or store, and the branch to the next iteration, end with.
+    """
+
+    access: str
+    loop: str
 
 
 class Scopes:
@@ -22,20 +37,36 @@ class Scopes:
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._shared = _overlapping(plan)
-        self._scopes: dict[Hashable, int] = {}  # memory -> its number, in order of appearance
-        self._accesses: dict[tuple[Hashable, ...], int] = {}  # the memory that one may touch
+        self._scopes: dict[Hashable, int] = {}  # memory -> its node
+        self._accesses: dict[tuple[Hashable, ...], int] = {}  # what one may touch -> its nodes
+        self._nodes = itertools.count(_FIRST + 1)
+        self._groups: list[str] = []
 
     def of(self, place: Place | str) -> str:
         """What a load or store of an element of the place ends with."""
-        touched = self._memory(place)
+        touched = self.memory(place)
         if not touched:
             return ""
         for memory in touched:
-            self._scopes.setdefault(memory, len(self._scopes))
-        number = self._accesses.setdefault(touched, len(self._accesses))
-        return f", !alias.scope !{_FIRST + 1 + 2 * number}, !noalias !{_FIRST + 2 + 2 * number}"
+            if memory not in self._scopes:
+                self._scopes[memory] = next(self._nodes)
+        if touched not in self._accesses:
+            self._accesses[touched] = next(self._nodes)
+            next(self._nodes)
+        node = self._accesses[touched]
+        return f", !alias.scope !{node}, !noalias !{node + 1}"
 
-    def _memory(self, place: Place | str) -> tuple[Hashable, ...]:
+    def group(self) -> Group:
+        """A new group, for one loop."""
+        accesses, property_, loop = (next(self._nodes) for _ in range(3))
+        self._groups += [
+            f"!{accesses} = distinct !{{}}",
+            f'!{property_} = !{{!"llvm.loop.parallel_accesses", !{accesses}}}',
+            f"!{loop} = distinct !{{!{loop}, !{property_}}}",
+        ]
+        return Group(f", !llvm.access.group !{accesses}", f", !llvm.loop !{loop}")
+
+    def memory(self, place: Place | str) -> tuple[Hashable, ...]:
         """The pieces of memory that a place may be; none where that is not known."""
         if isinstance(place, str):
             return (place,)
@@ -46,23 +77,21 @@ class Scopes:
         if place in self._plan.slots:
             return (("slot", self._plan.slots[place]),)
         if place.kind in ("pair", "pair'"):
-            return tuple(dict.fromkeys(m for half in place.parts for m in self._memory(half)))
+            return tuple(dict.fromkeys(m for half in place.parts for m in self.memory(half)))
         return ()
 
     def lines(self) -> list[str]:
         """The metadata of the module."""
         if not self._accesses:
-            return []
-        first = _FIRST + 1 + 2 * len(self._accesses)
+            return self._groups
         lines = [f'!{_FIRST} = distinct !{{!{_FIRST}, !"memory"}}']
-        nodes = range(first, first + len(self._scopes))
-        lines += [f"!{node} = distinct !{{!{node}, !{_FIRST}}}" for node in nodes]
+        lines += [f"!{node} = distinct !{{!{node}, !{_FIRST}}}" for node in self._scopes.values()]
         for touched, number in self._accesses.items():
-            own = [f"!{first + n}" for m, n in self._scopes.items() if m in touched]
-            others = [f"!{first + n}" for m, n in self._scopes.items() if m not in touched]
-            lines.append(f"!{_FIRST + 1 + 2 * number} = !{{{', '.join(own)}}}")
-            lines.append(f"!{_FIRST + 2 + 2 * number} = !{{{', '.join(others)}}}")
-        return lines
+            own = [f"!{node}" for memory, node in self._scopes.items() if memory in touched]
+            others = [f"!{node}" for memory, node in self._scopes.items() if memory not in touched]
+            lines.append(f"!{number} = !{{{', '.join(own)}}}")
+            lines.append(f"!{number + 1} = !{{{', '.join(others)}}}")
+        return lines + self._groups
 
 
 def _overlapping(plan: Plan) -> dict[Place, Hashable]:

@@ -253,9 +253,14 @@ class ControlFlow:
         if found is None:
             return None
         number, limit = found
-        counter, operand = node.regions[1].params[number], self.program.operand(node.inputs[limit])
+        counter = node.regions[1].params[number]
         dtype = counter.spec.dtype
-        if operand.place is not None or dtype is not operand.value.spec.dtype or dtype.kind != "i":
+        if dtype.kind != "i":
+            return None
+        if isinstance(limit, int):
+            return Counted(counter, limit)
+        operand = self.program.operand(limit)
+        if operand.place is not None or dtype is not operand.value.spec.dtype:
             return None
         return Counted(counter, operand.value)
 

@@ -315,7 +315,7 @@ class Counted:
     """A loop that does nothing but add 1 to `counter`, a loop variable, until this is `limit`."""
 
     counter: Value
-    limit: Value
+    limit: Value | int
 
 
 @record(eq=False)

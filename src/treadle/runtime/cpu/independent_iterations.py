@@ -1,0 +1,323 @@
+"""Loops whose iterations touch each other's elements of no array that they change.
+
+    for j in range(n):                                    stores at (i, j); reads (i, j), (k, j):
+        d[i, j] = min(d[i, j], d[i, k] + d[k, j])         of other columns than other iterations
+
+Positions are linear in the counter (`linear_forms`). Two accesses of different iterations meet
+nowhere where, along one axis, both go the same steps and begin less than a step apart, or where all
+positions of the one come before all of the other. What the text does not show is asked when the
+loop begins: the accesses of different rows, say. LLVM is then told to compute iterations side by
+side; it cannot find out by itself, for what it compares is the memory that all iterations touch.
+
+An element that stays the same, `d[i, k]`, may be the one that a single iteration stores. It is kept
+in a register: `Crossing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import field
+from typing import TypeAlias
+
+from treadle.core.records import record
+from treadle.core.shapes import Dim
+from treadle.core.spec import ListSpec
+from treadle.core.switches import is_on
+from treadle.kernel.ir import Affine, Load, postorder
+from treadle.runtime.cpu.hoisted_checks import MOST_STEP, Counting, is_inside
+from treadle.runtime.cpu.linear_forms import LinearForms, positions
+from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_kernels import is_checked
+from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
+from treadle.runtime.schedule.steps import (
+    Block,
+    Branch,
+    Check,
+    Evaluate,
+    LoadScalar,
+    Loop,
+    Place,
+    Step,
+    Update,
+)
+
+MOST_TESTS = 8  # of pairs of accesses, when a loop begins
+FEW = 16  # iterations: what is repeated after fewer is not worth a test
+
+Form: TypeAlias = "Dim | None"
+_ELEMENT_UPDATES = frozenset({"element_update", "index_update", "index_add"})  # by every axis
+
+
+@record(eq=False)
+class Access:
+    """A load or a store of an element in every iteration, or in some.
+
+    index: the position along each axis; None where it is not linear in the counter.
+    narrow: for each axis, whether the position is computed with 32 bits.
+    always: whether every iteration does it.
+    load: the expression of a load.
+    """
+
+    step: Step
+    place: Place
+    dims: tuple[Dim, ...]
+    index: tuple[Form, ...]
+    narrow: tuple[bool, ...]
+    always: bool
+    load: Load | None = None
+
+    @property
+    def is_store(self) -> bool:
+        return isinstance(self.step, Update)
+
+
+@record(frozen=True, eq=False)
+class Test:
+    """That two accesses of different iterations meet nowhere, if this holds along one axis:
+    `apart`: all positions of one come before those of the other; `same`: they are the same."""
+
+    a: Access
+    b: Access
+    apart: tuple[int, ...]
+    same: tuple[int, ...]
+
+
+@record(frozen=True, eq=False)
+class Crossing:
+    """Loads of one element, the same in every iteration, that one iteration may store.
+
+    axis: one along which the position of the store moves, by `pace`.
+    after: whether the loads come after the store.
+    """
+
+    store: Access
+    loads: tuple[Access, ...]
+    axis: int
+    pace: int
+    after: bool
+
+
+@record(eq=False)
+class Independence:
+    """Under which conditions the iterations of a loop are independent."""
+
+    forms: LinearForms
+    tests: list[Test] = field(default_factory=list)
+    crossing: Crossing | None = None
+
+    def holds(self, first: str, end: str) -> str:
+        """Emit whether all tests hold while the counter, of 64 bits, goes from first to end."""
+        fn = self.forms.emitter.fn
+        last = fn.value(f"sub i64 {end}, 1")
+        good = "true"
+        for test in self.tests:
+            for access in (test.a, test.b):
+                for axis in (*test.apart, *test.same):
+                    if access.always and not access.narrow[axis]:
+                        continue
+                    form, size = access.index[axis], self.forms.emitter.dim(access.dims[axis])
+                    size = fn.min(size, 1 << 31) if access.narrow[axis] else size
+                    assert form is not None
+                    inside = is_inside(self.forms, form, size, first, last)
+                    good = fn.value(f"and i1 {good}, {inside}")
+            ways = [self._apart(test, axis, first, last) for axis in test.apart]
+            ways += [self._same(test, axis, first) for axis in test.same]
+            some = ways[0]
+            for way in ways[1:]:
+                some = fn.value(f"or i1 {some}, {way}")
+            good = fn.value(f"and i1 {good}, {some}")
+        return good
+
+    def _apart(self, test: Test, axis: int, first: str, last: str) -> str:
+        fn = self.forms.emitter.fn
+        ends = []
+        for access in (test.a, test.b):
+            form = access.index[axis]
+            assert form is not None
+            low, high = self.forms.at(form, first), self.forms.at(form, last)
+            ends.append((fn.min(low, high), fn.max(low, high)))
+        (low_a, high_a), (low_b, high_b) = ends
+        before = fn.value(f"icmp slt i64 {high_a}, {low_b}")
+        return fn.value(f"or i1 {before}, {fn.value(f'icmp slt i64 {high_b}, {low_a}')}")
+
+    def _same(self, test: Test, axis: int, first: str) -> str:
+        fn, (a, b) = self.forms.emitter.fn, (test.a.index[axis], test.b.index[axis])
+        assert a is not None and b is not None
+        equal = fn.value(f"icmp eq i64 {self.forms.at(a - b, first)}, 0")
+        pace = self.forms.step(a)
+        if isinstance(pace, int):
+            return equal
+        moves = fn.value(f"icmp ne i64 {self.forms.at(pace, first)}, 0")
+        return fn.value(f"and i1 {equal}, {moves}")
+
+
+def independence(
+    emitter: Emitter, step: Loop, forms: LinearForms, counting: Counting
+) -> Independence | None:
+    """What shows that the iterations of a counting loop are independent while its positions are
+    inside; None where nothing does, or where LLVM would not compute them side by side."""
+    if not is_on("independent") or step.flags or not _is_plain(step, counting):
+        return None
+    accesses = list(_accesses(forms, step.body, True))
+    stores = [a for a in accesses if a.is_store]
+    if not stores:
+        return None
+    found, tested, dependent = Independence(forms), list[Access](), list[Access]()
+    for number, a in enumerate(accesses):
+        for later, b in enumerate(accesses[number:], number):
+            if not (a.is_store or b.is_store) or not _overlap(emitter, a, b):
+                continue
+            test = _compared(forms, a, b, ordered=a.is_store and later > number)
+            both = a.is_store and b.is_store
+            if test is False and both:
+                return None
+            if isinstance(test, Test):
+                found.tests.append(test)
+            if test is not True and not both:
+                (tested if test else dependent).append(b if a.is_store else a)
+    found.crossing = _crossing(step, forms, accesses, [*tested, *dependent])
+    if found.crossing is not None:
+        found.tests = [t for t in found.tests if t.a.is_store and t.b.is_store]
+    elif dependent:
+        return None
+    # A version of its own is for loops that LLVM computes side by side: it does not where numbers
+    # pass from one iteration to the next, but for sums of integers.
+    most = MOST_TESTS if _numbers(step) == 1 else 0
+    return found if len(found.tests) <= most else None
+
+
+def _crossing(
+    step: Loop, forms: LinearForms, accesses: Sequence[Access], loads: Sequence[Access]
+) -> Crossing | None:
+    """Where one element is all that the only store may change for other iterations."""
+    stores = [n for n, a in enumerate(accesses) if a.is_store]
+    if not loads or len(stores) != 1 or _numbers(step) != 1:
+        return None
+    store = accesses[stores[0]]
+    sides = {accesses.index(a) > stores[0] for a in loads}
+    fixed = all(f is not None and forms.step(f) == 0 for a in loads for f in a.index)
+    if not fixed or len(sides) != 1 or any(a.index != loads[0].index for a in loads):
+        return None
+    if any(any(a.narrow) for a in (store, *loads)):
+        return None
+    if any(f is None for f in store.index) or store.place.dtype.is_complex:
+        return None
+    if not all(a.place is store.place and a.dims == store.dims and a.load for a in loads):
+        return None
+    for axis, form in enumerate(store.index):
+        pace = forms.step(form) if form is not None else 0
+        if isinstance(pace, int) and 0 < abs(pace) <= MOST_STEP:
+            return Crossing(store, tuple(loads), axis, pace, sides.pop())
+    return None
+
+
+def _numbers(step: Loop) -> int:
+    """How many numbers pass from one iteration to the next, the counter included."""
+    return sum(c.place is None for c in step.carried)
+
+
+def _is_plain(step: Loop, counting: Counting) -> bool:
+    """Whether there are no floats that iterations hand on, and no checks in the loop."""
+    for carried in step.carried:
+        spec = carried.param.spec
+        if carried.place is None and (isinstance(spec, ListSpec) or not spec.dtype.is_integer):
+            return False
+        if carried.place is not None and carried.other is not None:
+            return False
+    proved = set(counting.steps)
+    return all(s in proved for s in positions(step.body)) and not _has_checks(step.body)
+
+
+def _has_checks(block: Block) -> bool:
+    return any(
+        isinstance(s, Check)
+        or (isinstance(s, Branch) and (_has_checks(s.then) or _has_checks(s.otherwise)))
+        for s in block.steps
+    )
+
+
+def _accesses(forms: LinearForms, block: Block, always: bool) -> Iterator[Access]:
+    """What a block loads and stores, in order."""
+    for step in block.steps:
+        match step:
+            case Evaluate():
+                for load in postorder([step.expr]):
+                    if isinstance(load, Load):
+                        yield from _loaded(forms, step, load, always)
+            case LoadScalar():
+                yield Access(step, step.source, (), (), (), always)
+            case Update():
+                yield _stored(forms, step, always)
+            case Branch():
+                yield from _accesses(forms, step.then, False)
+                yield from _accesses(forms, step.otherwise, False)
+
+
+def _loaded(forms: LinearForms, step: Evaluate, load: Load, always: bool) -> Iterator[Access]:
+    operand = step.inputs[load.buffer.name]
+    if operand.place is None:
+        return
+    checked = is_checked(step, operand)  # others are kept inside the array where they are read
+    found = [
+        forms.index(step, i) if checked or isinstance(i, Affine) else (None, False)
+        for i in load.index
+    ]
+    index, narrow = tuple(f for f, _ in found), tuple(n for _, n in found)
+    yield Access(step, operand.place, load.buffer.shape, index, narrow, always, load)
+
+
+def _stored(forms: LinearForms, step: Update, always: bool) -> Access:
+    dims = step.node.inputs[0].spec.dims
+    index: tuple[Form, ...] = (None,) * len(dims)
+    narrow = (False,) * len(dims)
+    given = [o.value for o in step.inputs[1:-1]]
+    if step.node.op.name in _ELEMENT_UPDATES and len(given) == len(dims):
+        index = tuple(forms.linear(v) if v.spec.dtype.is_unsigned else None for v in given)
+        narrow = tuple(forms.is_narrow(v) for v in given)
+    return Access(step, step.target, dims, index, narrow, always)
+
+
+def _overlap(emitter: Emitter, a: Access, b: Access) -> bool:
+    """Whether two accesses may be of the same memory."""
+    one, other = emitter.scopes.memory(a.place), emitter.scopes.memory(b.place)
+    return not one or not other or not set(one).isdisjoint(other)
+
+
+def _compared(forms: LinearForms, a: Access, b: Access, ordered: bool) -> bool | Test:
+    """Whether two accesses of different iterations meet nowhere, or the test that tells.
+
+    ordered: also those of one iteration must not, as LLVM could change their order.
+    """
+    if a.place is not b.place or a.dims != b.dims:
+        return False
+    apart, same = list[int](), list[int]()
+    for axis, (one, other) in enumerate(zip(a.index, b.index, strict=True)):
+        if one is None or other is None:
+            continue
+        pace, distance = forms.step(one), one - other
+        if pace != forms.step(other):
+            apart.append(axis)
+        elif isinstance(distance, int):
+            narrow = a.narrow[axis] or b.narrow[axis]
+            if _is_settled(pace, distance, ordered, 32 if narrow else 64):
+                return True
+            if isinstance(pace, int) and pace and abs(distance) > FEW * abs(pace):
+                apart.append(axis)
+            elif not isinstance(pace, int) and (distance or not ordered):
+                (apart if distance else same).append(axis)
+        else:
+            apart.append(axis)
+            if pace != 0 and not ordered:
+                same.append(axis)
+    return Test(a, b, tuple(apart), tuple(same)) if apart or same else False
+
+
+def _is_settled(pace: Dim, distance: int, ordered: bool, bits: int) -> bool:
+    """Whether positions that begin at a distance and go the same steps never meet in different
+    iterations; nor, if `ordered`, in the same one. They are known modulo 2**bits."""
+    most = 1 << (bits - 2)
+    if not isinstance(pace, int) or abs(pace) > most // MOST_ITERATIONS or abs(distance) > most:
+        return False
+    if ordered and not distance:
+        return False
+    return distance != 0 if pace == 0 else distance == 0 or distance % pace != 0
