@@ -71,11 +71,6 @@ def bind_sources(params: Sequence[SymbolicTensor], outer: Sequence[Any]) -> None
             param.source = getattr(x, "source", x)
 
 
-def differentiable_numbers(specs: Sequence[Spec]) -> list[int]:
-    """The positions of floating and complex specs."""
-    return [i for i, s in enumerate(specs) if s.dtype.is_differentiable]
-
-
 def dependent(region: Region, sources: set[int]) -> set[int]:
     """Which results depend differentiably on any of the given parameters."""
     active: set[Value] = {region.params[i] for i in sources}

@@ -285,10 +285,6 @@ def log1p(z: Complex) -> Complex:
     return log(Complex(z.real + 1.0, z.imag))
 
 
-def log_to(z: Complex, base: float) -> Complex:
-    return log(z).scaled(1.0 / math.log(base))
-
-
 def rsqrt(z: Complex) -> Complex:
     return reciprocal(sqrt(z))
 

@@ -10,7 +10,6 @@ import gast
 from treadle.autograph.unparsing import unparse
 
 FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
-COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 LOOPS = (gast.For, gast.While)
 TRIES = (gast.Try, gast.TryStar) if hasattr(gast, "TryStar") else (gast.Try,)
 

@@ -286,10 +286,3 @@ def is_long(exprs: Iterable[Expr]) -> bool:
     generate code grows with the text, and what the calls cost disappears in the rest."""
     found = sum(isinstance(e, Apply) and e.fn in LONG_FUNCTIONS for e in exprs)
     return found > MOST_INLINE
-
-
-def emit_scalar(
-    function: Function, fn: str, args: Sequence[str], operands: Sequence[DType], out: DType
-) -> str:
-    """``fn`` on scalar registers: bool is i1, float16 and bfloat16 are float32."""
-    return Elements(function, 0).apply(fn, args, operands, out)

@@ -259,14 +259,6 @@ class LoadScalar(Step):
 
 
 @record(eq=False)
-class Rename(Step):
-    """A register gets another name."""
-
-    value: Value
-    source: Value
-
-
-@record(eq=False)
 class Block:
     """Steps in order, and what leaves the block."""
 
