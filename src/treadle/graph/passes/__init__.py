@@ -28,6 +28,7 @@ from treadle.graph.passes.elements import write_elements
 from treadle.graph.passes.equal_sizes import unify_sizes
 from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
+from treadle.graph.passes.independent_iterations import do_iterations_at_once
 from treadle.graph.passes.invariants import hoist_invariants
 from treadle.graph.passes.joined_iterations import join_iterations
 from treadle.graph.passes.late_operands import order_operands
@@ -77,6 +78,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("parts", place_parts, "last of all: others know positions by their counters", last=True),
     Pass("equal_sizes", unify_sizes, "after parts, which tells by how much sizes grow", last=True),
     Pass("thin_products", write_thin_products_out, "sizes of parts are known", last=True),
+    Pass("independent_iterations", do_iterations_at_once, "positions move as symbols", last=True),
     Pass("joined_iterations", join_iterations, "positions are symbols that move", last=True),
     Pass("carried_elements", carry_elements, "no loop changes its variables any more", last=True),
     Pass("late_operands", order_operands, "what loops carry on in registers is known", last=True),

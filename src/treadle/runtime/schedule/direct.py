@@ -66,11 +66,16 @@ class DirectStores:
         return found
 
     def is_element(self, value: Value) -> bool:
-        """Whether a number is only written into arrays, as one element of them."""
+        """Whether a number is only written into arrays, as one element of them, under whatever
+        dims of 1."""
         users = self.users.get(value, ())
         alone = value not in self.region.results and bool(users)
         return alone and all(
-            u.role is Role.UPDATE and u.nodes[0].op.name in _PARTS and u.nodes[0].inputs[1] is value
+            self.is_element(u.nodes[0].outputs[0])
+            if u.role is Role.ALIAS
+            else u.role is Role.UPDATE
+            and u.nodes[0].op.name in _PARTS
+            and u.nodes[0].inputs[1] is value
             for u in users
         )
 
