@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64  # bytes: a cache line, the widest vector
-LARGE = 256 << 10  # bytes from which it pays to be particular about memory
+LARGE = 256 << 10  # bytes from which memory is new pages, which take longer than any cache
 
 
 def _placed(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:

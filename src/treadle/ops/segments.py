@@ -67,7 +67,7 @@ def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -
     yield from zip(ids.dims, data.dims, strict=False)
 
 
-SHARED = 8  # parts of the segments that threads share out: each goes through all ids
+SHARED = 8  # parts of the segments, each of which goes through all ids: more would only read more
 
 
 def _sum_call(

@@ -51,6 +51,7 @@ class Tuning:
         latency: cycles from the operands of a multiply-add to its result.
         window: instructions that are under way at once.
         copy: bytes that a core moves between its caches in a cycle.
+        moving: cycles in which a core copies a cache line of memory to memory.
         far: cycles until something arrives from the last cache.
         meeting: cycles of work that are worth the meeting of two threads.
         spins: pauses of a waiting thread that take a few hundred microseconds.
@@ -71,6 +72,7 @@ class Tuning:
     latency: int
     window: int
     copy: int
+    moving: int
     far: int
     meeting: int
     spins: int
@@ -103,6 +105,11 @@ class Tuning:
         """Sums, each waiting for its own last addition, that keep the units busy: a power of 2,
         at least 8, which share the instructions of the loop around them."""
         return max(8, 1 << (self.fma * self.latency).bit_length() - 1)
+
+    @property
+    def unroll(self) -> int:
+        """Vectors that a loop works on at once, each waiting for its own last operation only."""
+        return self.chains // 2
 
     @property
     def task_flops(self) -> int:

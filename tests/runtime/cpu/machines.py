@@ -1,6 +1,6 @@
 """Made-up machines: what the compiler is told to write code for, whatever the tests run on."""
 
-from treadle.runtime.cpu.target import Target, host, named, runs_here
+from treadle.runtime.cpu.target import Target, can_run, host, named
 
 MACHINES: dict[str, Target] = {
     "sse2": named("sse2,l1=32K/8,l2=256K/8,l3=6M/12"),
@@ -10,13 +10,5 @@ MACHINES: dict[str, Target] = {
 }
 
 
-def runs(target: Target) -> bool:
-    try:
-        runs_here(target)
-    except ValueError:
-        return False
-    return True
-
-
-RUNNABLE = {name: target for name, target in MACHINES.items() if runs(target)}
+RUNNABLE = {name: target for name, target in MACHINES.items() if can_run(target)}
 ALL = {"host": host(), **MACHINES}

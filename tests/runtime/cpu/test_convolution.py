@@ -1,5 +1,6 @@
 """Generated convolutions of random geometry against the ops' NumPy implementations."""
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.runtime.cpu.test_library import check, convolution_nodes
 from treadle.runtime.cpu.convolution import edges, plan
-from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.target import host, using
+from treadle.runtime.tuning import Cache
 
 extents = st.integers(1, 20)
 small = st.integers(1, 3)
@@ -38,11 +40,16 @@ def geometries(draw: Any) -> tuple:
     return ((n, *image, c * groups), (*window, o * groups), strides, sides, dilations, groups)
 
 
-@pytest.mark.parametrize("frame_bytes", [1 << 10, plan.FRAME_BYTES])
+@pytest.mark.parametrize("small", [True, False])
 @pytest.mark.parametrize("exact", [False, True])
-def test_random_geometry(frame_bytes: int, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """exact: taps beyond the sides are left out wherever that is possible."""
-    monkeypatch.setattr(plan, "FRAME_BYTES", frame_bytes)  # 1 KiB: many strips an image
+def test_random_geometry(small: bool, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """small: caches in which frames have 1 KiB, so that an image has many strips.
+
+    exact: taps beyond the sides are left out wherever that is possible.
+    """
+    l1, l2, l3 = host().caches
+    target = replace(host(), caches=(l1, Cache(8 << 10, 8) if small else l2, l3))
+    assert not small or plan.frame_bytes(target) == 1 << 10
     if exact:
         monkeypatch.setattr(edges, "CALL_CYCLES", -1)
         monkeypatch.setattr(plan, "LEAST_ROWS", 1)
@@ -54,7 +61,8 @@ def test_random_geometry(frame_bytes: int, exact: bool, monkeypatch: pytest.Monk
         for node, shapes in convolution_nodes(case, dtype):
             check(node, shapes)
 
-    run()
+    with using(target):
+        run()
 
 
 def geometry(size: int, window: int, c: int, o: int, **attrs: Any) -> plan.Geometry:

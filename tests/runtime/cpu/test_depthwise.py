@@ -1,25 +1,21 @@
 """Depthwise convolution and its gradients against the ops' NumPy implementations."""
 
-import functools
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.runtime.cpu.machines import ALL, RUNNABLE
 from tests.runtime.cpu.test_convolution import geometries
 from tests.runtime.cpu.test_library import check, node_of
-from treadle.core.object_cache import ObjectCache
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
 from treadle.runtime.cpu import library, library_code
-from treadle.runtime.cpu.depthwise import routines
 from treadle.runtime.cpu.depthwise.kernels import fills_lines
-from treadle.runtime.cpu.jit import Code, Jit, jit
-from treadle.runtime.cpu.target import Target, aarch64, baseline, host
-
-TARGETS = [host(), baseline(3), baseline(1)]
-
+from treadle.runtime.cpu.target import aarch64, baseline, host, using
+from treadle.runtime.tuning import Cache
 
 MULTIPLIERS = [1, 2, 3, 6, 7, 16, 20]
 
@@ -44,16 +40,8 @@ def depthwise_nodes(
 
 
 @pytest.mark.parametrize("multiplier", MULTIPLIERS)
-@pytest.mark.parametrize("target", TARGETS, ids=lambda t: str(t.vector_bits))
-def test_random_geometry(target: Target, multiplier: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    compiler = Jit(target, ObjectCache(jit().cache.folder))
-
-    @functools.cache
-    def code(family: str, element: str) -> Code:
-        return compiler.load(library_code.library_text(family, element, target))
-
-    monkeypatch.setattr(library_code, "_code", code)
-
+@pytest.mark.parametrize("machine", ["host", *RUNNABLE])
+def test_random_geometry(machine: str, multiplier: int) -> None:
     @settings(max_examples=20 if multiplier == 1 else 8, deadline=None)
     @given(geometries(), st.integers(2, 70), st.sampled_from(["float32", "float64"]))
     def run(case: Any, channels: int, dtype: str) -> None:
@@ -64,25 +52,21 @@ def test_random_geometry(target: Target, multiplier: int, monkeypatch: pytest.Mo
             assert routine.symbol.startswith(f"depthwise{multiplier}_")
             check(node, shapes)
 
-    run()
+    with using(ALL[machine]):
+        run()
 
 
 @pytest.mark.parametrize("channels", [32, 48, 40, 3])
 @pytest.mark.parametrize("multiplier", [1, 3, 17, 32])
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_large_results_are_stored_past_the_caches(
-    dtype: str, multiplier: int, channels: int, monkeypatch: pytest.MonkeyPatch
+    dtype: str, multiplier: int, channels: int
 ) -> None:
-    monkeypatch.setattr(routines, "PAST_BYTES", -1)  # every result counts as large
-
-    @functools.cache
-    def code(family: str, element: str) -> Code:
-        return jit().load(library_code.library_text(family, element, host()))
-
-    monkeypatch.setattr(library_code, "_code", code)
     case = ((2, 13, 11, channels), (3, 3, 0), (1, 1), "SAME", (1, 1))
-    for node, shapes in depthwise_nodes(case, dtype, multiplier)[:2]:
-        check(node, shapes)
+    l1, l2, _ = host().caches
+    with using(replace(host(), caches=(l1, l2, Cache(1 << 10, 16)))):  # every result is large
+        for node, shapes in depthwise_nodes(case, dtype, multiplier)[:2]:
+            check(node, shapes)
 
 
 def test_results_past_the_caches_need_lines_of_their_own() -> None:

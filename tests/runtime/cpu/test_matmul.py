@@ -26,6 +26,7 @@ from treadle.runtime.cpu.matmul.tiles import (
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 from treadle.runtime.cpu.threads import pool
+from treadle.runtime.tuning import Cache
 
 TARGETS = [host(), baseline(3), baseline(1)]
 TILE = ctypes.CFUNCTYPE(
@@ -247,7 +248,8 @@ def test_rows_do_not_depend_on_their_neighbours() -> None:
 
 def test_copies_of_a_are_made_where_its_lines_collide() -> None:
     features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
-    target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
+    caches = Cache(48 << 10, 12), Cache(1 << 20, 16), Cache(32 << 20, 16)
+    target = Target("x86_64-unknown-linux-gnu", "znver5", features, caches=caches)
 
     def packs(m: int, n: int, k: int, ta: int = 0, tiles: int | None = None) -> bool:
         return plan(Product("float", 1, m, n, k, ta), target, tiles).pack_a == 1

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from tests.runtime.cpu.machines import RUNNABLE
 from tests.runtime.fuzz.execution import Noise, function
 from tests.runtime.fuzz.program import Program, steps_of
 from tests.runtime.harness import captures, native, trace
@@ -16,6 +17,7 @@ from treadle.core.errors import InvalidArgumentError
 from treadle.graph.ir import Graph
 from treadle.passes import disabled, switches
 from treadle.runtime import Executable, compile, interpreter
+from treadle.runtime.cpu.target import using
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.scope import Scope
 
@@ -56,7 +58,7 @@ def check(program: Program, seed: int, ways: Sequence[str] | None = None) -> int
 
     Args:
         seed: of what is chosen at random: switches.
-        ways: names to keep to, of those below ("native", "off", "sizes", "function").
+        ways: names to keep to, of those below ("native", "off", "sizes", "function", "machine").
 
     Returns:
         How many runs were compared.
@@ -72,7 +74,7 @@ def check(program: Program, seed: int, ways: Sequence[str] | None = None) -> int
     return checks.compared
 
 
-WAYS = {"native": 1.0, "off": 0.35, "sizes": 0.7, "function": 0.3}
+WAYS = {"native": 1.0, "off": 0.35, "sizes": 0.7, "function": 0.3, "machine": 0.3}
 
 
 class Checks:
@@ -126,6 +128,15 @@ class Checks:
         with disabled(*names):
             outcome = self._threads(native(self.graph), self.values, self.variables)
         self._compare(f"without {', '.join(names)}", outcome, self.wanted)
+
+    def machine(self) -> None:
+        """Compiled for a machine with other vectors and caches."""
+        if not hasattr(self, "graph"):
+            self.native()
+        name = str(self.rng.choice(sorted(RUNNABLE)))
+        with using(RUNNABLE[name]):
+            outcome = self._threads(native(self.graph), self.values, self.variables)
+        self._compare(f"for {name}", outcome, self.wanted)
 
     def sizes(self) -> None:
         """Compiled once for all sizes of the batch."""

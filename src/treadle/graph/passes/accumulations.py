@@ -32,8 +32,8 @@ from treadle.ops.reduction import REDUCE_SUM
 from treadle.ops.shaping import RESHAPE, TRANSPOSE
 
 LEAST_TRIPS = 4
-MOST_ROWS = 256  # of one product: larger ones run well on their own
-MOST_BYTES = 1 << 27  # of what is collected for a loop
+MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own
+MOST_BYTES = 1 << 27  # of what is collected for a loop: of memory, beyond all caches
 
 
 def gather_accumulations(graph: Graph) -> bool:

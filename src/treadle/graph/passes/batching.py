@@ -22,7 +22,7 @@ from treadle.ops.linalg import MATMUL
 from treadle.ops.shaping import TRANSPOSE
 
 LEAST_TRIPS = 4
-MOST_ELEMENTS = 1 << 24  # of all products together
+MOST_ELEMENTS = 1 << 24  # of all products together: of memory, beyond all caches
 
 
 def batch_products(graph: Graph) -> bool:

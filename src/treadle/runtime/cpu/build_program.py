@@ -59,20 +59,8 @@ def build_program(
         graph: the optimized graph, which is interpreted where shapes broadcast unexpectedly.
         work: the copy of it that `block` is the schedule of.
     """
-    signature = _signature(work, builder)
-    written = sorted(_written(work, builder))
-    variables = sorted(set(builder.variables.values()))
-    runs_user_code = any(touches_everything(node) for node in work.nodes)
-    releases = _long(block, signature, bool(variables) and runs_user_code)
-    calls = any(isinstance(s, Callback) for s in all_steps(block))
-    holds = bool(variables) and (releases is not False or calls) and not runs_user_code
-    workers = builder.backend.workers
-    emitter = Emitter(
-        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
-        variables, holds, _whole(work, variables),
-    )  # fmt: skip
-    emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
-    text = emitter.emit(emit_block, layout())
+    emitter, text = emitted_program(work, builder, block, plan)
+    signature, written, workers = emitter.signature, list(emitter.written), emitter.workers
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
     by_object = layout() is not None and not signature.cells
@@ -95,7 +83,7 @@ def build_program(
         ),  # fmt: skip
         callbacks=callbacks,
         written=written,
-        releases_gil=releases is not False,
+        releases_gil=emitter.releases is not False,
         needs_frame=calls_python and (python_lists or asks),
         texts=_texts(block, plan, text, memory),
         memory=memory,
@@ -111,6 +99,26 @@ def build_program(
         keep=[loaded, callbacks, builder.constants, kernels],
     )
     return NativeExecutable(graph, program)
+
+
+def emitted_program(
+    work: Graph, builder: Builder, block: Block, plan: Plan
+) -> tuple[Emitter, str]:
+    """The module of a schedule, with the emitter that knows what it needs. Nothing is loaded."""
+    signature = _signature(work, builder)
+    written = sorted(_written(work, builder))
+    variables = sorted(set(builder.variables.values()))
+    runs_user_code = any(touches_everything(node) for node in work.nodes)
+    releases = _long(block, signature, bool(variables) and runs_user_code)
+    calls = any(isinstance(s, Callback) for s in all_steps(block))
+    holds = bool(variables) and (releases is not False or calls) and not runs_user_code
+    workers = builder.backend.workers
+    emitter = Emitter(
+        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
+        variables, holds, _whole(work, variables),
+    )  # fmt: skip
+    emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
+    return emitter, emitter.emit(emit_block, layout())
 
 
 class _Kernels:
@@ -232,7 +240,7 @@ class Cpu:
     """What the schedule must know of this machine (`schedule.build.Backend`)."""
 
     def __init__(self) -> None:
-        self.workers = planned_workers()
+        self.workers, self.tuning = planned_workers(), host().tuning
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -276,7 +284,7 @@ class Cpu:
     def is_few(self, kernel: Kernel, points: int) -> bool:
         from treadle.runtime.cpu.nest.shape import is_few
 
-        return is_few(kernel, points)
+        return is_few(kernel, points, self.tuning)
 
     def is_vector(self, kernel: Kernel, points: int) -> bool:
         from treadle.runtime.cpu.nest.shape import lanes_of

@@ -35,7 +35,7 @@ class KernelCode:
         return jit().load(self.emitted.text, forever=False)
 
 
-MOST_KERNELS = 1024
+MOST_KERNELS = 1024  # whose texts are kept: memory of this process
 _lock = locks.lock()
 _codes: dict[tuple[str, Target], KernelCode | None] = {}  # the oldest first
 

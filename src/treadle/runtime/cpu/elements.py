@@ -278,7 +278,7 @@ for _module, _names in _ELSEWHERE.items():
     _FLOAT |= {name: _elsewhere(_module, name) for name in _names.split()}
 # Those of tens to hundreds of instructions, and how many of them code may hold written out.
 LONG_FUNCTIONS = frozenset(_FLOAT) - _SHORT - {"sqrt", "rsqrt"}
-MOST_INLINE = 8
+MOST_INLINE = 8  # long functions in a kernel: the time of compiling, on any machine
 
 
 def is_long(exprs: Iterable[Expr]) -> bool:

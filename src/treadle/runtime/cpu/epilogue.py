@@ -10,7 +10,7 @@ from treadle.runtime.cpu.llvm_text import Function, Word
 
 # `own`: which of the `count` buffers is the result's; a routine may keep its blocks elsewhere.
 RECORD = ("code", "buffers", "dims", "count", "own")
-MOST_BUFFERS = 64  # of a blocked kernel whose result is kept elsewhere
+MOST_BUFFERS = 64  # of a blocked kernel whose result is kept elsewhere: words on the stack
 
 
 def finish_block(

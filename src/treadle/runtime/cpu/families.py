@@ -30,6 +30,7 @@ class Family:
     latency: int = 4
     window: int = 200
     copy: int = 32
+    moving: int = 50
     far: int = 96
     meeting: int = 4096
     spins: int = 20_000
@@ -45,7 +46,7 @@ class Family:
         last = Cache(min(l3.size, self.most_l3), l3.ways, l3.line)
         return Tuning(
             self.name, vector_bits, registers, l1, l2, last, self.fma, self.loads, self.latency,
-            self.window, self.copy, self.far, self.meeting, self.spins, self.pack_rows,
+            self.window, self.copy, self.moving, self.far, self.meeting, self.spins, self.pack_rows,
             self.pack_colliding, self.pack_columns, self.wide_rows,
         )  # fmt: skip
 

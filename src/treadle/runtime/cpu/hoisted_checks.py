@@ -22,7 +22,7 @@ from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.schedule.steps import Loop, Position
 
 MOST_STEP = (1 << 62) // MOST_ITERATIONS
-MOST_POSITIONS = 12
+MOST_POSITIONS = 12  # that are checked before a loop: the length of code
 _COUNTED = (dtypes.int32, dtypes.int64)
 
 

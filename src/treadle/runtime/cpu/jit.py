@@ -18,7 +18,7 @@ from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
 from treadle.runtime.cpu.emission import assembly_text, object_file
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
-from treadle.runtime.cpu.target import Target, host, llvm_binding, process_host
+from treadle.runtime.cpu.target import Target, can_run, host, llvm_binding, process_host
 from treadle.runtime.cpu.thread_count import threads
 
 Text: TypeAlias = "str | Callable[[], str]"
@@ -89,7 +89,10 @@ class Jit:
         self._background = background or Background(_threads)
 
     def prepare(self, text: Text, name: str | None = None) -> None:
-        """Compile a module in the background if it is on no disk yet: `load` will ask for it."""
+        """Compile a module in the background if it is on no disk yet: `load` will ask for it, where
+        it can run."""
+        if not can_run(self.target):
+            return
         key = self._key(text, name)
         if key in self._codes or key in self._loading or self.cache.has(key):
             return

@@ -28,6 +28,7 @@ from treadle.runtime.cpu.convolution.plan import (
     Geometry,
     filter_plan,
     forward_plan,
+    has_large_filters,
     input_plan,
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
@@ -109,7 +110,8 @@ def _rows(node: Node, lower: Rows) -> Routine | None:
     if call is None:
         return None
     symbol = row_symbol(lower.routine, call)
-    return Routine(symbol, row_numbers(lower.routine, call), row_space(call), epilogue=False)
+    numbers = row_numbers(lower.routine, call, host().tuning)
+    return Routine(symbol, numbers, row_space(call), epilogue=False)
 
 
 # -- plans -------------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
         if geometry.is_depthwise:
             return replace(_depthwise(name, geometry), reaches=tuple(reaches))
         if geometry.is_pointwise and (
-            name != "conv2d_backprop_filter" or geometry.has_large_filters
+            name != "conv2d_backprop_filter" or has_large_filters(geometry, host())
         ):
             return _pointwise(name, geometry)
         found = plan(geometry, host())
@@ -224,7 +226,7 @@ def _convolution(name: str, x: int, filters: int, y: int, plan: Any) -> Any:
 
 
 def _depthwise(name: str, g: Geometry) -> Routine:
-    numbers, worker, shared = depthwise_numbers(g, name)
+    numbers, worker, shared = depthwise_numbers(g, name, host().tuning)
     symbol = f"depthwise{g.outputs}_{name}_{g.element}"
     return Routine(symbol, numbers, worker, shared, epilogue=False)
 

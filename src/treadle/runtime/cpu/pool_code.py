@@ -22,7 +22,7 @@ from treadle.runtime.cpu.target import Target
 from treadle.runtime.cpu.threads import HEAD, SLOT
 
 SLICE_NS = 1_000_000  # what a slice of a launch takes at least, but for the first ones
-_YIELD_AFTER = 2_000  # pauses of who waits for a worker before another thread may have the core
+_YIELDS = 10  # a part of the pauses before sleep, after which another thread may have the core
 _CHUNK = 64  # parts of a launch that is cut finely begin at multiples of so many units
 IDLE, POSTED, RUNNING, DONE = range(4)  # the states of a slot
 
@@ -173,7 +173,7 @@ def _add_parallel(unit: Unit, target: Target, wake: Callee) -> Callee:
         with f.loop("wait", n=0) as wait:
             wait.leave_if(state.load("acquire").eq(DONE))
             count, pause = wait["n"] + 1, f.block("pause")
-            f.require(count.ugt(_YIELD_AFTER), pause, "yield")
+            f.require(count.ugt(target.tuning.spins // _YIELDS), pause, "yield")
             f.call(sched_yield)  # the worker may be waiting for this very processor
             f.call(look, call)  # the worker will see that it is to stop
             wait.again(count)

@@ -55,7 +55,7 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import plain_symbol
 
-SHORT_WORK = 50_000  # element operations up to which a program keeps the GIL
+SHORT_WORK = 50_000  # element operations, some ten microseconds, for which a program keeps the GIL
 MOST_OPERANDS = 1000  # of the launches of a program whose code stores each one
 MOST_LINES = 10_000  # of a program whose code is improved although it is run once a call
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame

@@ -15,7 +15,7 @@ from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.passes.checks import POSITIONS
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
-FIRST_SLICE = 32  # times the work that is worth a thread
+FIRST_SLICE = 32  # times the work that is worth a thread (`Tuning.task_elements`)
 FIRST_LONG_UNITS = 8  # where a unit is worth one
 
 

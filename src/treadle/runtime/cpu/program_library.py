@@ -41,7 +41,8 @@ def call_rows(
 ) -> None:
     """Call a routine of rows that needs no workspace on addresses, for a step."""
     fn, answers = emitter.fn, emitter.call_of(step)
-    found = Routine(row_symbol(routine, call), row_numbers(routine, call))
+    tuning = emitter.module.target.tuning
+    found = Routine(row_symbol(routine, call), row_numbers(routine, call, tuning))
     pointers = fn.alloca(f"[{len(operands) + 2} x ptr], align 8")
     for i, pointer in enumerate((*operands, "null", answers)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(pointers, i, 'ptr')}")

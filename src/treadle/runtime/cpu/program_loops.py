@@ -135,7 +135,7 @@ def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
 
 # -- where a mask is true ------------------------------------------------------------------------
 
-PARTS = 64  # of a mask that threads share out
+PARTS = 64  # of a mask that threads share out: a count each, however many threads there are
 
 
 def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:

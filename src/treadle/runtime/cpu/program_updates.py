@@ -19,7 +19,7 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.schedule.steps import Callback, Operand, Place, Update
 
-VECTOR_BYTES = 32
+MOST_VECTOR = 32  # bytes: rows that are added are short, longer vectors would seldom fit
 
 
 def emit_update(emitter: Emitter, step: Update) -> None:
@@ -72,7 +72,8 @@ def combine_row(
     emitter: Emitter, function: str, dtype: DType, target: str, source: str, count: Word
 ) -> None:
     """``target[k] = function(target[k], source[k])`` for neighbouring elements."""
-    fn, lanes = emitter.fn, VECTOR_BYTES // dtype.size
+    fn = emitter.fn
+    lanes = min(MOST_VECTOR, emitter.module.target.tuning.vector_bytes) // dtype.size
     whole = fn.mul(fn.divide(count, lanes), lanes)
     for width, start, stop in ((lanes, 0, whole), (0, whole, count)):
         if start == stop:

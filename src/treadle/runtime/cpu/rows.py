@@ -36,10 +36,6 @@ from treadle.runtime.schedule.steps import (
     Step,
 )
 
-LEAST_WORK = 1 << 16  # operations of an iteration that are worth a second thread
-LEAST_TOTAL = 1 << 20  # ... of the whole loop
-ELEMENT_WORK = 16  # operations that an element of a kernel counts as
-MOST_SHARED = 1 << 20  # bytes of factors that every thread reads in every iteration
 ELEMENTS = frozenset({"list_push", "list_set"})  # put an element into a list of the loop
 
 
@@ -103,10 +99,12 @@ class _Analysis:
         return all(tests) and all(map(self._allows, steps)) and self._pays()
 
     def _pays(self) -> bool:
-        trips = self.loop.trips
-        if self.work < LEAST_WORK or self.shared > MOST_SHARED:
+        """Whether threads have enough to do in an iteration, in which they need not meet, and in
+        the whole loop; what each of them reads in every iteration must stay near it."""
+        trips, tuning = self.loop.trips, host().tuning
+        if self.work < tuning.task_flops // 4 or self.shared > tuning.near:
             return False
-        return trips is None or trips * self.work >= LEAST_TOTAL
+        return trips is None or trips * self.work >= 4 * tuning.task_flops
 
     def _has_rows(self, place: Place) -> bool:
         return bool(place.dims) and place.dims[0] == self.plan.extent
@@ -183,7 +181,9 @@ class _Analysis:
 
     def _keeps_rows(self, step: Launch, kernel: Kernel, axis: Axis) -> bool:
         """Whether what a kernel reads of the loop's arrays is in the rows that it writes."""
-        self.work += ELEMENT_WORK * _elements(step, kernel)
+        tuning = host().tuning
+        element = max(1, tuning.task_flops // (2 * tuning.task_elements))  # operations of a product
+        self.work += element * _elements(step, kernel)
         moving = {
             buffer
             for position, (buffer, operand) in enumerate(

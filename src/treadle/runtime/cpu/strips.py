@@ -46,7 +46,7 @@ from treadle.runtime.schedule.steps import (
 )
 
 FIRST_STRIP = 256  # iterations until the first poll, which finds out how long they take
-UNINTERRUPTED = 1 << 14  # iterations that need no poll
+UNINTERRUPTED = 1 << 14  # iterations that need no poll: milliseconds at most, on any machine
 _GROWING = ("buffer", "grown")
 
 

@@ -200,9 +200,13 @@ class using:
     It holds for the whole process, and for programs that are made and first called within it.
     """
 
-    def __init__(self, target: Target) -> None:
-        """Raises ValueError where this processor cannot run the machine's code."""
-        self.target = runs_here(target)
+    def __init__(self, target: Target, run: bool = True) -> None:
+        """Raises ValueError where this processor cannot run the machine's code.
+
+        Args:
+            run: otherwise code is only written: nothing that is made here can be called.
+        """
+        self.target = runs_here(target) if run else target
 
     def __enter__(self) -> Target:
         _in_use.append(self.target)
@@ -210,6 +214,12 @@ class using:
 
     def __exit__(self, *exc: object) -> None:
         _in_use.remove(self.target)
+
+
+def can_run(target: Target) -> bool:
+    """Whether this processor has the machine's instructions."""
+    here = this_machine()
+    return target is here or (target.arch == here.arch and target.features <= here.features)
 
 
 def runs_here(target: Target) -> Target:

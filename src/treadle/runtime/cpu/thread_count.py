@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from treadle.core import processors
 
-MOST_THREADS = 256
+MOST_THREADS = 256  # the length of the pool's table
 
 _requested = 0
 _changed: list[Callable[[int], None]] = []

@@ -32,7 +32,6 @@ from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
 
 SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable
 HEAD = 64  # bytes of the pool before the slots: busy, workers
-_SPINS = 20_000  # pauses before a worker sleeps: a few hundred microseconds
 _MODULE = "pool"  # the name of its code
 
 
@@ -58,6 +57,7 @@ class Pool:
         self._set_pool = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("set_pool"))
         self._quit = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)(code.address("quit_slot"))
         self._lock = locks.lock()
+        self._spins = compiler.target.tuning.spins
         self._threads = 1
         self._fresh_memory()
 
@@ -92,7 +92,10 @@ class Pool:
         slot = self._base + HEAD + self._started * SLOT
         self._init(slot)
         worker = threading.Thread(
-            target=self._work, args=(slot, _SPINS), name=f"treadle-{self._started + 1}", daemon=True
+            target=self._work,
+            args=(slot, self._spins),
+            name=f"treadle-{self._started + 1}",
+            daemon=True,
         )
         worker.start()
         self._started += 1

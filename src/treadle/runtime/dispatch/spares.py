@@ -19,7 +19,7 @@ from treadle.runtime.cpu.kept_memory import default_budget
 from treadle.runtime.dispatch.layout import call_layout
 
 EACH = 2  # tensors that wait, for each result
-LARGEST = 64 << 10  # bytes of a result
+LARGEST = 64 << 10  # bytes of a result: what two spares of it may keep, whatever the caches
 SHARE = 8  # all plans together may keep this fraction of the budget
 
 _all: weakref.WeakSet[Spares] = weakref.WeakSet()

@@ -20,6 +20,7 @@ from treadle.kernel.ir import Expr, Index, Load, Reduce, Scan, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.library_nodes import LibraryNodes
+from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.recomputation import MAX_MOVED, Recomputation
 from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed, through_squeezes
 from treadle.runtime.fusion.siblings import Siblings
@@ -29,12 +30,12 @@ from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.schedule.state import earlier_uses
 
-MAX_TRIED = 8  # groups that a node may join alone; each try builds the node's expression
+MAX_TRIED = 8  # groups that a node may join alone: each try takes time to compile, on any machine
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS, Role.SIZE)
 
 
 def fuse(
-    region: Region, names: Names, enabled: bool = True,
+    region: Region, names: Names, limits: Limits, enabled: bool = True,
     owned: Mapping[Value, Value] | None = None,
     takes_epilogue: Callable[[Node], bool] = lambda node: False,
     keeps_apart: Callable[[Node], bool] = lambda node: False,
@@ -43,13 +44,14 @@ def fuse(
     """Fuse the nodes of a region (inner regions are not entered).
 
     Args:
+        limits: see there.
         enabled: when false every array node is a kernel of its own (for tests and debugging).
         owned: see `find_takeovers`.
         takes_epilogue: whether the routine for a library node runs a group on its result.
         keeps_apart: whether it can do so without the result being in memory as a whole.
         takes_views: whether it reads operands that are such views.
     """
-    fuser = _Fuser(region, names, enabled, owned or {})
+    fuser = _Fuser(region, names, limits, enabled, owned or {})
     fuser.form_groups()
     if enabled:
         if is_on("strided"):
@@ -63,9 +65,11 @@ def fuse(
 
 class _Fuser(LibraryNodes, Siblings):
     def __init__(
-        self, region: Region, names: Names, enabled: bool, owned: Mapping[Value, Value]
-    ) -> None:
+        self, region: Region, names: Names, limits: Limits, enabled: bool,
+        owned: Mapping[Value, Value],
+    ) -> None:  # fmt: skip
         self.region, self.names, self.enabled, self.owned = region, names, enabled, owned
+        self.limits = limits
         self.roles = {node: role_of(node) for node in region.nodes}
         self.takeovers = find_takeovers(region, self.roles, owned)
         self.roles |= self.takeovers.roles
@@ -117,7 +121,7 @@ class _Fuser(LibraryNodes, Siblings):
     def _new_group(
         self, placement: Placement, nodes: Sequence[Node], placements: dict[Node, Placement]
     ) -> Group | None:
-        group = Group(placement.space, self.recomputation.allows, self.names)
+        group = Group(placement.space, self.recomputation.allows, self.names, self.limits)
         try:
             for node in nodes:
                 group.add(node, placements[node])
@@ -125,7 +129,7 @@ class _Fuser(LibraryNodes, Siblings):
             if len(nodes) > 1:
                 return None
             # A single node may read itself in ways that a group may not: nothing is inlined.
-            group = Group(placement.space, lambda value: False, self.names)
+            group = Group(placement.space, lambda value: False, self.names, self.limits)
             group.add(nodes[0], placements[nodes[0]])
         return group
 

@@ -9,17 +9,15 @@ from treadle.graph.ir import Node, Value
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce, Scan
 from treadle.runtime.fusion.expressions import Expressions, Names
+from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.roles import kind_of
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
 
-MAX_WEIGHT = 500  # expressions much larger spill registers and take long to compile
+# No machine changes these: they bound what a kernel takes to compile (registers are spilled long
+# before), and compare instructions with instructions. The others are in `limits.py`.
+MAX_WEIGHT = 500
 MAX_BUFFERS = 40
-SMALL_ROW = 4096  # a whole-array reduction up to this size may be followed by its consumers
-MANY_COLUMNS = 256  # with fewer of them threads divide the rows instead
-MAX_SHARED_WEIGHT = 100  # more operations an element take longer than reading it again
-MAX_SHARED_BUFFERS = 10  # arrays that such a pass reads
-LARGE = 1 << 16  # bytes: smaller arrays are still in the first cache for their next reader
-_COSTLY = 10
+_COSTLY = 10  # operations that a long function counts as
 
 
 class NotFusable(Exception):
@@ -32,8 +30,10 @@ class Group:
     `inline(value)` says which values from outside may be computed again here instead of loaded.
     """
 
-    def __init__(self, space: Space, inline: Callable[[Value], bool], names: Names) -> None:
-        self.space = space
+    def __init__(
+        self, space: Space, inline: Callable[[Value], bool], names: Names, limits: Limits
+    ) -> None:
+        self.space, self.limits = space, limits
         self.inline = inline
         self.axes = axes_for(space)
         self.nodes: list[Node] = []
@@ -159,7 +159,7 @@ class Group:
             return False
         if count == len(self.axes) or all(d == 1 for d in self.space[: len(self.axes) - count]):
             size = static_size(self.space)
-            return size is not None and size <= SMALL_ROW
+            return size is not None and size <= self.limits.small_row
         return True
 
     @property
@@ -175,7 +175,9 @@ class Group:
         if not any(kind_of(n) == "reduce" and self._along_reduced(n) for n in self.nodes):
             return False
         length, columns = static_size(self.space[:count]), static_size(self.space[count:])
-        return length is not None and length <= SMALL_ROW and (columns or 0) >= MANY_COLUMNS
+        if length is None or length > self.limits.small_row:
+            return False
+        return (columns or 0) >= self.limits.many_columns
 
     def spread(self, value: Value) -> bool:
         """Whether the value runs along an axis that the group reduces over."""
@@ -207,14 +209,14 @@ def shares_reads(a: Group, b: Group) -> bool:
         return False  # what could be vectors along rows would follow the order of the scan
     whole = frozenset(x for x in a.axes if x.extent != 1)
     shared = [e for e in a.seen & b.seen if isinstance(e, Load) and whole <= e.axes]
-    light = a.weight + b.weight <= MAX_SHARED_WEIGHT
-    few = len(a.build.buffers.keys() | b.build.buffers.keys()) <= MAX_SHARED_BUFFERS
-    return light and few and any(_is_large(e.buffer) for e in shared)
+    light = a.weight + b.weight <= a.limits.shared_weight
+    few = len(a.build.buffers.keys() | b.build.buffers.keys()) <= a.limits.shared_buffers
+    return light and few and any(_is_at_least(a.limits.large, e.buffer) for e in shared)
 
 
-def _is_large(buffer: Buffer) -> bool:
+def _is_at_least(least: int, buffer: Buffer) -> bool:
     size = static_size(buffer.shape)
-    return size is None or size * buffer.dtype.size >= LARGE
+    return size is None or size * buffer.dtype.size >= least
 
 
 def _reads_windows(loads: Sequence[Load], buffer: Buffer) -> bool:

@@ -27,8 +27,6 @@ from treadle.runtime.bounds import Sizes, Unproved, clamped, unproved
 from treadle.runtime.fusion.collapse import collapse
 from treadle.runtime.fusion.group import Group
 
-STREAMED_BYTES = 32 << 20  # what the last cache of a group of cores holds
-
 
 @record(frozen=True)
 class BuiltKernel:
@@ -94,7 +92,7 @@ def build_kernel(
     kernel = Kernel(axes, tuple(operands), tuple(written), blocked=blocked)
     if blocked:
         return BuiltKernel(collapse(kernel, kept=1)[0], tuple(operands.values()))
-    return _collapsed(kernel, tuple(operands.values()))
+    return _collapsed(kernel, tuple(operands.values()), group.limits.streamed)
 
 
 def bounded(built: BuiltKernel, sizes: Sizes) -> BuiltKernel:
@@ -131,11 +129,16 @@ def _axes(group: Group, stores: Sequence[Store], order: Sequence[Expr]) -> tuple
     return (*canonical, *(a for a in used if a not in group.axes))
 
 
-def _collapsed(kernel: Kernel, operands: tuple[tuple[Value, int], ...]) -> BuiltKernel:
+def _collapsed(
+    kernel: Kernel, operands: tuple[tuple[Value, int], ...], streamed: int
+) -> BuiltKernel:
     """The kernel with neighbouring axes joined; a flat one is given a symbolic extent, so that
-    one compiled kernel serves every size."""
+    one compiled kernel serves every size.
+
+    streamed: bytes that no cache holds.
+    """
     kernel, _ = collapse(kernel)
-    kernel = replace(kernel, streaming=_streams(kernel))
+    kernel = replace(kernel, streaming=_streams(kernel, streamed))
     if not _is_flat(kernel):
         return BuiltKernel(kernel, operands)
     (axis,) = kernel.axes
@@ -144,11 +147,11 @@ def _collapsed(kernel: Kernel, operands: tuple[tuple[Value, int], ...]) -> Built
     return BuiltKernel(with_extent(kernel, N), operands, axis.extent)
 
 
-def _streams(kernel: Kernel) -> bool:
+def _streams(kernel: Kernel, streamed: int) -> bool:
     """Whether the kernel moves more than caches hold, a good part of it into new memory."""
     new = [b for b in kernel.outputs if b not in kernel.inputs]
     total, written = (sum(map(_bytes, buffers)) for buffers in (kernel.buffers, new))
-    return total >= STREAMED_BYTES and 8 * written >= total
+    return total >= streamed and 8 * written >= total
 
 
 def _bytes(buffer: Buffer) -> int:

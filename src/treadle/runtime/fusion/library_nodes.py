@@ -9,18 +9,18 @@ from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.epilogues import is_epilogue
+from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.strided import View, view_of
 from treadle.runtime.fusion.takeovers import Takeovers, storage
 from treadle.runtime.fusion.units import Unit
-
-SMALL_STEP = 32 << 10  # bytes
 
 
 class LibraryNodes(ABC):
     """The part of the fuser that deals with library nodes, when the groups have been formed."""
 
     region: Region
+    limits: Limits
     owned: Mapping[Value, Value]
     roles: dict[Node, Role]
     takeovers: Takeovers
@@ -88,7 +88,9 @@ class LibraryNodes(ABC):
         threads have rows of their own meets nobody between kernels, which are faster apart."""
         size = product(result.spec.dims)
         inner = not isinstance(self.region, Graph)
-        return inner and isinstance(size, int) and size * result.spec.dtype.size <= SMALL_STEP
+        if not inner or not isinstance(size, int):
+            return False
+        return bool(size * result.spec.dtype.size <= self.limits.small_step)
 
     def _readers(self, value: Value) -> list[Unit]:
         """The groups that load a value, in program order."""

@@ -14,7 +14,7 @@ from treadle.kernel.ir import Buffer, Const, Kernel, Load, Store, postorder
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.rewrite import Rewrite
 
-MANY = 16  # sets of constants that a program's kernels may hold
+MANY = 16  # sets of constants in a program's kernels: more would take long to compile anywhere
 
 
 class Lifting:

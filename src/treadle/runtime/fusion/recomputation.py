@@ -13,6 +13,8 @@ from treadle.runtime.fusion.roles import Role, kind_of, squeezed, through_squeez
 from treadle.runtime.fusion.space import index_at, placement_of
 from treadle.runtime.fusion.takeovers import Takeovers
 
+# No machine changes these: they compare instructions on vectors with instructions on vectors, and
+# bound the time of compiling.
 MAX_RECOMPUTED = 6  # operations that are cheaper to repeat than to store and load
 MAX_MOVED = 60  # a value used once, through a view, is computed there up to this weight
 MAX_DEPTH = 32  # views of views, and values computed in them, between a kernel and memory

@@ -12,7 +12,7 @@ from treadle.runtime.fusion.roles import Role
 from treadle.runtime.fusion.space import Placement
 from treadle.runtime.fusion.units import Unit
 
-MAX_SIBLINGS = 4  # readers of a value that a further one may be merged with
+MAX_SIBLINGS = 4  # readers of a value to compare with a further one: they take time to compile
 
 
 class Siblings(ABC):

@@ -11,6 +11,7 @@ from treadle.kernel.ir import Kernel
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.steps import Loop, Rows
+from treadle.runtime.tuning import Tuning
 
 
 class Unsupported(Exception):
@@ -29,9 +30,11 @@ class Backend(Protocol):
 
     Attributes:
         workers: the most threads that get workspace.
+        tuning: what code is fitted to.
     """
 
     workers: int
+    tuning: Tuning
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()

@@ -21,6 +21,7 @@ from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel
 from treadle.runtime.fusion.lifting import Lifting
+from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.schedule.backend import Backend, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
@@ -38,7 +39,7 @@ class Builder:
 
     def __init__(self, graph: Graph, backend: Backend) -> None:
         self.graph, self.backend = graph, backend
-        self.fusing = is_on("fusion")
+        self.fusing, self.limits = is_on("fusion"), Limits.of(backend.tuning)
         dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists
@@ -232,8 +233,8 @@ class Builder:
         """Fusion and order of a region; see `order_units`."""
         backend = self.backend
         fusion = fuse(
-            region, self.names, self.fusing, carried, backend.takes_epilogue, self.keeps_apart,
-            backend.takes_views,
+            region, self.names, self.limits, self.fusing, carried, backend.takes_epilogue,
+            self.keeps_apart, backend.takes_views,
         )  # fmt: skip
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))

@@ -9,7 +9,9 @@ from treadle.kernel.ir import Axis, Buffer, Kernel, Reduce, apply, load, store
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.nest import emit_kernel
 from treadle.runtime.cpu.nest.braid import braid
-from treadle.runtime.cpu.nest.kernel import MOST_ROWS
+from treadle.runtime.cpu.target import host
+
+MOST_ROWS = host().tuning.unroll
 
 
 def function():

@@ -212,3 +212,14 @@ def test_what_has_no_loops():
         with pytest.raises(UnsupportedKernel):
             emit_kernel(kernel, host())
         assert evaluate(kernel, {x: a})[out].shape == (4, 5)
+
+
+@pytest.mark.parametrize("count", [2, 3, 5, 17])
+def test_several_scans_down_columns(count):
+    """Loops take a power of 2 of vectors at a time, however many registers each scan leaves."""
+    shape = (9, 11 * LANES + 3)
+    i, j = (Axis(n, size) for n, size in zip("ij", shape, strict=True))
+    x, outs = Buffer("x", F32, shape), [Buffer(f"o{k}", F32, shape) for k in range(count)]
+    scans = [Scan("add", i, apply("mul", load(x, i, j), const(k + 1, F32))) for k in range(count)]
+    stores = tuple(store(o, i, j, value=s) for o, s in zip(outs, scans, strict=True))
+    same_bits(Kernel((i, j), (x, *outs), stores), {x: numbers(shape, F32)}, targets=JITS)

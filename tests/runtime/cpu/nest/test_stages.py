@@ -22,8 +22,9 @@ from treadle.kernel.ir import (
     store,
 )  # fmt: skip
 from treadle.runtime.cpu.nest import emit_kernel
-from treadle.runtime.cpu.nest.stages import BLOCK, stages
+from treadle.runtime.cpu.nest.stages import block_vectors, longest_chain, stages
 from treadle.runtime.cpu.nest.staging import Staging
+from treadle.runtime.cpu.target import host
 
 N = SymbolicDim.symbol("n")
 i, j = Axis("i", N), Axis("j", 700)
@@ -47,6 +48,11 @@ def flat(dtype, streaming=False):
     return Kernel((i,), (x, y, *outs), stores, streaming=streaming), x, y
 
 
+def cut(*values, axis=i):
+    """The stages for the machine that the tests run on."""
+    return stages(postorder(values), axis, longest_chain(host().tuning))
+
+
 def in_one_piece(monkeypatch, *arguments, **options):
     with monkeypatch.context() as patch:
         patch.setattr(Staging, "_stages", lambda *_: [])
@@ -58,7 +64,7 @@ def in_one_piece(monkeypatch, *arguments, **options):
 @pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 511, 512, 513, 528, 1025, 2000])
 def test_bits_do_not_depend_on_stages(size, dtype, target, monkeypatch):
     kernel, x, y = flat(dtype)
-    assert stages(postorder([s.value for s in kernel.stores]), i)
+    assert cut(*(s.value for s in kernel.stores))
     arrays = {x: numbers(size, dtype), y: numbers(size, dtype, seed=1)}
     wanted = in_one_piece(monkeypatch, kernel, arrays, {"n": size}, target=target)
     for threads in (1, 2, 3):
@@ -114,17 +120,18 @@ def test_in_place():
 def test_what_is_left_in_one_piece():
     x, y = Buffer("x", F32, (N,)), Buffer("y", F32, (N,))
     one = apply("tanh", load(x, i))
-    assert not stages(postorder([one]), i)
-    assert not stages(postorder([apply("sqrt", apply("mul", one, load(y, i)))]), i)
+    assert not cut(one)
+    assert not cut(apply("sqrt", apply("mul", one, load(y, i))))
     value, _ = long_chain(load(x, i), load(y, i))
-    assert stages(postorder([value]), i)
+    assert cut(value)
 
 
 def test_short_rows_have_no_blocks():
-    short = Axis("j", BLOCK // 2)
-    x, out = Buffer("x", F32, (BLOCK // 2,)), Buffer("out", F32, (BLOCK // 2,))
+    size = block_vectors(host().tuning) // 2
+    short = Axis("j", size)
+    x, out = Buffer("x", F32, (size,)), Buffer("out", F32, (size,))
     value, _ = long_chain(load(x, short), load(x, short))
-    assert stages(postorder([value]), short)
+    assert cut(value, axis=short)
     kernel = Kernel((short,), (x, out), (store(out, short, value=value),))
     assert "alloca" not in emit_kernel(kernel, JITS["host"].target).text
 

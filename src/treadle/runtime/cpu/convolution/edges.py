@@ -14,7 +14,9 @@ from treadle.core.shapes import Dim
 from treadle.runtime.cpu.library_text import Words, ceil_divide
 from treadle.runtime.cpu.llvm_text import Function, Word
 
-CALL_CYCLES = 100  # cycles that one more call of a tile costs, its sums in memory included
+# Cycles that one more call of a tile costs, its sums in memory included: a chain of instructions,
+# for which processors take much the same.
+CALL_CYCLES = 100
 _UNBOUNDED = 1 << 40
 
 

@@ -18,8 +18,6 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
 
-SUM_CHUNK = 4096  # elements of the gradient that one task adds up, at least a row of outputs
-
 
 def add_filter_gradient(module: Module, element: str) -> None:
     """Add ``@conv2d_backprop_filter_float``: operands x, dy and df."""
@@ -37,7 +35,8 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
     groups = group_extents(fn, w)
     lines = fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"])
     elements = fn.mul(lines, w["o"])
-    chunk = fn.max(fn.divide(SUM_CHUNK, w["o"]), 1)
+    # What one task adds up: at least a row of outputs.
+    chunk = fn.max(fn.divide(fn.module.target.tuning.task_elements // 2, w["o"]), 1)
     return groups | {
         "elements": elements,
         "part_bytes": fn.mul(ceil_divide(fn, fn.mul(elements, ELEMENT_BYTES[element]), 64), 64),

@@ -16,13 +16,12 @@ from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 
-FRAME_BYTES = 128 << 10  # a strip of padded image rows that a thread works on
-LARGE_BYTES = 512 << 10  # of the filters of a product of pixels and channels
-PART_BYTES = 32 << 20  # all partial filter gradients together
-MOST_PARTS = 8
-TASK_FLOPS = 1 << 21
+# No machine changes these. `MOST_PARTS` is the order in which gradients are added up, which no
+# number of threads may change; tiles of fewer than `LEAST_ROWS` wait for their own sums anywhere.
+MOST_PARTS = 8  # partial filter gradients
+TASK_PRODUCTS = 8  # times the arithmetic of a product that is worth a thread: tasks are strips
 TAP_BYTES = 16  # an entry of a table of taps
-LINE = 64
+LINE = 64  # what parts of the workspace are aligned to
 LEAST_ROWS = 8  # of a filter gradient's tile
 WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 
@@ -106,11 +105,6 @@ class Geometry:
         )
 
     @property
-    def has_large_filters(self) -> bool:
-        """Whether partial sums of their gradient would not stay in the cache."""
-        return prod(self.filters) * self.size > LARGE_BYTES
-
-    @property
     def size(self) -> int:
         return ELEMENT_BYTES[self.element]
 
@@ -147,10 +141,20 @@ class Geometry:
         return 2 * product(self.y) * product(self.filters[:3])
 
 
+def frame_bytes(target: Target) -> int:
+    """Bytes of a strip of padded image rows that a thread works on."""
+    return target.tuning.near // 8
+
+
+def has_large_filters(g: Geometry, target: Target) -> bool:
+    """Whether partial sums of the filters' gradient would not stay in the cache."""
+    return prod(g.filters) * g.size > target.tuning.near // 2
+
+
 def forward_plan(g: Geometry, target: Target) -> Plan:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
-    strip, frame = _strip(g, FRAME_BYTES)
+    strip, frame = _strip(g, frame_bytes(target))
     columns = g.columns
     row = Row(columns.count, columns.window, columns.stride, -columns.before, columns.size)
     depth = g.rows.window * g.filters[2]
@@ -170,7 +174,7 @@ def input_plan(g: Geometry, target: Target) -> Plan:
     row_bytes = _padded(c, width) * g.size
     filters = (taps * o + width) * row_bytes
     lengths = [(g.x[2] + (stride - 1 - r)) // stride for r in range(stride)]
-    strip, frame = _gradient_strip(g)
+    strip, frame = _gradient_strip(g, frame_bytes(target))
     spaces = (strip, frame, _lines(TAP_BYTES * taps))
     columns = g.columns
     row = Row(g.x[2], columns.window, 1, columns.before - (columns.window - 1), columns.count)
@@ -184,11 +188,11 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     """Filter gradients: partial sums over runs of strips, whose number no thread count changes."""
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
-    parts = max(1, min(MOST_PARTS, PART_BYTES // max(part, 1)))
+    parts = max(1, min(MOST_PARTS, target.tuning.l3.size // max(part, 1)))
     # Longer sums than the others': the parts are read and written less. Every tile reads the
     # outputs' gradients again.
     beside = g.y[2] * g.y[3] * g.size
-    strip, frame = _strip(g, 2 * FRAME_BYTES, beside)
+    strip, frame = _strip(g, 2 * frame_bytes(target), beside)
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
@@ -202,7 +206,7 @@ def _edges(row: Row, n: int, depth: int, g: Geometry, target: Target) -> list[in
     """The heights of tiles beside the edges; None where frames are better."""
     width = lanes(target, g.element)
     vectors = 1 if n <= width else 2
-    return row.gains(most_rows(target, vectors), depth * vectors // 2)
+    return row.gains(most_rows(target, vectors), depth * vectors // target.tuning.fma)
 
 
 def _leaves_out(g: Geometry) -> bool:
@@ -238,14 +242,15 @@ def _plan(
         for count in vector_counts(n, vectors, width)
         for height in sorted(tiles)
     )
+    task = TASK_PRODUCTS * target.tuning.task_flops
     numbers = (
         *g.numbers, g.groups, *(runs or g.runs), strip, vectors, tall, frame + taps, taps, shared,
-        g.flops // TASK_FLOPS + 1 if parts is None else parts, int(edges is not None),
+        g.flops // task + 1 if parts is None else parts, int(edges is not None),
     )  # fmt: skip
     return Plan(numbers, frame + taps, shared, needs)
 
 
-def _strip(g: Geometry, frame_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:
+def _strip(g: Geometry, most_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:
     """Output rows of a strip whose frame stays in the cache, and the bytes of that frame.
 
     beside: bytes for each output row that are to stay there too.
@@ -253,18 +258,18 @@ def _strip(g: Geometry, frame_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:
     rows, columns = g.rows, g.columns
     width = g.x[2] + columns.before + columns.after
     row_bytes = at_least_one(width * g.x[3] * g.size)
-    room = at_least_one(frame_bytes - _reach(rows) * row_bytes)
+    room = at_least_one(most_bytes - _reach(rows) * row_bytes)
     most = room // (row_bytes * rows.stride + beside) + 1
     strip = compound("max", compound("min", most, rows.count), 1)
     return strip, _lines(((strip - 1) * rows.stride + _reach(rows)) * row_bytes)
 
 
-def _gradient_strip(g: Geometry) -> tuple[Dim, Dim]:
+def _gradient_strip(g: Geometry, most_bytes: int) -> tuple[Dim, Dim]:
     """Image rows of a strip, and the bytes of the frame of output rows that they need."""
     rows, columns = g.rows, g.columns
     width = g.y[2] + 2 * _reach(columns)
     row_bytes = at_least_one(width * g.y[3] * g.size)
-    most = at_least_one((FRAME_BYTES // row_bytes) * rows.stride - _reach(rows))
+    most = at_least_one((most_bytes // row_bytes) * rows.stride - _reach(rows))
     strip = compound("max", compound("min", most, g.x[1]), 1)
     return strip, _lines(((strip + _reach(rows)) // rows.stride + 2) * row_bytes)
 

@@ -9,9 +9,7 @@ from treadle.runtime.cpu.depthwise.lanes import Lanes, each_vector, fills_vector
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.target import Target
 
-PIXELS = (8, 4, 2, 1)  # outputs that are summed up together
-LEAST_SUMS = 4  # at a time: each waits for its own last addition
-TAPS = (9, 3, 1)  # filter gradients that are
+TAPS = (9, 3, 1)  # filter gradients that are summed up together: windows are made of so many
 
 
 def add_weighing(module: Module, element: str, multiplier: int) -> None:
@@ -21,9 +19,16 @@ def add_weighing(module: Module, element: str, multiplier: int) -> None:
     Where `past` is 1 stores go past the caches, for a y whose pixels begin at cache lines.
     Steps are bytes from pixel to pixel, `taps` a table of pairs of byte offsets into x and f.
     """
-    for pixels in PIXELS:
+    counts = _pixels(module.target)
+    for pixels in counts:
         _define_weigh(module, element, pixels, multiplier)
-    _define_runs(module, "weigh", PIXELS, _next_pixels, "i64 %pixels")
+    _define_runs(module, "weigh", counts, _next_pixels, "i64 %pixels")
+
+
+def _pixels(target: Target) -> tuple[int, ...]:
+    """Outputs that are summed up together: as many as sums must be under way, then half as many."""
+    chains = target.tuning.chains
+    return tuple(chains >> i for i in range(chains.bit_length()))
 
 
 def add_correlation(module: Module, element: str, multiplier: int) -> None:
@@ -126,7 +131,7 @@ def _define_weigh(module: Module, element: str, pixels: int, multiplier: int) ->
         for total, (place, vector) in stores:
             vector.store(total, place)
 
-    each_vector(fn, element, body, multiplier, max(1, LEAST_SUMS // pixels))
+    each_vector(fn, element, body, multiplier, max(1, module.target.tuning.chains // 2 // pixels))
     fn.emit("ret void")
     fn.define(f"weigh_{pixels}", f"void @{{}}({_WEIGH}, i64 %channels)", "internal")
 

@@ -20,7 +20,7 @@ from treadle.runtime.cpu.library_text import (
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.matmul.tiles import lanes
 
-MOST_PATTERNS = 8  # patterns of lanes that are worth code of their own
+MOST_PATTERNS = 8  # patterns of lanes that are worth code of their own: the length of code
 
 
 @record(frozen=True)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.depthwise.gather import add_gather
 from treadle.runtime.cpu.depthwise.kernels import add_correlation, add_weighing, fills_lines
-from treadle.runtime.cpu.depthwise.plan import NUMBERS, SUM_PIXELS
+from treadle.runtime.cpu.depthwise.plan import NUMBERS
 from treadle.runtime.cpu.depthwise.windows import (
     Run,
     covering_taps,
@@ -27,9 +27,6 @@ from treadle.runtime.cpu.library_text import (
     leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-
-PAST_BYTES = 8 << 20  # results of more bytes are stored past the caches
-LINE = 64
 
 
 def add_depthwise(module: Module, element: str, routine: str) -> None:
@@ -87,10 +84,11 @@ def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> 
     """The words of a routine that computes `rows` rows of pixels for each image."""
     words = pixel_bytes(fn, w, element)
     side = "y" if result == "y" else "x"
-    large = fn.compare("sgt", fn.mul(w["n"], words[f"{side}_image"]), PAST_BYTES)
+    tuning = fn.module.target.tuning
+    large = fn.compare("sgt", fn.mul(w["n"], words[f"{side}_image"]), tuning.l3.size // 4)
     place = fn.value(f"ptrtoint ptr {w[result]} to i64")
     begins = fn.value(f"or i64 {place}, {words[f'{side}_pixel']}")
-    aligned = fn.compare("eq", fn.value(f"and i64 {begins}, {LINE - 1}"), 0)
+    aligned = fn.compare("eq", fn.value(f"and i64 {begins}, {tuning.line - 1}"), 0)
     past = fn.value(f"and i1 {large}, {aligned}")
     return {"tasks": fn.mul(w["n"], rows), "past": fn.select(past, 1, 0), **words}
 
@@ -202,8 +200,9 @@ def _gather_gradients(
     """What each output adds to some pixels, behind the table, then the sums for the channels."""
     step, outputs = fn.mul(w["sw"], w["x_pixel"]), w["y_pixel"]
     shares, taps = fn.offset(table.pointer, w["taps"], "i8"), (table.pointer, table.length())
-    with fn.loop(0, pixels, SUM_PIXELS) as done:
-        count = fn.min(fn.sub(pixels, done), SUM_PIXELS)
+    together = fn.module.target.tuning.chains
+    with fn.loop(0, pixels, together) as done:
+        count = fn.min(fn.sub(pixels, done), together)
         source = fn.offset(dy, fn.mul(done, outputs), "i8")
         _weigh(fn, w, w["o"], (source, outputs), (shares, outputs), taps, count, past=0)
         with fn.loop(0, count) as p:

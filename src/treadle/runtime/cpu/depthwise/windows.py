@@ -9,7 +9,7 @@ from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, Words, ceil_divide
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 
-ROWS = 8  # of outputs beside complete columns that make a run
+ROWS = 8  # of outputs beside complete columns that make a run: they share a table of taps
 
 
 @record(frozen=True)

@@ -19,7 +19,7 @@ DOTS_ACROSS = 4  # rows of B that a tile takes: a quarter of a vector holds thei
 
 def most_dot_rows(target: Target) -> int:
     """The tallest tile whose accumulators and rows of B stay in registers."""
-    return 6 if target.avx512 else 2
+    return (target.registers - DOTS_ACROSS - 1) // DOTS_ACROSS
 
 
 class Dots:

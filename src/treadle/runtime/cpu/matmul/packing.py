@@ -7,8 +7,7 @@ from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
 from treadle.runtime.cpu.target import Target
 
-ROWS_AHEAD = 4  # rows of B that are fetched before they are copied
-LINE = 64
+ROWS_AHEAD = 4  # rows of B that are fetched before they are copied: whole rows take long anywhere
 _ARGUMENTS = "ptr %b, i64 %ldb, ptr %panel, i64 %row, i64 %k, i64 %n"
 _TILE_ARGUMENTS = "ptr %a, i64 %lda, ptr %tile, i64 %height, i64 %k"
 
@@ -74,7 +73,7 @@ class _Packer:
 
     def _prefetch_row(self, row: str, columns: Word) -> None:
         fn = self.fn
-        with fn.loop(0, "%n", LINE // self.size) as column:
+        with fn.loop(0, "%n", fn.module.target.tuning.line // self.size) as column:
             place = fn.offset(row, column, self.element)
             fn.module.declare("void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)")
             fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")

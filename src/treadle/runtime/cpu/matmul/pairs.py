@@ -13,7 +13,7 @@ from treadle.runtime.cpu.matmul.tiles import Body, Tile, lanes
 from treadle.runtime.cpu.target import Target
 
 _DOT = "<16 x float> @llvm.x86.avx512bf16.dpbf16ps.512(<16 x float>, <32 x bfloat>, <32 x bfloat>)"
-MOST_PAIRS = 4096  # steps of k in the only block: sums are rounded once
+MOST_PAIRS = 4096  # steps of k in the only block: sums are rounded once, on any machine
 HALF = 2  # bytes of a bfloat16
 
 

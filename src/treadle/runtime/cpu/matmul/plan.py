@@ -6,6 +6,7 @@ depend on them, except that sums are added up in blocks of k (whose extent depen
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from math import gcd
 
@@ -17,36 +18,71 @@ from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS
 from treadle.runtime.cpu.matmul.tiles import MOST_HEIGHT, MOST_VECTORS, Tile, lanes, most_rows
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
+from treadle.runtime.tuning import Cache, Tuning
 
-MOST_K = 1024  # rows of B in a block: a panel of them stays in the second-level cache
+# No machine changes these: they count tiles, or compare instructions with instructions.
+MOST_K = 1024  # rows of B in a block of k at most: beyond, C is read again seldom enough
 WIDE = 4  # vectors across a wide tile
-WIDE_ROWS = 96  # rows of C from which tiles are wide: C is written in longer runs
-WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this
-BLOCK_BYTES = 2200 << 10  # copies of A's tiles that are in use together
-CHUNK_BYTES = 256 << 10  # copies of B's panels that are made together
-RUN_BYTES = 64 << 10  # of C that the epilogue takes at once
+WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this: they load less than they compute
 ALL_TILES = 1 << 40
-LEAST_APART = 2 << 20  # bytes of a result whose blocks are kept apart: the caches hold others
-LEAST_RUN = 1 << 10  # bytes of a row of such a block
-MOST_AREA = 256 << 10  # bytes of such a block
-DOTS_CHUNK_BYTES = 512 << 10  # rows of B that all tiles use, one after another
-DOTS_K, DOTS_LEAST_K = 11, 64  # steps of k for each row of A from which sums across lanes pay
-MOST_DOTS_K = 1280  # rows of A that a tile takes stay in the first-level cache
-TASK_FLOPS = 1 << 18  # about two microseconds on one core: from there on two threads pay
-ROW_FLOPS = TASK_FLOPS // 8  # take about as long as a cache line on its way to another core
-TASK_BYTES = 256 << 10  # of operands, where reading them is what takes the time
-TALL_ROWS = 448  # rows of C, twice its columns, from which threads share rows
-PACK_ROWS = 220  # rows of C from which a copy of B's panel pays
-PACK_COLLIDING = 60  # ... where its rows share sets of the caches
-LARGE_BYTES = 2 << 20  # of a B that is not all in the second-level caches
-PACK_COLUMNS = 256  # columns from which B's rows are far apart
+DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
+TALL_TILES = 32  # row tiles from which threads share these, where C is twice as tall as wide
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
-SAME_SET = 4096  # rows so many bytes apart share a set of the first-level cache
-WAYS = 8  # lines that a set of it holds
-PERIOD = 64 << 10  # the same of the second-level cache: bytes apart
-MOST_ALIKE = 32  # lines of a transposed A of one such set that are worth reading where they are
 
 NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
+
+
+@record(frozen=True)
+class Blocks:
+    """What stays in which cache: bytes, but for `most_k` and `dots_k`.
+
+    Attributes:
+        most_k: rows of B in a block of k; a panel of them takes a quarter of the second level.
+        tiles: copies of A's tiles that are in use together, in the last cache: something less than
+            half of what each of eight cores finds there.
+        panels: copies of B's panels that are made together.
+        run: of C, that the epilogue takes at once.
+        least_apart: of a result whose blocks are kept apart: the caches hold others.
+        least_run: of a row of such a block: as many lines as are fetched ahead.
+        most_area: of such a block.
+        large: of a B that is not all in the second-level caches.
+        dots: rows of B that all tiles of dot products use, one after another.
+        dots_k: steps of k in a tile of dot products, whose rows of A stay in the first level.
+        dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
+    """
+
+    most_k: int
+    tiles: int
+    panels: int
+    run: int
+    least_apart: int
+    least_run: int
+    most_area: int
+    large: int
+    dots: int
+    dots_k: int
+    dots_least_k: int
+
+    @staticmethod
+    @functools.cache
+    def of(target: Target) -> Blocks:
+        """The blocks of a machine."""
+        tuning, dot_rows = target.tuning, max(most_dot_rows(target), DOTS_ACROSS)
+        near = tuning.near
+        panel_row = _widest(target) * tuning.vector_bytes
+        return Blocks(
+            most_k=min(MOST_K, max(128, near // (4 * panel_row) // 128 * 128)),
+            tiles=tuning.l3.size // 15,
+            panels=near // 4,
+            run=near // 16,
+            least_apart=2 * near,
+            least_run=16 * tuning.line,
+            most_area=near // 4,
+            large=2 * near,
+            dots=near // 2,
+            dots_k=tuning.l1.size * 5 // 8 // (4 * dot_rows),
+            dots_least_k=4 * tuning.lanes,
+        )
 
 
 @record(frozen=True)
@@ -152,31 +188,32 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
             in the workspace only.
     """
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
-    m, n, k = product.m, product.n, product.k
+    m, n, k, blocks = product.m, product.n, product.k, Blocks.of(target)
     if tiles is None and _takes_dots(product, target):
         return _plan_dots(product, target)
     vectors = _vectors(product, target, tiles)
-    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size))
+    tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     panels = _ceil(n, vectors * width)
-    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, MOST_K)))
-    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size)
-    by_rows = tiles is not None or _by_rows(product, tall, panels, pack_a)
+    depth = k if product.pairs else _ceil(k, at_least_one(_ceil(k, blocks.most_k)))
+    pack_a = tiles is None and _packs_a(product, (panels, tall, depth), size, target.tuning)
+    by_rows = tiles is not None or _by_rows(product, (tall, panels), pack_a, target)
     rows = _tiles(m, tall, by_rows) if tiles is None else tiles
-    pack = _pack(product, size, shared=tiles is None)
+    pack = _pack(product, size, target, shared=tiles is None)
     panel_bytes = (depth + width) * vectors * width * size
-    chunk = max(1, CHUNK_BYTES // panel_bytes) if isinstance(panel_bytes, int) else 1
+    chunk = max(1, blocks.panels // panel_bytes) if isinstance(panel_bytes, int) else 1
     packed = panel_bytes * chunk if pack != NO_PACK else 0
     tile_space = _lines((depth * tall + 2 * width) * size) if pack_a else 0
-    most = max(1, BLOCK_BYTES // ((MOST_PAIRS if product.pairs else MOST_K) * tall * size))
+    most_k = MOST_PAIRS if product.pairs else blocks.most_k
+    most = max(1, blocks.tiles // (most_k * tall * size))
     block = compound("min", rows, most) if pack_a else ALL_TILES
-    run = max(1, RUN_BYTES // (chunk * vectors * width * tall * size))
+    run = max(1, blocks.run // (chunk * vectors * width * tall * size))
     along = "columns" if product.transpose_a or pack_a else "rows"
     columns = chunk * vectors * width
-    area = _area(product, run * tall, columns * size) if apart and depth == k else 0
+    area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
     return Plan(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
-        int(by_rows), _parts(product), chunk,
+        int(by_rows), _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
         tuple(_needs(product, along, vectors, width, heights(m, tall, rows))), area,
     )  # fmt: skip
@@ -191,12 +228,12 @@ def packers_of(product: Product, plan: Plan) -> list[str]:
     return [of_pairs.get(f, f) for f in found] if product.pairs else found
 
 
-def _parts(p: Product) -> Dim:
+def _parts(p: Product, tuning: Tuning) -> Dim:
     """Threads that a product is worth, by its arithmetic, or by the operands that it reads where
     each of their elements is used hardly more than once: a matrix by a vector."""
     flops = 2 * p.batch * p.m * p.n * at_least_one(p.k)
-    parts = flops // TASK_FLOPS + 1
-    return compound("max", parts, _bytes_read(p) // TASK_BYTES + 1)
+    parts = flops // tuning.task_flops + 1
+    return compound("max", parts, _bytes_read(p) // tuning.task_bytes + 1)
 
 
 def _bytes_read(p: Product) -> Dim:
@@ -209,16 +246,18 @@ def _bytes_read(p: Product) -> Dim:
     return a + b
 
 
-def _area(product: Product, rows: int, run: int) -> int:
+def _area(product: Product, rows: int, run: int, blocks: Blocks) -> int:
     """Bytes of a block of the result that is kept apart; 0 where that is not worth while: it would
     be small, or its rows too short, of `run` bytes, for the epilogue to walk along."""
     m, n, size = product.m, product.n, ELEMENT_BYTES[product.element]
     if not (isinstance(m, int) and isinstance(n, int) and isinstance(product.k, int)):
         return 0
-    if product.batch != 1 or m * n * size < LEAST_APART or run < min(n * size, LEAST_RUN):
+    if product.batch != 1 or m * n * size < blocks.least_apart:
+        return 0
+    if run < min(n * size, blocks.least_run):
         return 0
     area = -(-rows * n * size // 64) * 64
-    return area if area <= MOST_AREA else 0
+    return area if area <= blocks.most_area else 0
 
 
 def _takes_dots(p: Product, target: Target) -> bool:
@@ -232,20 +271,20 @@ def _takes_dots(p: Product, target: Target) -> bool:
         return False
     if not isinstance(p.k, int):
         return p.m == 1  # a copy of B would be read once
-    return p.k >= max(DOTS_K * p.m, DOTS_LEAST_K)
+    return p.k >= max(DOTS_K * p.m, Blocks.of(target).dots_least_k)
 
 
 def _plan_dots(p: Product, target: Target) -> Plan:
     """Tiles of some rows of A by four of B, panel after panel of B."""
-    tall = most_dot_rows(target)
+    tall, blocks = most_dot_rows(target), Blocks.of(target)
     panels = _ceil(p.n, DOTS_ACROSS)
     tiles = at_least_one(_ceil(p.m, tall))
-    depth = _ceil(p.k, at_least_one(_ceil(p.k, MOST_DOTS_K)))
+    depth = _ceil(p.k, at_least_one(_ceil(p.k, blocks.dots_k)))
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
-    panel_bytes = MOST_DOTS_K * DOTS_ACROSS * ELEMENT_BYTES[p.element]
-    chunk = DOTS_CHUNK_BYTES // panel_bytes
+    panel_bytes = blocks.dots_k * DOTS_ACROSS * ELEMENT_BYTES[p.element]
+    chunk = max(1, blocks.dots // panel_bytes)
     return Plan(
-        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p), chunk,
+        DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p, target.tuning), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip
 
@@ -254,17 +293,21 @@ def _vectors(product: Product, target: Target, tiles: int | None) -> int:
     """SIMD vectors across a panel: two with tall tiles, four with lower ones, and where there are
     hardly any rows as many as there are registers: B is read in long runs."""
     width, n = lanes(target, product.element), product.n
-    wide = most_rows(target, WIDE)
-    most = WIDE if wide >= WIDE_HEIGHT else 2
+    wide, most = most_rows(target, WIDE), _widest(target)
     if not isinstance(product.m, int):
         most = 2
     elif product.m <= most_rows(target, MOST_VECTORS) and tiles is None:
         most = MOST_VECTORS
     elif tiles is not None:
         most = most if -(-product.m // tiles) <= wide else 2
-    elif WIDE_HEIGHT < product.m < WIDE_ROWS:
+    elif WIDE_HEIGHT < product.m < target.tuning.wide_rows:
         most = 2
     return min(most, max(1, -(-n // width))) if isinstance(n, int) else 2
+
+
+def _widest(target: Target) -> int:
+    """SIMD vectors across a panel where there are many rows: low tiles would load too much."""
+    return WIDE if most_rows(target, WIDE) >= WIDE_HEIGHT else 2
 
 
 def _tiles(m: Dim, tall: int, by_rows: bool) -> Dim:
@@ -289,33 +332,40 @@ def _lines(size: Dim) -> Dim:
     return (size + 63) // 64 * 64
 
 
-def _pack(product: Product, size: int, shared: bool) -> int:
+def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
     """How B's panels are copied; `shared`: the routine shares rows among threads, not its caller,
     whose threads have no workspace."""
     if product.transpose_b:
         return TRANSPOSE
     if product.pairs:
         return COPY
-    row, k = product.rows[1], product.k
+    row, k, tuning = product.rows[1], product.k, target.tuning
     collides = False
     if shared and isinstance(row, int) and isinstance(k, int):
-        collides = row * size % SAME_SET == 0 and row * k * size > LARGE_BYTES
-    wide = not isinstance(product.n, int) or product.n >= PACK_COLUMNS
-    least = PACK_COLLIDING if collides else PACK_ROWS
+        same_set = row * size % tuning.l1.period == 0
+        collides = same_set and row * k * size > Blocks.of(target).large
+    wide = not isinstance(product.n, int) or product.n >= tuning.pack_columns
+    least = tuning.pack_colliding if collides else tuning.pack_rows
     tall = isinstance(product.m, int) and product.m >= least
     return COPY if wide and tall else NO_PACK
 
 
-def _most_alike(product: Product, vectors: int, size: int) -> int:
+def _own_lines(cache: Cache) -> int:
+    """Lines of one set that one operand may fill: the others need some."""
+    return cache.ways - cache.ways // 3
+
+
+def _most_alike(product: Product, vectors: int, size: int, tuning: Tuning) -> int:
     """Rows of A whose lines stay in the first-level cache together, where panels are too few for
     a copy of A to pay."""
     row = product.rows[0]
     if vectors > 1 or product.transpose_a or not isinstance(row, int):
         return MOST_HEIGHT
-    return WAYS * (SAME_SET // gcd(row * size, SAME_SET))
+    period = tuning.l1.period
+    return _own_lines(tuning.l1) * (period // gcd(row * size, period))
 
 
-def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
+def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int, tuning: Tuning) -> bool:
     """Where many panels use A's tiles, and what a tile reads at once collides in the caches: the
     rows of a tall one, or all steps of k where A is stored transposed.
 
@@ -331,27 +381,34 @@ def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int) -> bool:
     if not isinstance(row, int):
         return bool(product.transpose_a)
     if not product.transpose_a:
-        return tall > WAYS and row * size % SAME_SET == 0
-    sets = PERIOD // gcd(row * size, PERIOD)
-    return not isinstance(depth, int) or depth > sets * MOST_ALIKE
+        return tall > _own_lines(tuning.l1) and row * size % tuning.l1.period == 0
+    period = tuning.l2.period
+    sets = period // gcd(row * size, period)
+    return not isinstance(depth, int) or depth > sets * 2 * tuning.l2.ways
 
 
-def _by_rows(product: Product, tall: int, panels: Dim, pack_a: bool) -> bool:
+def _by_rows(product: Product, grid: tuple[int, Dim], pack_a: bool, target: Target) -> bool:
     """Whether threads share row tiles: the halves would otherwise be less even, or C is tall.
 
     Threads that share the panels write to the same cache line in every row of C, unless the line
-    ends where the panel does. They wait for each other's lines where a row is soon computed.
+    ends where the panel does. They wait for each other's lines where a row is soon computed: in
+    the time that a line takes on its way to another core.
+
+    Args:
+        grid: rows of the tallest tile, panels.
     """
-    tiles = _ceil(product.m, tall)
+    tall, panels = grid
+    tiles, row_flops = _ceil(product.m, tall), target.tuning.task_flops // 8
     if isinstance(tiles, int) and isinstance(panels, int):
         m, n, k = product.m, product.n, product.k
-        if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, TALL_ROWS):
+        tall_rows = TALL_TILES * most_rows(target, 2)
+        if isinstance(m, int) and isinstance(n, int) and m >= max(2 * n, tall_rows):
             return True
         rows, columns = _imbalance(tiles), _imbalance(panels)
-        if isinstance(n, int) and isinstance(k, int) and 2 * n * k <= ROW_FLOPS:
+        if isinstance(n, int) and isinstance(k, int) and 2 * n * k <= row_flops:
             return tiles > 1 and _imbalance(_evened(tiles)) <= columns
         return rows < columns or (pack_a and rows == columns)
-    return isinstance(product.n, int) and product.n < 128
+    return isinstance(product.n, int) and product.n < 8 * target.tuning.lanes
 
 
 def _imbalance(count: int) -> float:

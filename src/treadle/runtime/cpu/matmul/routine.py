@@ -25,7 +25,7 @@ NUMBERS = (
     "tile_space", "apart",
 )  # fmt: skip
 
-_LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop
+_LOOK_EVERY = 64  # matrices of a batch between two looks whether to stop: a matter of time
 
 
 def add_matmul(module: Module, element: str) -> None:

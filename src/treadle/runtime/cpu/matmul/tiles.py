@@ -21,7 +21,6 @@ from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
 ALONG = ("rows", "columns", "dots", "pairrows", "paircolumns")
-_AHEAD, _LINE = 16, 64  # rows of B that are fetched ahead, bytes of a cache line
 _PREFETCH = "void @llvm.prefetch.p0(ptr, i32 immarg, i32 immarg, i32 immarg)"
 _GROUP = 5  # rows that one address register reaches: 0, 1, 2, 3, 4 times the stride
 
@@ -88,9 +87,16 @@ def lanes(target: Target, element: str) -> int:
 
 def most_rows(target: Target, vectors: int) -> int:
     """The tallest tile of so many vectors whose accumulators stay in registers."""
-    registers = 32 if target.avx512 or target.arch == "aarch64" else 16
+    registers = target.registers
     free = registers - vectors - 1 - (registers == 32)  # B's vectors and A's broadcasts
     return min(free // vectors, 24)
+
+
+def rows_ahead(target: Target) -> int:
+    """Rows of B that a tile asks for ahead: it takes as long to come to them as they to arrive."""
+    tuning = target.tuning
+    step = max(1, 2 * most_rows(target, 2) // tuning.fma)  # cycles of the tallest tile's
+    return -(-tuning.far // step)
 
 
 def tile_text(tile: Tile, target: Target) -> str:
@@ -143,6 +149,7 @@ class Body:
         self.kind = f"<{width} x {self.element}>" if width > 1 else self.element
         self.sum_kind, self.c_element, self.c_size = self.kind, self.element, self.size
         self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
+        self.line = fn.module.target.tuning.line
         self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
@@ -154,7 +161,7 @@ class Body:
         """Ask for the lines of C: they have the whole sum to arrive."""
         self.fn.module.declare(_PREFETCH)
         for (_, j), place in self._places(c).items():
-            if j * self.width * self.c_size % _LINE == 0:
+            if j * self.width * self.c_size % self.line == 0:
                 self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
@@ -274,9 +281,9 @@ class Body:
         """Ask for the cache lines of a later row of B: rows may be pages apart, which no hardware
         prefetcher follows. The last line is there where B is not aligned."""
         fn, size = self.fn, self.vectors * self.width * self.size
-        ahead = fn.offset(row, fn.mul("%ldb", _AHEAD), "i8")
+        ahead = fn.offset(row, fn.mul("%ldb", rows_ahead(fn.module.target)), "i8")
         fn.module.declare(_PREFETCH)
-        for at in (*range(0, size, _LINE), size - 1):
+        for at in (*range(0, size, self.line), size - 1):
             place = fn.offset(ahead, at, "i8")
             fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 

@@ -21,10 +21,9 @@ from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
 _SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
-FEW_ELEMENTS = 4096
-ACCUMULATORS = 16  # vectors that may be summed up in registers at once
+# No machine changes these: the length of code, and a bound that holds for every width.
+FEW_ELEMENTS = 4096  # which are not worth the code for several rows
 TILE_UNITS = 64  # at least as many as a tile has
-MOST_ROWS = 4  # computed side by side, to wait for all of them at once
 
 
 @record(frozen=True)
@@ -59,9 +58,6 @@ class EmittedKernel:
 
 class KernelEmitter(Tiles):
     """Writes the functions of one kernel."""
-
-    most_states = ACCUMULATORS
-    rows_at_once = MOST_ROWS
 
     def __init__(self, kernel: Kernel, target: Target, symbol: str) -> None:
         super().__init__(kernel, target)
@@ -121,8 +117,13 @@ class KernelEmitter(Tiles):
         if shape.total:
             return 1
         if shape.parallel is shape.vector:
-            return ACCUMULATORS * shape.lanes
-        return TILE_UNITS if shape.tile is not None else MOST_ROWS
+            return self.accumulators * shape.lanes
+        return TILE_UNITS if shape.tile is not None else self.tuning.unroll
+
+    @property
+    def accumulators(self) -> int:
+        """Vectors that may be summed up in registers at once; others hold operands."""
+        return self.tuning.registers // 2
 
     def _stores_past_caches(self) -> None:
         """The same code with stores that do not fetch what they overwrite, for memory that
@@ -259,7 +260,7 @@ class KernelEmitter(Tiles):
         long = all(math.prod(extent_estimate(a.extent) for a in e.over) > 32 for e in reduces)
         if not (down and cheap and long):
             return 1
-        fitting = [n for n in (16, 8) if n * len(reduces) <= ACCUMULATORS]
+        fitting = [n for n in (16, 8) if n * len(reduces) <= self.accumulators]
         return fitting[0] if fitting else 1
 
     def _columns(self, stores: list[Store]) -> Body:
@@ -287,7 +288,7 @@ class KernelEmitter(Tiles):
             return 1
         vectors = vector.extent // self.shape.lanes
         costly = any(is_costly(e) and vector in e.axes for e in exprs)
-        return MOST_ROWS if vectors <= (64 if costly else 16) else 1
+        return self.tuning.unroll if vectors <= (64 if costly else 16) else 1
 
     def _storing(self, stores: list[Store]) -> Body:
         def store_all(level: Level, state: States) -> States:

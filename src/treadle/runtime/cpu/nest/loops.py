@@ -15,8 +15,6 @@ from treadle.runtime.cpu.nest.memory import Memory
 from treadle.runtime.cpu.nest.shape import Shape, choose_shape
 from treadle.runtime.cpu.target import Target
 
-UNROLL = 4
-
 Sets: TypeAlias = list[list[Accumulator]]  # accumulators of every copy
 States: TypeAlias = list[list[list[str]]]  # the registers of each of them
 Body: TypeAlias = Callable[[Level, States], States]
@@ -29,6 +27,7 @@ class Loops:
         self.kernel = kernel
         self.shape: Shape = choose_shape(kernel, target)
         self.module = Module(target)
+        self.tuning = target.tuning
         self.outlined = is_long(postorder([s.value for s in kernel.stores]))
         self.scratch: Dim = 0
         self.past_caches: frozenset[Store] = frozenset()  # whose vectors go past the caches
@@ -135,9 +134,9 @@ class Loops:
     def _copies(self, start: Word, stop: Word) -> int:
         if isinstance(start, int) and isinstance(stop, int):
             vectors = (stop - start) // self.shape.lanes
-            most = UNROLL // self.side_by_side
-            return next(n for n in (4, 2, 1) if n <= max(1, min(most, vectors)))
-        return UNROLL
+            most = self.tuning.unroll // self.side_by_side
+            return 1 << max(1, min(most, vectors)).bit_length() - 1
+        return self.tuning.unroll
 
 
 def flatten(states: States) -> list[str]:

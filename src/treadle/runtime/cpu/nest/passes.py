@@ -19,8 +19,7 @@ from treadle.runtime.cpu.nest.loops import Sets, States, flatten, unflatten
 from treadle.runtime.cpu.nest.shape import CHUNK, extent_estimate, is_costly
 from treadle.runtime.cpu.nest.staging import Staging
 
-LINE = 64  # bytes of a cache line
-_MOST_UNROLLED = 32  # trips of small reduction loops that are written out
+_MOST_UNROLLED = 32  # trips of small reduction loops that are written out: the length of code
 
 
 class Passes(Staging, ABC):
@@ -161,7 +160,7 @@ class Passes(Staging, ABC):
             base, stride = self._place(s.buffer, s.index, level)
             size = s.buffer.dtype.size * self.shape.lanes
             for copy in range(level.copies):
-                if copy * size % LINE == 0:
+                if copy * size % self.tuning.line == 0:
                     at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
                     self.memory.prefetch(self.pointers[s.buffer], at, s.buffer.dtype, write=True)
 

@@ -26,8 +26,9 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.runtime.fusion.rewrite import rebuilt
 
+# The length of code, whatever runs it.
 MOST_PIECES = 6
-LEAST_EXTENT = 64
+LEAST_EXTENT = 64  # positions: shorter loops would be all ends
 
 Piece: TypeAlias = tuple[int, Dim, list[Store]]  # positions [first, last), and what is stored there
 

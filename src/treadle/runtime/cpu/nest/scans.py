@@ -28,7 +28,7 @@ from treadle.runtime.cpu.nest.shape import is_costly, strides, transposing_loads
 if TYPE_CHECKING:
     from treadle.runtime.cpu.nest.kernel import KernelEmitter
 
-MOST_WRITTEN_OUT = 16  # expressions of a tile's row that are written out for every row
+MOST_WRITTEN_OUT = 16  # expressions of a tile's row that are written out for each: length of code
 
 
 class ScanLoops:
@@ -78,7 +78,7 @@ class ScanLoops:
             return state
 
         start, stop = e._range(axis, reducing=False)
-        together = 1 if rest or shape.vector not in (None, self.axis) else e.rows_at_once
+        together = 1 if rest or shape.vector not in (None, self.axis) else e.tuning.unroll
         if together > 1:
             whole = e._end(start, stop, together)
             e._carried(start, whole, together, [], [], several)
@@ -169,7 +169,8 @@ class ScanLoops:
         start, stop = e._range(vector, reducing=False)
         e._splat_ahead(level, self.roots)
         costly = any(map(is_costly, postorder(self.roots)))
-        broad = 1 if costly else e.most_states // len(self.scans)
+        most = max(1, e.accumulators // len(self.scans))
+        broad = 1 if costly else 1 << most.bit_length() - 1  # loops take powers of 2 at a time
         e._vector_loop(level, vector, start, stop, [], down, broad=broad)
 
     def _along_lanes(self, level: Level) -> None:

@@ -24,10 +24,10 @@ from treadle.kernel.ir import (
     postorder,
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.tuning import Tuning
 
+# No machine changes these: an estimate, and the order in which sums are added up.
 UNKNOWN = 64  # what a symbolic extent counts as in estimates
-WORK = 8192  # elements of simple work that are worth a thread of their own
-TILE_LEAST = 16  # extents from which tiles pay
 CHUNK = 16384  # elements a partial result of a total reduction covers
 
 
@@ -84,7 +84,9 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     if any(isinstance(e, Scan) for e in exprs):
         return _scan_shape(kernel, exprs, target)
     rows = frozenset(_reduced(exprs)) & _stored(kernel)
-    vector = _vector_axis(kernel, exprs, rows)
+    tuning = target.tuning
+    work, line = tuning.task_elements, tuning.line // 4  # in elements of the usual size
+    vector = _vector_axis(kernel, exprs, rows, line)
     lanes = lanes_of(kernel, target)
     total = () if kernel.few else _total(kernel, exprs)
     alone = kernel.few or total
@@ -92,9 +94,9 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
     if total:
         parallel = next((a for a in _outer_first(kernel, total[0], vector)), None)
         chunk = CHUNK
-        return Shape(vector, lanes, parallel, total, max(1, 2 * WORK // chunk))
-    tile = _tile_axis(kernel, exprs, vector)
-    grain = _grain(kernel, exprs, parallel)
+        return Shape(vector, lanes, parallel, total, max(1, 2 * work // chunk))
+    tile = _tile_axis(kernel, exprs, vector, line)
+    grain = _grain(kernel, exprs, parallel, work)
     if parallel is vector and _is_at_most(parallel, lanes, grain):
         parallel, grain = None, 1  # a short row is one unit of work, whose end the code knows
     return Shape(vector, lanes, parallel, (), grain, rows, tile)
@@ -127,7 +129,7 @@ def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
         crossing = transposing_loads(loads, scan, vector)
         tile = scan if crossing or transposing_stores(kernel.stores, scan, vector) else None
     parallel = None if kernel.few else _parallel_axis(kernel, exprs, vector)
-    grain = _grain(kernel, exprs, parallel)
+    grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
     if parallel is vector and _is_at_most(parallel, lanes, grain):
         parallel, grain = None, 1
     return Shape(vector, lanes, parallel, (), grain, tile=tile, scan=scan)
@@ -139,8 +141,11 @@ def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
     return isinstance(size, int) and all(isinstance(c, int) and size <= c for c in counts)
 
 
-def _tile_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis | None:
-    """The axis to tile with the vector axis, where that saves fetching cache lines again."""
+def _tile_axis(
+    kernel: Kernel, exprs: list[Expr], vector: Axis | None, line: int
+) -> Axis | None:
+    """The axis to tile with the vector axis, where that saves fetching cache lines again: those of
+    `line` elements."""
     if vector is None or kernel.segmented or any(isinstance(e, Reduce) for e in exprs):
         return None
     loads = [e for e in exprs if isinstance(e, Load)]
@@ -151,7 +156,7 @@ def _tile_axis(kernel: Kernel, exprs: list[Expr], vector: Axis | None) -> Axis |
     sizes = {a: extent_estimate(a.extent) for a in kernel.axes}
     best: tuple[int, Axis | None] = (0, None)
     for axis in kernel.axes:
-        if axis is not vector and min(sizes[axis], sizes[vector]) >= TILE_LEAST:
+        if axis is not vector and min(sizes[axis], sizes[vector]) >= line:
             best = max(
                 best, (len(transposing_loads(loads, axis, vector)), axis), key=lambda t: t[0]
             )
@@ -217,14 +222,16 @@ def _stored(kernel: Kernel) -> frozenset[Axis]:
     return frozenset().union(*(s.axes for s in kernel.stores))
 
 
-def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Axis | None:
+def _vector_axis(
+    kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis], line: int
+) -> Axis | None:
     """The axis along which most memory is contiguous; stores count more than loads, and each as
     much as it moves: what is read once a row counts little beside the row's elements.
 
     Where there are rows, others are vectors only where everything that is stored lies along them.
     """
     outer = _stored(kernel) - rows if rows else frozenset()
-    outer -= {a for a in outer if _holds_columns(kernel, a)}
+    outer -= {a for a in outer if _holds_columns(kernel, a, line)}
     best, best_score = None, 0.0
     loads = [e for e in exprs if isinstance(e, Load)]
     # Without reductions, loads across the stores' direction go through tiles.
@@ -253,9 +260,10 @@ def _vector_axis(kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis]) -> Ax
     return best
 
 
-def _holds_columns(kernel: Kernel, axis: Axis) -> bool:
+def _holds_columns(kernel: Kernel, axis: Axis, line: int) -> bool:
+    """Whether what is stored lies along an axis, which fills cache lines of `line` elements."""
     return all(flat_stride(s.buffer, s.index, axis) == 1 for s in kernel.stores) and (
-        not isinstance(axis.extent, int) or axis.extent >= TILE_LEAST
+        not isinstance(axis.extent, int) or axis.extent >= line
     )
 
 
@@ -308,13 +316,13 @@ def extent_estimate(dim: Dim) -> int:
     return dim if isinstance(dim, int) else UNKNOWN
 
 
-def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None) -> Dim:
-    """Units of the parallel axis for `WORK` elements, costly functions counted as several."""
+def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None, work: int) -> Dim:
+    """Units of the parallel axis for `work` elements, costly functions counted as several."""
     if parallel is None:
         return 1
     others = product(a.extent for a in kernel.axes if a is not parallel)
     per_unit = others * _operations(exprs)
-    return compound("max", compound("floordiv", WORK, compound("max", per_unit, 1)), 1)
+    return compound("max", compound("floordiv", work, compound("max", per_unit, 1)), 1)
 
 
 def _operations(exprs: Iterable[Expr]) -> int:
@@ -322,10 +330,10 @@ def _operations(exprs: Iterable[Expr]) -> int:
     return 1 + sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
 
 
-def is_few(kernel: Kernel, points: int) -> bool:
+def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
     """Whether so many points of the axes are not worth a second thread."""
     exprs = postorder([s.value for s in kernel.stores])
-    return points * _operations(exprs) < 2 * WORK
+    return points * _operations(exprs) < 2 * tuning.task_elements
 
 
 def is_costly(expr: Expr) -> bool:

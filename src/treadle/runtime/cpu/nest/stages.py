@@ -13,23 +13,37 @@ from collections.abc import Sequence
 
 from treadle.kernel.ir import Apply, Axis, Expr
 from treadle.runtime.cpu.elements import LONG_FUNCTIONS
+from treadle.runtime.tuning import Tuning
 
-BLOCK = 32  # vectors of a block
-MOST_KEPT = 8  # values of a block that wait for later stages: they share the cache with operands
-LONGEST = 100  # cycles of a chain that is left in one piece
+# No machine changes these: they compare instructions with instructions.
+MOST_KEPT = 8  # values of a block that wait for later stages: more would be stored than computed
 _CHEAP = 12  # cycles: what is computed again rather than kept
+_LONG = {4: 55, 8: 70}  # cycles of a long function, by the size of its numbers
 _DIVISIONS = frozenset({"div", "sqrt", "rsqrt", "floordiv", "truncdiv"})
 
 
-def stages(exprs: Sequence[Expr], axis: Axis) -> list[list[Expr]]:
+def block_vectors(tuning: Tuning) -> int:
+    """Vectors of a block: a power of 2. What waits takes a third of the first-level cache."""
+    most = tuning.l1.size // (3 * MOST_KEPT * tuning.vector_bytes)
+    return 1 << max(1, most).bit_length() - 1
+
+
+def longest_chain(tuning: Tuning) -> int:
+    """Cycles of a chain that is left in one piece: the processor begins four operations in each,
+    and holds no more than its window. A long function is one piece anyway."""
+    return max(_LONG[8], tuning.window // 4)
+
+
+def stages(exprs: Sequence[Expr], axis: Axis, longest: int) -> list[list[Expr]]:
     """The values to keep after each stage but the last, operands first; [] for a single stage.
 
+    longest: cycles of a chain that is left in one piece.
     exprs: what a loop along the axis computes, operands first; what they need beyond is known.
     """
     chains = _chains(exprs)
-    if max(chains.values(), default=0) <= LONGEST:
+    if max(chains.values(), default=0) <= longest:
         return []
-    stage = _assigned(exprs)
+    stage = _assigned(exprs, longest)
     needed: dict[Expr, int] = {}  # the last stage that uses a value
     for e in exprs:
         for x in e.children:
@@ -53,7 +67,7 @@ def _latency(e: Expr) -> int:
         return 0
     wide = e.dtype.size == 8
     if e.fn in LONG_FUNCTIONS:
-        return 70 if wide else 55
+        return _LONG[8 if wide else 4]
     return (20 if wide else 15) if e.fn in _DIVISIONS else 4
 
 
@@ -65,14 +79,14 @@ def _chains(exprs: Sequence[Expr]) -> dict[Expr, int]:
     return chains
 
 
-def _assigned(exprs: Sequence[Expr]) -> dict[Expr, int]:
-    """The stage in which each value can be computed first, with chains of at most `LONGEST`."""
+def _assigned(exprs: Sequence[Expr], longest: int) -> dict[Expr, int]:
+    """The stage in which each value can be computed first, with chains of at most `longest`."""
     stage: dict[Expr, int] = {}
     within: dict[Expr, int] = {}  # the chain inside the stage
     for e in exprs:
         here = max((stage.get(x, 0) for x in e.children), default=0)
         before = max((within[x] for x in e.children if stage.get(x) == here), default=0)
-        if before and before + _latency(e) > LONGEST:
+        if before and before + _latency(e) > longest:
             here, before = here + 1, 0
         stage[e], within[e] = here, before + _latency(e)
     return stage

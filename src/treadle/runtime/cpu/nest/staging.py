@@ -8,7 +8,7 @@ from treadle.kernel.ir import Axis, Expr, Reduce, postorder
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.level import Level
 from treadle.runtime.cpu.nest.loops import Body, Sets, States, flatten, unflatten
-from treadle.runtime.cpu.nest.stages import BLOCK, stages
+from treadle.runtime.cpu.nest.stages import block_vectors, longest_chain, stages
 from treadle.runtime.cpu.nest.values import Values
 
 
@@ -28,7 +28,7 @@ class Staging(Values, ABC):
         parts = self._stages(level, roots, axis)
         if not parts:
             return self._vector_loop(level, axis, start, stop, sets, body, states, broad)
-        fn, size = self.fn, BLOCK * self.shape.lanes
+        fn, size = self.fn, self._block * self.shape.lanes
         places = self._waiting(level, [e for part in parts for e in part])
         kinds = [t for accumulators in sets for a in accumulators for t in a.types]
 
@@ -52,15 +52,23 @@ class Staging(Values, ABC):
         if self._is_short(axis) or self.shape.columns or self.side_by_side > 1:
             return []
         exprs = self._inside(level, roots)
-        return [] if exprs is None else stages(exprs, axis)
+        return [] if exprs is None else self._cut(exprs, axis)
 
     def _is_short(self, axis: Axis) -> bool:
-        return isinstance(axis.extent, int) and axis.extent < BLOCK // 2 * self.shape.lanes
+        return isinstance(axis.extent, int) and axis.extent < self._block // 2 * self.shape.lanes
+
+    def _cut(self, exprs: list[Expr], axis: Axis) -> list[list[Expr]]:
+        return stages(exprs, axis, longest_chain(self.tuning))
+
+    @property
+    def _block(self) -> int:
+        """Vectors of a block."""
+        return block_vectors(self.tuning)
 
     def _has_stages(self, roots: list[Expr], axis: Axis) -> bool:
         """Whether a loop along the axis somewhere below `roots` goes in stages."""
         exprs = [e for e in postorder(roots) if axis in e.axes and not isinstance(e, Reduce)]
-        return not self._is_short(axis) and bool(stages(exprs, axis))
+        return not self._is_short(axis) and bool(self._cut(exprs, axis))
 
     def _inside(self, level: Level, roots: list[Expr]) -> list[Expr] | None:
         """What a loop at the level computes, operands first; None where a reduction is inside."""
@@ -83,7 +91,7 @@ class Staging(Values, ABC):
     def _waiting(self, level: Level, values: list[Expr]) -> dict[Expr, tuple[str, bool]]:
         """Where values wait for later stages: in the buffer of their row if they have one (True),
         or else in one for a block."""
-        size = (BLOCK + 1) * self.shape.lanes * 8
+        size = (self._block + 1) * self.shape.lanes * 8
         places = {}
         for e in values:
             kept = level.find_kept(e)

@@ -27,10 +27,10 @@ from treadle.runtime.cpu.library_text import PREFIX, Words, define_routine
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.routines.compiler import KINDS, Kind, add_function
 from treadle.runtime.cpu.target import Target
+from treadle.runtime.tuning import Tuning
 
-TASK_WORK = 1 << 14  # element operations that are worth the meeting of two threads
-SLICE_WORK = 1 << 19  # those between two looks whether to stop
-LINE = 64
+SLICE_TASKS = 32  # so many times the work that is worth a thread is done between two looks
+LINE = 64  # what a thread's workspace is aligned to
 
 
 def row_call(node: Node) -> RowCall | None:
@@ -46,13 +46,14 @@ def row_symbol(routine: str, call: RowCall) -> str:
     return " ".join([f"{PREFIX}{routine}", *said])
 
 
-def row_numbers(routine: str, call: RowCall) -> tuple[Dim, ...]:
+def row_numbers(routine: str, call: RowCall, tuning: Tuning) -> tuple[Dim, ...]:
     """The integers that a routine gets: rows, tasks, bytes of a thread's workspace, tasks between
     two looks, its own."""
+    task = 2 * tuning.task_elements  # operations: no vectors in many of these routines
     parts = compound("min", call.rows, call.parts)
-    tasks = compound("max", compound("min", parts, call.work // TASK_WORK), 1)
+    tasks = compound("max", compound("min", parts, call.work // task), 1)
     work = compound("max", call.work, 1)
-    every = compound("max", compound("floordiv", tasks * SLICE_WORK, work), 1)
+    every = compound("max", compound("floordiv", tasks * task * SLICE_TASKS, work), 1)
     names = _numbers(_function(routine))
     own = (call.numbers[name] for name in names)
     return (call.rows, tasks, row_space(call), every, *own)

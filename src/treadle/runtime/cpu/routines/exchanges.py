@@ -34,6 +34,7 @@ from treadle.runtime.cpu.routines.language import (
     view,
 )  # fmt: skip
 
+# No machine changes these: they compare two ways of sorting, operation by operation.
 FEW = 4  # so many rows are worth it, where another way is as good for one
 ALONE = 64  # elements of a row that are worth it alone
 MOST_EXCHANGED = 1024  # elements of rows that are sorted so: must agree with `ops/sorting.py`

@@ -38,8 +38,9 @@ from treadle.runtime.cpu.routines.language import (
     view,
 )  # fmt: skip
 
+# No machine changes these: they compare ways of sorting, operation by operation.
 COUNTED = 64  # rows of up to so many elements are sorted by counting
-TOGETHER = 16  # keys that are compared, values that are looked for at a time
+TOGETHER = 16  # keys that are compared at a time: LLVM divides them into the machine's vectors
 DIGIT = 256  # values of a byte
 
 
