@@ -123,8 +123,9 @@ CIRCLES = (
     ("runtime.cpu", "pool_code threads"),
     (
         "runtime.cpu",
-        "program_control program_kernels program_library program_lists program_loops "
-        "program_ragged program_steps program_updates ragged_memory row_loops strips",
+        "independent_iterations inner_loops loop_versions program_control program_kernels "
+        "program_library program_lists program_loops program_ragged program_steps program_updates "
+        "ragged_memory row_loops strips",
     ),
     ("runtime.dispatch", "eager eager_code"),
     ("runtime.schedule", "build control direct region"),
