@@ -221,7 +221,7 @@ def bad_kernels():
     yield "only a cast names its dtype", one(Apply("neg", (v,), F32))
     yield "is indexed by float32", one(Load(x, (v,)))
     yield "mask of", one(Load(x, (as_index(i),), v, const(0, F32)))
-    yield "index must be affine", Kernel((i,), (x, out), (Store(out, (Iota(i),), v),))
+    yield "a place that is no integer", Kernel((i,), (x, out), (Store(out, (v,), v),))
     yield "one axis", Kernel((i, j), (x, out), (ok,), segmented=True)
     yield (
         "no reductions",

@@ -242,17 +242,41 @@ class Scan(Expr):
         return (self.value,)
 
 
+COMBINES = ("set", "add", "max", "min")
+
+
 @record(frozen=True, eq=False, repr=False)
 class Store(Node):
-    """Writes `value` to ``buffer[index]`` for every point of the index's axes."""
+    """Writes `value` to ``buffer[index]`` for every point of the index's axes.
+
+    Each index is affine in the axes or an integer expression (a scatter); where one of these lies
+    outside the buffer nothing is written. `combine` is "set", or the function of the element that
+    is there and the value whose result is written.
+
+    Where several points name one element they are taken one after the other, in row-major order of
+    the kernel's axes: of those that are set the last stays, and sums have one order (16-bit floats
+    are rounded after each). `unique` promises that no two points name the same element.
+    """
 
     buffer: Buffer
-    index: tuple[Affine, ...]
+    index: tuple[Index, ...]
     value: Expr
+    combine: str = "set"
+    unique: bool = False
 
     @property
     def axes(self) -> frozenset[Axis]:
         return frozenset().union(*(index_axes(i) for i in self.index))
+
+    @property
+    def computed(self) -> tuple[Expr, ...]:
+        """The indices that are expressions."""
+        return tuple(i for i in self.index if isinstance(i, Expr))
+
+    @property
+    def roots(self) -> tuple[Expr, ...]:
+        """What must be known to store: the computed indices and the value."""
+        return (*self.computed, self.value)
 
 
 @record(frozen=True, eq=False, repr=False)
@@ -260,13 +284,13 @@ class Kernel(Node):
     """Loops `axes`, parameters `buffers` in call order, and what is stored.
 
     A buffer that is both loaded and stored is updated in place: its loads must read the
-    element being stored. A *segmented* kernel has one axis and runs its body over many groups
+    element being stored. One that is stored into at computed places, or with a combination, is used
+    nowhere else in the kernel. A *segmented* kernel has one axis and runs its body over many groups
     of buffers of different lengths in one launch (an optimizer step over all parameters): its
-    buffers have the axis's extent or are scalars. A kernel of *few* points, whatever
-    its symbols are, is one thread's work. A *streaming* kernel moves more than caches
-    hold: what it stores may go past them.
-    A *blocked* kernel is run on blocks of a matrix: a call does a range of positions of the last
-    axis at a range of the others, taken as one row-major axis.
+    buffers have the axis's extent or are scalars. A kernel of *few* points, whatever its symbols
+    are, is one thread's work. A *streaming* kernel moves more than caches hold: what it stores may
+    go past them. A *blocked* kernel is run on blocks of a matrix: a call does a range of positions
+    of the last axis at a range of the others, taken as one row-major axis.
     """
 
     axes: tuple[Axis, ...]
@@ -276,6 +300,11 @@ class Kernel(Node):
     streaming: bool = False
     few: bool = False
     blocked: bool = False
+
+    @property
+    def roots(self) -> list[Expr]:
+        """The expressions that the stores need."""
+        return [e for s in self.stores for e in s.roots]
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -290,7 +319,7 @@ class Kernel(Node):
         for buffer in self.buffers:
             yield from buffer.shape
         indices: list[Index] = [i for s in self.stores for i in s.index]
-        for expr in postorder([s.value for s in self.stores]):
+        for expr in postorder(self.roots):
             if isinstance(expr, Extent):
                 yield expr.dim
             elif isinstance(expr, Load):
@@ -302,8 +331,8 @@ class Kernel(Node):
 
     @property
     def inputs(self) -> tuple[Buffer, ...]:
-        exprs = postorder([s.value for s in self.stores])
-        loaded = {e.buffer for e in exprs if isinstance(e, Load)}
+        loaded = {e.buffer for e in postorder(self.roots) if isinstance(e, Load)}
+        loaded |= {s.buffer for s in self.stores if s.combine != "set"}
         return tuple(b for b in self.buffers if b in loaded)
 
     @property
@@ -351,11 +380,10 @@ def cast(value: Expr, dtype: DType) -> Expr:
     return value if value.dtype is dtype else Apply("cast", (value,), dtype)
 
 
-def store(buffer: Buffer, *index: Any, value: Expr) -> Store:
-    indices = tuple(as_index(i) for i in index)
-    if not all(isinstance(i, Affine) for i in indices):
-        raise TypeError("a store's index must be affine")
-    return Store(buffer, indices, value)  # type: ignore[arg-type]
+def store(
+    buffer: Buffer, *index: Any, value: Expr, combine: str = "set", unique: bool = False
+) -> Store:
+    return Store(buffer, tuple(as_index(i) for i in index), value, combine, unique)
 
 
 def postorder(roots: Sequence[Expr]) -> list[Expr]:

@@ -13,6 +13,7 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, compound
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
+    COMBINES,
     REDUCTIONS,
     SCANS,
     Affine,
@@ -181,11 +182,10 @@ class _Parser:
 
     def store(self) -> Store:
         buffer, index = self.place()
+        unique = self.accept("unique")
+        combine = self.next() if self.peek() in COMBINES else "set"
         self.expect("=")
-        affine = [i for i in index if isinstance(i, Affine)]
-        if len(affine) < len(index):
-            self.fail("a store's index must be affine")
-        return Store(buffer, tuple(affine), self.expr())
+        return Store(buffer, index, self.expr(), combine, unique)
 
     def place(self) -> tuple[Buffer, tuple[Index, ...]]:
         buffer = self.known(self.buffers, "a buffer")

@@ -95,7 +95,7 @@ class _Printer:
         axes = ", ".join(f"{self.name(a)}<{self.dim(a.extent)}" for a in kernel.axes)
         head = "".join(f"{kind} " for kind in KINDS if getattr(kernel, kind))
         body = [f"{head}{title}({parameters}) for {axes or 'one point'} {{"]
-        body += self.definitions([s.value for s in kernel.stores])
+        body += self.definitions(kernel.roots)
         body += [f"  {self.store(s)}" for s in kernel.stores]
         return "\n".join([*body, "}"])
 
@@ -151,7 +151,9 @@ class _Printer:
         return f"{self.name(buffer)}[{', '.join(map(self.index, index))}]"
 
     def store(self, store: Store) -> str:
-        return f"{self.place(store.buffer, store.index)} = {self.inline(store.value)}"
+        words = [*(["unique"] if store.unique else []), store.combine + "="]
+        kind = " ".join(words).replace("set=", "=")
+        return f"{self.place(store.buffer, store.index)} {kind} {self.inline(store.value)}"
 
     def inline(self, node: Node) -> str:
         if isinstance(node, Expr) and node in self.shared:

@@ -66,7 +66,7 @@ class _Evaluator:
 
     def run(self) -> dict[Buffer, Array]:
         with np.errstate(all="ignore"):
-            for expr in postorder([s.value for s in self.kernel.stores]):
+            for expr in postorder(self.kernel.roots):
                 self.values[expr] = self.value(expr)
             results: dict[Buffer, Array] = {}
             for store in self.kernel.stores:
@@ -173,15 +173,25 @@ class _Evaluator:
             start = np.zeros(shape, buffer.dtype.np_dtype) if given is None else given.copy()
             results[buffer] = start
         value = self.values[store.value].astype(buffer.dtype.np_dtype)
-        if not store.index:
-            results[buffer][()] = value.reshape(())
-            return
         extents = [
             n if axis in store.axes else 1
             for axis, n in zip(self.kernel.axes, self.extents, strict=True)
         ]
-        indices = tuple(self.index(i) for i in store.index)
-        results[buffer][indices] = np.broadcast_to(value, extents)
+        places = [np.broadcast_to(self.index(i), extents).reshape(-1) for i in store.index]
+        values = np.broadcast_to(value, extents).reshape(-1)
+        inside = np.ones(values.shape, np.bool_)
+        for index, place, size in zip(store.index, places, results[buffer].shape, strict=True):
+            if isinstance(index, Expr):
+                inside &= (place >= 0) & (place < size)
+        target = results[buffer].reshape(-1)
+        flat = np.zeros(values.shape, np.int64)
+        for place, size in zip(places, results[buffer].shape, strict=True):
+            flat = flat * size + place
+        if store.combine == "set":
+            target[flat[inside]] = values[inside]
+        else:
+            ufunc = {"add": np.add, "max": np.maximum, "min": np.minimum}[store.combine]
+            ufunc.at(target, flat[inside], values[inside])
 
 
 def cast_array(value: Array, dtype: DType) -> Array:

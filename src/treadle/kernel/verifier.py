@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treadle.core.dtypes import DType
 from treadle.kernel.ir import (
+    COMBINES,
     REDUCTIONS,
     SCANS,
     Affine,
@@ -32,10 +33,11 @@ def verify(kernel: Kernel) -> None:
     if not kernel.stores:
         raise KernelError("a kernel without stores computes nothing")
     axes, buffers = frozenset(kernel.axes), frozenset(kernel.buffers)
-    for expr in postorder([s.value for s in kernel.stores]):
+    for expr in postorder(kernel.roots):
         _check_expr(expr, axes, buffers)
     for store in kernel.stores:
         _check_store(store, axes, buffers)
+        _check_computed(store, kernel)
     if kernel.segmented:
         _check_segmented(kernel)
     if kernel.blocked:
@@ -123,11 +125,24 @@ def _check_store(store: Store, axes: frozenset[Axis], buffers: frozenset[Buffer]
         )
     if store.buffer.dtype is not store.value.dtype:
         raise KernelError(f"{store} stores {store.value.dtype.name} into {store.buffer.dtype.name}")
-    if not all(isinstance(i, Affine) for i in store.index):
-        raise KernelError(f"a store's index must be affine: {store}")
     if not store.axes <= axes or not store.value.axes <= store.axes:
         stray = ", ".join(a.name for a in store.value.axes - store.axes)
         raise KernelError(f"{store}: the value varies along {stray}, the index does not")
+
+
+def _check_computed(store: Store, kernel: Kernel) -> None:
+    if store.combine not in COMBINES:
+        raise KernelError(f"unknown combination {store.combine!r}")
+    if store.combine != "set" and (store.value.dtype.is_bool or store.value.dtype.is_complex):
+        raise KernelError(f"{store.value.dtype.name} is set, not combined: {store}")
+    if not all(i.dtype.is_integer for i in store.computed):
+        raise KernelError(f"a place that is no integer: {store}")
+    if not store.computed and store.combine == "set":
+        return
+    used = [e.buffer for e in postorder(kernel.roots) if isinstance(e, Load)]
+    used += [s.buffer for s in kernel.stores if s is not store]
+    if store.buffer in used:
+        raise KernelError(f"a buffer that is also used elsewhere in the kernel: {store}")
 
 
 def _check_segmented(kernel: Kernel) -> None:
@@ -141,7 +156,7 @@ def _check_segmented(kernel: Kernel) -> None:
     if any(isinstance(e, Reduce | Scan | Iota) for e in order):
         raise KernelError("a segmented kernel has no reductions, no scans and no positions")
     for store in kernel.stores:
-        if store.index != (Affine(((axis, 1),)),):
+        if store.index != (Affine(((axis, 1),)),) or store.combine != "set":
             raise KernelError(f"a segmented kernel stores element for element: {store}")
 
 
@@ -150,5 +165,7 @@ def _check_blocked(kernel: Kernel) -> None:
     if any(isinstance(e, Reduce | Scan) for e in order):
         raise KernelError("a blocked kernel has no reductions and no scans")
     for store in kernel.stores:
+        if store.computed or store.combine != "set":
+            raise KernelError(f"a blocked kernel stores where it is, and replaces: {store}")
         if store.axes != frozenset(kernel.axes):
             raise KernelError(f"a blocked kernel stores along all of its axes: {store}")

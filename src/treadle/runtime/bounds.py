@@ -138,7 +138,7 @@ def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
     found: list[Unproved] = []
     masked: list[Load] = []
     everywhere = frozenset.intersection(*(s.axes for s in kernel.stores))
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     accesses: list[Load | Store] = [e for e in exprs if isinstance(e, Load)]
     for access in [*accesses, *kernel.stores]:
         open_axes = list(_open_axes(access, sizes, everywhere))
@@ -169,9 +169,16 @@ def stored_outside(store: Store, sizes: Sizes) -> list[Unproved]:
 def clamped(kernel: Kernel, loads: Sequence[Load]) -> Kernel:
     """The kernel with the indices of some loads computed, which its code keeps inside."""
     new: dict[Expr, Expr] = {}
-    for expr in postorder([s.value for s in kernel.stores]):
+    for expr in postorder(kernel.roots):
         new[expr] = _rebuilt(expr, new, expr in loads)
-    return replace(kernel, stores=tuple(replace(s, value=new[s.value]) for s in kernel.stores))
+
+    def place(index: Index) -> Index:
+        return new[index] if isinstance(index, Expr) else index
+
+    stores = (
+        replace(s, index=tuple(map(place, s.index)), value=new[s.value]) for s in kernel.stores
+    )
+    return replace(kernel, stores=tuple(stores))
 
 
 def _rebuilt(expr: Expr, new: Mapping[Expr, Expr], clamp: bool) -> Expr:
@@ -200,6 +207,8 @@ def _open_axes(access: Load | Store, sizes: Sizes, everywhere: frozenset[Axis]) 
     if mask is not None and any(isinstance(f, int) and f < 0 for f in _mask_facts(mask)):
         return  # nothing is read
     for number, (index, dim) in enumerate(zip(access.index, shape, strict=True)):
+        if isinstance(access, Store) and isinstance(index, Expr):
+            continue  # nothing is stored outside
         if not _is_whole_axis(index, dim, sizes) and not _is_inside(
             access, index, dim, axes, sizes
         ):

@@ -192,7 +192,7 @@ class _Analysis:
             if self._mixes(operand) or position in step.outputs
         }
         scalars = any(step.operands[i].place is None for i in step.outputs)
-        exprs = postorder([s.value for s in kernel.stores])
+        exprs = postorder(kernel.roots)
         loads = [(e.buffer, e.index) for e in exprs if isinstance(e, Load)]
         places = [*loads, *((s.buffer, s.index) for s in kernel.stores)]
         return not scalars and all(

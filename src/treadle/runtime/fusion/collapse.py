@@ -13,7 +13,6 @@ from treadle.kernel.ir import (
     Load,
     Reduce,
     Scan,
-    Store,
     index_axes,
     postorder,
 )  # fmt: skip
@@ -40,7 +39,7 @@ def collapse(kernel: Kernel, kept: int = 0) -> tuple[Kernel, bool]:
 
 def _join(kernel: Kernel, a: Axis, b: Axis) -> Kernel | None:
     """The kernel with axes a and b (next to each other, b inner) as one, where that is the same."""
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     if not all(_allows(e, a, b) for e in exprs):
         return None
     accesses: list[Access] = [(e.buffer, e.index) for e in exprs if isinstance(e, Load)]
@@ -95,13 +94,8 @@ def _joined(kernel: Kernel, a: Axis, b: Axis, where: dict[Buffer, int | None]) -
             return buffers[buffer], index
         return buffers[buffer], (*index[:place], Affine(((axis, 1),)), *index[place + 2 :])
 
-    rewrite = Rewrite(access, both)
-    stores = []
-    for s in kernel.stores:
-        value = rewrite(s.value)
-        target, index = access(s.buffer, s.index)
-        stores.append(Store(target, index, value))  # type: ignore[arg-type]
+    stores = tuple(map(Rewrite(access, both).store, kernel.stores))
     axes = tuple(axis if x is a else x for x in kernel.axes if x is not b)
     return Kernel(
-        axes, tuple(buffers[x] for x in kernel.buffers), tuple(stores), blocked=kernel.blocked
+        axes, tuple(buffers[x] for x in kernel.buffers), stores, blocked=kernel.blocked
     )

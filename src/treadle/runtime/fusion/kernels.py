@@ -167,8 +167,10 @@ def _is_flat(kernel: Kernel) -> bool:
     if len(kernel.axes) != 1:
         return False
     (axis,) = kernel.axes
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     if any(isinstance(e, Reduce | Scan | Iota) for e in exprs):
+        return False
+    if any(s.combine != "set" for s in kernel.stores):
         return False
     plain = ((Affine(((axis, 1),)),), ())
     places = [e.index for e in exprs if isinstance(e, Load)] + [s.index for s in kernel.stores]
@@ -185,9 +187,7 @@ def with_extent(kernel: Kernel, extent: Dim) -> Kernel:
     buffers = {b: Buffer(b.name, b.dtype, (extent,) if b.shape else ()) for b in kernel.buffers}
     index = {(Affine(((axis, 1),)),): (Affine(((renamed, 1),)),), (): ()}
     rewrite = Rewrite(lambda buffer, place: (buffers[buffer], index[place]))
-    stores = tuple(
-        Store(buffers[s.buffer], index[s.index], rewrite(s.value)) for s in kernel.stores
-    )
+    stores = tuple(map(rewrite.store, kernel.stores))
     return replace(
         kernel,
         axes=(renamed,),

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from treadle.kernel.ir import Buffer, Const, Kernel, Load, Store, postorder
+from treadle.kernel.ir import Buffer, Const, Kernel, Load, postorder
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.rewrite import Rewrite
 
@@ -48,10 +48,10 @@ def lift_constants(kernel: Kernel) -> tuple[Kernel, list[Const]]:
     buffers = tuple(Buffer(f"c{i}", c.dtype, ()) for i, c in enumerate(found))
     rewrite = Rewrite(lambda buffer, index: (buffer, index))
     rewrite.memo |= {c: Load(b, ()) for c, b in zip(found, buffers, strict=True)}
-    stores = tuple(Store(s.buffer, s.index, rewrite(s.value)) for s in kernel.stores)
+    stores = tuple(map(rewrite.store, kernel.stores))
     return replace(kernel, buffers=(*kernel.buffers, *buffers), stores=stores), found
 
 
 def _constants(kernel: Kernel) -> list[Const]:
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     return [e for e in exprs if isinstance(e, Const) and e.dtype.is_floating]

@@ -59,6 +59,13 @@ class Rewrite:
         terms = [(self.axes.get(a, a), self.dim(c)) for a, c in index.terms]
         return affine(terms, self.dim(index.offset))
 
+    def store(self, store: Store) -> Store:
+        """A store in another place; `place` gives its buffer and index, too."""
+        for e in store.roots:
+            self(e)
+        buffer, index = self.place(store.buffer, tuple(map(self.index, store.index)))
+        return replace(store, buffer=buffer, index=index, value=self.memo[store.value])
+
     def dim(self, dim: Dim) -> Dim:
         return substitute(dim, self.symbols) if self.symbols else dim
 
@@ -112,10 +119,7 @@ def canonical(kernel: Kernel) -> Kernel:
         for i, b in enumerate(kernel.buffers)
     }
     rewrite = Rewrite(lambda buffer, index: (buffers[buffer], index), axes, symbols)
-    stores = tuple(
-        Store(buffers[s.buffer], tuple(map(rewrite.index, s.index)), rewrite(s.value))  # type: ignore[arg-type]
-        for s in kernel.stores
-    )
+    stores = tuple(map(rewrite.store, kernel.stores))
     return replace(
         kernel, axes=tuple(axes.values()), buffers=tuple(buffers.values()), stores=stores
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
+from treadle.core import dtypes
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
 from treadle.kernel.ir import Axis, Expr, Kernel, Reduce, Scan, Store, postorder
@@ -177,11 +179,9 @@ class KernelEmitter(Tiles):
             if s not in here:
                 free = self.shape.order(s.axes - level.axes.keys(), self.kernel)
                 groups.setdefault(free[0], []).append(s)
-        rows = [
-            [s.value for s in group] for axis, group in groups.items() if axis is self.shape.vector
-        ]
+        rows = [_roots(group) for axis, group in groups.items() if axis is self.shape.vector]
         self.coming = self._new_rows(groups.get(self.shape.vector, []))  # type: ignore[arg-type]
-        self._settle(level, [s.value for s in stores], rows)
+        self._settle(level, _roots(stores), rows)
         if here:
             self._storing(here)(level, [])
         for axis, group in groups.items():
@@ -194,7 +194,10 @@ class KernelEmitter(Tiles):
         return [
             s
             for s in stores
-            if vector and s.buffer not in known and flat_stride(s.buffer, s.index, vector) == 1
+            if vector
+            and s.buffer not in known
+            and not s.computed
+            and flat_stride(s.buffer, s.index, vector) == 1
         ]
 
     def _store_loop(self, level: Level, axis: Axis, stores: list[Store]) -> None:
@@ -243,7 +246,7 @@ class KernelEmitter(Tiles):
     def _store_vectors(
         self, level: Level, axis: Axis, start: Word, stop: Word, stores: list[Store]
     ) -> None:
-        roots = [s.value for s in stores]
+        roots = _roots(stores)
         self._splat_ahead(level, roots)
         with self._next_row_ahead(level, roots):
             body = self._columns(stores) if self.shape.columns else self._storing(stores)
@@ -292,7 +295,7 @@ class KernelEmitter(Tiles):
 
     def _storing(self, stores: list[Store]) -> Body:
         def store_all(level: Level, state: States) -> States:
-            self._settle(level, [s.value for s in stores], [])
+            self._settle(level, _roots(stores), [])
             registers = [self.evaluate(s.value, level) for s in stores]
             for s, register in zip(stores, registers, strict=True):
                 self._store(s, register, level)
@@ -301,21 +304,46 @@ class KernelEmitter(Tiles):
         return store_all
 
     def _store(self, store: Store, register: Register, level: Level) -> None:
-        buffer, dtype = store.buffer, store.value.dtype
-        if not (level.copies and self.shape.vector in store.axes):
-            at = self._place(buffer, store.index, level)[0]
-            self.memory.store_scalar(register.parts[0], self.pointers[buffer], at, dtype)
-            return
-        base, stride = self._place(buffer, store.index, level)
-        for copy in range(level.copies):
-            part = (
-                register.parts[copy]
-                if register.vector
-                else self._splat(store.value, register, level)
-            )
+        # What the level keeps for later is emitted before the branch around the elements.
+        base, stride = self._place(store.buffer, store.index, level)
+        wide = level.copies > 0 and self.shape.vector in store.axes
+        parts = self._wide_parts(store.value, register, level) if wide else register.parts[:1]
+        with self.fn.when(self._is_inside(store, level)) as needed:
+            if needed and wide:
+                self._store_lanes(store, parts, base, stride, level)
+            elif needed:
+                self._store_one(store, parts[0], base)
+
+    def _store_one(self, store: Store, value: str, at: Word) -> None:
+        pointer, dtype = self.pointers[store.buffer], store.value.dtype
+        if store.combine != "set":
+            old = self.memory.load_scalar(pointer, at, dtype, None)
+            value = self.scalar.apply(store.combine, [old, value], [dtype] * 2, dtype)
+        self.memory.store_scalar(value, pointer, at, dtype)
+
+    def _store_lanes(
+        self, store: Store, parts: list[str], base: Word, stride: Word, level: Level
+    ) -> None:
+        dtype = store.value.dtype
+        for copy, part in enumerate(parts):
             at = self.fn.add(base, self.fn.mul(stride, copy * self.shape.lanes))
-            address = Address(self.pointers[buffer], at, stride)
+            address = Address(self.pointers[store.buffer], at, stride)
+            if store.combine != "set":
+                old = self.memory.load(address, dtype, level.mask)
+                part = self.vector.apply(store.combine, [old, part], [dtype] * 2, dtype)
             self.memory.store(part, address, dtype, level.mask, store in self.past_caches)
+
+    def _is_inside(self, store: Store, level: Level) -> str | bool:
+        """Whether the computed indices, which all lanes share, are positions of the buffer."""
+        inside: str | bool = True
+        for index, size in zip(store.index, store.buffer.shape, strict=True):
+            if isinstance(index, Expr):
+                place = self.evaluate(index, level).parts[0]
+                place = self.scalar.apply("cast", [place], [index.dtype], dtypes.int64)
+                here = self.fn.compare("ult", place, self.dim(size))
+                both = inside is not True and not isinstance(here, bool)
+                inside = self.fn.value(f"and i1 {inside}, {here}") if both else here
+        return inside
 
     def _chunk_rows(self) -> Dim:
         """Positions of the parallel axis in a chunk."""
@@ -387,3 +415,8 @@ class KernelEmitter(Tiles):
         self._storing(list(self.kernel.stores))(level, [])
         fn.emit("ret void")
         self._define(self.symbol + "_finish", "void @{}(ptr %buffers, ptr %dims)")
+
+
+def _roots(stores: Sequence[Store]) -> list[Expr]:
+    """The expressions that stores need."""
+    return [e for s in stores for e in s.roots]

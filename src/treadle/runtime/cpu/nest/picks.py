@@ -29,20 +29,25 @@ from treadle.runtime.fusion.rewrite import is_axis, rebuilt
 
 def without_picks(kernel: Kernel) -> Kernel:
     """The kernel with the element in place of each sum that picks one."""
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     if not any(isinstance(e, Reduce) and e.op == "sum" for e in exprs):
         return kernel
     memo: dict[Expr, Expr] = {}
     for e in exprs:
         same = rebuilt(e, memo.__getitem__)
         memo[e] = _picked(same) or same
-    stores = tuple(Store(s.buffer, s.index, memo[s.value]) for s in kernel.stores)
+    stores = tuple(_stored(s, memo) for s in kernel.stores)
     return replace(kernel, axes=_axes(kernel, stores), stores=stores)
+
+
+def _stored(s: Store, memo: dict[Expr, Expr]) -> Store:
+    index = tuple(memo[i] if isinstance(i, Expr) else i for i in s.index)
+    return replace(s, index=index, value=memo[s.value])
 
 
 def _axes(kernel: Kernel, stores: tuple[Store, ...]) -> tuple[Axis, ...]:
     """The axes that are still in use. Symbolic ones stay: they order the kernel's symbols."""
-    exprs = postorder([s.value for s in stores])
+    exprs = postorder([e for s in stores for e in s.roots])
     used = {a for e in exprs if isinstance(e, Reduce) for a in e.over}
     used.update(*(s.axes for s in stores))
     return tuple(a for a in kernel.axes if a in used or not isinstance(a.extent, int))

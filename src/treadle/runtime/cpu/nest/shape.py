@@ -80,9 +80,11 @@ class Shape:
 
 def choose_shape(kernel: Kernel, target: Target) -> Shape:
     """The loops of a kernel for a target."""
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     if any(isinstance(e, Scan) for e in exprs):
         return _scan_shape(kernel, exprs, target)
+    if any(s.computed for s in kernel.stores):
+        return _scatter_shape(kernel, exprs, target)
     rows = frozenset(_reduced(exprs)) & _stored(kernel)
     tuning = target.tuning
     work, line = tuning.task_elements, tuning.line // 4  # in elements of the usual size
@@ -104,6 +106,8 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
 
 def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     """The loops of a kernel with scans (see `scans`)."""
+    if any(s.computed for s in kernel.stores):
+        raise UnsupportedKernel("scans that are stored at computed places")
     ways = {(e.axis, e.reverse) for e in exprs if isinstance(e, Scan)}
     if len(ways) > 1 or any(isinstance(e, Reduce) for e in exprs):
         raise UnsupportedKernel("scans in several ways, or beside reductions")
@@ -133,6 +137,43 @@ def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     if parallel is vector and _is_at_most(parallel, lanes, grain):
         parallel, grain = None, 1
     return Shape(vector, lanes, parallel, (), grain, tile=tile, scan=scan)
+
+
+def _scatter_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
+    """The loops of a kernel that stores at computed places: points that may name one element keep
+    their order and belong to one thread. Vectors lie along an axis that sets elements apart."""
+    if any(isinstance(e, Reduce) for e in exprs):
+        raise UnsupportedKernel("reductions that are stored at computed places")
+    lanes = lanes_of(kernel, target)
+    apart = [a for a in kernel.axes if all(_sets_apart(s, a) for s in kernel.stores)]
+    vector = next(
+        (
+            a
+            for a in apart
+            if a.extent != 1
+            and all(flat_stride(s.buffer, s.index, a) == 1 for s in kernel.stores)
+            and not any(a in i.axes for s in kernel.stores for i in s.computed)
+        ),
+        None,
+    )
+    outer = [a for a in apart if a is not vector and extent_estimate(a.extent) >= 8]
+    parallel = None if kernel.few else next(iter([*outer, *([vector] if vector else [])]), None)
+    grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
+    if parallel is vector:  # every thread goes through all places, and takes whole vectors
+        grain = compound("max", grain, lanes)
+        if _is_at_most(parallel, lanes):
+            parallel, grain = None, 1
+    return Shape(vector, lanes, parallel, (), grain)
+
+
+def _sets_apart(store: Store, axis: Axis) -> bool:
+    """Whether points at different positions along an axis store into different elements."""
+    if store.unique:
+        return axis in store.axes
+    return any(
+        isinstance(i, Affine) and [a for a, _ in i.terms] == [axis] and i.terms[0][1] != 0
+        for i in store.index
+    )
 
 
 def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
@@ -190,7 +231,7 @@ def lanes_of(kernel: Kernel, target: Target) -> int:
     are all that is moved."""
     if all(b.dtype.size == 16 for b in kernel.buffers):
         return max(2, target.vector_bits // 128)
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     wide = any(e.dtype.is_floating and e.dtype.size == 8 for e in exprs) or all(
         b.dtype.size == 8 for b in kernel.buffers
     )
@@ -332,7 +373,7 @@ def _operations(exprs: Iterable[Expr]) -> int:
 
 def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
     """Whether so many points of the axes are not worth a second thread."""
-    exprs = postorder([s.value for s in kernel.stores])
+    exprs = postorder(kernel.roots)
     return points * _operations(exprs) < 2 * tuning.task_elements
 
 

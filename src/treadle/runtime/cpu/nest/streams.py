@@ -17,7 +17,11 @@ def streamed_stores(kernel: Kernel, shape: Shape) -> list[Store]:
     if shape.scan is not None and (shape.tile is not None or shape.vector is shape.scan):
         return []  # such loops do not begin at whole vectors
     read = set(kernel.inputs)
-    return [s for s in kernel.stores if s.buffer not in read and _is_aligned(s, shape)]
+    return [
+        s
+        for s in kernel.stores
+        if s.buffer not in read and not s.computed and _is_aligned(s, shape)
+    ]
 
 
 def _is_aligned(store: Store, shape: Shape) -> bool:
