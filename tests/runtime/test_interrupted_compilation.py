@@ -79,18 +79,23 @@ def test_modes_are_put_back_where_a_block_could_not():
 
 def interrupted(place, block):
     """Run a block and interrupt it where a function of that name begins."""
+    with pytest.raises(KeyboardInterrupt):
+        interrupted_at(place, block)
+
+
+def interrupted_at(place, block):
+    """As `interrupted`, of which the interrupt comes out, if there is such a function."""
 
     def profile(frame, event, arg):
         if event == "call" and frame.f_code.co_name == place:
             sys.setprofile(None)
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        try:
-            sys.setprofile(profile)
-            block()
-        finally:
-            sys.setprofile(None)
+    try:
+        sys.setprofile(profile)
+        block()
+    finally:
+        sys.setprofile(None)
 
 
 @pytest.mark.parametrize("raises", [False, True])
@@ -140,6 +145,14 @@ def test_a_tape_interrupted_at_any_place_is_let_go_by_the_next_call():
         assert block().numpy() == 6.0
         number += 1
     assert number > 50
+
+
+def test_a_jitted_function_interrupted_after_its_trace():
+    for place in ("_add_plan", "add", "_evict", "check_writable", "_new_plan", "operations"):
+        jitted = td.jit(lambda a: a * 2.0 + 1.0)
+        with contextlib.suppress(KeyboardInterrupt):
+            interrupted_at(place, lambda f=jitted: f(np.ones(3)))
+        np.testing.assert_array_equal(jitted(np.ones(3)), np.full(3, 3.0))
 
 
 def test_a_tape_in_other_blocks_than_with_statements():

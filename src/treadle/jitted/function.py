@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
@@ -24,6 +23,7 @@ from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.graph.ir import Graph
 from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
@@ -67,9 +67,9 @@ class Jitted:
         self._plans = PlanTable(self)
         self._traced = _Traces(self._body, name or self._parameters.name)
         self._traced.plans = self._plans
-        self._made: weakref.WeakKeyDictionary[ConcreteFunction, tuple[set[int], Results]]
-        self._made = weakref.WeakKeyDictionary()
-        self._last: Any = threading.local()
+        # What each trace found out: the leaves of the arguments that it writes, and its results.
+        self._found: weakref.WeakKeyDictionary[Graph, tuple[set[int], Results]]
+        self._found = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python_function, updated=())
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -145,7 +145,7 @@ class Jitted:
         written: set[int] = set()
         while True:
             concrete = self._concrete(bound, written)
-            found, results = self._made[concrete]
+            found, results = self._found[concrete.graph]
             bound.check_writable(sorted(found))
             if found <= written or bound.has_tensors:
                 written = found
@@ -157,16 +157,12 @@ class Jitted:
 
     def _concrete(self, bound: Bound, written: set[int]) -> ConcreteFunction:
         kinds, leaves = bound.traced(written)
-        self._last.made = None
-        concrete = self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
-        if self._last.made is not None:
-            self._made[concrete] = self._last.made
-            self._last.made = None
-        return concrete
+        return self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
 
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:
         """What is traced: the user's function on stand-ins for its arguments."""
         given = list(leaves.values())
+        builder: Any = context.recorder
         with own_trace(call_ufunc):
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
@@ -177,7 +173,7 @@ class Jitted:
             for i in written:
                 if isinstance(given[i], Variable):
                     given[i].assign(storages[i][0].tensor)
-        self._last.made = written, results
+        self._found[builder.graph] = written, results
         return tensors
 
     # -- inspection --------------------------------------------------------------------------
