@@ -16,7 +16,6 @@ import treadle as td
 from tests.jitted.differential import compiled_text
 
 CALLS = 6  # of each program, with other numbers
-_SIZE = 37
 _LINE = ["j", "j", "j", "j + 1", "j - 1", "2 * j", "2 * j + 1", "p", "j + p", "j - q", "p - j",
          "p * j + q", "0", "-1", "n - 1 - j", "j + 17"]  # fmt: skip
 _TABLE = ["i, j", "i, j", "i, j", "i, k", "k, j", "j, i", "j, k", "i, p", "p, j", "i, j + 1",
@@ -41,6 +40,7 @@ class _Writer:
         else:
             self.places = _TABLE if self.table else _LINE
         self.dtype = self.random.choice(_DTYPES)
+        self.size = self.random.choice([5, 37, 37, 75] if self.table else [5, 37, 150, 700])
 
     def text(self) -> str:
         lines, indent = ["def f(x, y, n, p, q, k, z):"], "    "
@@ -92,12 +92,12 @@ class _Writer:
 
     def arguments(self, call: int) -> list[Any]:
         rng = np.random.default_rng((self.random.randrange(1 << 30), call))
-        shape = (_SIZE, _SIZE) if self.table else (_SIZE,)
-        arrays = [self.array(rng, shape) for _ in range(2)]
-        near = self.random.choice([(0, _SIZE), (0, 2), (0, 3), (-3, 3), (-_SIZE, _SIZE + 2)])
+        size = self.size
+        arrays = [self.array(rng, (size, size) if self.table else (size,)) for _ in range(2)]
+        near = self.random.choice([(0, size), (0, 2), (0, 3), (-3, 3), (-size, size + 2)])
         numbers = [self.random.randrange(*near) for _ in range(2)]
-        numbers.append(self.random.randrange(_SIZE))
-        return [*arrays, _SIZE, *numbers, np.array(numbers)]
+        numbers.append(self.random.randrange(size))
+        return [*arrays, size, *numbers, np.array(numbers)]
 
     def array(self, rng: np.random.Generator, shape: Sequence[int]) -> Any:
         if self.dtype in (np.int64, np.int32):

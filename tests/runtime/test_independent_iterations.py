@@ -1,5 +1,7 @@
 """Loops that change an array in place and read it: in vectors where no iteration needs another."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -165,6 +167,16 @@ def check(program, array):
 @pytest.mark.parametrize("program", SQUARE, ids=lambda p: p.__name__)
 def test_iterations_that_share_one_element_at_most_are_marked(program):
     assert MARK in text_of(check(program, square()))
+
+
+@pytest.mark.parametrize("program", [*SQUARE, swapped, read_after], ids=lambda p: p.__name__)
+def test_all_accesses_of_a_marked_loop_are_of_its_group(program):
+    """LLVM compares addresses, and gives up, if there is a single other one."""
+    text = text_of(check(program, square()))
+    for branch in re.findall(r"br label %head(\d+), !llvm.loop", text):
+        loop = text[text.index(f"\nhead{branch}:") : text.index(f"\nlatch{branch}:")]
+        accesses = re.findall(r"^ .*(?:= load|store) .*$", loop, re.MULTILINE)
+        assert accesses and all("!llvm.access.group" in line for line in accesses)
 
 
 @pytest.mark.parametrize("program", LINE, ids=lambda p: p.__name__)

@@ -41,6 +41,7 @@ from treadle.runtime.schedule.steps import (
     Update,
 )
 
+MOST_PAIRS = 512  # of accesses that are compared
 MOST_TESTS = 8  # of pairs of accesses, when a loop begins
 FEW = 16  # iterations: what is repeated after fewer is not worth a test
 
@@ -159,31 +160,47 @@ def independence(
     if not is_on("independent") or step.flags or not _is_plain(step, counting):
         return None
     accesses = list(_accesses(forms, step.body, True))
-    stores = [a for a in accesses if a.is_store]
-    if not stores:
+    stores = sum(a.is_store for a in accesses)
+    if not stores or stores * len(accesses) > MOST_PAIRS:
         return None
-    found, tested, dependent = Independence(forms), list[Access](), list[Access]()
-    for number, a in enumerate(accesses):
-        for later, b in enumerate(accesses[number:], number):
-            if not (a.is_store or b.is_store) or not _overlap(emitter, a, b):
-                continue
-            test = _compared(forms, a, b, ordered=a.is_store and later > number)
-            both = a.is_store and b.is_store
-            if test is False and both:
-                return None
-            if isinstance(test, Test):
-                found.tests.append(test)
-            if test is not True and not both:
-                (tested if test else dependent).append(b if a.is_store else a)
-    found.crossing = _crossing(step, forms, accesses, [*tested, *dependent])
+    found, loads, dependent = Independence(forms), list[Access](), False
+    for a, b, ordered in _pairs(emitter, accesses):
+        test = _compared(forms, a, b, ordered)
+        if test is True:
+            continue
+        load = next((x for x in (a, b) if not x.is_store), None)
+        if isinstance(test, Test):
+            found.tests.append(test)
+        elif load is None or stores > 1 or not _is_fixed(forms, load):
+            return None
+        else:
+            dependent = True
+        if load is not None:
+            loads.append(load)
+    found.crossing = _crossing(step, forms, accesses, loads)
     if found.crossing is not None:
         found.tests = [t for t in found.tests if t.a.is_store and t.b.is_store]
     elif dependent:
         return None
     # A version of its own is for loops that LLVM computes side by side: it does not where numbers
-    # pass from one iteration to the next, but for sums of integers.
+    # pass from one iteration to the next, but for sums of integers, and needs no help with stores.
     most = MOST_TESTS if _numbers(step) == 1 else 0
-    return found if len(found.tests) <= most else None
+    worthwhile = not found.tests or any(t.a is not t.b for t in found.tests)
+    return found if worthwhile and len(found.tests) <= most else None
+
+
+def _pairs(emitter: Emitter, accesses: Sequence[Access]) -> Iterator[tuple[Access, Access, bool]]:
+    """Accesses that may be of the same memory, one a store at least; a store with itself, too. And
+    whether a store of the same iteration comes before the other one."""
+    for number, a in enumerate(accesses):
+        for later, b in enumerate(accesses[number:], number):
+            if (a.is_store or b.is_store) and _overlap(emitter, a, b):
+                yield a, b, a.is_store and later > number
+
+
+def _is_fixed(forms: LinearForms, access: Access) -> bool:
+    """Whether all iterations access one element."""
+    return all(f is not None and forms.step(f) == 0 for f in access.index)
 
 
 def _crossing(
@@ -195,8 +212,11 @@ def _crossing(
         return None
     store = accesses[stores[0]]
     sides = {accesses.index(a) > stores[0] for a in loads}
-    fixed = all(f is not None and forms.step(f) == 0 for a in loads for f in a.index)
-    if not fixed or len(sides) != 1 or any(a.index != loads[0].index for a in loads):
+    if (
+        not all(_is_fixed(forms, a) for a in loads)
+        or len(sides) != 1
+        or any(a.index != loads[0].index for a in loads)
+    ):
         return None
     if any(any(a.narrow) for a in (store, *loads)):
         return None
