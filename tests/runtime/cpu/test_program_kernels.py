@@ -1,10 +1,15 @@
 """How kernels are called."""
 
+import re
+
 import pytest
 
+import treadle
 from tests.runtime.cpu.native_kernels import JITS
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.program_kernels import fewest_units
+from treadle.runtime.cpu.nest.kernel import ACCUMULATORS
+from treadle.runtime.cpu.program_kernels import FIRST_SLICE, fewest_units
+from treadle.runtime.cpu.target import host
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -15,3 +20,53 @@ def test_all_planned_threads_work_and_no_more(threads):
         assert useful <= threads
         if units >= threads * (threads + 1):
             assert useful == threads
+
+
+LAUNCH = re.compile(
+    r"i64 (\d+), i64 (\d+), ptr \S+, i64 \d+, i64 (\d+), ptr (\S+)\)"
+)  # units, grain, slice, call
+
+
+def launches(function, *shapes) -> list[tuple[int, int, int, bool]]:
+    """Units, grain and first slice of a program's launches, and whether these go in slices."""
+    tensors = [treadle.zeros(shape) for shape in shapes]
+    stages = treadle.function(function).get_concrete_function(*tensors).executable.stages
+    return [
+        (int(units), int(grain), int(slice_), call != "null")
+        for units, grain, slice_, call in LAUNCH.findall(stages["llvm"])
+    ]
+
+
+COLUMNS = {
+    "sums": lambda x: treadle.reduce_sum(x, 0),
+    "positions": lambda x: treadle.argmax(x, 0),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_slices_of_columns_are_as_wide_as_what_is_computed_at_once(name):
+    """A narrower slice would go down the rows once more, for a part of each of their lines."""
+    together = ACCUMULATORS * host().vector_bits // 32
+    for rows, columns in ((1024, 1024), (300, 4096), (5000, 2048)):
+        ((units, grain, slice_, sliced),) = launches(COLUMNS[name], (rows, columns))
+        assert units == columns and sliced
+        assert slice_ % together == 0
+        assert slice_ >= min(FIRST_SLICE * grain - together, columns)
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_columns_that_are_soon_done_are_not_sliced(name):
+    for rows, columns in ((100_000, 32), (1024, 128), (64, 512)):
+        found = launches(COLUMNS[name], (rows, columns))
+        assert not any(sliced for *_, sliced in found)
+
+
+def test_two_threads_share_a_large_array_in_few_slices():
+    for function, shape in (
+        (lambda x: x * 2.0, (1024, 1024)),
+        (lambda x: treadle.argmax(x, 1), (1024, 1024)),
+        (lambda x: treadle.reduce_logsumexp(x, 1), (1024, 1024)),
+        (lambda x: treadle.reduce_sum(x, 0), (1024, 1024)),
+    ):
+        ((units, _, slice_, _),) = launches(function, shape)
+        assert -(-units // 2) <= 8 * slice_  # fewer still: slices grow
