@@ -7,7 +7,6 @@ import pytest
 import treadle
 from tests.runtime.cpu.native_kernels import JITS
 from treadle.runtime.cpu.llvm_text import Function, Module
-from treadle.runtime.cpu.nest.kernel import ACCUMULATORS
 from treadle.runtime.cpu.program_kernels import FIRST_SLICE, fewest_units
 from treadle.runtime.cpu.target import host
 
@@ -46,7 +45,8 @@ COLUMNS = {
 @pytest.mark.parametrize("name", COLUMNS)
 def test_slices_of_columns_are_as_wide_as_what_is_computed_at_once(name):
     """A narrower slice would go down the rows once more, for a part of each of their lines."""
-    together = ACCUMULATORS * host().vector_bits // 32
+    tuning = host().tuning
+    together = tuning.registers // 2 * tuning.vector_bits // 32
     for rows, columns in ((1024, 1024), (300, 4096), (5000, 2048)):
         ((units, grain, slice_, sliced),) = launches(COLUMNS[name], (rows, columns))
         assert units == columns and sliced

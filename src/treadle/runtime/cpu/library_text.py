@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.program_poll import add_look
 
 # Words of the table that every routine gets. `limit` is the most threads that have workspace.
 TABLE = ("parallel", "limit", "float_tiles", "double_tiles", "i32_tiles", "i64_tiles")
@@ -136,6 +135,8 @@ def leave_if_stopped(fn: Function, call: Word, condition: str | bool = True) -> 
         call: the record of the call.
         condition: when to look.
     """
+    from treadle.runtime.cpu.program_poll import add_look  # stored programs write no code
+
     with fn.when(condition) as needed:
         if needed:
             add_look(fn.module)
