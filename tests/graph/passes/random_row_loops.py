@@ -34,6 +34,8 @@ def program(seed: int) -> str:
 
 
 def _statement(rng: random.Random, outer: bool, inner: bool) -> str:
+    if rng.random() < 0.25:
+        return _element(rng, ["i", "i", "k", "k"] if outer else ["i", "i", "3"])
     column = rng.random() < 0.4
     target = _part(rng, rng.choice("ab"), column, ["i"] * 5 + ["k"] * outer + ["i - 1"] * inner)
     positions = ["i"] * 6 + ["2"] + ["k", "k"] * outer + ["i - 1", "i + 1"] * inner
@@ -45,6 +47,15 @@ def _statement(rng: random.Random, outer: bool, inner: bool) -> str:
     for term in terms[1:]:
         text = f"{text} {rng.choice('+-*')} {term}"
     return f"{target} {rng.choice(['=', '=', '+=', '-='])} {text}"
+
+
+def _element(rng: random.Random, positions: list[str]) -> str:
+    row, column = rng.choice(positions), rng.choice(positions)
+    values = [f"{rng.choice('ab')}[{column}, {row}]", f"c[{column}, 2] * i"]
+    values += [f"np.sum(c[{row}] * c[{column}])", f"np.sum(b[:, {row}] * c[:, {column}])"]
+    return (
+        f"{rng.choice('ab')}[{row}, {column}] {rng.choice(['=', '=', '+='])} {rng.choice(values)}"
+    )
 
 
 def _part(rng: random.Random, name: str, column: bool, positions: list[str]) -> str:

@@ -36,6 +36,14 @@ def orthogonalise_in_place(a, q):
             a[:, j] -= a[:, k] * q[k, j]
 
 
+def symmetric(a, q):
+    n = a.shape[1]
+    for i in range(n - 1):
+        for j in range(i + 1, n):
+            a[i, j] = np.sum(q[:, i] * q[:, j])
+            a[j, i] = a[i, j]
+
+
 def factorise(a, q):
     n = a.shape[0]
     for k in range(n - 1):
@@ -113,7 +121,7 @@ def test_loops_are_done_at_once(function, kind):
     assert loops_in(td.jit(function), *found) == 0
 
 
-@pytest.mark.parametrize("function", [orthogonalise, orthogonalise_in_place, factorise])
+@pytest.mark.parametrize("function", [orthogonalise, orthogonalise_in_place, symmetric, factorise])
 def test_inner_loops_are_done_at_once(function):
     found = check(function, "f8")
     assert loops_in(td.jit(function), *found) == 1
@@ -181,6 +189,12 @@ def overlapping_parts(a, q):
         a[i : i + 2] = q[i : i + 2] * i
 
 
+def rows_and_columns_that_cross(a, q):
+    for i in range(a.shape[0]):
+        a[2, i] = np.sum(q[:, i])
+        a[i, 3] = a[2, i]
+
+
 def diagonals(a, q):
     for i in range(a.shape[0]):
         a[i, i] = np.exp(q[i, i])
@@ -224,8 +238,8 @@ def cheap_numbers(a, q):
 
 ONE_BY_ONE = [
     from_the_last, from_the_next, a_fixed_row_that_is_written, two_rows, the_same_row,
-    overlapping_parts, diagonals, a_sum, an_early_end, as_long_as_data_say, crossed_rows,
-    whole_arrays, cheap_numbers,
+    overlapping_parts, rows_and_columns_that_cross, diagonals, a_sum, an_early_end,
+    as_long_as_data_say, crossed_rows, whole_arrays, cheap_numbers,
 ]  # fmt: skip
 
 

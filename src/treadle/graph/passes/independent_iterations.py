@@ -11,8 +11,8 @@ direction in which elements lie side by side, where one iteration of a loop over
 over memory; functions of the counter are computed for as many iterations as a vector has lanes;
 and nothing is called per iteration.
 
-That is done where an array is changed in one position of an axis by each iteration, a different one
-every time, and read there or where no iteration writes. Only what cannot fail is computed, as the
+That is done where an iteration changes an array in one position of an axis, another one every
+time, and reads it there or where no iteration writes. Only what cannot fail is computed, as the
 loop may run zero times, and no array becomes much larger than what the loop reads and writes.
 
 Sums may be added in another order; rolled loops, which have the bits of their iterations one after
@@ -135,7 +135,7 @@ class _Loop:
         self.parts = MovingParts(at.integers, at.has_value)
         self.body = loop.regions[1]
         self.exact = bool(loop.attrs.get("rolled"))
-        self.writes: dict[int, list[Place]] = {}
+        self.writes: dict[int, list[list[Place]]] = {}
         self.reads: dict[int, list[list[Place]]] = {}
         self.moved: list[Dim] = []  # elements of all parts that are read and written
         self.made: list[Dim] = []  # elements of each array that is computed
@@ -212,11 +212,9 @@ class _Loop:
         """Refuse what would be wrong, too large or in vain."""
         ranges = self.at.integers.ranges
         for root, writes in self.writes.items():
-            if not writes or any(w != writes[0] for w in writes):
-                refuse()
-            if not all(
-                self.parts.fits(read[writes[0].axis], writes[0]) for read in self.reads[root]
-            ):
+            others = [*writes, *self.reads[root]]
+            apart = all(self.parts.never_meet(a, b) for a in writes for b in others)
+            if not (writes and apart):
                 refuse()
         most: Dim = 0
         for elements in self.moved:
@@ -383,8 +381,9 @@ class _Loop:
         array, new = self._value(node.inputs[0]), self._value(node.inputs[-1])
         if array.root is None or new.root is not None:
             refuse()
-        place, attrs = self.parts.together(array.value, part, self.parts.places(part))
-        self.writes[array.root].append(place)
+        places = self.parts.places(part)
+        place, attrs = self.parts.together(array.value, part, places)
+        self.writes[array.root].append(places)
         axes = [a for a in range(len(part.size)) if a != place.axis]
         rows = tuple(part.size[a] for a in axes)
         value = new.value

@@ -141,15 +141,20 @@ class MovingParts:
                 refuse()
         return part._asdict()
 
-    def fits(self, read: Place, write: Place) -> bool:
-        """Whether an iteration reads what it writes itself, or what none does."""
-        if read == write:
-            return True
-        if read.step:
-            return False
-        ranges, last = self.integers.ranges, write.first + (self.trips - 1) * write.step
-        before = ranges.is_less_equal(read.first + read.size, write.first)
-        return before or ranges.is_less_equal(last + 1, read.first)
+    def never_meet(self, a: list[Place], b: list[Place]) -> bool:
+        """Whether no iteration finds in one place what another one finds in the other place: both
+        move alike, or one ends before the other begins, along some axis."""
+        if [p for p in a if p.step] == [p for p in b if p.step]:
+            return any(p.step for p in a)
+        ends_before = self.integers.ranges.is_less_equal
+        return any(
+            ends_before(self._end(p), q.first) or ends_before(self._end(q), p.first)
+            for p, q in zip(a, b, strict=True)
+        )
+
+    def _end(self, place: Place) -> Dim:
+        """The position after the last one of the last iteration."""
+        return place.first + (self.trips - 1) * place.step + place.size
 
     # -- accesses --------------------------------------------------------------------------------
 
