@@ -7,9 +7,7 @@ from treadle.core.origin import Origin, at
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.control_flow import COND, WHILE
-
-# List ops that read no element.
-WRITES = frozenset({"list_push", "list_set", "list_length", "list_extend", "list_truncate"})
+from treadle.ops.lowering import ListForm
 
 
 def require_repeatable(loop: Node) -> None:
@@ -52,7 +50,7 @@ def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
             for inner in node.regions:
                 pairs = zip(inner.params, node.inputs[1:], strict=True)
                 found += _reads_of_carried(inner, {p for p, v in pairs if v in lists})
-        elif node.op.name not in WRITES:
+        elif not isinstance(node.op.lower, ListForm) or node.op.lower.reads_elements:
             found.append(node)
         lists.update(v for v in node.outputs if isinstance(v.spec, ListSpec))
     return found

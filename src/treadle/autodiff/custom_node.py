@@ -78,4 +78,6 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
     return [*[None] * count, *of_sources, *[None] * len(captured)]
 
 
-CUSTOM = register(Op("custom_gradient", _infer, _eager, _gradient))
+CUSTOM = register(
+    Op("custom_gradient", _infer, _eager, _gradient, tags=frozenset({"gradient_mark"}))
+)

@@ -16,16 +16,8 @@ from treadle.core.shapes import symbol_name
 from treadle.core.spec import Spec, TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.rewrite import attr_symbols
-from treadle.ops.lowering import Compute
+from treadle.ops.lowering import Compute, Structure
 
-# Elementwise ops that cost no more than loading their result would.
-CHEAP = {
-    "const", "fill", "dim", "shape", "zeros_like", "ones_like", "list_new", "identity", "cast",
-    "stop_gradient", "conj", "add", "add_n", "subtract", "multiply", "negative", "square", "abs",
-    "sign", "maximum", "minimum", "relu", "where", "less", "less_equal", "greater", "equal",
-    "greater_equal", "not_equal", "logical_and", "logical_or", "logical_not",
-}  # fmt: skip
-_PARTS = {"list_get", "list_length", "index", "gather"}
 _MOST_NODES = 12  # a longer chain is not called cheap
 _UNKNOWN_DIM = 64  # what a symbolic dim counts as when sizes are compared
 
@@ -232,7 +224,7 @@ class _Saver:
 
     def _reads_free(self, node: Node) -> bool:
         """Whether a node takes a part of an array or list that need not be saved."""
-        return node.op.name in _PARTS and node.inputs[0] in self.free
+        return "selects" in node.op.tags and node.inputs[0] in self.free
 
 
 def _size(value: Value) -> int:
@@ -248,9 +240,11 @@ def is_cheap(node: Node) -> bool:
     if node.regions or node.op.effect is not None:
         return False
     lower = node.op.lower
-    return node.op.name in CHEAP or (isinstance(lower, Compute) and lower.kind == "view")
+    return "cheap" in node.op.tags or (isinstance(lower, Compute) and lower.kind == "view")
 
 
 def is_recomputable(node: Node) -> bool:
     """Whether a branch may compute the node again: it is pure and no loop, matmul or the like."""
-    return node.is_pure and not node.regions and isinstance(node.op.lower, Compute | str)
+    lower = node.op.lower
+    computed = isinstance(lower, Compute) or lower is Structure.CONSTANT
+    return node.is_pure and not node.regions and computed

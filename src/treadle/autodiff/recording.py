@@ -34,7 +34,7 @@ def record_custom(
         return gradient(*output_grads)
 
     tags = frozenset({"custom"} if missing_as_zeros else {"custom", "control_flow"})
-    op = Op(name, _no_shape_rule, gradient=rule, tags=tags)
+    op = Op(name, _no_shape_rule, gradient=rule, tags=tags, takes_variables=True)
     for tape in context.tapes:
         tape.record(op, tuple(inputs), {}, tuple(outputs))
 

@@ -19,7 +19,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.core.trials import current_trial, refuse
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.state import READ, Variable
+from treadle.ops.state import Variable
 
 
 class UnconnectedGradients(enum.Enum):
@@ -138,7 +138,7 @@ class GradientTape:
             self._end()
             return
         watched = self._watched
-        found = (op is READ or op.tags) and self._reads_watched(inputs)
+        found = op.takes_variables and self._reads_watched(inputs)
         if not found:
             for x in inputs:
                 if id(x) in watched:

@@ -13,7 +13,6 @@ from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.io import PRINT
 from treadle.ops.registry import Op, infer_outputs, run
 from treadle.ops.state import READ
 
@@ -261,10 +260,7 @@ class GraphBuilder:
 
 def _runs_python(region: Region) -> bool:
     """Whether a node calls back into the user's Python code."""
-    return any(
-        n.op.effect == "io" and n.op is not PRINT and "asserts" not in n.op.tags
-        for n in region.walk()
-    )
+    return any(n.op.runs_user_code for n in region.walk())
 
 
 def _label(outer: Any) -> str:

@@ -15,24 +15,21 @@ from treadle.core.ranges import Ranges
 from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.trip_count import MIRRORED, conjuncts, position, step_of, trip_count
-from treadle.ops.arithmetic import MULTIPLY
-from treadle.ops.comparison import NOT_EQUAL
+from treadle.graph.trip_count import bounding, conjuncts, position, step_of, trip_count
+from treadle.ops.arithmetic import MOD, MULTIPLY
+from treadle.ops.casting import CAST
 from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.conversion import CONST
-from treadle.ops.dims import AS_DIM
+from treadle.ops.dims import AS_DIM, DIM, SHAPE
+from treadle.ops.elementwise import IDENTITY
+from treadle.ops.joining import STACK
+from treadle.ops.selection import WHERE
+from treadle.ops.shaping import RESHAPE
+from treadle.ops.slicing import STRIDED_SLICE
 
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
-_ARITHMETIC: dict[str, Callable[[Dim, Dim], Dim]] = {
-    "add": lambda a, b: a + b,
-    "subtract": lambda a, b: a - b,
-    "multiply": lambda a, b: a * b,
-    "maximum": lambda a, b: compound("max", a, b),
-    "minimum": lambda a, b: compound("min", a, b),
-}
 _SHORT = 64
 _SMALL = 16
-_SAME = frozenset({"cast", "identity", "reshape", "stop_gradient"})
 
 
 class Integers:
@@ -132,7 +129,7 @@ class Integers:
         """Whether a scalar is made of exact ones by additions, subtractions and products."""
         if value not in self._sums:
             node = value.node
-            inner = node is not None and node.op.name in ("add", "subtract", "multiply")
+            inner = node is not None and "ring" in node.op.tags
             self._sums[value] = (
                 all(map(self._is_sum, node.inputs))
                 if node is not None and inner
@@ -157,7 +154,7 @@ class Integers:
         if node.op is MULTIPLY and not (_is_scaled(node) or self._fits(value)):
             return False
         scalars = (v for v in node.inputs if not v.spec.rank)
-        return node.op.name in ("const", "dim") or all(map(self._is_exact, scalars))
+        return node.op in (CONST, DIM) or all(map(self._is_exact, scalars))
 
     def _fits(self, value: Value) -> bool:
         """Whether a dim is proved to be a number of its scalar's dtype."""
@@ -195,32 +192,33 @@ class Integers:
         node = value.node
         if node is None:
             return self._parameter(value)
-        name = node.op.name
-        if name == "const":
+        op = node.op
+        if op is CONST:
             return int(node.attrs["value"])
-        if name == "dim":
+        if op is DIM:
             dim: Dim = node.attrs["dim"]
             return dim
-        if name in _SAME:
+        if op in (CAST, RESHAPE) or "identity" in op.tags:
             return self._same(node.inputs[0])
-        if name in _ARITHMETIC:
+        if op.on_dims is not None:
             a, b = map(self.dim, node.inputs)
-            return None if a is None or b is None else _ARITHMETIC[name](a, b)
-        if name == "where":
+            return None if a is None or b is None else op.on_dims(a, b)
+        if op is WHERE:
             return self._chosen(node)
-        if name == "mod":
+        if op is MOD:
             return self._remainder(value, node.inputs[1])
-        return self._left(node, value.index) if name == "while" and self.results else None
+        return self._left(node, value.index) if op is WHILE and self.results else None
 
     def _chosen(self, node: Node) -> Dim | None:
         """The larger or the smaller of two numbers, chosen by comparing them."""
         test, a, b = node.inputs
         asked = test.node
-        if asked is None or asked.op.name not in MIRRORED or asked.op is NOT_EQUAL:
+        relation = None if asked is None else asked.op.relation
+        if asked is None or relation is None or not relation.is_order:
             return None
         if asked.inputs not in ([a, b], [b, a]):
             return None
-        larger = asked.op.name.startswith("greater") == (asked.inputs[0] is a)
+        larger = relation.is_greater == (asked.inputs[0] is a)
         x, y = self.dim(a), self.dim(b)
         return None if x is None or y is None else compound("max" if larger else "min", x, y)
 
@@ -262,18 +260,16 @@ class Integers:
         node = value.node
         if node is None or value.spec.rank != 1:
             return None
-        match node.op.name:
-            case "shape":
-                return [*node.inputs[0].spec.dims]
-            case "stack":
-                return [self.dim(v) for v in node.inputs]
-            case "cast" | "identity":
-                return self.elements(node.inputs[0])
-            case "const" if node.attrs["value"].size < _SHORT and value.spec.dtype in _WIDE:
-                return [int(x) for x in node.attrs["value"]]
-            case "strided_slice":
-                return self._part(node)
-        return None
+        if node.op is SHAPE:
+            return [*node.inputs[0].spec.dims]
+        if node.op is STACK:
+            return [self.dim(v) for v in node.inputs]
+        if node.op in (CAST, IDENTITY):
+            return self.elements(node.inputs[0])
+        if node.op is CONST:
+            short = node.attrs["value"].size < _SHORT and value.spec.dtype in _WIDE
+            return [int(x) for x in node.attrs["value"]] if short else None
+        return self._part(node) if node.op is STRIDED_SLICE else None
 
     def _part(self, node: Node) -> list[Dim | None] | None:
         found = self.elements(node.inputs[0])
@@ -351,21 +347,21 @@ class Integers:
         self, test: Node, is_meant: Callable[[Value], bool]
     ) -> tuple[Dim | None, Dim | None]:
         """The least and the most that a comparison leaves of a value."""
-        kind = test.op.name
-        if kind not in MIRRORED:
+        relation = bounding(test)
+        if relation is None:
             return None, None
         left, right = test.inputs
         if not is_meant(left):
-            left, right, kind = right, left, MIRRORED[kind]
+            left, right, relation = right, left, relation.mirrored
         if not is_meant(left):
             return None, None
         limit = self.dim(right)
         if limit is None:
             return None, None
-        if kind in ("less", "less_equal"):
-            return None, limit - 1 if kind == "less" else limit
-        if kind in ("greater", "greater_equal"):
-            return limit + 1 if kind == "greater" else limit, None
+        if relation.is_less:
+            return None, limit if relation.holds_of_equals else limit - 1
+        if relation.is_greater:
+            return limit if relation.holds_of_equals else limit + 1, None
         return None, None
 
 
@@ -380,13 +376,13 @@ def _makers(owner: Node, number: int) -> Iterator[Value]:
     if owner.op is COND:
         given = owner.inputs[1 + number]
         yield given
-        tests = [t for t in conjuncts(owner.inputs[0]) if t.op.name in MIRRORED]
+        tests = [t for t in conjuncts(owner.inputs[0]) if bounding(t) is not None]
         yield from (v for t in tests if given in t.inputs for v in t.inputs if v is not given)
         return
     yield owner.inputs[number]
     condition = owner.regions[0]
     for test in conjuncts(condition.results[0]) if number < len(owner.outputs) else ():
-        for limit in test.inputs if test.op.name in MIRRORED else ():
+        for limit in test.inputs if bounding(test) is not None else ():
             if limit.node is not None:
                 yield limit
             elif limit.index != number:

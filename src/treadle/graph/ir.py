@@ -83,6 +83,13 @@ class Node:
             return False
         return all(node.is_pure for region in self.regions for node in region.nodes)
 
+    @property
+    def runs_user_code(self) -> bool:
+        """True for Python callbacks, which may use any variable, and for what contains them."""
+        if self.op.runs_user_code:
+            return True
+        return any(node.runs_user_code for region in self.regions for node in region.nodes)
+
     def __repr__(self) -> str:
         outs = ", ".join(map(repr, self.outputs))
         return f"{outs} = {self.op.name}({', '.join('%' + v.name for v in self.inputs)})"

@@ -13,7 +13,7 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.literals import LiteralParser
 from treadle.graph.printer import region_name
 from treadle.graph.tokens import GraphSyntaxError, Reader, tokenize
-from treadle.ops.registry import OPS
+from treadle.ops.registry import OPS, Op
 
 _DATA = re.compile(r"^data #([0-9a-f]+) '([A-Za-z0-9+/=]*)'$", re.MULTILINE)
 _FILE = re.compile(r"^# (\S+) = (.*)$", re.MULTILINE)
@@ -107,9 +107,10 @@ class _Parser:
         inputs = self.inputs(names)
         attrs = self.attrs()
         origin = self.origin()
-        regions = self.regions(op_name)
+        op = OPS[op_name]
+        regions = self.regions(op)
         specs = [spec for _, spec in outputs]
-        node = Node(OPS[op_name], inputs, attrs, specs, regions, origin)
+        node = Node(op, inputs, attrs, specs, regions, origin)
         for (name, _), value in zip(outputs, node.outputs, strict=True):
             value.name = _kept(name) or value.name
             names[name] = value
@@ -155,9 +156,9 @@ class _Parser:
         file, line, function = match.groups()
         return Origin(self.files.get(file, file), int(line), function)
 
-    def regions(self, op_name: str) -> list[Region]:
+    def regions(self, op: Op) -> list[Region]:
         regions: list[Region] = []
-        while self.reader.at(region_name(op_name, len(regions))):
+        while self.reader.at(region_name(op, len(regions))):
             self.reader.next()
             region = Region()
             names: dict[str, Value] = {}

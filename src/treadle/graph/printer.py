@@ -21,8 +21,7 @@ from treadle.core.origin import Origin
 from treadle.core.spec import spec_text
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.literals import DataSection, literal_text
-
-REGION_NAMES = {"cond": ("then", "else"), "while": ("condition", "body"), "call": ("function",)}
+from treadle.ops.registry import Op
 
 _AUTOMATIC = re.compile(r"v?\d+$")
 
@@ -32,10 +31,9 @@ def has_automatic_name(value: Value) -> bool:
     return _AUTOMATIC.match(value.name) is not None
 
 
-def region_name(op_name: str, index: int) -> str:
+def region_name(op: Op, index: int) -> str:
     """The word that introduces a node's region number `index`."""
-    names = REGION_NAMES.get(op_name, ())
-    return names[index] if index < len(names) else f"region{index}"
+    return op.regions[index] if index < len(op.regions) else f"region{index}"
 
 
 def print_graph(graph: Graph, *, origins: bool = True, data: bool = True) -> str:
@@ -112,7 +110,7 @@ class _Printer:
         for index, region in enumerate(node.regions):
             inner: dict[Value, str] = {}
             params = self.params(region.params, inner)
-            self.lines.append(f"{indent}  {region_name(node.op.name, index)}({params}) {{")
+            self.lines.append(f"{indent}  {region_name(node.op, index)}({params}) {{")
             self.body(region, inner, indent + "    ")
             self.lines.append(f"{indent}  }}")
         for value in node.outputs:

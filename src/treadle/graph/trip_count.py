@@ -6,11 +6,12 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.arithmetic import SUBTRACT
+from treadle.ops.arithmetic import ADD, SUBTRACT
 from treadle.ops.comparison import LESS
 from treadle.ops.control_flow import COND
 from treadle.ops.conversion import CONST
 from treadle.ops.logic import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from treadle.ops.properties import Relation
 from treadle.ops.selection import WHERE
 
 
@@ -135,7 +136,7 @@ def _offsets(node: Node, value: Value) -> list[tuple[Value, int]]:
 def _taken_apart(node: Node, value: Value) -> tuple[Value, int] | None:
     """A sum or difference of a value and a constant."""
     made = value.node
-    if made is None or made.op.name not in ("add", "subtract"):
+    if made is None or made.op not in (ADD, SUBTRACT):
         return None
     left, right = made.inputs
     number = _outer_constant(node, node.regions[1], right)
@@ -204,37 +205,37 @@ def _is_true(value: Value) -> bool:
     return node is not None and node.op is CONST and bool(node.attrs["value"].all())
 
 
-# Comparison -> the one with its operands exchanged.
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less",
-             "greater_equal": "less_equal", "not_equal": "not_equal"}  # fmt: skip
+def bounding(node: Node) -> Relation | None:
+    """What a node asks, if it is a comparison that a counter passes for a while."""
+    return None if node.op.relation is Relation.EQUAL else node.op.relation
 
 
 def _bound(node: Node, test: Node) -> int | None:
     """The number of iterations after which `test` fails."""
     condition, body = node.regions
-    if test.op.name not in MIRRORED:
+    relation = bounding(test)
+    if relation is None:
         return None
     left, right = test.inputs
-    kind = test.op.name
     if left.node is not None:
-        left, right, kind = right, left, MIRRORED[kind]
+        left, right, relation = right, left, relation.mirrored
     if left.producer is not condition or left.index >= len(body.results):
         return None
     found = counter(node, left.index)
     limit = _outer_constant(node, condition, right)
     if found is None or limit is None or not found.step:
         return None
-    return _count(kind, found.start, limit, found.step)
+    return _count(relation, found.start, limit, found.step)
 
 
-def _count(kind: str, start: int, limit: int, step: int) -> int | None:
-    if kind == "not_equal":
+def _count(relation: Relation, start: int, limit: int, step: int) -> int | None:
+    if relation is Relation.NOT_EQUAL:
         distance = limit - start
         return distance // step if distance % step == 0 and distance // step >= 0 else None
-    if (step > 0) != kind.startswith("less"):
+    if (step > 0) != relation.is_less:
         return None
     distance = (limit - start) * (1 if step > 0 else -1)
-    if kind.endswith("_equal"):
+    if relation.holds_of_equals:
         distance += 1
     return max(0, -(-distance // abs(step)))
 

@@ -87,8 +87,6 @@ def _verify_node(node: Node) -> None:
         _verify_cond(node)
     elif node.op is WHILE:
         _verify_while(node)
-    elif node.op.name == "call":
-        _verify_call(node)
     elif node.regions:
         _fail(f"{node.op.name} owns no regions but has {len(node.regions)}", node)
     else:
@@ -201,13 +199,3 @@ def _verify_while(node: Node) -> None:
                 node,
             )
     _verify_outputs(node)
-
-
-def _verify_call(node: Node) -> None:
-    if len(node.regions) != 1:
-        _fail("call needs one region", node)
-    region = node.regions[0]
-    _check_params(node, region, node.inputs)
-    results = [v.spec for v in region.results]
-    if not same_specs(results, [v.spec for v in node.outputs], set()):
-        _fail("the results of the called function are not the node's outputs", node)

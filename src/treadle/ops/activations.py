@@ -35,6 +35,7 @@ def _activation(
     build: Callable[..., Expr],
     slope: Slope,
     kinds: str = "f",
+    tags: frozenset[str] = frozenset(),
 ) -> Op:
     """Register ``y = eager(x, **attrs)``.
 
@@ -56,7 +57,7 @@ def _activation(
     def lower(call: LowerCall, x: Expr) -> Expr:
         return build(x, lambda value: const(value, x.dtype), **call.attrs)
 
-    return register(Op(name, infer, in_dtype, gradient, elementwise_rule(lower)))
+    return register(Op(name, infer, in_dtype, gradient, elementwise_rule(lower), tags=tags))
 
 
 def _infer_relu_grad(dy: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -170,7 +171,7 @@ def _slope_gelu(x: Tensor, y: Tensor, dy: Tensor, attrs: Mapping[str, Any]) -> T
 
 RELU = _activation(
     "relu", lambda x: np.maximum(x, 0), lambda x, c: apply("max", x, c(0)),
-    lambda x, y, dy, a: run(RELU_GRAD, dy, y), "fiu",
+    lambda x, y, dy, a: run(RELU_GRAD, dy, y), "fiu", frozenset({"cheap"}),
 )  # fmt: skip
 RELU6 = _activation(
     "relu6", lambda x: np.clip(x, 0, 6), _clip6,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
-from treadle.core.shapes import broadcast
+from treadle.core.shapes import broadcast, compound
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
@@ -17,6 +17,7 @@ from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
+from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 
 
@@ -140,32 +141,48 @@ def _grad_squared_difference(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any
 
 NUMBERS, REALS, INTEGERS = "fciu", "fiu", "iu"
 
-ADD = binary_op("add", np.add, NUMBERS, "add", lambda x, y, z, dz: (lambda: dz, lambda: dz))
+_RING = frozenset({"cheap", "ring"})
+ADD = binary_op(
+    "add", np.add, NUMBERS, "add", lambda x, y, z, dz: (lambda: dz, lambda: dz),
+    tags=_RING | {"adds"}, neutral=(-0.0, -0.0), on_dims=lambda a, b: a + b,
+)  # fmt: skip
 SUBTRACT = binary_op(
-    "subtract", np.subtract, NUMBERS, "sub", lambda x, y, z, dz: (lambda: dz, lambda: -dz)
-)
+    "subtract", np.subtract, NUMBERS, "sub", lambda x, y, z, dz: (lambda: dz, lambda: -dz),
+    tags=_RING, neutral=(None, 0.0), on_dims=lambda a, b: a - b,
+)  # fmt: skip
 MULTIPLY = binary_op(
     "multiply", np.multiply, NUMBERS, "mul",
     lambda x, y, z, dz: (lambda: dz * conj(y), lambda: dz * conj(x)),
+    tags=_RING, neutral=(1.0, 1.0), on_dims=lambda a, b: a * b,
 )  # fmt: skip
-DIVIDE = binary_op("divide", np.divide, "fc", "div", _grad_divide)
+DIVIDE = binary_op("divide", np.divide, "fc", "div", _grad_divide, neutral=(None, 1.0))
 FLOORDIV = binary_op(
-    "floordiv", _checked_division("floordiv"), REALS, "floordiv", lambda *_: (None, None)
+    "floordiv", _checked_division("floordiv"), REALS, "floordiv", lambda *_: (None, None),
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
+MOD = binary_op(
+    "mod", _checked_division("mod"), REALS, "mod", _grad_floormod, refuses=Refusal.DIVISOR
 )
-MOD = binary_op("mod", _checked_division("mod"), REALS, "mod", _grad_floormod)
 TRUNCATEDIV = binary_op(
-    "truncatediv", _checked_division("truncdiv"), REALS, "truncdiv", lambda *_: (None, None)
-)
+    "truncatediv", _checked_division("truncdiv"), REALS, "truncdiv", lambda *_: (None, None),
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
 TRUNCATEMOD = binary_op(
-    "truncatemod", _checked_division("truncmod"), REALS, "truncmod", _grad_truncmod
+    "truncatemod", _checked_division("truncmod"), REALS, "truncmod", _grad_truncmod,
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
+POW = binary_op(
+    "pow", _eager_pow, "fciu", "pow", _grad_pow, refuses=Refusal.EXPONENT, neutral=(None, 1.0)
 )
-POW = binary_op("pow", _eager_pow, "fciu", "pow", _grad_pow)
+_EXTREMUM = frozenset({"cheap", "idempotent"})
 MAXIMUM = binary_op(
-    "maximum", np.maximum, REALS, "max", lambda *a: _split_by(lambda x, y: x >= y)(*a)
-)
+    "maximum", np.maximum, REALS, "max", lambda *a: _split_by(lambda x, y: x >= y)(*a),
+    tags=_EXTREMUM, on_dims=lambda a, b: compound("max", a, b),
+)  # fmt: skip
 MINIMUM = binary_op(
-    "minimum", np.minimum, REALS, "min", lambda *a: _split_by(lambda x, y: x <= y)(*a)
-)
+    "minimum", np.minimum, REALS, "min", lambda *a: _split_by(lambda x, y: x <= y)(*a),
+    tags=_EXTREMUM, on_dims=lambda a, b: compound("min", a, b),
+)  # fmt: skip
 ATAN2 = binary_op("atan2", np.arctan2, "f", "atan2", _grad_atan2)
 SQUARED_DIFFERENCE = binary_op(
     "squared_difference", _squared_difference, NUMBERS,
@@ -264,7 +281,7 @@ def _grad_add_n(call: OpCall, dy: Tensor) -> list[Any]:
 ADD_N = register(
     Op(
         "add_n", _infer_add_n, guard(NUMBERS, _eager_add_n), _grad_add_n,
-        elementwise_rule(_lower_add_n),
+        elementwise_rule(_lower_add_n), tags=frozenset({"adds", "cheap"}),
     )
 )  # fmt: skip
 

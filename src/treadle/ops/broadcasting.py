@@ -80,6 +80,8 @@ BROADCAST_TO = register(
         _eager_broadcast_to,
         lambda call, grad: [unbroadcast(grad, call.inputs[0])],
         Compute(lambda call, index: broadcast_inputs(call, index)[0], "view"),
+        tags=frozenset({"moves"}),
+        same_elements=lambda dims, attrs: dims if tuple(attrs["shape"]) == dims else None,
     )
 )
 

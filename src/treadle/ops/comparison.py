@@ -5,13 +5,29 @@ from __future__ import annotations
 import numpy as np
 
 from treadle.ops.families import ANY_KIND, binary, binary_op, boolean
+from treadle.ops.properties import Relation
+from treadle.ops.registry import Op
 
-EQUAL = binary_op("equal", np.equal, ANY_KIND, "eq", None, boolean)
-NOT_EQUAL = binary_op("not_equal", np.not_equal, ANY_KIND, "ne", None, boolean)
-LESS = binary_op("less", np.less, "fiub", "lt", None, boolean)
-LESS_EQUAL = binary_op("less_equal", np.less_equal, "fiub", "le", None, boolean)
-GREATER = binary_op("greater", np.greater, "fiub", "gt", None, boolean)
-GREATER_EQUAL = binary_op("greater_equal", np.greater_equal, "fiub", "ge", None, boolean)
+_CHEAP = frozenset({"cheap"})
+
+
+def _comparison(name: str, eager: np.ufunc, kinds: str, lower: str, relation: Relation) -> Op:
+    return binary_op(
+        name, eager, kinds, lower, None, boolean, tags=_CHEAP, relation=relation
+    )  # fmt: skip
+
+
+EQUAL = _comparison("equal", np.equal, ANY_KIND, "eq", Relation.EQUAL)
+NOT_EQUAL = _comparison("not_equal", np.not_equal, ANY_KIND, "ne", Relation.NOT_EQUAL)
+LESS = _comparison("less", np.less, "fiub", "lt", Relation.LESS)
+LESS_EQUAL = _comparison("less_equal", np.less_equal, "fiub", "le", Relation.LESS_EQUAL)
+GREATER = _comparison("greater", np.greater, "fiub", "gt", Relation.GREATER)
+GREATER_EQUAL = _comparison("greater_equal", np.greater_equal, "fiub", "ge", Relation.GREATER_EQUAL)
+
+# The op that asks for a relation.
+COMPARISONS = {
+    op.relation: op for op in (EQUAL, NOT_EQUAL, LESS, LESS_EQUAL, GREATER, GREATER_EQUAL)
+}
 
 equal = binary(EQUAL, "x == y, element by element.")
 not_equal = binary(NOT_EQUAL, "x != y, element by element.")

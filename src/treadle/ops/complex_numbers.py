@@ -27,13 +27,17 @@ def _from_real(dy: Tensor) -> Tensor:
 _PARTS = frozenset({"complex_parts"})
 COMPLEX = binary_op(
     "complex", FUNCTIONS["complex"].reference, "f", "complex",
-    lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype, _PARTS,
+    lambda x, y, z, dz: (lambda: real(dz), lambda: imag(dz)), _complex_dtype, tags=_PARTS,
 )  # fmt: skip
-REAL = unary_op("real", np.real, "c", "real", lambda x, y, dy: _from_real(dy), real_result, _PARTS)
-IMAG = unary_op(
-    "imag", np.imag, "c", "imag", lambda x, y, dy: complex(dy * 0, dy), real_result, _PARTS
+REAL = unary_op(
+    "real", np.real, "c", "real", lambda x, y, dy: _from_real(dy), real_result, tags=_PARTS
 )
-CONJ = unary_op("conj", np.conj, "c", None, lambda x, y, dy: conj(dy))
+IMAG = unary_op(
+    "imag", np.imag, "c", "imag", lambda x, y, dy: complex(dy * 0, dy), real_result, tags=_PARTS
+)
+CONJ = unary_op(
+    "conj", np.conj, "c", None, lambda x, y, dy: conj(dy), tags=frozenset({"involution", "cheap"})
+)
 
 
 def _grad_angle(x: Tensor, y: Tensor, dy: Tensor) -> Tensor | None:

@@ -99,7 +99,7 @@ def first(call: PartsCall) -> Any:
 # -- functions: ops with two outputs -------------------------------------------------------------
 
 
-def _function(op: Op, build: Callable[..., Any], real_result: bool = False) -> None:
+def _function(op: Op, build: Callable[..., Any], real_result: bool = False) -> Op:
     """Register the op on parts that computes `op`, and make it the rule for parts."""
 
     def infer(*parts: TensorSpec) -> Any:
@@ -124,6 +124,7 @@ def _function(op: Op, build: Callable[..., Any], real_result: bool = False) -> N
         return result if real_result else Pair(*result)
 
     set_parts(rule, op)
+    return on_parts
 
 
 def _times(z: Any, w: Any) -> Any:
@@ -279,15 +280,16 @@ def _prod(call: PartsCall) -> Pair | None:
     return Pair(*(reshape_to(part, call.outputs[0].dims) for part in rows))
 
 
-def define() -> None:
-    """Put the rules on the records of the ops."""
+def define() -> Op:
+    """Put the rules on the records of the ops; gives the op of magnitudes."""
     for name, build in _FUNCTIONS.items():
         _function(OPS[name], build)
-    _function(OPS["abs"], functions.magnitude, real_result=True)
+    magnitude = _function(OPS["abs"], functions.magnitude, real_result=True)
     for rule, names in _RULES.items():
         set_parts(rule, *(OPS[n] for n in names.split()))
     # Kernels move complex numbers as they join them and take them apart.
     add_tag("complex_parts", *(OPS[n] for n in _RULES[moved].split()))
+    return magnitude
 
 
 _RULES: dict[Rule, str] = {
@@ -308,4 +310,4 @@ _RULES: dict[Rule, str] = {
     _matmul: "matmul", _prod: "reduce_prod",
 }  # fmt: skip
 
-define()
+MAGNITUDE = define()

@@ -14,6 +14,7 @@ from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lists import UNKNOWN_SHAPE
+from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
@@ -412,5 +413,16 @@ def _infer_while(
     return tuple(p.spec for p in body.params[: len(body.results)])
 
 
-COND = register(Op("cond", _infer_cond, tags=frozenset({"control_flow"})))
-WHILE = register(Op("while", _infer_while, tags=frozenset({"control_flow"})))
+_RUNS_REGIONS = frozenset({"control_flow"})
+COND = register(
+    Op(
+        "cond", _infer_cond, lower=Structure.COND, tags=_RUNS_REGIONS, regions=("then", "else"),
+        takes_variables=True,
+    )
+)  # fmt: skip
+WHILE = register(
+    Op(
+        "while", _infer_while, lower=Structure.WHILE, tags=_RUNS_REGIONS,
+        regions=("condition", "body"), takes_variables=True,
+    )
+)  # fmt: skip

@@ -15,6 +15,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, shape_text
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 
 # Types that convert themselves: type -> fn(value, dtype) -> Tensor. Variables add theirs.
@@ -41,7 +42,12 @@ def _const_infer(*, value: NDArray) -> TensorSpec:
     return TensorSpec(value.shape, dtypes.from_numpy(value.dtype))
 
 
-CONST = register(Op("const", _const_infer, eager=lambda *, value: value, lower="const"))
+CONST = register(
+    Op(
+        "const", _const_infer, eager=lambda *, value: value, lower=Structure.CONSTANT,
+        tags=frozenset({"cheap"}),
+    )
+)  # fmt: skip
 
 
 def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None = None) -> Tensor:

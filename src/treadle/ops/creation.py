@@ -52,6 +52,7 @@ FILL = register(
         _eager_fill,
         _grad_fill,
         Compute(lambda call, index: call.inputs[0](()), "view"),
+        tags=frozenset({"cheap"}),
     )
 )
 

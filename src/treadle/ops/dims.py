@@ -21,7 +21,16 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.conversion import constant, convert_to_tensor, has_dtype
-from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
+from treadle.ops.lowering import (
+    Compute,
+    LoopRoutine,
+    LowerCall,
+    ProgramLoops,
+    Structure,
+    dim_expr,
+    index_expr,
+)
+from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op, register, run
 
 # -- ops that give dims as tensors ---------------------------------------------------------------
@@ -42,6 +51,7 @@ SHAPE = register(
         lambda x, *, out_type: TensorSpec((x.rank,), out_type),
         lambda x, *, out_type: np.array(x.shape, out_type.np_dtype),
         lower=Compute(lambda call, i: _select_dim(call.specs[0].dims, call, i), "view"),
+        tags=frozenset({"cheap"}),
     )
 )
 DIM = register(
@@ -50,6 +60,7 @@ DIM = register(
         lambda *, dim, out_type: TensorSpec((), out_type),
         lambda *, dim, out_type: np.array(dim, out_type.np_dtype),
         lower=Compute(lambda call, i: cast(dim_expr(call.attrs["dim"]), call.out.dtype), "view"),
+        tags=frozenset({"cheap"}),
     )
 )
 # An integer as a dim: the result has `dim`, a symbol, as its size and no elements that are read.
@@ -59,6 +70,7 @@ AS_DIM = register(
         "as_dim",
         lambda n, *, dim, least, most: TensorSpec((dim,), dtypes.bool),
         lambda n, *, dim, least, most: np.zeros(int(n), np.bool_),
+        lower=Structure.SIZE,
         tags=frozenset({"dynamic"}),
     )
 )
@@ -85,6 +97,7 @@ POSITION = register(
         lambda i, *, size: TensorSpec((), dtypes.int64),
         _eager_position,
         lower=Compute(_lower_position, "elementwise"),
+        refuses=Refusal.OWN_POSITION,
     )
 )
 
@@ -110,6 +123,7 @@ OPEN_DIM = register(
         "open_dim",
         lambda number, *, what, least, most: TensorSpec((fresh_symbol("n"), 0), dtypes.bool),
         _eager_open_dim,
+        lower=ProgramLoops(LoopRoutine.CHECK_DIM, numbers=True),
         tags=frozenset({"dynamic", "speaks_for_caller"}),
     )
 )

@@ -18,11 +18,11 @@ from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.families import require_kinds
 from treadle.ops.gather import INDEX_GRAD, check_positions
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
+from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 
 # Ops with this tag take a position for every axis of input 0, as inputs 1, 2, ...; negative ones
 # count from the end.
-ELEMENTS = frozenset({"checks_elements"})
 
 
 def _infer_element(x: TensorSpec, *positions: TensorSpec) -> TensorSpec:
@@ -107,12 +107,14 @@ def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
 ELEMENT = register(
     Op(
         "element", _infer_element, _eager_element, _grad_element,
-        Compute(_lower_element, "gather"), tags=ELEMENTS,
+        Compute(_lower_element, "gather"), refuses=Refusal.ELEMENT_POSITIONS,
+        part=Part(PartKind.ELEMENT, PartUse.READ),
     )
 )  # fmt: skip
 ELEMENT_UPDATE = register(
     Op(
         "element_update", _infer_update, _eager_update, _grad_update,
-        Compute(_lower_update, "gather"), tags=ELEMENTS,
+        Compute(_lower_update, "gather"), refuses=Refusal.ELEMENT_POSITIONS,
+        part=Part(PartKind.ELEMENT, PartUse.SET, -1),
     )
 )  # fmt: skip

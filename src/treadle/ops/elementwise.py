@@ -144,10 +144,17 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
         "1 - erf(x), accurate for large x.",
     ),
 }  # fmt: skip
+_CHEAP = frozenset({"cheap"})
+_TAGS = {"negative": _CHEAP | {"involution"}, "square": _CHEAP, "sign": _CHEAP}
 _OPS = {
-    name: (unary_op(name, eager, kinds, lower, gradient), doc)
+    name: (
+        unary_op(name, eager, kinds, lower, gradient, tags=_TAGS.get(name, frozenset())),
+        doc,
+    )
     for name, (eager, kinds, lower, gradient, doc) in _TABLE.items()
 }
+
+SQUARE, RECIPROCAL = _OPS["square"][0], _OPS["reciprocal"][0]
 
 negative: Public = unary(*_OPS["negative"])
 sign: Public = unary(*_OPS["sign"])
@@ -195,7 +202,7 @@ def _grad_abs(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
     return cast(dy, x.dtype) * sign(x)
 
 
-ABS = unary_op("abs", np.abs, NUMBERS, "abs", _grad_abs, real)
+ABS = unary_op("abs", np.abs, NUMBERS, "abs", _grad_abs, real, tags=_CHEAP)
 abs = unary(ABS, "The absolute value; the magnitude of complex numbers.")
 
 
@@ -221,7 +228,8 @@ def _classify(name: str, fn: Any, kernel: str) -> Op:
 
 
 is_nan = unary(_classify("is_nan", np.isnan, "isnan"), "True where x is NaN.")
-is_inf = unary(_classify("is_inf", np.isinf, "isinf"), "True where x is infinite.")
+IS_INF = _classify("is_inf", np.isinf, "isinf")
+is_inf = unary(IS_INF, "True where x is infinite.")
 is_finite = unary(
     _classify("is_finite", np.isfinite, "isfinite"), "True where x is neither infinite nor NaN."
 )
@@ -232,8 +240,9 @@ def _copy(x: NDArray) -> NDArray:
 
 
 _PASS = _lower(lambda x: x)
-IDENTITY = unary_op("identity", _copy, ANY_KIND, _PASS, lambda x, y, dy: dy)
-STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND, _PASS)
+_AS_IT_IS = frozenset({"alias", "cheap", "identity"})
+IDENTITY = unary_op("identity", _copy, ANY_KIND, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
+STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND, _PASS, tags=_AS_IT_IS)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:

@@ -74,9 +74,12 @@ def unary_op(
     lower: Lower,
     gradient: Callable[[Tensor, Tensor, Tensor], Any] | None = None,
     result: Result = same,
-    tags: frozenset[str] = frozenset(),
+    **known: Any,
 ) -> Op:
-    """Register an elementwise op of one input; ``gradient(x, y, dy)`` gives dx."""
+    """Register an elementwise op of one input; ``gradient(x, y, dy)`` gives dx.
+
+    `known`: further fields of the record.
+    """
 
     def infer(x: TensorSpec) -> TensorSpec:
         require_kinds(kinds, x)
@@ -87,7 +90,7 @@ def unary_op(
         return [gradient(call.inputs[0], call.outputs[0], dy)]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), tags=tags))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), **known))
 
 
 def binary_op(
@@ -97,11 +100,12 @@ def binary_op(
     lower: Lower,
     gradient: Callable[[Tensor, Tensor, Tensor, Tensor], Any] | None = None,
     result: Result = same,
-    tags: frozenset[str] = frozenset(),
+    **known: Any,
 ) -> Op:
     """Register an elementwise op of two inputs that broadcast.
 
     ``gradient(x, y, z, dz)`` gives two functions that compute dx and dy in z's shape (or None).
+    `known`: further fields of the record.
     """
 
     def infer(x: TensorSpec, y: TensorSpec) -> TensorSpec:
@@ -118,7 +122,7 @@ def binary_op(
         ]
 
     rule: Gradient | None = grad if gradient is not None else None
-    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), tags=tags))
+    return register(Op(name, infer, guard(kinds, eager), rule, _lowering(lower), **known))
 
 
 def _lowering(lower: Lower) -> Compute | None:

@@ -16,13 +16,22 @@ from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
-from treadle.ops.lowering import Compaction, Compute, LowerCall, RowCall, Rows, dim_expr
+from treadle.ops.lowering import (
+    Compaction,
+    Compute,
+    LoopRoutine,
+    LowerCall,
+    ProgramLoops,
+    RowCall,
+    Rows,
+    dim_expr,
+)
+from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
 
 # Ops with this tag read input 0 along attrs["axis"] at positions given by input 1 and must refuse
 # positions outside it; `check_positions` is what to check and the error to raise.
-BOUNDS = frozenset({"checks_bounds"})
 
 
 def check_positions(indices: NDArray, size: int, low: int = 0, what: str = "index") -> None:
@@ -132,7 +141,8 @@ GATHER = register(
         _eager_gather,
         _grad_gather,
         Compute(_lower_gather, "gather"),
-        tags=BOUNDS,
+        tags=frozenset({"selects"}),
+        refuses=Refusal.POSITION,
         sizes=_batches,
     )
 )
@@ -191,7 +201,8 @@ def _grad_index(call: OpCall, dy: Tensor) -> list[Any]:
 INDEX = register(
     Op(
         "index", _infer_index, _eager_index, _grad_index, Compute(_lower_index, "gather"),
-        tags=BOUNDS,
+        tags=frozenset({"selects", "numpy_view"}), refuses=Refusal.WRAPPING_POSITION,
+        part=Part(PartKind.INDEX, PartUse.READ),
     )
 )  # fmt: skip
 
@@ -225,6 +236,7 @@ INDEX_GRAD = register(
         _eager_index_grad,
         _grad_index_grad,
         Compute(_lower_index_grad, "gather"),
+        part=Part(PartKind.INDEX, PartUse.PLACE, 0),
     )
 )
 
@@ -277,7 +289,8 @@ def _grad_gather_nd(call: OpCall, dy: Tensor) -> list[Any]:
 GATHER_ND = register(
     Op(
         "gather_nd", _infer_gather_nd, _eager_gather_nd, _grad_gather_nd,
-        Compute(_lower_gather_nd, "gather"), tags=frozenset({"checks_bounds_nd"}),
+        Compute(_lower_gather_nd, "gather"), refuses=Refusal.ROW_OF_POSITIONS,
+        part=Part(PartKind.ROWS, PartUse.READ),
     )
 )  # fmt: skip
 
@@ -350,7 +363,9 @@ SCATTER_ND = register(
         _infer_scatter_nd,
         _eager_scatter_nd,
         lambda call, dz: [None, gather_nd(dz, call.inputs[0])],
+        ProgramLoops(LoopRoutine.SCATTER, bools=False),
         sizes=_scattered,
+        part=Part(PartKind.ROWS, PartUse.PLACE, 1),
     )
 )
 
@@ -399,8 +414,11 @@ def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
 
 
 SCATTER_UPDATE = register(
-    Op("tensor_scatter_nd_update", _infer_update, _eager_update, _grad_update, sizes=_scattered)
-)
+    Op(
+        "tensor_scatter_nd_update", _infer_update, _eager_update, _grad_update, sizes=_scattered,
+        part=Part(PartKind.ROWS, PartUse.SET, 2),
+    )
+)  # fmt: skip
 SCATTER_ADD = register(
     Op(
         "tensor_scatter_nd_add",
@@ -408,6 +426,7 @@ SCATTER_ADD = register(
         _eager_scatter_add,
         lambda call, dz: [dz, None, gather_nd(dz, call.inputs[1])],
         sizes=_scattered,
+        part=Part(PartKind.ROWS, PartUse.ADD, 2),
     )
 )
 

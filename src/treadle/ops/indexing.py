@@ -16,6 +16,8 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import as_dim_value
+from treadle.ops.lowering import LoopRoutine, ProgramLoops
+from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.python_numbers import interval_of, is_symbolic_number
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
@@ -335,7 +337,9 @@ DYNAMIC_SLICE = register(
         _infer_dynamic,
         lambda x, bounds, *, axis, given, size=-1: x[_bounds(bounds, axis, given)],
         _grad_dynamic,
-        tags=frozenset({"dynamic"}),
+        ProgramLoops(LoopRoutine.READ_SLICE),
+        tags=frozenset({"dynamic", "numpy_view"}),
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.READ),
     )
 )
 
@@ -366,6 +370,8 @@ DYNAMIC_SLICE_GRAD = register(
             ),
             None,
         ],
+        ProgramLoops(LoopRoutine.PLACE_SLICE),
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.PLACE, 0),
     )
 )
 

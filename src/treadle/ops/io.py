@@ -148,7 +148,12 @@ def format_number(value: Any) -> str:
     return short if again == number or number != number else f"{number:.{17 if double else 9}g}"
 
 
-PRINT = register(Op("print", lambda *specs, **attrs: (), eager=_print_now, effect="io"))
+PRINT = register(
+    Op(
+        "print", lambda *specs, **attrs: (), eager=_print_now, effect="io",
+        tags=frozenset({"quiet"}),
+    )
+)  # fmt: skip
 
 
 def _infer_assert(condition: Spec, *data: Spec, message: str, summarize: int) -> tuple[()]:

@@ -17,6 +17,7 @@ from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.lowering import ListAction, ListForm
 from treadle.ops.registry import Op, register, run
 
 # The dims of a list in which nothing was stored yet and that was given no element shape: the
@@ -397,19 +398,60 @@ def _grad_extend(call: Any, grad: Tensor) -> list[Any]:
     return [list_truncate(grad, list_length(call.inputs[0])), None]
 
 
-LIST_NEW = register(Op("list_new", _infer_new, _new))
-LIST_PUSH = register(Op("list_push", _infer_push, _push, _grad_push))
-LIST_GET = register(Op("list_get", _infer_get, _get, _grad_get))
-LIST_SET = register(Op("list_set", _infer_set, _set, _grad_set))
+LIST_NEW = register(
+    Op(
+        "list_new",
+        _infer_new,
+        _new,
+        lower=ListForm(ListAction.NEW, "made", reads_elements=False),
+        tags=frozenset({"cheap"}),
+    )
+)
+LIST_PUSH = register(
+    Op(
+        "list_push",
+        _infer_push,
+        _push,
+        _grad_push,
+        lower=ListForm(ListAction.PUSH, "changed", reads_elements=False, puts=True),
+    )
+)
+LIST_GET = register(
+    Op(
+        "list_get",
+        _infer_get,
+        _get,
+        _grad_get,
+        lower=ListForm(ListAction.GET, "read"),
+        tags=frozenset({"selects"}),
+    )
+)
+LIST_SET = register(
+    Op(
+        "list_set",
+        _infer_set,
+        _set,
+        _grad_set,
+        lower=ListForm(ListAction.SET, "changed", reads_elements=False, puts=True),
+    )
+)
 LIST_LENGTH = register(
     Op(
         "list_length",
         lambda items: TensorSpec((), dtypes.int32),
         lambda items: np.array(len(items), np.int32),
+        lower=ListForm(ListAction.LENGTH, "read", reads_elements=False),
+        tags=frozenset({"selects"}),
     )
 )
 LIST_STACK = register(
-    Op("list_stack", _infer_stack, _stack, lambda call, grad: [list_unstack(grad)])
+    Op(
+        "list_stack",
+        _infer_stack,
+        _stack,
+        lambda call, grad: [list_unstack(grad)],
+        lower=ListForm(ListAction.STACK, "read"),
+    )
 )
 LIST_UNSTACK = register(
     Op(
@@ -417,19 +459,69 @@ LIST_UNSTACK = register(
         _infer_unstack,
         _unstack,
         lambda call, grad: [list_stack(grad, call.inputs[0].dims[1:])],
+        lower=ListForm(ListAction.UNSTACK, "made"),
     )
 )
-LIST_CONCAT = register(Op("list_concat", _infer_concat, _concat, _grad_concat))
-LIST_SPLIT = register(Op("list_split", _infer_split, _split, _grad_split))
+LIST_CONCAT = register(
+    Op(
+        "list_concat",
+        _infer_concat,
+        _concat,
+        _grad_concat,
+        lower=ListForm(ListAction.CONCAT, "read", ragged=True),
+    )
+)
+LIST_SPLIT = register(
+    Op(
+        "list_split",
+        _infer_split,
+        _split,
+        _grad_split,
+        lower=ListForm(ListAction.SPLIT, "made", ragged=True),
+    )
+)
 LIST_JOIN = register(
     Op(
         "list_join",
         lambda items, lengths, *, dims: TensorSpec(dims, items.dtype),
         _join,
         _grad_join,
+        lower=ListForm(ListAction.JOIN, "read", native=False),
     )
 )
-LIST_SCATTER = register(Op("list_scatter", _infer_scatter, _scatter, _grad_scatter))
-LIST_TRUNCATE = register(Op("list_truncate", _infer_resize, _truncate, _grad_truncate))
-LIST_EXTEND = register(Op("list_extend", _infer_resize, _extend, _grad_extend))
-LIST_ADD = register(Op("list_add", _infer_add, _add, lambda call, grad: [grad, grad]))
+LIST_SCATTER = register(
+    Op(
+        "list_scatter",
+        _infer_scatter,
+        _scatter,
+        _grad_scatter,
+        lower=ListForm(ListAction.SCATTER, "made", native=False),
+    )
+)
+LIST_TRUNCATE = register(
+    Op(
+        "list_truncate",
+        _infer_resize,
+        _truncate,
+        _grad_truncate,
+        lower=ListForm(ListAction.TRUNCATE, "changed", reads_elements=False),
+    )
+)
+LIST_EXTEND = register(
+    Op(
+        "list_extend",
+        _infer_resize,
+        _extend,
+        _grad_extend,
+        lower=ListForm(ListAction.EXTEND, "changed", reads_elements=False),
+    )
+)
+LIST_ADD = register(
+    Op(
+        "list_add",
+        _infer_add,
+        _add,
+        lambda call, grad: [grad, grad],
+        lower=ListForm(ListAction.ADD, "made", ragged=True),
+    )
+)

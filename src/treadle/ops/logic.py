@@ -11,10 +11,13 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import binary, binary_op, unary, unary_op
 
-LOGICAL_AND = binary_op("logical_and", np.logical_and, "b", "and")
-LOGICAL_OR = binary_op("logical_or", np.logical_or, "b", "or")
+_JOINS = frozenset({"cheap", "idempotent"})
+LOGICAL_AND = binary_op("logical_and", np.logical_and, "b", "and", tags=_JOINS)
+LOGICAL_OR = binary_op("logical_or", np.logical_or, "b", "or", tags=_JOINS)
 LOGICAL_XOR = binary_op("logical_xor", np.logical_xor, "b", "xor")
-LOGICAL_NOT = unary_op("logical_not", np.logical_not, "b", "not")
+LOGICAL_NOT = unary_op(
+    "logical_not", np.logical_not, "b", "not", tags=frozenset({"cheap", "involution"})
+)
 BITWISE_AND = binary_op("bitwise_and", np.bitwise_and, "iu", "and")
 BITWISE_OR = binary_op("bitwise_or", np.bitwise_or, "iu", "or")
 BITWISE_XOR = binary_op("bitwise_xor", np.bitwise_xor, "iu", "xor")

@@ -16,8 +16,8 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import sigmoid, square
 from treadle.ops.families import needs, require_kinds
-from treadle.ops.gather import BOUNDS
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
+from treadle.ops.properties import Refusal
 from treadle.ops.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
@@ -161,7 +161,7 @@ def _labelled(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any
 SPARSE = register(
     Op(
         "sparse_softmax_cross_entropy", _infer_sparse, _eager_sparse, _grad_sparse,
-        Compute(_lower_sparse, "reduce"), tags=BOUNDS, sizes=_labelled,
+        Compute(_lower_sparse, "reduce"), refuses=Refusal.POSITION, sizes=_labelled,
     )
 )  # fmt: skip
 SPARSE_GRAD = register(

@@ -4,6 +4,9 @@
     Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
     Rows(routine, plan)   a routine of the library that does rows one by one (argsort, solve, ...)
     Compaction(...)       a routine that writes a row for every true element of a mask
+    ProgramLoops(...)     plain loops that the runtime writes out in the program
+    ListForm(...)         code of the runtime for lists
+    Structure.X           a part of the program itself: a constant, a branch, a loop, a variable
     None                  no lowering: compiled programs call the op's NumPy implementation
 
 A rule reads inputs through ``call.inputs[k](index)``. The runtime decides whether that is a load
@@ -13,6 +16,7 @@ from memory or, when the producer is fused into the same kernel, the producer's 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from enum import Enum
 from typing import Any, Literal, Protocol, TypeAlias
 
 from treadle.core import dtypes
@@ -142,6 +146,87 @@ class Compaction(_Routine):
     """
 
     mask: int
+
+
+class LoopRoutine(Enum):
+    """Loops that the runtime knows to write out."""
+
+    SCATTER = "scatter"  # zeros, to which rows are added
+    READ_SLICE = "read slice"  # a part whose bounds are data
+    PLACE_SLICE = "place slice"  # zeros with such a part
+    CHECK_DIM = "check dim"  # a number becomes the size of an axis
+
+
+@record(frozen=True)
+class ProgramLoops:
+    """Loops of the runtime, by name.
+
+    Attributes:
+        numbers: whether they serve operands and results of rank 0.
+        bools: whether they serve bools.
+    """
+
+    routine: LoopRoutine
+    numbers: bool = False
+    bools: bool = True
+
+
+class ListAction(Enum):
+    """What an op does with a list; the runtime's code is found by it."""
+
+    NEW = "new"
+    PUSH = "push"
+    GET = "get"
+    SET = "set"
+    LENGTH = "length"
+    TRUNCATE = "truncate"
+    EXTEND = "extend"
+    STACK = "stack"
+    UNSTACK = "unstack"
+    PACK = "pack"
+    UNPACK = "unpack"
+    CONCAT = "concat"
+    SPLIT = "split"
+    JOIN = "join"
+    SCATTER = "scatter"
+    ADD = "add"
+
+
+@record(frozen=True)
+class ListForm:
+    """An op on lists.
+
+    Attributes:
+        action: what it does.
+        result: "made" for a new list, "changed" for the first input, changed, or "read" for what
+            was read from lists.
+        reads_elements: whether its result depends on elements of a list among its inputs.
+        puts: whether it stores its last input as one element of the list.
+        ragged: its lists are kept such that elements may differ in shape.
+        native: whether compiled programs have code for it; all lists of a graph with another op
+            are Python objects.
+    """
+
+    action: ListAction
+    result: Literal["made", "changed", "read"]
+    reads_elements: bool = True
+    puts: bool = False
+    ragged: bool = False
+    native: bool = True
+
+
+class Structure(Enum):
+    """What a node is to a program that neither a kernel nor a routine computes it for."""
+
+    CONSTANT = "constant"  # a literal
+    SIZE = "size"  # gives a symbol its value
+    READ = "read"  # reads a variable
+    ASSIGN = "assign"  # writes one
+    COND = "cond"  # runs one of its regions
+    WHILE = "while"  # runs its regions in turn
+
+
+Lowering: TypeAlias = Compute | Library | Rows | Compaction | ProgramLoops | ListForm | Structure
 
 
 def elementwise(fn: str) -> Compute:

@@ -11,6 +11,7 @@ from treadle.core.list_value import ListValue
 from treadle.core.shapes import Dim, fresh_symbol
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.lowering import ListAction, ListForm
 from treadle.ops.registry import Op, register, run
 
 
@@ -62,12 +63,21 @@ def _grad_unpack(call: Any, grad: Tensor) -> list[Any]:
     return [list_pack(grad)[0], None]
 
 
-LIST_PACK = register(Op("list_pack", _infer_pack, _pack, _grad_pack))
+LIST_PACK = register(
+    Op(
+        "list_pack",
+        _infer_pack,
+        _pack,
+        _grad_pack,
+        lower=ListForm(ListAction.PACK, "read", ragged=True),
+    )
+)
 LIST_UNPACK = register(
     Op(
         "list_unpack",
         lambda values, shapes, *, dims: ListSpec(dims, values.dtype),
         _unpack,
         _grad_unpack,
+        lower=ListForm(ListAction.UNPACK, "made", ragged=True),
     )
 )

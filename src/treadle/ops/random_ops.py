@@ -12,6 +12,7 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.ops.lowering import Compute, Rule
+from treadle.ops.properties import Refusal
 from treadle.ops.random_lowering import (
     bits_rule,
     normal_rule,
@@ -34,6 +35,7 @@ from treadle.ops.random_numpy import (
 from treadle.ops.registry import Op, register
 
 STATE = TensorSpec((3,), dtypes.int64)
+DRAWS = frozenset({"draws"})
 
 
 def _check_state(state: Any) -> None:
@@ -59,15 +61,19 @@ def _elementwise(rule: Rule) -> Compute:
     return Compute(rule, "elementwise")
 
 
-UNIFORM = register(Op("random_uniform", _infer_float, uniform, lower=_elementwise(uniform_rule)))
-NORMAL = register(Op("random_normal", _infer_float, normal, lower=_elementwise(normal_rule)))
+UNIFORM = register(
+    Op("random_uniform", _infer_float, uniform, lower=_elementwise(uniform_rule), tags=DRAWS)
+)
+NORMAL = register(
+    Op("random_normal", _infer_float, normal, lower=_elementwise(normal_rule), tags=DRAWS)
+)
 TRUNCATED_NORMAL = register(
     Op(
         "random_truncated_normal", _infer_float, truncated_normal,
-        lower=_elementwise(truncated_normal_rule),
+        lower=_elementwise(truncated_normal_rule), tags=DRAWS,
     )
 )  # fmt: skip
-BITS = register(Op("random_bits", _infer_bits, bits, lower=_elementwise(bits_rule)))
+BITS = register(Op("random_bits", _infer_bits, bits, lower=_elementwise(bits_rule), tags=DRAWS))
 
 
 def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
@@ -87,7 +93,7 @@ def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...
 UNIFORM_INT = register(
     Op(
         "random_uniform_int", _infer_uniform_int, uniform_int,
-        lower=_elementwise(uniform_int_rule),
+        lower=_elementwise(uniform_int_rule), tags=DRAWS, refuses=Refusal.INTERVAL,
     )
 )  # fmt: skip
 
@@ -100,7 +106,7 @@ def _infer_skip(state: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
     return STATE
 
 
-SKIP = register(Op("random_skip", _infer_skip, skip, lower=_elementwise(skip_rule)))
+SKIP = register(Op("random_skip", _infer_skip, skip, lower=_elementwise(skip_rule), tags=DRAWS))
 
 
 def _infer_scramble(seed: Any) -> TensorSpec:
@@ -110,5 +116,11 @@ def _infer_scramble(seed: Any) -> TensorSpec:
 
 
 SCRAMBLE = register(
-    Op("random_seed_state", _infer_scramble, scramble, lower=_elementwise(scramble_rule))
+    Op(
+        "random_seed_state",
+        _infer_scramble,
+        scramble,
+        lower=_elementwise(scramble_rule),
+        tags=DRAWS,
+    )
 )

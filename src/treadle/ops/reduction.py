@@ -21,6 +21,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
+from treadle.ops.properties import Dims
 from treadle.ops.registry import Gradient, Op, OpCall, register, run
 from treadle.ops.sizes import Pairs, at_least_one
 
@@ -182,28 +183,58 @@ def _grad_prod(call: OpCall, dy: Tensor) -> list[Any]:
 # -- the ops -------------------------------------------------------------------------------------
 
 
-def _reduction(name: str, eager: Any, kinds: str, lower: Compute, grad: Gradient | None) -> Op:
-    return register(Op(name, reduction_infer(kinds), guard(kinds, eager), grad, lower))
+def _over_ones(dims: Dims, attrs: Mapping[str, Any]) -> Dims | None:
+    """A reduction over axes of size 1."""
+    axes = set(attrs["axis"])
+    if any(dims[a] != 1 for a in axes):
+        return None
+    return dims if attrs["keepdims"] else tuple(d for i, d in enumerate(dims) if i not in axes)
+
+
+def _lowest(dtype: np.dtype[Any]) -> Any:
+    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
+
+
+def _highest(dtype: np.dtype[Any]) -> Any:
+    return np.inf if dtype.kind not in "iu" else np.iinfo(dtype).max
+
+
+def _reduction(
+    name: str, eager: Any, kinds: str, lower: Compute, grad: Gradient | None,
+    of_nothing: Callable[[np.dtype[Any]], Any],
+) -> Op:  # fmt: skip
+    return register(
+        Op(
+            name, reduction_infer(kinds), guard(kinds, eager), grad, lower,
+            tags=frozenset({"reduces"}), of_nothing=of_nothing,
+            same_elements=_over_ones if kinds != "b" else None,
+        )
+    )  # fmt: skip
 
 
 NUMBERS = "fciu"
 REDUCE_SUM = _reduction(
-    "reduce_sum", _accumulating(np.sum), NUMBERS, _lower_reduction("sum"), _grad_sum
+    "reduce_sum", _accumulating(np.sum), NUMBERS, _lower_reduction("sum"), _grad_sum, lambda _: 0
 )
 REDUCE_MEAN = _reduction(
-    "reduce_mean", _mean, NUMBERS, _lower_reduction("sum", _lower_mean), _grad_mean
+    "reduce_mean", _mean, NUMBERS, _lower_reduction("sum", _lower_mean), _grad_mean, lambda _: 0
 )
 REDUCE_PROD = _reduction(
-    "reduce_prod", _accumulating(np.prod), NUMBERS, _lower_reduction("prod"), _grad_prod
+    "reduce_prod",
+    _accumulating(np.prod),
+    NUMBERS,
+    _lower_reduction("prod"),
+    _grad_prod,
+    lambda _: 1,
 )
 REDUCE_MAX = _reduction(
-    "reduce_max", _extreme(np.max, "max"), "fiu", _lower_reduction("max"), _grad_extreme
+    "reduce_max", _extreme(np.max, "max"), "fiu", _lower_reduction("max"), _grad_extreme, _lowest
 )
 REDUCE_MIN = _reduction(
-    "reduce_min", _extreme(np.min, "min"), "fiu", _lower_reduction("min"), _grad_extreme
+    "reduce_min", _extreme(np.min, "min"), "fiu", _lower_reduction("min"), _grad_extreme, _highest
 )
-REDUCE_ANY = _reduction("reduce_any", np.any, "b", _lower_reduction("any"), None)
-REDUCE_ALL = _reduction("reduce_all", np.all, "b", _lower_reduction("all"), None)
+REDUCE_ANY = _reduction("reduce_any", np.any, "b", _lower_reduction("any"), None, lambda _: False)
+REDUCE_ALL = _reduction("reduce_all", np.all, "b", _lower_reduction("all"), None, lambda _: True)
 
 
 def _public(op: Op, doc: str) -> Callable[..., Tensor]:

@@ -16,6 +16,17 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
 from treadle.core.tensor import Tensor, from_array, from_owned
+from treadle.ops.lowering import Lowering
+from treadle.ops.properties import (
+    Neutral,
+    OnDims,
+    Part,
+    PartKind,
+    PartUse,
+    Refusal,
+    Relation,
+    SameElements,
+)  # fmt: skip
 from treadle.ops.quiet import quiet
 from treadle.ops.sizes import Sizes
 
@@ -52,25 +63,51 @@ class Op:
             parts (see `treadle.ops.complex_parts`); None: complex numbers are given to `eager`.
         effect: None for pure ops; "random", "read", "write" or "io" keep program order and are
             neither dropped nor merged ("read" may be dropped).
+        tags: further properties, each a word of `treadle.ops.properties.TAGS`.
         sizes: pairs of dims that the op needs to be equal and whose equality `infer` cannot tell
             where they are symbols (see `treadle.ops.sizes`).
+        regions: the names of the regions that the op's nodes own, as the printer shows them.
+        part: which part of an array the op works on, and what it does with it.
+        refuses: what the op refuses when it runs.
+        relation: what a comparison asks.
+        neutral: the numbers that change nothing as one of its two operands.
+        on_dims: the op on sizes: programs know integers as dims where they can.
+        same_elements: where the result has the elements of the first input, in the same order.
+        of_nothing: ``of_nothing(dtype)``, for a reduction: the number that changes nothing in it.
+        takes_variables: whether variables among its inputs are read: a tape looks for those that
+            it watches.
     """
 
     name: str
     infer: Infer
     eager: Callable[..., Any] | None = None
     gradient: Gradient | None = None
-    lower: Any = None
+    lower: Lowering | None = None
     effect: str | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
     sizes: Sizes | None = None
     parts: Callable[..., Any] | None = None
+    regions: tuple[str, ...] = ()
+    part: Part | None = None
+    refuses: Refusal | None = None
+    relation: Relation | None = None
+    neutral: Neutral | None = None
+    on_dims: OnDims | None = None
+    same_elements: SameElements | None = None
+    of_nothing: Callable[[np.dtype[Any]], Any] | None = None
+    takes_variables: bool = False
+
+    @property
+    def runs_user_code(self) -> bool:
+        """Whether it calls Python code of the user, which may use any variable."""
+        return self.effect == "io" and "quiet" not in self.tags and "asserts" not in self.tags
 
     def __repr__(self) -> str:
         return f"Op({self.name})"
 
 
 OPS: dict[str, Op] = {}
+_ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
 
 def register(op: Op) -> Op:
@@ -78,7 +115,14 @@ def register(op: Op) -> Op:
     if op.name in OPS:
         raise ValueError(f"Op {op.name!r} is registered twice")
     OPS[op.name] = op
+    if op.part is not None:
+        _ON_PARTS[op.part.kind, op.part.use] = op
     return op
+
+
+def op_on_part(kind: PartKind, use: PartUse) -> Op:
+    """The op that does this with a part of an array; KeyError where there is none."""
+    return _ON_PARTS[kind, use]
 
 
 def set_gradient(op: Op, rule: Gradient) -> None:

@@ -14,6 +14,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
 
@@ -95,6 +96,7 @@ UNSORTED_SEGMENT_SUM = register(
         _eager,
         _gradient,
         Rows("counting.segment_sum", _sum_call, fails=True),
+        part=Part(PartKind.SEGMENTS, PartUse.PLACE, 0),
         sizes=_rows,
     )
 )

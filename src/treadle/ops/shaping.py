@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from treadle.ops.dims import (
 )
 from treadle.ops.dims import shape as dims_of
 from treadle.ops.lowering import Compute, LowerCall
+from treadle.ops.properties import Dims
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.requirements import require
 from treadle.ops.sizes import not_one, same_count, same_dims
@@ -52,6 +53,11 @@ def _grad_reshape(call: OpCall, dy: Tensor) -> list[Any]:
     return [reshape_to(dy, call.inputs[0].dims)]
 
 
+def _reshaped(dims: Dims, attrs: Mapping[str, Any]) -> Dims | None:
+    shape = tuple(attrs["shape"])
+    return shape if product(shape) == product(dims) else None
+
+
 RESHAPE = register(
     Op(
         "reshape",
@@ -60,6 +66,8 @@ RESHAPE = register(
         _grad_reshape,
         Compute(_lower_reshape, "view"),
         sizes=same_count,
+        tags=frozenset({"alias", "moves", "numpy_view"}),
+        same_elements=_reshaped,
     )
 )
 
@@ -137,6 +145,7 @@ ENSURE_SHAPE = register(
         lambda call, dy: [with_dims(dy, call.inputs[0].dims)],
         Compute(lambda call, index: call.inputs[0](index), "view"),
         sizes=same_dims,
+        tags=frozenset({"alias"}),
     )
 )
 
@@ -229,6 +238,7 @@ TRANSPOSE = register(
         lambda x, *, perm: x.transpose(perm),
         _grad_transpose,
         Compute(_lower_transpose, "view"),
+        tags=frozenset({"moves", "numpy_view"}),
     )
 )
 
@@ -329,6 +339,7 @@ REVERSE = register(
         lambda x, *, axis: np.flip(x, axis),
         lambda call, dy: [reverse(dy, call.attrs["axis"])],
         Compute(_lower_reverse, "view"),
+        tags=frozenset({"moves"}),
     )
 )
 

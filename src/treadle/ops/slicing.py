@@ -23,6 +23,7 @@ from treadle.ops.lowering import (
     index_expr,
     scale_index,
 )  # fmt: skip
+from treadle.ops.properties import Dims, Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs, at_most, slice_sizes
 
@@ -78,6 +79,12 @@ def _infer_slice(
 
 
 # Element i of the result is element begin + i * stride of the input, along every axis.
+def _whole(dims: Dims, attrs: Mapping[str, Any]) -> Dims | None:
+    """The slice that leaves nothing out."""
+    whole = all(b == 0 for b in attrs["begin"]) and all(s == 1 for s in attrs["strides"])
+    return dims if whole and tuple(attrs["size"]) == dims else None
+
+
 STRIDED_SLICE = register(
     Op(
         "strided_slice",
@@ -86,6 +93,9 @@ STRIDED_SLICE = register(
         _grad_slice,
         Compute(_lower_slice, "view"),
         sizes=_sliced,
+        tags=frozenset({"moves", "numpy_view"}),
+        part=Part(PartKind.SLICE, PartUse.READ),
+        same_elements=_whole,
     )
 )
 
@@ -149,6 +159,7 @@ SLICE_GRAD = register(
         _grad_slice_grad,
         Compute(_lower_slice_grad, "view"),
         sizes=_placed,
+        part=Part(PartKind.SLICE, PartUse.PLACE, 0),
     )
 )
 

@@ -25,6 +25,7 @@ from treadle.core.spec import ResourceSpec, TensorSpec
 from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
 from treadle.core.trials import refuse
 from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 from treadle.ops.sizes import Pairs
 
@@ -43,7 +44,8 @@ READ = register(
         _infer_read,
         gradient=lambda call, grad: [grad],
         effect="read",
-        lower="variable",
+        lower=Structure.READ,
+        takes_variables=True,
     )
 )
 
@@ -65,7 +67,7 @@ def _same_size(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, An
 
 
 ASSIGN = register(
-    Op("assign_variable", _infer_assign, effect="write", lower="variable", sizes=_same_size)
+    Op("assign_variable", _infer_assign, effect="write", lower=Structure.ASSIGN, sizes=_same_size)
 )
 
 

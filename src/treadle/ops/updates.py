@@ -21,9 +21,10 @@ from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast as cast_tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.gather import BOUNDS, INDEX, check_positions
+from treadle.ops.gather import INDEX, check_positions
 from treadle.ops.indexing import DYNAMIC_SLICE, _bounds, _Cut, _one_axis, _size_of, expand, is_array
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
+from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.python_numbers import is_symbolic_number
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping import reshape_to
@@ -233,6 +234,7 @@ SLICE_UPDATE = register(
     Op(
         "slice_update", _infer_slice_update, _eager_slice_update, _grad_slice_update,
         Compute(_lower_slice_update, "view"), sizes=_slice_fits,
+        part=Part(PartKind.SLICE, PartUse.SET, 1),
     )
 )  # fmt: skip
 
@@ -272,7 +274,8 @@ def _part_fits(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, An
 INDEX_UPDATE = register(
     Op(
         "index_update", lambda x, i, part, *, axis: x, _eager_index_update, _grad_index_update,
-        Compute(_lower_index_update, "gather"), tags=BOUNDS, sizes=_part_fits,
+        Compute(_lower_index_update, "gather"), sizes=_part_fits,
+        part=Part(PartKind.INDEX, PartUse.SET, 2), refuses=Refusal.WRAPPING_POSITION,
     )
 )  # fmt: skip
 
@@ -305,6 +308,7 @@ DYNAMIC_SLICE_UPDATE = register(
     Op(
         "dynamic_slice_update", lambda x, bounds, part, *, axis, given: x,
         _eager_dynamic_update, _grad_dynamic_update, sizes=_other_dims_fit,
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, 2),
     )
 )  # fmt: skip
 

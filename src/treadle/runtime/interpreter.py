@@ -18,6 +18,7 @@ from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.iterators import release_iterators
+from treadle.ops.lowering import Structure
 from treadle.ops.registry import is_too_large
 from treadle.ops.state import Variable
 from treadle.runtime.scope import Scope
@@ -100,7 +101,8 @@ class _Interpreter:
 
     def node(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
         """The outputs of one node."""
-        structured = _STRUCTURED.get(node.op.name)
+        lower = node.op.lower
+        structured = _STRUCTURED.get(lower) if isinstance(lower, Structure) else None
         if structured is not None:
             outputs = structured(self, node, inputs, scope)
         else:
@@ -130,15 +132,11 @@ class _Interpreter:
         """Its attributes mention the symbol that the result tells."""
         return [np.zeros(int(inputs[0]), np.bool_)]
 
-    def call(self, node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
-        return self.region(node.regions[0], inputs, Scope())
-
 
 _STRUCTURED = {
-    "cond": _Interpreter.cond,
-    "while": _Interpreter.loop,
-    "call": _Interpreter.call,
-    "as_dim": _Interpreter.size,
+    Structure.COND: _Interpreter.cond,
+    Structure.WHILE: _Interpreter.loop,
+    Structure.SIZE: _Interpreter.size,
 }
 
 

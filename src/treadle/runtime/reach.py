@@ -13,6 +13,7 @@ from treadle.core.inequalities import is_at_least
 from treadle.core.shapes import Dim, compound, product
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Affine, Axis, Buffer, Store, affine, const
+from treadle.ops.properties import PartKind
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, stored_outside
 from treadle.runtime.fusion.strided import View
 
@@ -120,10 +121,16 @@ def update_conditions(node: Node, sizes: Sizes) -> list[Unproved]:
     return [c for store in _stores(node) for c in stored_outside(store, sizes)]
 
 
+def is_checked_before(node: Node) -> bool:
+    """Whether the positions of an update are known, or were checked by a node before it."""
+    return node.op.part is not None and node.op.part.kind.is_checked_before
+
+
 def _stores(node: Node) -> Iterator[Store]:
     """An update as a store of one element of its part, over the axes whose positions are known."""
     array, part = node.inputs[0].spec, node.inputs[-1].spec
-    pairs = _AXES[node.op.name](node)
+    assert node.op.part is not None
+    pairs = _AXES[node.op.part.kind](node)
     if not pairs:
         return
     axes = [Axis(f"p{k}", extent) for k, (_, extent, _, _) in enumerate(pairs)]
@@ -169,15 +176,11 @@ def _aligned(array: Sequence[Dim], part: Sequence[Dim]) -> list[_Along]:
     return [(dim, extent, 0, 1) for dim, extent in zip(array, part, strict=True)]
 
 
-_AXES: dict[str, Callable[[Node], list[_Along]]] = {
-    "element_update": lambda node: [],
-    "index_update": _but_one,
-    "index_add": _but_one,
-    "slice_update": _of_slice,
-    "slice_add": _of_slice,
-    "dynamic_slice_update": _but_one,
-    "dynamic_slice_add": _but_one,
-    "tensor_scatter_nd_update": _of_rows,
-    "tensor_scatter_nd_add": _of_rows,
-    "segment_add": _of_segments,
+_AXES: dict[PartKind, Callable[[Node], list[_Along]]] = {
+    PartKind.ELEMENT: lambda node: [],
+    PartKind.INDEX: _but_one,
+    PartKind.SLICE: _of_slice,
+    PartKind.DYNAMIC_SLICE: _but_one,
+    PartKind.ROWS: _of_rows,
+    PartKind.SEGMENTS: _of_segments,
 }

@@ -97,5 +97,5 @@ def _aligned(node: Node) -> bool:
     from treadle.runtime.fusion.roles import Role, kind_of, role_of
 
     elementwise = kind_of(node) == "elementwise" or node.op is BROADCAST_TO
-    drawn = node.op.name.startswith("random_")
+    drawn = "draws" in node.op.tags
     return elementwise and not drawn and role_of(node) in (Role.ARRAY, Role.VIEW)

@@ -13,10 +13,9 @@ from treadle.core.inequalities import patience
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.graph.integers import Integers
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, covers, outside, unproved
-from treadle.runtime.reach import routine_conditions, update_conditions
+from treadle.runtime.reach import is_checked_before, routine_conditions, update_conditions
 from treadle.runtime.schedule.backend import Backend
 from treadle.runtime.schedule.build import Builder
-from treadle.runtime.schedule.region import CHECKED
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -146,5 +145,5 @@ def _update(step: Update, sizes: Sizes) -> None:
     for operand in others:
         expect_elements(operand, product(operand.value.spec.dims), sizes)
     expect_elements(Operand(array.value, step.target), product(array.value.spec.dims), sizes)
-    if node.op.name not in CHECKED and step.refuse is None:
+    if not is_checked_before(node) and step.refuse is None:
         raise BoundsError(f"nothing refuses positions of {node} that are outside")

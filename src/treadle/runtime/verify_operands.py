@@ -13,10 +13,12 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Node, Value
 from treadle.ops.casting import CAST
+from treadle.ops.checks import ANY, GOOD
+from treadle.ops.lowering import ListAction
 from treadle.runtime.bounds import BoundsError, Sizes, covers
 from treadle.runtime.fusion.roles import literal
-from treadle.runtime.schedule.lists import ElementDims, Ragged
-from treadle.runtime.schedule.region import CHECKED
+from treadle.runtime.reach import is_checked_before
+from treadle.runtime.schedule.lists import ElementDims, Ragged, list_form
 from treadle.runtime.schedule.steps import Check, ListStep, Operand, Position, Update
 
 
@@ -44,7 +46,7 @@ class Positions:
             self.found.add((step.value, step.size))
             return
         node = step.holds.value.node
-        while node is not None and node.op.name in ("none_bad", "any_bad"):
+        while node is not None and node.op in (GOOD, ANY):
             node = node.inputs[0].node
         kind = None if node is None else node.attrs.get("kind")
         if node is not None and kind in ("outside", "wrapping"):
@@ -76,7 +78,7 @@ class Positions:
 
 def _positions(node: Node) -> Iterator[tuple[Value, Dim]]:
     """The positions that an update does not check itself, each with the extent of its axis."""
-    if node.op.name not in CHECKED or node.op.name.startswith("slice"):
+    if not is_checked_before(node) or "begin" in node.attrs:
         return
     dims = node.inputs[0].spec.dims
     if "axis" in node.attrs:
@@ -106,15 +108,16 @@ def verify_list(step: ListStep, known: Mapping[Value, ElementDims], sizes: Sizes
     if dims is None or isinstance(dims, Ragged):
         return  # sizes are kept beside such elements
     element = product(dims)
-    match step.node.op.name:
-        case "list_push" | "list_set":
+    form = list_form(step.node)
+    match None if form is None else form.action:
+        case ListAction.PUSH | ListAction.SET:
             stored = product(step.inputs[-1].value.spec.dims)
             expect_elements(step.inputs[-1], stored, sizes)
             if not covers((element,), stored, sizes):
                 raise BoundsError(f"{step.node} puts {stored} elements where there are {element}")
-        case "list_get":
+        case ListAction.GET:
             if step.outputs[0].place is not None and step.outputs[0].place.kind != "element":
                 expect_elements(step.outputs[0], element, sizes)
-        case "list_unstack":
+        case ListAction.UNSTACK:
             count = step.inputs[0].value.spec.dims[0]
             expect_elements(step.inputs[0], count * element, sizes)

@@ -29,7 +29,6 @@ from treadle.ops.control_flow import COND
 from treadle.ops.operators import in_place
 from treadle.ops.slicing import STRIDED_SLICE
 
-_VIEWS = {"strided_slice", "reshape", "transpose", "index", "dynamic_slice"}
 _LIMIT = 1000  # elements looked at in one structure
 
 # For the builder of a loop's body: its variables -> what they hold in the first iteration.
@@ -266,9 +265,9 @@ class _Storage:
                 todo.append((operands[value], builder, view))
             elif node is None:
                 todo += [(*where, view) for where in self._outside(value, builder, view)]
-            elif node.op.name in _VIEWS and tensor.ndim:
+            elif "numpy_view" in node.op.tags and tensor.ndim:
                 todo.append((node.inputs[0], builder, node))
-            elif node.op.name in ("cond", "while"):
+            elif "control_flow" in node.op.tags:
                 todo += [(v, builder, view) for v in _results(node, value.index, operands)]
 
     def _outside(self, value: Any, builder: Any, view: Any) -> list[tuple[Any, Any]]:

@@ -21,6 +21,7 @@ from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise import identity
 from treadle.ops.graph_list import GraphList
 from treadle.ops.indexing import is_array
+from treadle.ops.properties import PartUse
 from treadle.ops.python_numbers import is_symbolic_number
 from treadle.ops.selection import where
 from treadle.ops.tabulated import element_at
@@ -85,7 +86,8 @@ def _own(made: Tensor, value: Any) -> Tensor:
     """`made` with elements of its own: a whole that is replaced is the assigned value itself."""
     if isinstance(made, SymbolicTensor):
         node = made.value.node
-        shared = node is None or "update" not in node.op.name
+        part = None if node is None else node.op.part
+        shared = part is None or part.use is not PartUse.SET
     else:
         shared = isinstance(value, Tensor) and np.may_share_memory(made._array, value._array)
     return identity(made) if shared else made

@@ -12,9 +12,12 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.families.expressions import Different, Expressions
 from treadle.graph.ir import Node, Region, Value
+from treadle.ops.arithmetic import DIVIDE
+from treadle.ops.casting import CAST
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM
-from treadle.ops.registry import OPS, Op, infer_outputs
+from treadle.ops.joining import STACK
+from treadle.ops.registry import Op, infer_outputs
 
 MOST_ELEMENTS = 16
 NDArray = np.ndarray[Any, Any]
@@ -107,10 +110,10 @@ def emit(region: Region, constant: DimConstant, like: Node) -> list[Node]:
 
     if constant.numerator is not None:
         numerator = add(CONST, (), value=np.array(constant.numerator))
-        quotient = add(OPS["divide"], [numerator, one(constant.dims[0], dtypes.float64)])
-        add(OPS["cast"], [quotient], dtype=constant.dtype)
+        quotient = add(DIVIDE, [numerator, one(constant.dims[0], dtypes.float64)])
+        add(CAST, [quotient], dtype=constant.dtype)
     elif constant.shape:
-        add(OPS["stack"], [one(d, constant.dtype) for d in constant.dims], axis=0)
+        add(STACK, [one(d, constant.dtype) for d in constant.dims], axis=0)
     else:
         one(constant.dims[0], constant.dtype)
     return made

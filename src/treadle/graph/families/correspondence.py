@@ -11,7 +11,7 @@ from treadle.core.spec import Spec, TensorSpec, is_static
 from treadle.core.tensor import Tensor
 from treadle.graph.families.attributes import same_array, same_attr
 from treadle.graph.families.constants import DimConstant
-from treadle.graph.families.identities import RULES, Dims, is_meaningless
+from treadle.graph.families.identities import Dims, is_meaningless
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import substitute_dims
 from treadle.ops.conversion import CONST
@@ -119,7 +119,7 @@ class Correspondence:
 
     def leave_out(self, node: Node) -> bool:
         """Let a node of the pattern be nothing in the graph, if it changes nothing there."""
-        rule = RULES.get(node.op.name)
+        rule = node.op.same_elements
         if rule is None:
             return False
         value, dims = self.values[node.inputs[0]]

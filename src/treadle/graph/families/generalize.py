@@ -18,7 +18,7 @@ from treadle.graph.families.attributes import common_attr, same_attr
 from treadle.graph.families.constants import DimConstant, common_constant, emit
 from treadle.graph.families.correspondence import Correspondence, live_nodes, same_capture
 from treadle.graph.families.expressions import Different, Expressions
-from treadle.graph.families.identities import RULES, guess_attr, is_meaningless
+from treadle.graph.families.identities import guess_attr, is_meaningless
 from treadle.graph.families.pattern import Pattern
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.conversion import CONST
@@ -106,10 +106,11 @@ class _Generalizer:
             try:
                 return self.node(into, heads)
             except (Different, NoPattern):
-                if heads[0] is None or heads[0].op.name not in RULES:
+                if heads[0] is None or heads[0].op.same_elements is None:
                     raise
         reason = ""
-        for op in dict.fromkeys(h.op for h in heads if h is not None and h.op.name in RULES):
+        heads_kept = [h.op for h in heads if h is not None and h.op.same_elements is not None]
+        for op in dict.fromkeys(heads_kept):
             for having in _subsets(heads, op):
                 try:
                     return self.node(into, having)

@@ -6,7 +6,7 @@ IEEE 754 allows is done: x + -0.0, x - 0.0, x * 1, x / 1, and x / 2**k as a mult
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
 import numpy as np
@@ -14,9 +14,12 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.broadcasts import sink_broadcasts
-from treadle.graph.passes.movement import MOVEMENT_RULES
+from treadle.graph.passes.movement import MOVEMENT_RULES, no_axes
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.registry import OPS
+from treadle.ops.arithmetic import DIVIDE, MULTIPLY
+from treadle.ops.casting import CAST
+from treadle.ops.registry import Op
+from treadle.ops.selection import WHERE
 
 Rule: TypeAlias = "Callable[[Rewriter, Node], Value | None]"
 
@@ -28,7 +31,7 @@ def simplify_algebra(graph: Graph) -> bool:
 
 class _Simplifier(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        for rule in RULES.get(node.op.name, ()):
+        for rule in _rules(node.op):
             found = rule(self, node)
             if found is not None:
                 return [found]
@@ -45,29 +48,16 @@ def _all_equal(value: Value, number: float) -> bool:
     return bool((array == number).all()) and same_sign
 
 
-def _neutral(position: int, is_neutral: Callable[[Value], bool]) -> Rule:
-    """The other operand, where the one at `position` changes nothing and no shape grows."""
-
-    def rule(rewriter: Rewriter, node: Node) -> Value | None:
-        other = node.inputs[1 - position]
-        if other.spec is node.outputs[0].spec and is_neutral(node.inputs[position]):
+def _neutral(rewriter: Rewriter, node: Node) -> Value | None:
+    """One operand, where the other changes nothing and no shape grows."""
+    assert node.op.neutral is not None
+    for position, number in enumerate(node.op.neutral):
+        given, other = node.inputs[position], node.inputs[1 - position]
+        if number is None or other.spec is not node.outputs[0].spec:
+            continue
+        if _all_equal(given, number if _is_float(given.spec.dtype) else int(number)):
             return other
-        return None
-
-    return rule
-
-
-def _is_one(value: Value) -> bool:
-    return _all_equal(value, 1)
-
-
-def _is_zero_to_add(value: Value) -> bool:
-    """-0.0 for floats; 0 for integers."""
-    return _all_equal(value, -0.0 if _is_float(value.spec.dtype) else 0)
-
-
-def _is_zero_to_subtract(value: Value) -> bool:
-    return _all_equal(value, 0.0)
+    return None
 
 
 def _is_float(dtype: DType) -> bool:
@@ -78,14 +68,10 @@ def _input(rewriter: Rewriter, node: Node) -> Value | None:
     return node.inputs[0]
 
 
-def _twice(name: str) -> Rule:
+def _twice(rewriter: Rewriter, node: Node) -> Value | None:
     """f(f(x)) is x."""
-
-    def rule(rewriter: Rewriter, node: Node) -> Value | None:
-        inner = node.inputs[0].node
-        return inner.inputs[0] if inner is not None and inner.op.name == name else None
-
-    return rule
+    inner = node.inputs[0].node
+    return inner.inputs[0] if inner is not None and inner.op is node.op else None
 
 
 def _same_operands(rewriter: Rewriter, node: Node) -> Value | None:
@@ -105,7 +91,7 @@ def _divide_by_power_of_two(rewriter: Rewriter, node: Node) -> Value | None:
         exact = (np.abs(mantissa) == 0.5) & np.isfinite(inverse) & (inverse != 0)
     if not exact.all():
         return None
-    return rewriter.emit(OPS["multiply"], [x, rewriter.constant(inverse)], {})
+    return rewriter.emit(MULTIPLY, [x, rewriter.constant(inverse)], {})
 
 
 def _select_constant(rewriter: Rewriter, node: Node) -> Value | None:
@@ -145,22 +131,25 @@ def _holds_all(wide: DType, narrow: DType) -> bool:
     return False
 
 
-RULES: dict[str, tuple[Rule, ...]] = {
-    "identity": (_input,),
-    "stop_gradient": (_input,),
-    "add": (_neutral(0, _is_zero_to_add), _neutral(1, _is_zero_to_add)),
-    "subtract": (_neutral(1, _is_zero_to_subtract),),
-    "multiply": (_neutral(0, _is_one), _neutral(1, _is_one)),
-    "divide": (_neutral(1, _is_one), _divide_by_power_of_two),
-    "pow": (_neutral(1, _is_one),),
-    "negative": (_twice("negative"),),
-    "logical_not": (_twice("logical_not"),),
-    "conj": (_twice("conj"),),
-    "maximum": (_same_operands,),
-    "minimum": (_same_operands,),
-    "logical_and": (_same_operands,),
-    "logical_or": (_same_operands,),
-    "where": (_select_constant,),
-    "cast": (_exact_cast,),
+def _rules(op: Op) -> Iterator[Rule]:
+    """The rules for an op: those that follow from its record, and those for it alone."""
+    if op.neutral is not None:
+        yield _neutral
+    for tag, rule in _BY_TAG.items():
+        if tag in op.tags:
+            yield rule
+    yield from _PATTERNS.get(op, ())
+
+
+_BY_TAG: dict[str, Rule] = {
+    "identity": _input,
+    "involution": _twice,
+    "idempotent": _same_operands,
+    "reduces": no_axes,
+}
+_PATTERNS: dict[Op, tuple[Rule, ...]] = {
+    DIVIDE: (_divide_by_power_of_two,),
+    WHERE: (_select_constant,),
+    CAST: (_exact_cast,),
     **MOVEMENT_RULES,
 }

@@ -15,15 +15,14 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.creation import FILL
 from treadle.ops.lowering import Compute
-from treadle.ops.registry import OPS
-
-_MOVES = {"reshape", "transpose", "broadcast_to", "strided_slice", "reverse"}
+from treadle.ops.shaping import RESHAPE
 
 
 def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:
     """The rules above; None where none fits."""
-    if node.op.name in _MOVES:
+    if "moves" in node.op.tags:
         return _moved_fill(rewriter, node)
     if not _is_elementwise(node):
         return None
@@ -47,7 +46,7 @@ def _is_elementwise(node: Node) -> bool:
 
 def _before_broadcast(value: Value) -> Value:
     node = value.node
-    if node is not None and node.op.name in ("broadcast_to", "fill"):
+    if node is not None and node.op in (BROADCAST_TO, FILL):
         return node.inputs[0]
     return value
 
@@ -96,8 +95,8 @@ def _scalar(rewriter: Rewriter, value: Value) -> Value:
     """The single element of `value` with rank 0."""
     if value.spec.rank == 0:
         return value
-    return rewriter.emit(OPS["reshape"], [value], {"shape": ()})
+    return rewriter.emit(RESHAPE, [value], {"shape": ()})
 
 
 def _fill(rewriter: Rewriter, scalar: Value, like: Value) -> Value:
-    return rewriter.emit(OPS["fill"], [scalar], {"shape": like.spec.dims})
+    return rewriter.emit(FILL, [scalar], {"shape": like.spec.dims})

@@ -26,7 +26,7 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Const, Expr, Index, const
 from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.logic import LOGICAL_NOT
-from treadle.ops.lowering import Access, Compute
+from treadle.ops.lowering import Access, Compute, Structure
 from treadle.ops.selection import WHERE
 
 MOST_NODES = 8  # of both branches together
@@ -100,7 +100,7 @@ def _is_cheap(node: Node) -> bool:
     values = [*node.inputs, *node.outputs]
     if not node.is_pure or node.regions or not all(_is_number(v.spec) for v in values):
         return False
-    if node.op.lower == "const":
+    if node.op.lower is Structure.CONSTANT:
         return True
     return takes_few_instructions(node)
 

@@ -38,7 +38,7 @@ class _Merger(Rewriter):
             return None
         if any(isinstance(v.spec, ListSpec) for v in node.outputs):
             return None  # two lists that grow apart would have to be copied
-        key = (node.op.name, tuple(map(id, node.inputs)), attrs_key(node.attrs))
+        key = (node.op, tuple(map(id, node.inputs)), attrs_key(node.attrs))
         first = self.scopes[-1].setdefault(key, node)
         return None if first is node else first.outputs
 

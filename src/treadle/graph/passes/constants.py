@@ -34,7 +34,7 @@ def fold_constants(graph: Graph) -> bool:
 
 class _Folder(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name in ("while", "cond"):
+        if "control_flow" in node.op.tags:
             self.tell(node)
         if node.op is CONST or node.regions or not node.is_pure or node.op.eager is None:
             return None

@@ -114,7 +114,7 @@ def list_length(items: Value) -> int | None:
     if node.op is LIST_UNSTACK:
         size_of_array = node.inputs[0].spec.dims[0]
         return size_of_array if isinstance(size_of_array, int) else None
-    if node.op.name in ("list_set", "list_push"):
+    if node.op in (LIST_SET, LIST_PUSH):
         root, more = _steps(items, None)
         before = list_length(root) if root is not items else None
         return None if before is None else before + more
@@ -133,7 +133,7 @@ def _steps(items: Value, stop: Value | None) -> tuple[Value, int]:
     pushes = 0
     while items is not stop:
         node = items.node
-        if node is None or node.op.name not in ("list_set", "list_push") or node.attrs.get("grow"):
+        if node is None or node.op not in (LIST_SET, LIST_PUSH) or node.attrs.get("grow"):
             break
         pushes += node.op is LIST_PUSH
         items = node.inputs[0]

@@ -69,7 +69,7 @@ def _clean_structured(node: Node, live: set[Value], known: frozenset[str]) -> bo
         changed |= _trim_loop_variables(node, live, known)
     for region in node.regions:
         changed |= _clean(region, known)
-    if node.op.name in ("cond", "while"):
+    if "control_flow" in node.op.tags:
         changed |= _trim_operands(node)
     return changed
 

@@ -19,15 +19,15 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.conversion import CONST
 from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.shaping import RESHAPE
-from treadle.ops.updates import INDEX_UPDATE
+from treadle.ops.gather import INDEX
+from treadle.ops.shaping import ENSURE_SHAPE, RESHAPE
+from treadle.ops.slicing import STRIDED_SLICE
+from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
 
 # How a view is taken: ("index", axis, position), ("slice", begin, size, strides) or
 # ("reshape", dims); an update of that view has the same cut.
 Cut: TypeAlias = tuple[object, ...]
 Position: TypeAlias = "Value | int"
-
-_ALIASES = frozenset({"identity", "ensure_shape"})
 
 
 def write_elements(graph: Graph) -> bool:
@@ -47,10 +47,9 @@ class _Elements(Rewriter):
         self.depth -= 1
 
     def visit(self, node: Node) -> Replacement:
-        name = node.op.name
-        if name in ("index", "reshape") and node.outputs[0].spec.rank == 0:
+        if node.op in (INDEX, RESHAPE) and node.outputs[0].spec.rank == 0:
             return self._read(node)
-        if name in ("index_update", "slice_update"):
+        if node.op in (INDEX_UPDATE, SLICE_UPDATE):
             return self._update(node)
         return None
 
@@ -90,7 +89,8 @@ def _views(value: Value) -> Iterator[tuple[Value, list[Cut]]]:
     cuts: list[Cut] = []
     while value.node is not None:
         cut = _cut(value.node)
-        if cut is None and value.node.op.name not in _ALIASES:
+        same = "identity" in value.node.op.tags or value.node.op is ENSURE_SHAPE
+        if cut is None and not same:
             return
         if cut is not None:
             cuts = [cut, *cuts]
@@ -100,15 +100,12 @@ def _views(value: Value) -> Iterator[tuple[Value, list[Cut]]]:
 
 def _cut(node: Node) -> Cut | None:
     """How a node takes a view of its first input."""
-    match node.op.name:
-        case "index":
-            return "index", node.attrs["axis"], node.inputs[1]
-        case "strided_slice":
-            attrs = node.attrs
-            return "slice", tuple(attrs["begin"]), tuple(attrs["size"]), tuple(attrs["strides"])
-        case "reshape":
-            return "reshape", node.outputs[0].spec.dims
-    return None
+    attrs = node.attrs
+    if node.op is INDEX:
+        return "index", attrs["axis"], node.inputs[1]
+    if node.op is STRIDED_SLICE:
+        return "slice", tuple(attrs["begin"]), tuple(attrs["size"]), tuple(attrs["strides"])
+    return ("reshape", node.outputs[0].spec.dims) if node.op is RESHAPE else None
 
 
 class _Axes:
@@ -211,10 +208,9 @@ def _updated_element(node: Node) -> tuple[list[Position], Value] | None:
 def _update_cut(node: Node) -> Cut | None:
     """The view that an update changes."""
     attrs = node.attrs
-    match node.op.name:
-        case "index_update":
-            return "index", attrs["axis"], node.inputs[1]
-        case "slice_update":
-            size = node.inputs[1].spec.dims
-            return "slice", tuple(attrs["begin"]), size, tuple(attrs["strides"])
+    if node.op is INDEX_UPDATE:
+        return "index", attrs["axis"], node.inputs[1]
+    if node.op is SLICE_UPDATE:
+        size = node.inputs[1].spec.dims
+        return "slice", tuple(attrs["begin"]), size, tuple(attrs["strides"])
     return None

@@ -11,7 +11,6 @@ from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.control_flow import COND
-from treadle.ops.io import PRINT
 from treadle.ops.state import ASSIGN, READ
 
 
@@ -50,7 +49,7 @@ class _Forwarder(Rewriter):
             return self.read(node, state)
         if node.op is ASSIGN:
             self.assign(node, state)
-        elif may_touch_anything(node):
+        elif node.runs_user_code:
             state.values.clear()
             state.unseen.clear()
         else:
@@ -87,13 +86,6 @@ class _Forwarder(Rewriter):
                 state.values.pop(handle, None)
 
 
-def may_touch_anything(node: Node) -> bool:
-    """True for Python callbacks, which may reach any variable, and for what contains them."""
-    if node.op.effect == "io" and node.op is not PRINT and "asserts" not in node.op.tags:
-        return True
-    return any(may_touch_anything(n) for region in node.regions for n in region.nodes)
-
-
 def may_stop(node: Node) -> bool:
     """True for assertions, and for what contains them."""
     return "asserts" in node.op.tags or any(
@@ -105,7 +97,7 @@ def writes(node: Node, handle: Value) -> bool:
     """Whether the node may assign the variable behind one of its inputs."""
     if not node.regions:
         return node.op.effect is not None and node.op.effect != "read" and handle in node.inputs
-    if may_touch_anything(node):
+    if node.runs_user_code:
         return True
     first = 1 if node.op is COND else 0
     positions = [i - first for i, v in enumerate(node.inputs) if v is handle]

@@ -14,17 +14,15 @@ from collections.abc import Sequence
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.passes.forwarding import may_touch_anything, writes
+from treadle.graph.passes.forwarding import writes
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of, pass_in
-from treadle.ops.arithmetic import POW
 from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.linalg import MATMUL
 from treadle.ops.lowering import Compute, Library, Rows
+from treadle.ops.properties import Refusal
 from treadle.ops.shaping import RESHAPE, TRANSPOSE
 from treadle.ops.state import READ
-
-_DIVISIONS = {"floordiv", "mod", "truncatediv", "truncatemod", "pow"}
 
 
 def hoist_invariants(graph: Graph) -> bool:
@@ -74,7 +72,7 @@ def _invariant_nodes(loop: Node, region: Region) -> list[Node]:
     carried = len(loop.regions[1].results)
     fixed = set(region.params[carried:])
     symbols = {s for v in loop.inputs for s in v.spec.symbols()}
-    callback = may_touch_anything(loop)
+    callback = loop.runs_user_code
     anyway = region is loop.regions[0] and all(n.is_pure for n in region.nodes)
     found = []
     for node in region.nodes:
@@ -101,9 +99,7 @@ def _is_free(node: Node) -> bool:
     """Constants, reads and views: not worth a loop operand of their own."""
     lower = node.op.lower
     return (
-        node.op is CONST
-        or node.op is READ
-        or (isinstance(lower, Compute) and lower.kind == "view")
+        node.op is CONST or node.op is READ or (isinstance(lower, Compute) and lower.kind == "view")
     )
 
 
@@ -126,10 +122,13 @@ def cannot_fail(node: Node, divides: bool = False) -> bool:
         return False
     if isinstance(lower, Rows) and lower.fails:
         return False
-    if isinstance(lower, Compute) and (lower.kind == "gather" or "checks_bounds" in node.op.tags):
+    refuses = node.op.refuses
+    positions = refuses is not None and refuses.is_of_axes
+    divisor = refuses in (Refusal.DIVISOR, Refusal.EXPONENT)
+    if isinstance(lower, Compute) and (lower.kind == "gather" or positions):
         return False
     integer = not node.outputs[0].spec.dtype.is_floating
-    if node.op.name in _DIVISIONS and integer and not (divides or _divides_by_constant(node)):
+    if divisor and integer and not (divides or _divides_by_constant(node)):
         return False
     specs = [v.spec for v in (*node.inputs, *node.outputs)]
     return all(isinstance(s, TensorSpec) for s in specs) and (
@@ -139,7 +138,7 @@ def cannot_fail(node: Node, divides: bool = False) -> bool:
 
 def _divides_by_constant(node: Node) -> bool:
     divisor = constant_of(node.inputs[1])
-    return node.op is not POW and divisor is not None and bool(divisor.all())
+    return node.op.refuses is not Refusal.EXPONENT and divisor is not None and bool(divisor.all())
 
 
 def _open_shapes_agree(node: Node) -> bool:
@@ -154,7 +153,7 @@ def _open_shapes_agree(node: Node) -> bool:
         return product(node.inputs[0].spec.dims) == product(out.dims)
     if isinstance(lower, Compute) and lower.kind == "elementwise":
         return all(_fits(v.spec.dims, out.dims) for v in node.inputs)
-    return node.op is TRANSPOSE or node.op.name.startswith("reduce_")
+    return node.op is TRANSPOSE or "reduces" in node.op.tags
 
 
 def _fits(dims: tuple[Dim, ...], out: tuple[Dim, ...]) -> bool:

@@ -33,7 +33,7 @@ from treadle.ops.control_flow import WHILE
 from treadle.ops.dims import AS_DIM
 from treadle.ops.elements import ELEMENT
 from treadle.ops.gather import INDEX
-from treadle.ops.lowering import Compute
+from treadle.ops.lowering import Compute, Structure
 
 MOST_JOINED = 16  # iterations: beyond, what they share is little against what each of them reads
 MOST_OPERATIONS = 36  # of the joined iterations: fusion makes several kernels of many more
@@ -157,7 +157,7 @@ def _is_elementwise(loop: Node) -> bool:
         if read:
             changed[out] = out.spec
         moved = isinstance(lower, Compute) and lower.kind == "view"
-        known = node.op in (INDEX, ELEMENT, AS_DIM) or lower == "const"
+        known = node.op in (INDEX, ELEMENT, AS_DIM) or lower is Structure.CONSTANT
         if not (elementwise or moved or known):
             return False
     return True

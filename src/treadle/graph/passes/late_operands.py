@@ -22,8 +22,7 @@ from treadle.ops.control_flow import WHILE
 from treadle.ops.registry import Op
 from treadle.ops.selection import WHERE
 
-_NAMES = frozenset({"minimum", "maximum", "where"})
-_SMALLER_FIRST = {"less": True, "less_equal": True, "greater": False, "greater_equal": False}
+_CHOOSE = (MINIMUM, MAXIMUM, WHERE)
 
 
 class _Extremum(NamedTuple):
@@ -50,7 +49,7 @@ class _Orderer(Rewriter):
 
     def enter(self, region: Region) -> None:
         loop = self._bodies.get(region)
-        if loop is None or sum(n.op.name in _NAMES for n in region.nodes) < 2:
+        if loop is None or sum(n.op in _CHOOSE for n in region.nodes) < 2:
             return
         reads = uses(region)
         found = {n: e for n in region.nodes if (e := _extremum(n, reads)) is not None}
@@ -90,14 +89,14 @@ def _extremum(node: Node, reads: dict[Value, int]) -> _Extremum | None:
         a, b = node.inputs
         return _Extremum(node.op, (a, b), 1)
     test = node.inputs[0].node if node.op is WHERE else None
-    if test is None or test.op.name not in _SMALLER_FIRST or reads[test.outputs[0]] > 1:
+    relation = None if test is None else test.op.relation
+    if test is None or relation is None or not relation.is_order or reads[test.outputs[0]] > 1:
         return None
     a, b = node.inputs[1:]
-    smaller = _SMALLER_FIRST[test.op.name]
     if test.inputs == [a, b]:
-        return _Extremum(MINIMUM if smaller else MAXIMUM, (a, b), 2)
+        return _Extremum(MINIMUM if relation.is_less else MAXIMUM, (a, b), 2)
     if test.inputs == [b, a]:
-        return _Extremum(MAXIMUM if smaller else MINIMUM, (a, b), 2)
+        return _Extremum(MAXIMUM if relation.is_less else MINIMUM, (a, b), 2)
     return None
 
 

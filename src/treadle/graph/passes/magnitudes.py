@@ -15,13 +15,13 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
+from treadle.ops.arithmetic import ADD, MULTIPLY
+from treadle.ops.comparison import COMPARISONS
 from treadle.ops.complex_functions import SCALE_LIMITS
-from treadle.ops.registry import OPS
-
-_TURNED = {
-    "less": "greater", "less_equal": "greater_equal",
-    "greater": "less", "greater_equal": "less_equal",
-}  # fmt: skip
+from treadle.ops.complex_parts import MAGNITUDE
+from treadle.ops.elementwise import IS_INF
+from treadle.ops.logic import LOGICAL_OR
+from treadle.ops.properties import Relation
 
 
 def compare_squares(graph: Graph) -> bool:
@@ -31,37 +31,36 @@ def compare_squares(graph: Graph) -> bool:
 
 class _Comparisons(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        if node.op.name not in _TURNED:
+        relation = node.op.relation
+        if relation is None or not relation.is_order:
             return None
         left, right = node.inputs
-        found = self.square(node.op.name, left, right)
-        found = found or self.square(_TURNED[node.op.name], right, left)
+        found = self.square(relation, left, right)
+        found = found or self.square(relation.mirrored, right, left)
         return None if found is None else [found]
 
-    def square(self, name: str, size: Value, bound: Value) -> Value | None:
+    def square(self, relation: Relation, size: Value, bound: Value) -> Value | None:
         """The comparison of squares, if `size` is a magnitude and `bound` a constant."""
         number, made_by = constant_of(bound), size.node
-        if made_by is None or made_by.op.name != "complex_abs" or number is None:
+        if made_by is None or made_by.op is not MAGNITUDE or number is None:
             return None
         if number.size != 1 or number.ndim > size.spec.rank or not _is_moderate(number):
             return None
         x, y = made_by.inputs
-        return self.compared(name, x, y, number)
+        return self.compared(relation, x, y, number)
 
-    def compared(self, name: str, x: Value, y: Value, bound: Any) -> Value:
-        squares = [self.binary("multiply", part, part) for part in (x, y)]
-        total = self.binary("add", *squares)
-        found = self.binary(name, total, self.constant(_square_for(name, bound)))
-        if name in ("less", "less_equal"):
+    def compared(self, relation: Relation, x: Value, y: Value, bound: Any) -> Value:
+        squares = [self.emit(MULTIPLY, [part, part], {}) for part in (x, y)]
+        total = self.emit(ADD, squares, {})
+        limit = self.constant(_square_for(relation, bound))
+        found = self.emit(COMPARISONS[relation], [total, limit], {})
+        if relation.is_less:
             return found
         # An infinite part makes the magnitude infinite, whatever the other is.
         for part in (x, y):
-            infinite = self.emit(OPS["is_inf"], [part], {})
-            found = self.binary("logical_or", found, infinite)
+            infinite = self.emit(IS_INF, [part], {})
+            found = self.emit(LOGICAL_OR, [found, infinite], {})
         return found
-
-    def binary(self, name: str, a: Value, b: Value) -> Value:
-        return self.emit(OPS[name], [a, b], {})
 
 
 def _is_moderate(bound: Any) -> bool:
@@ -70,12 +69,12 @@ def _is_moderate(bound: Any) -> bool:
     return bool(1 / limit < bound.flat[0] < limit)
 
 
-def _square_for(name: str, bound: Any) -> Any:
+def _square_for(relation: Relation, bound: Any) -> Any:
     """The number with which to compare squares: the largest whose root is <= the bound where that
-    decides (`less_equal`, `greater`), else the smallest whose root is >= the bound."""
+    decides (``<=``, ``>``), else the smallest whose root is >= the bound."""
     up, down = bound.dtype.type(math.inf), bound.dtype.type(-math.inf)
     square = bound * bound
-    if name in ("less_equal", "greater"):
+    if relation in (Relation.LESS_EQUAL, Relation.GREATER):
         while np.sqrt(square) <= bound:
             square = np.nextafter(square, up)
         while np.sqrt(square) > bound:

@@ -7,9 +7,6 @@ The elements are added up in another grouping, so sums may round differently.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 import numpy as np
 
 from treadle.core import dtypes
@@ -19,15 +16,9 @@ from treadle.ops.arithmetic import DIVIDE
 from treadle.ops.casting import CAST
 from treadle.ops.gather import COMPRESS
 from treadle.ops.reduction import (
-    REDUCE_ALL,
-    REDUCE_ANY,
-    REDUCE_MAX,
     REDUCE_MEAN,
-    REDUCE_MIN,
-    REDUCE_PROD,
     REDUCE_SUM,
 )  # fmt: skip
-from treadle.ops.registry import Op
 from treadle.ops.selection import WHERE
 
 
@@ -36,25 +27,9 @@ def reduce_under_masks(graph: Graph) -> bool:
     return _Masker(graph).run()
 
 
-def _lowest(dtype: np.dtype[Any]) -> Any:
-    return -np.inf if dtype.kind not in "iu" else np.iinfo(dtype).min
-
-
-def _highest(dtype: np.dtype[Any]) -> Any:
-    return np.inf if dtype.kind not in "iu" else np.iinfo(dtype).max
-
-
-# What changes nothing in a reduction.
-_NEUTRAL: dict[Op, Callable[[np.dtype[Any]], Any]] = {
-    REDUCE_SUM: lambda _: 0, REDUCE_MEAN: lambda _: 0, REDUCE_PROD: lambda _: 1,
-    REDUCE_MAX: _lowest, REDUCE_MIN: _highest,
-    REDUCE_ANY: lambda _: False, REDUCE_ALL: lambda _: True,
-}  # fmt: skip
-
-
 class _Masker(Rewriter):
     def visit(self, node: Node) -> Replacement:
-        neutral = _NEUTRAL.get(node.op)
+        neutral = node.op.of_nothing
         if neutral is None or node.inputs[0].node is None:
             return None
         selected = node.inputs[0].node

@@ -8,7 +8,13 @@ from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.joining import CONCAT
+from treadle.ops.linalg import MATMUL
+from treadle.ops.properties import PartUse
+from treadle.ops.registry import Op, op_on_part
 from treadle.ops.shaping import RESHAPE, TRANSPOSE
+from treadle.ops.slicing import STRIDED_SLICE
+from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
 
 
 def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:
@@ -108,7 +114,7 @@ def _single_part(rewriter: Rewriter, node: Node) -> Value | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-def _no_axes(rewriter: Rewriter, node: Node) -> Value | None:
+def no_axes(rewriter: Rewriter, node: Node) -> Value | None:
     """A reduction over no axis is its operand."""
     x = node.inputs[0]
     if not node.attrs["axis"] and x.spec is node.outputs[0].spec:
@@ -132,7 +138,10 @@ def _write_back(rewriter: Rewriter, node: Node) -> Value | None:
     """Putting what a part holds into the part: so ends ``x[i] += y``, which reads the part, changes
     it in place and then assigns it. A position must have been checked by the write before."""
     x, read = node.inputs[0], node.inputs[-1].node
-    if read is None or read.op.name != _READ_BY[node.op.name] or read.inputs[0] is not x:
+    assert node.op.part is not None
+    if read is None or read.op is not op_on_part(node.op.part.kind, PartUse.READ):
+        return None
+    if read.inputs[0] is not x:
         return None
     if not _same_part(node, read) or node.inputs[-1].spec is not read.outputs[0].spec:
         return None
@@ -155,19 +164,13 @@ def _same_part(node: Node, other: Node) -> bool:
     return same and node.inputs[1:count] == other.inputs[1:count]
 
 
-_READ_BY = {"index_update": "index", "slice_update": "strided_slice"}
-
-MOVEMENT_RULES: dict[str, Any] = {
-    "reshape": (_merge_reshapes,),
-    "transpose": (_merge_transposes,),
-    "broadcast_to": (_drop_broadcast,),
-    "matmul": (_fold_transposes, _multiply_before_broadcast),
-    "concat": (_single_part,),
-    "strided_slice": (_whole_slice,),
-    "slice_update": (_write_back,),
-    "index_update": (_write_back,),
-    **{
-        f"reduce_{name}": (_no_axes,)
-        for name in ("sum", "mean", "prod", "max", "min", "any", "all")
-    },
+MOVEMENT_RULES: dict[Op, Any] = {
+    RESHAPE: (_merge_reshapes,),
+    TRANSPOSE: (_merge_transposes,),
+    BROADCAST_TO: (_drop_broadcast,),
+    MATMUL: (_fold_transposes, _multiply_before_broadcast),
+    CONCAT: (_single_part,),
+    STRIDED_SLICE: (_whole_slice,),
+    SLICE_UPDATE: (_write_back,),
+    INDEX_UPDATE: (_write_back,),
 }

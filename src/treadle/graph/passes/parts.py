@@ -35,14 +35,11 @@ from treadle.ops.comparison import LESS
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM, POSITION
 from treadle.ops.joining import STACK
+from treadle.ops.properties import PartKind, PartUse
 from treadle.ops.selection import WHERE
 from treadle.ops.shaping import RESHAPE
 from treadle.ops.slicing import SLICE_GRAD, STRIDED_SLICE
 from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
-
-_LATE = frozenset({"dynamic_slice", "dynamic_slice_grad", "dynamic_slice_update"})
-_UPDATES = frozenset({"slice_update", "index_update", "dynamic_slice_update"})
-_GRADIENTS = frozenset({"strided_slice_grad", "index_grad", "dynamic_slice_grad"})
 
 
 def place_parts(graph: Graph) -> bool:
@@ -83,7 +80,8 @@ class _Parts(Rewriter):
         self.counts.pop()
 
     def visit(self, node: Node) -> Replacement:
-        rule = _RULES.get(node.op.name)
+        part = node.op.part
+        rule = None if part is None else _RULES.get((part.kind, part.use))
         found = None if rule is None else rule(self, node)
         return None if found is None else [found]
 
@@ -442,30 +440,38 @@ def _extents(part: _Part) -> list[tuple[Dim, Dim]]:
 def _has_part(node: Node) -> bool:
     """Whether a node brings parts into its region."""
     writes_row = node.op is INDEX_UPDATE and bool(node.inputs[-1].spec.rank)
-    return writes_row or node.op.name in _LATE or _is_nested(node)
+    part = node.op.part
+    late = part is not None and part.kind is PartKind.DYNAMIC_SLICE
+    return writes_row or late or _is_nested(node)
 
 
 def _is_nested(node: Node) -> bool:
     """Whether a node puts an updated part back, or zeros around zeros."""
-    if node.op.name in _UPDATES:
+    if _has_box(node, PartUse.SET):
         inner = _through_reshapes(node.inputs[-1]).node
-        nested = inner is not None and inner.op.name in _UPDATES
+        nested = inner is not None and _has_box(inner, PartUse.SET)
         return nested and inner is not None and inner.inputs[-1].spec.rank > 0
-    if node.op.name in _GRADIENTS:
+    if _has_box(node, PartUse.PLACE):
         inner = _through_reshapes(node.inputs[0]).node
-        return inner is not None and inner.op.name in _GRADIENTS
+        return inner is not None and _has_box(inner, PartUse.PLACE)
     return False
 
 
-_RULES: dict[str, Callable[[_Parts, Node], Value | None]] = {
-    "dynamic_slice": _Parts.slice,
-    "dynamic_slice_grad": _Parts.slice_grad,
-    "dynamic_slice_update": _Parts.update_slice,
-    "index": _Parts.index,
-    "index_grad": _Parts.index_grad,
-    "index_update": _Parts.update_index,
-    "slice_update": _Parts.update_known,
-    "element": _Parts.element,
-    "element_update": _Parts.update_element,
-    "strided_slice_grad": _Parts.known_grad,
+def _has_box(node: Node, use: PartUse) -> bool:
+    """Whether a node does this with a range of positions along every axis."""
+    part = node.op.part
+    return part is not None and part.kind.is_box and part.use is use
+
+
+_RULES: dict[tuple[PartKind, PartUse], Callable[[_Parts, Node], Value | None]] = {
+    (PartKind.DYNAMIC_SLICE, PartUse.READ): _Parts.slice,
+    (PartKind.DYNAMIC_SLICE, PartUse.PLACE): _Parts.slice_grad,
+    (PartKind.DYNAMIC_SLICE, PartUse.SET): _Parts.update_slice,
+    (PartKind.INDEX, PartUse.READ): _Parts.index,
+    (PartKind.INDEX, PartUse.PLACE): _Parts.index_grad,
+    (PartKind.INDEX, PartUse.SET): _Parts.update_index,
+    (PartKind.SLICE, PartUse.SET): _Parts.update_known,
+    (PartKind.SLICE, PartUse.PLACE): _Parts.known_grad,
+    (PartKind.ELEMENT, PartUse.READ): _Parts.element,
+    (PartKind.ELEMENT, PartUse.SET): _Parts.update_element,
 }

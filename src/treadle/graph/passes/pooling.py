@@ -16,12 +16,15 @@ import numpy as np
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.activations import RELU_GRAD
+from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.comparison import GREATER
 from treadle.ops.conversion import CONST
+from treadle.ops.creation import FILL
 from treadle.ops.lowering import Compute
 from treadle.ops.pooling import INDEX, MASKED_INDEX, SCATTER
 from treadle.ops.pooling_lowering import MOST_UNROLLED
 from treadle.ops.selection import WHERE
+from treadle.ops.shaping import RESHAPE
 
 _MOST_NODES = 8  # of a mask, which is computed once for every element of every window
 
@@ -82,7 +85,7 @@ def _is_small(index: Node) -> bool:
 def _is_zero(value: Value) -> bool:
     """Whether it is the constant 0 (not -0) everywhere."""
     node = value.node
-    while node is not None and node.op.name in ("fill", "broadcast_to", "reshape"):
+    while node is not None and node.op in (FILL, BROADCAST_TO, RESHAPE):
         node = node.inputs[0].node
     return node is not None and node.op is CONST and not any(node.attrs["value"].tobytes())
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.arithmetic import POW
-from treadle.ops.registry import OPS
+from treadle.ops.arithmetic import MULTIPLY, POW
+from treadle.ops.elementwise import RECIPROCAL, SQUARE
 
 
 def reduce_powers(graph: Graph) -> bool:
@@ -32,12 +32,12 @@ class _Reducer(Rewriter):
         if exponent == 2:
             return self.square(x)
         if exponent == 3:
-            return self.emit(OPS["multiply"], [x, self.square(x)], {})
+            return self.emit(MULTIPLY, [x, self.square(x)], {})
         if exponent == 4:
             return self.square(self.square(x))
         if exponent == -1 and x.spec.dtype.is_floating:
-            return self.emit(OPS["reciprocal"], [x], {})
+            return self.emit(RECIPROCAL, [x], {})
         return None
 
     def square(self, x: Value) -> Value:
-        return self.emit(OPS["square"], [x], {})
+        return self.emit(SQUARE, [x], {})

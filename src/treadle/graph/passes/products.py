@@ -17,9 +17,10 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
+from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.casting import CAST
 from treadle.ops.linalg import MATMUL
 from treadle.ops.lowering import Library
-from treadle.ops.registry import OPS
 
 _WIDER = {
     dtypes.float16: dtypes.float32, dtypes.bfloat16: dtypes.float32,
@@ -60,9 +61,9 @@ class _Preparer(Rewriter):
         return None
 
     def widened(self, node: Node, wider: DType) -> Value:
-        inputs = [self.emit(OPS["cast"], [v], {"dtype": wider}) for v in node.inputs]
+        inputs = [self.emit(CAST, [v], {"dtype": wider}) for v in node.inputs]
         wide = self.emit(node.op, inputs, node.attrs)
-        return self.emit(OPS["cast"], [wide], {"dtype": node.outputs[0].spec.dtype})
+        return self.emit(CAST, [wide], {"dtype": node.outputs[0].spec.dtype})
 
     def batches_filled(self, node: Node) -> Value | None:
         """Operands that lack matrices, where one matrix does not serve all, get copies of them."""
@@ -80,7 +81,7 @@ class _Preparer(Rewriter):
         return self.emit(node.op, inputs, node.attrs)
 
     def filled(self, value: Value, dims: tuple[Dim, ...]) -> Value:
-        return self.emit(OPS["broadcast_to"], [value], {"shape": dims})
+        return self.emit(BROADCAST_TO, [value], {"shape": dims})
 
 
 def _has_stride(value: Value, batch: Sequence[Dim]) -> bool:

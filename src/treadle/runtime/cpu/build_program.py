@@ -32,7 +32,6 @@ from treadle.runtime.reach import Reach
 from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
-from treadle.runtime.schedule.state import touches_everything
 from treadle.runtime.schedule.steps import (
     Block,
     Callback,
@@ -78,7 +77,11 @@ def build_program(
         entry=loaded.address("entry") if by_object else 0,
         run=loaded.address("run"),
         words=StateWords(
-            graph, builder.constants, callbacks, workers, _has_library(emitter.table),
+            graph,
+            builder.constants,
+            callbacks,
+            workers,
+            _has_library(emitter.table),
             kernels.address,
         ),  # fmt: skip
         callbacks=callbacks,
@@ -108,7 +111,7 @@ def emitted_program(
     signature = _signature(work, builder)
     written = sorted(_written(work, builder))
     variables = sorted(set(builder.variables.values()))
-    runs_user_code = any(touches_everything(node) for node in work.nodes)
+    runs_user_code = any(node.runs_user_code for node in work.nodes)
     releases = _long(block, signature, bool(variables) and runs_user_code)
     calls = any(isinstance(s, Callback) for s in all_steps(block))
     holds = bool(variables) and (releases is not False or calls) and not runs_user_code

@@ -12,7 +12,6 @@ from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
-from treadle.runtime.passes.checks import POSITIONS
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
 FIRST_SLICE = 32  # times the work that is worth a thread (`Tuning.task_elements`)
@@ -234,6 +233,7 @@ def is_checked(step: Evaluate, operand: Operand) -> bool:
     node = step.value.node
     return (
         node is not None
-        and not node.op.tags.isdisjoint(POSITIONS)
+        and node.op.refuses is not None
+        and node.op.refuses.is_of_axes
         and operand.value is node.inputs[0]
     )

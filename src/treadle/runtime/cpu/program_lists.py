@@ -12,19 +12,18 @@ from collections.abc import Callable, Sequence
 
 from treadle.core.shapes import product
 from treadle.ops.lists import LIST_PUSH
+from treadle.ops.lowering import ListAction
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_memory import ALLOC, MOST_BYTES
 from treadle.runtime.cpu.program_state import fixed
-from treadle.runtime.schedule.lists import Ragged
+from treadle.runtime.schedule.lists import Ragged, list_form
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
 
 LENGTH, DATA, RECORDS, HEADER = 1, 3, 4, 5  # words of a header, and how many these are
 FEWEST = 8  # elements that a new list has room for
-MAKES = frozenset({"list_new", "list_unstack", "list_unpack", "list_split", "list_add"})
-READS = frozenset({"list_get", "list_length", "list_stack", "list_pack", "list_concat"})
 MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 
 
@@ -34,7 +33,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     if step.slot is not None:
         emitter.pointers[step.slot] = list_slot(emitter, step)
         return
-    _OPS[step.node.op.name](emitter, step)
+    _BY_ACTION[action_of(step)](emitter, step)
 
 
 def define(emitter: Emitter) -> None:
@@ -68,11 +67,24 @@ def copied(emitter: Emitter, items: str, size: Word) -> str:
 def makes_lists(block: Block) -> bool:
     """Whether a block makes native lists, which nobody needs after it but those it hands on."""
     return any(
-        (isinstance(s, ListStep) and (s.node.op.name in MAKES or not s.owned))
+        (isinstance(s, ListStep) and (_result(s) == "made" or not s.owned))
         or (isinstance(s, Loop) and any(c.copied for c in s.carried))
         for s in all_steps(block)
-        if not (isinstance(s, ListStep) and s.node.op.name in READS)
+        if not (isinstance(s, ListStep) and _result(s) == "read")
     )
+
+
+def _result(step: ListStep) -> str:
+    form = list_form(step.node)
+    assert form is not None
+    return form.result
+
+
+def action_of(step: ListStep) -> ListAction:
+    """What a step does with its lists."""
+    form = list_form(step.node)
+    assert form is not None
+    return form.action
 
 
 def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None:
@@ -294,16 +306,16 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     move(emitter, emitter.pointer(out.place), data, size)
 
 
-_OPS: dict[str, Callable[[Emitter, ListStep], None]] = {
-    "list_new": _new,
-    "list_push": _push,
-    "list_get": _get,
-    "list_set": _set,
-    "list_length": _get_length,
-    "list_truncate": _truncate,
-    "list_extend": _extend,
-    "list_unstack": _unstack,
-    "list_stack": _stack,
+_BY_ACTION: dict[ListAction, Callable[[Emitter, ListStep], None]] = {
+    ListAction.NEW: _new,
+    ListAction.PUSH: _push,
+    ListAction.GET: _get,
+    ListAction.SET: _set,
+    ListAction.LENGTH: _get_length,
+    ListAction.TRUNCATE: _truncate,
+    ListAction.EXTEND: _extend,
+    ListAction.UNSTACK: _unstack,
+    ListAction.STACK: _stack,
 }
 
 # Functions that need memory give null or false where there is none, the size is in `wanted` then;

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from treadle.core.shapes import Dim, product
-from treadle.ops.lowering import Compaction, RowCall
+from treadle.ops.lowering import Compaction, LoopRoutine, ProgramLoops, RowCall
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
@@ -32,7 +32,8 @@ def emit_loops(emitter: Emitter, step: Loops) -> None:
     if isinstance(lower, Compaction):
         _compact(emitter, step, lower)
     else:
-        _OPS[step.node.op.name](emitter, step)
+        assert isinstance(lower, ProgramLoops)
+        _ROUTINES[lower.routine](emitter, step)
 
 
 def emit_append(emitter: Emitter, step: Append) -> None:
@@ -181,9 +182,9 @@ def _open_dim(emitter: Emitter, step: Loops) -> None:
     emitter.define_symbols(step.outputs[0].value.spec.dims[:1], [number])
 
 
-_OPS: dict[str, Callable[[Emitter, Loops], None]] = {
-    "scatter_nd": _scatter_nd,
-    "dynamic_slice": _dynamic_slice,
-    "dynamic_slice_grad": _dynamic_slice_grad,
-    "open_dim": _open_dim,
+_ROUTINES: dict[LoopRoutine, Callable[[Emitter, Loops], None]] = {
+    LoopRoutine.SCATTER: _scatter_nd,
+    LoopRoutine.READ_SLICE: _dynamic_slice,
+    LoopRoutine.PLACE_SLICE: _dynamic_slice_grad,
+    LoopRoutine.CHECK_DIM: _open_dim,
 }

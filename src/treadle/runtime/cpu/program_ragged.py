@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 
 from treadle.core.spec import ListSpec
 from treadle.ops.lists import LIST_PUSH
+from treadle.ops.lowering import ListAction
 from treadle.runtime.cpu import program_lists as plain
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
+from treadle.runtime.cpu.program_lists import action_of
 from treadle.runtime.cpu.ragged_memory import (
     BEGIN,
     COUNT,
@@ -40,7 +42,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     if step.slot is not None:
         emitter.pointers[step.slot] = _slot(emitter, step)
     else:
-        _OPS[step.node.op.name](emitter, step)
+        _BY_ACTION[action_of(step)](emitter, step)
 
 
 def _require(emitter: Emitter, step: ListStep, a: Word, b: Word, text: str) -> None:
@@ -363,19 +365,19 @@ def _add_element(
         emitter.store_scalar(emitter.elements.apply("add", values, [dtype, dtype], dtype), dtype, x)
 
 
-_OPS: dict[str, Callable[[Emitter, ListStep], None]] = {
-    "list_new": _new,
-    "list_push": _put,
-    "list_get": _get,
-    "list_set": _put,
-    "list_length": _length,
-    "list_truncate": _truncate,
-    "list_extend": _extend,
-    "list_stack": _stack,
-    "list_unstack": _unstack,
-    "list_pack": _pack,
-    "list_unpack": _unpack,
-    "list_concat": _concat,
-    "list_split": _split,
-    "list_add": _add,
+_BY_ACTION: dict[ListAction, Callable[[Emitter, ListStep], None]] = {
+    ListAction.NEW: _new,
+    ListAction.PUSH: _put,
+    ListAction.GET: _get,
+    ListAction.SET: _put,
+    ListAction.LENGTH: _length,
+    ListAction.TRUNCATE: _truncate,
+    ListAction.EXTEND: _extend,
+    ListAction.STACK: _stack,
+    ListAction.UNSTACK: _unstack,
+    ListAction.PACK: _pack,
+    ListAction.UNPACK: _unpack,
+    ListAction.CONCAT: _concat,
+    ListAction.SPLIT: _split,
+    ListAction.ADD: _add,
 }

@@ -13,6 +13,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.shapes import Dim, product
+from treadle.ops.properties import PartKind, PartUse
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
@@ -24,7 +25,9 @@ MOST_VECTOR = 32  # bytes: rows that are added are short, longer vectors would s
 
 def emit_update(emitter: Emitter, step: Update) -> None:
     """One update."""
-    _UPDATES[step.node.op.name](emitter, step)
+    part = step.node.op.part
+    assert part is not None
+    _WRITERS[part.kind](emitter, step, "add" if part.use is PartUse.ADD else "")
 
 
 @record
@@ -119,7 +122,7 @@ def refuse_if(emitter: Emitter, condition: str | bool, refuse: Callback | None) 
 # -- the ops -------------------------------------------------------------------------------------
 
 
-def _index(emitter: Emitter, step: Update, combine: str = "") -> None:
+def _index(emitter: Emitter, step: Update, combine: str) -> None:
     """x[..., i, ...] = part; i was checked, or comes from a read that was."""
     fn, axis = emitter.fn, step.node.attrs["axis"]
     dims = step.node.inputs[0].spec.dims
@@ -131,7 +134,7 @@ def _index(emitter: Emitter, step: Update, combine: str = "") -> None:
     write_part(part, [(outer, fn.mul(size, inner), inner)], fn.mul(place, inner), inner)
 
 
-def _element_update(emitter: Emitter, step: Update) -> None:
+def _element_update(emitter: Emitter, step: Update, combine: str) -> None:
     """x[i, j, ...] = value; the positions were checked."""
     fn = emitter.fn
     *positions, value = step.inputs[1:]
@@ -142,7 +145,7 @@ def _element_update(emitter: Emitter, step: Update) -> None:
     Part(emitter, value, emitter.pointer(step.target), place=step.target).row(place, 0, 1)
 
 
-def _slice(emitter: Emitter, step: Update, combine: str = "") -> None:
+def _slice(emitter: Emitter, step: Update, combine: str) -> None:
     """A part with known bounds."""
     attrs = step.node.attrs
     x, part = (v.spec.dims for v in step.node.inputs)
@@ -150,7 +153,7 @@ def _slice(emitter: Emitter, step: Update, combine: str = "") -> None:
     _strided(emitter, step, step.inputs[1], axes, combine)
 
 
-def _dynamic_slice(emitter: Emitter, step: Update, combine: str = "") -> None:
+def _dynamic_slice(emitter: Emitter, step: Update, combine: str) -> None:
     """A part whose bounds along one axis are tensors."""
     attrs, axis = step.node.attrs, step.node.attrs["axis"]
     x, _, part = (v.spec.dims for v in step.node.inputs)
@@ -208,7 +211,7 @@ def _some(emitter: Emitter, operand: Operand) -> str | bool:
     return emitter.fn.compare("ne", emitter.dim(product(operand.value.spec.dims)), 0)
 
 
-def _scatter(emitter: Emitter, step: Update, combine: str = "") -> None:
+def _scatter(emitter: Emitter, step: Update, combine: str) -> None:
     """Parts at positions given by the rows of an array."""
     dims = step.node.inputs[0].spec.dims
     scatter(emitter, step.inputs[1:], emitter.pointer(step.target), dims, combine, step.refuse)
@@ -254,7 +257,7 @@ def refuse_outside(
     refuse_if(emitter, fn.value(f"load i1, ptr {found}"), refuse)
 
 
-def _segments(emitter: Emitter, step: Update) -> None:
+def _segments(emitter: Emitter, step: Update, combine: str) -> None:
     """Add rows to the rows that ids name."""
     dims = step.node.inputs[0].spec.dims
     data, ids = step.inputs[1:]
@@ -336,15 +339,12 @@ def slice_bounds(
     return str(zero).lower() if isinstance(zero, bool) else zero, first, count, stride
 
 
-_UPDATES: dict[str, Callable[[Emitter, Update], None]] = {
-    "element_update": _element_update,
-    "index_update": _index,
-    "index_add": lambda e, s: _index(e, s, "add"),
-    "slice_update": _slice,
-    "slice_add": lambda e, s: _slice(e, s, "add"),
-    "dynamic_slice_update": _dynamic_slice,
-    "dynamic_slice_add": lambda e, s: _dynamic_slice(e, s, "add"),
-    "tensor_scatter_nd_update": _scatter,
-    "tensor_scatter_nd_add": lambda e, s: _scatter(e, s, "add"),
-    "segment_add": _segments,
+# How a part is written, with how it is combined with what was there: "" replaces it.
+_WRITERS: dict[PartKind, Callable[[Emitter, Update, str], None]] = {
+    PartKind.ELEMENT: _element_update,
+    PartKind.INDEX: _index,
+    PartKind.SLICE: _slice,
+    PartKind.DYNAMIC_SLICE: _dynamic_slice,
+    PartKind.ROWS: _scatter,
+    PartKind.SEGMENTS: _segments,
 }

@@ -16,10 +16,12 @@ from treadle.core.records import record
 from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
+from treadle.ops.lists import LIST_GET, LIST_SET
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.rewrite import canonical
+from treadle.runtime.schedule.lists import puts_element
 from treadle.runtime.schedule.steps import (
     Check,
     Copy,
@@ -35,8 +37,6 @@ from treadle.runtime.schedule.steps import (
     Rows,
     Step,
 )
-
-ELEMENTS = frozenset({"list_push", "list_set"})  # put an element into a list of the loop
 
 
 def split_rows(loop: Loop, workers: int) -> Rows | None:
@@ -149,14 +149,14 @@ class _Analysis:
         return True
 
     def _list(self, step: ListStep) -> bool:
-        name = step.node.op.name
-        if name == "list_get":
+        op = step.node.op
+        if op is LIST_GET:
             place = step.outputs[0].place
             return place is None or place.kind == "element"
-        if name not in ELEMENTS:
+        if not puts_element(step.node):
             return False
         value = step.inputs[-1]
-        known = name == "list_set" or self.loop.trips is not None
+        known = op is LIST_SET or self.loop.trips is not None
         rows = value.place is not None and self._has_rows(value.place)
         grows = bool(step.node.attrs.get("grow"))
         return step.owned and known and rows and not grows

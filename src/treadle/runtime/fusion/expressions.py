@@ -10,6 +10,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import Spec
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index, Load, apply, const
+from treadle.ops.lowering import Access, Compute
 from treadle.runtime.fusion.roles import splat, squeezed
 
 
@@ -84,8 +85,8 @@ class Expressions:
     def _build(self, value: Value, index: tuple[Index, ...], valid: Expr | None, fill: Any) -> Expr:
         if self.inlines(value, index):
             node = value.node
-            assert node is not None
-            return node.op.lower.rule(_Call(self, node, value, valid), index)  # type: ignore[no-any-return]
+            assert node is not None and isinstance(node.op.lower, Compute)
+            return node.op.lower.rule(_Call(self, node, value, valid), index)
         filled = None if valid is None else const(fill, value.spec.dtype)
         return Load(self.buffer(value), index, valid, filled)
 
@@ -105,7 +106,7 @@ class _Call:
 
     def __init__(self, build: Expressions, node: Node, value: Value, ambient: Expr | None) -> None:
         self.build = build
-        self.inputs = [_Access(build, v, ambient) for v in node.inputs]
+        self.inputs: Sequence[Access] = [_Access(build, v, ambient) for v in node.inputs]
         self.specs: Sequence[Spec] = [v.spec for v in node.inputs]
         self.out: Spec = value.spec
         self.which = value.index

@@ -11,7 +11,15 @@ from treadle.core.shapes import ANY, Dim, product
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.ops.conversion import CONST
-from treadle.ops.lowering import Compaction, Compute, Library, Rows
+from treadle.ops.lowering import (
+    Compaction,
+    Compute,
+    Library,
+    ListForm,
+    ProgramLoops,
+    Rows,
+    Structure,
+)  # fmt: skip
 
 
 class Role(Enum):
@@ -35,34 +43,12 @@ class Role(Enum):
     LOOPS = "loops"  # plain loops written out in the program
 
 
-# Row-major order is kept, so the output shares the input's memory.
-ALIASES = frozenset(
-    {"reshape", "expand_dims", "squeeze", "identity", "stop_gradient", "ensure_shape"}
-)
-
-# Ops that give input 0 back with a part of it changed. They update it in place where nobody needs
-# the old one.
-UPDATES = frozenset(
-    {"index_update", "slice_update", "dynamic_slice_update", "tensor_scatter_nd_update",
-     "tensor_scatter_nd_add", "element_update", "index_add", "slice_add", "dynamic_slice_add",
-     "segment_add"}
-)  # fmt: skip
-
-# Ops that the program runs as loops of its own (`cpu/program_loops.py`).
-LOOPS = frozenset(
-    {"scatter_nd", "dynamic_slice", "dynamic_slice_grad", "open_dim"}
-)
-
-
 def role_of(node: Node) -> Role:
     """The node's role; `Role.CALL` for whatever the compiler has no form of."""
-    name, lower = node.op.name, node.op.lower
-    fixed = _BY_NAME.get(name)
-    if fixed is not None:
-        return fixed
-    if name.startswith("list_") and any(
-        isinstance(v.spec, ListSpec) for v in (*node.inputs, *node.outputs)
-    ):
+    lower = node.op.lower
+    if isinstance(lower, Structure):
+        return _OF_STRUCTURE[lower]
+    if isinstance(lower, ListForm) and _has_list(node):
         return Role.LIST
     if is_alias(node):
         element = node.outputs[0].spec.rank == 0 and node.inputs[0].spec.rank > 0
@@ -75,26 +61,36 @@ def role_of(node: Node) -> Role:
         if _is_scalar(node):
             return Role.SCALAR
         return Role.VIEW if lower.kind == "view" else Role.ARRAY
-    if name in UPDATES and _has_kernel_form(node):
+    if changes_part(node) and _has_kernel_form(node):
         return Role.UPDATE
-    if name in LOOPS and _has_kernel_form(node) and _has_loops(node):
+    if isinstance(lower, ProgramLoops) and _has_kernel_form(node) and _has_loops(node, lower):
         return Role.LOOPS
     return Role.CALL
 
 
-_BY_NAME = {
-    "const": Role.CONSTANT,
-    "as_dim": Role.SIZE,
-    "read_variable": Role.READ,
-    "assign_variable": Role.ASSIGN,
-    "cond": Role.COND,
-    "while": Role.WHILE,
+_OF_STRUCTURE = {
+    Structure.CONSTANT: Role.CONSTANT,
+    Structure.SIZE: Role.SIZE,
+    Structure.READ: Role.READ,
+    Structure.ASSIGN: Role.ASSIGN,
+    Structure.COND: Role.COND,
+    Structure.WHILE: Role.WHILE,
 }
+
+
+def changes_part(node: Node) -> bool:
+    """Whether a node gives input 0 back with a part of it changed. It does so in place where nobody
+    needs the old array."""
+    return node.op.part is not None and node.op.part.changes
+
+
+def _has_list(node: Node) -> bool:
+    return any(isinstance(v.spec, ListSpec) for v in (*node.inputs, *node.outputs))
 
 
 def is_alias(node: Node) -> bool:
     """Whether the only output is the first input's memory under other dims."""
-    if node.op.name not in ALIASES and "alias" not in node.op.tags:
+    if "alias" not in node.op.tags:
         return False
     source, out = node.inputs[0].spec, node.outputs[0].spec
     return (
@@ -144,16 +140,11 @@ def _has_call(node: Node, lower: Compaction) -> bool:
     return lower.call(inputs, outputs, node.attrs) is not None
 
 
-def _has_loops(node: Node) -> bool:
+def _has_loops(node: Node, lower: ProgramLoops) -> bool:
     """Whether the loops of an op serve its dtype and ranks."""
-    out, name = node.outputs[0].spec, node.op.name
-    if name == "open_dim":
-        return True
-    if not out.rank or not all(v.spec.rank for v in node.inputs[:1]):
-        return False
-    narrow = out.dtype.is_floating and out.dtype.size == 2  # is summed up in float32
-    adds = name in ("scatter_nd", "unsorted_segment_sum")
-    return not (name == "unsorted_segment_sum" and narrow) and not (adds and out.dtype.is_bool)
+    out = node.outputs[0].spec
+    ranked = bool(out.rank) and all(v.spec.rank for v in node.inputs[:1])
+    return (lower.numbers or ranked) and (lower.bools or not out.dtype.is_bool)
 
 
 def _is_scalar(node: Node) -> bool:

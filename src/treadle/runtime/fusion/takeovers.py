@@ -18,7 +18,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.joining import CONCAT
 from treadle.ops.state import ASSIGN, READ
-from treadle.runtime.fusion.roles import UPDATES, Role, is_alias
+from treadle.runtime.fusion.roles import Role, changes_part, is_alias
 from treadle.runtime.precedence import Precedence
 from treadle.runtime.schedule.state import earlier_uses
 from treadle.runtime.symbols import plain_symbol
@@ -55,7 +55,7 @@ class Takeovers:
     def roles(self) -> dict[Node, Role]:
         """The nodes that write in place, as what they are to be scheduled."""
         makers = [v.node for v in self.source if v.node is not None]
-        found = {n: Role.UPDATE for n in makers if n.op.name in UPDATES}
+        found = {n: Role.UPDATE for n in makers if changes_part(n)}
         found |= dict.fromkeys(self.assigned, Role.UPDATE)
         return found | {n: Role.APPEND for n in makers if n.op is CONCAT}
 
@@ -68,7 +68,7 @@ def find_takeovers(
     Args:
         owned: parameters whose memory belongs to the region, as the variables of a loop do.
     """
-    some = any(node.op.name in UPDATES or _may_append(node) for node in region.walk())
+    some = any(changes_part(node) or _may_append(node) for node in region.walk())
     if not some or not is_on("takeovers"):
         return Takeovers()
     return _Search(region, roles, owned).run()
@@ -94,7 +94,7 @@ def source_of(value: Value) -> int | None:
     node = value.node
     if node is None:
         return None
-    if node.op.name in UPDATES or _may_append(node):
+    if changes_part(node) or _may_append(node):
         return 0
     if node.op is WHILE and _is_array(value):
         return _loop_source(node, value.index)
@@ -191,7 +191,7 @@ class _Search:
         for node in self.region.nodes:
             for position, output in passed_on(node):
                 self._consider(node, position, node.outputs[output])
-            if node.op.name in UPDATES and self._is_assigned(node):
+            if changes_part(node) and self._is_assigned(node):
                 self.found.assigned.add(node)
         if self.precedence.rank != self.position:
             self.found.rank = self.precedence.rank
@@ -232,7 +232,7 @@ class _Search:
                 self.found.stored.add(reader)
         if node.op is CONCAT:
             self.roles[node] = Role.APPEND
-        elif node.op.name in UPDATES:
+        elif changes_part(node):
             self.roles[node] = Role.UPDATE
 
     def _grows(self, memory: Value, output: Value) -> bool:
@@ -266,7 +266,7 @@ class _Search:
         if role not in _FRESH or memory in _handed_through(memory.node):
             return False
         # A view is best left to what uses it, unless it is stored anyway.
-        chained = role in _MEMORY_ANYWAY or memory.node.op.name in UPDATES
+        chained = role in _MEMORY_ANYWAY or changes_part(memory.node)
         return chained or self.roles[node] is not Role.VIEW
 
     def _uses(self, node: Node) -> Iterator[Node]:

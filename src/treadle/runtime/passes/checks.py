@@ -14,101 +14,15 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.pipeline import count_nodes
-from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
 from treadle.ops.casting import CAST
-from treadle.ops.gather import GATHER
-from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
+from treadle.ops.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
+from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
 from treadle.runtime.schedule.backend import Backend
-
-BOOL = dtypes.bool
-POSITIONS = frozenset({"checks_bounds", "checks_elements"})  # tags of ops with positions to check
-
-
-def _is_bad(call: LowerCall, x: Expr, *more: Expr) -> Expr:
-    zero = const(0, x.dtype)
-    match call.attrs["kind"]:
-        case "zero":
-            return apply("eq", x, zero)
-        case "negative":
-            return apply("lt", x, zero)
-        case "empty":
-            return apply("ge", x, more[0])
-    size, wide = dim_expr(call.attrs["size"]), cast(x, dtypes.int64)
-    if call.attrs["kind"] == "wrapping":  # the position as the op then computes it
-        back = apply("lt", wide, const(0, dtypes.int64))
-        wide = apply("select", back, apply("add", wide, size), wide)
-    return _outside(wide, const(0, dtypes.int64), size)
-
-
-def _outside(x: Expr, low: Expr, size: Expr) -> Expr:
-    wide = cast(x, dtypes.int64)
-    return apply("or", apply("lt", wide, low), apply("ge", wide, size))
-
-
-def _is_bad_row(call: LowerCall, index: Sequence[Index]) -> Expr:
-    """Rows of positions: the size depends on the place in the row, which is short."""
-    sizes: Sequence[Dim] = call.attrs["size"]
-    size = dim_expr(sizes[-1]) if sizes else const(0, dtypes.int64)
-    for place in range(len(sizes) - 2, -1, -1):
-        here = apply("eq", index_expr(index[-1]), const(place, dtypes.int64))
-        size = apply("select", here, dim_expr(sizes[place]), size)
-    return _outside(call.inputs[0](index), const(0, dtypes.int64), size)
-
-
-def _any(call: LowerCall, index: Sequence[Index]) -> Expr:
-    axes = tuple(call.axis(d) for d in call.specs[0].dims)
-    return Reduce("any", axes, call.inputs[0]([as_index(a) for a in axes]))
-
-
-def _not(call: LowerCall, x: Expr) -> Expr:
-    return apply("not", x)
-
-
-def _nothing_bad(x: NDArray, *_: Any, **__: Any) -> NDArray:
-    """In a loop that the interpreter runs: the NumPy implementations check for themselves."""
-    return np.zeros(x.shape, np.bool_)
-
-
-BAD = Op(
-    "is_bad",
-    lambda x, *_, **__: TensorSpec(x.dims, BOOL),
-    _nothing_bad,
-    lower=elementwise_rule(_is_bad),
-)
-BAD_ROW = Op(
-    "is_bad_row",
-    lambda x, **_: TensorSpec(x.dims, BOOL),
-    _nothing_bad,
-    lower=Compute(_is_bad_row, "elementwise"),
-)
-ANY = Op(
-    "any_bad", lambda x: TensorSpec((), BOOL), lambda x: x.any(), lower=Compute(_any, "reduce")
-)
-GOOD = Op("none_bad", lambda x: TensorSpec((), BOOL), np.logical_not, lower=elementwise_rule(_not))
-# Inputs: (good, those of attrs["of"]).
-CHECK = Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io")
-
-
-def _from_start(position: NDArray, *_: Any, size: Dim, **__: Any) -> NDArray:
-    """In a loop that the interpreter runs: what is outside stays so, for the node to refuse."""
-    assert isinstance(size, int)
-    return np.asarray(position + size if position < 0 else position).astype(np.uint64)
-
-
-# A position along an axis of attrs["size"], counted from its beginning; attrs["wraps"]: it may be
-# negative. Inputs: (position, those of attrs["of"], which refuses what lies outside).
-PLACE = Op(
-    "checked_position",
-    lambda *_, **__: TensorSpec((), dtypes.uint64),
-    _from_start,
-    effect="io",
-)
 
 # What to look for, in which input, with which size.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
@@ -147,8 +61,9 @@ def _add_checks(region: Region, integers: Integers) -> None:
 def _takes_element(node: Node) -> bool:
     """Whether the node reads or writes one element, with a position for each axis."""
     rank = node.inputs[0].spec.rank if node.inputs else 0
-    single = "checks_bounds" in node.op.tags and rank == 1 and node.op is not GATHER
-    return "checks_elements" in node.op.tags or single
+    if node.op.refuses is Refusal.WRAPPING_POSITION:
+        return rank == 1
+    return node.op.refuses is Refusal.ELEMENT_POSITIONS
 
 
 def _unsigned(region: Region, position: Value, known: dict[Value, Value]) -> Value:
@@ -171,19 +86,26 @@ def _is_proved(node: Node, kind: Kind, integers: Integers) -> bool:
 def _wanted(node: Node) -> list[Kind]:
     if role_of(node) not in (Role.SCALAR, Role.ARRAY, Role.VIEW):
         return []
-    find = _BY_NAME.get(node.op.name)
-    if find is not None:
-        found = [find(node)]
-    elif "checks_bounds" in node.op.tags:
-        found = [_inside(node, 1, node.inputs[0].spec.dims[node.attrs["axis"]])]
-    elif "checks_elements" in node.op.tags:
+    refuses = node.op.refuses
+    if refuses is None:
+        return []
+    found: list[Kind | None] = []
+    if refuses is Refusal.DIVISOR:
+        found = [_divisor(node)]
+    elif refuses is Refusal.EXPONENT:
+        found = [_exponent(node)]
+    elif refuses is Refusal.INTERVAL:
+        found = [("empty", 1, None)]
+    elif refuses is Refusal.OWN_POSITION:
+        found = [("wrapping", 0, node.attrs["size"])]
+    elif refuses is Refusal.ELEMENT_POSITIONS:
         found = [_inside(node, 1 + k, d) for k, d in enumerate(node.inputs[0].spec.dims)]
-    elif "checks_bounds_nd" in node.op.tags:
+    elif refuses is Refusal.ROW_OF_POSITIONS:
         depth = node.inputs[1].spec.dims[-1]
         assert isinstance(depth, int)
         found = [("row", 1, node.inputs[0].spec.dims[:depth])]
     else:
-        found = []
+        found = [_inside(node, 1, node.inputs[0].spec.dims[node.attrs["axis"]])]
     return [kind for kind in found if kind is not None]
 
 
@@ -201,37 +123,17 @@ def _exponent(node: Node) -> Kind | None:
 
 
 def _inside(node: Node, number: int, size: Dim) -> Kind | None:
-    # x[-1] is the last element; gather takes no such index.
-    wraps = node.op.name in ("index", "index_update", "index_add", "element", "element_update")
+    wraps = node.op.refuses is not None and node.op.refuses.wraps
     low = -size if wraps else 0
     if isinstance(size, int) and _never(node.inputs[number], lambda i: (i < low) | (i >= size)):
         return None
     return "wrapping" if wraps else "outside", number, size
 
 
-def _position(node: Node) -> Kind | None:
-    return "wrapping", 0, node.attrs["size"]
-
-
-def _interval(node: Node) -> Kind | None:
-    return "empty", 1, None
-
-
 def _never(value: Value, bad: Callable[[Any], Any]) -> bool:
     """Whether a constant has no such element."""
     array = literal(value)
     return array is not None and not np.any(bad(array))
-
-
-_BY_NAME: dict[str, Callable[[Node], Kind | None]] = {
-    "floordiv": _divisor,
-    "mod": _divisor,
-    "truncatediv": _divisor,
-    "truncatemod": _divisor,
-    "pow": _exponent,
-    "position": _position,
-    "random_uniform_int": _interval,
-}
 
 
 def _insert(region: Region, node: Node, kind: Kind) -> None:

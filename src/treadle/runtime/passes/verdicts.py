@@ -12,23 +12,9 @@ from dataclasses import replace
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.kernel.ir import Expr, apply, const
-from treadle.ops.lowering import LowerCall, Rows, elementwise_rule
-from treadle.ops.registry import Op
-from treadle.runtime.passes.checks import ANY, CHECK, GOOD
+from treadle.ops.checks import ANY, CHECK, GOOD, SET
+from treadle.ops.lowering import Rows
 from treadle.runtime.schedule.backend import Backend
-
-
-def _is_set(call: LowerCall, x: Expr) -> Expr:
-    return apply("ne", x, const(0, x.dtype))
-
-
-SET = Op(
-    "is_set",
-    lambda x: TensorSpec(x.dims, dtypes.bool),
-    lambda x: x != 0,
-    lower=elementwise_rule(_is_set),
-)
 
 
 def add_verdicts(graph: Graph, backend: Backend) -> bool:

@@ -15,9 +15,10 @@ from dataclasses import field
 from treadle.core.records import record
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.switches import is_on
-from treadle.graph.ir import Region, Value
+from treadle.graph.ir import Node, Region, Value
 from treadle.kernel.ir import Affine, Index, Load, postorder
 from treadle.ops.lowering import add_index, scale_index
+from treadle.ops.properties import PartKind, PartUse
 from treadle.runtime.fusion.expressions import ZERO
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.kernels import Part
@@ -27,7 +28,6 @@ from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import Place
 
-_PARTS = {"slice_update": False, "slice_add": True}
 FARTHEST = 256  # units between a kernel and the update that it does
 _PLACES = frozenset({"temporary", "output", "pair", "pair'"})
 
@@ -74,7 +74,7 @@ class DirectStores:
             self.is_element(u.nodes[0].outputs[0])
             if u.role is Role.ALIAS
             else u.role is Role.UPDATE
-            and u.nodes[0].op.name in _PARTS
+            and _is_slice(u.nodes[0])
             and u.nodes[0].inputs[1] is value
             for u in users
         )
@@ -98,7 +98,7 @@ class DirectStores:
                 if place is not None:
                     moved[place] = axis
             axes, last = moved, node.outputs[0]
-        if node.op.name not in _PARTS or node.inputs[1] is not last or node.inputs[0] is last:
+        if not _is_slice(node) or node.inputs[1] is not last or node.inputs[0] is last:
             return None
         if not self._is_free(unit, users[0]):
             return None
@@ -112,7 +112,7 @@ class DirectStores:
         target = tuple(i for i in at if isinstance(i, Affine))
         if not all(dim_symbols(i.offset) <= self.program.known for i in target):
             return None
-        return users[0], Part(node.inputs[0], target, _PARTS[node.op.name])
+        return users[0], Part(node.inputs[0], target, _adds(node))
 
     def _is_free(self, unit: Unit, update: Unit) -> bool:
         """Whether the kernel may write when it runs: the array is there, the update overwrites it
@@ -204,3 +204,12 @@ def _extent(index: Index) -> tuple[Dim, Dim] | None:
         span = (axis.extent - 1) * factor
         low, high = (low, high + span) if factor > 0 else (low + span, high)
     return low, high
+
+
+def _is_slice(node: Node) -> bool:
+    """Whether an update is of a part with known bounds."""
+    return node.op.part is not None and node.op.part.kind is PartKind.SLICE
+
+
+def _adds(node: Node) -> bool:
+    return node.op.part is not None and node.op.part.use is PartUse.ADD

@@ -14,7 +14,8 @@ from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.control_flow import COND, WHILE
-from treadle.ops.lists import LIST_EXTEND, LIST_NEW, LIST_UNSTACK, has_element_shape
+from treadle.ops.lists import LIST_EXTEND, LIST_NEW, LIST_SPLIT, LIST_UNSTACK, has_element_shape
+from treadle.ops.lowering import ListForm
 
 Dims = tuple[Dim, ...]
 
@@ -33,12 +34,6 @@ class Ragged(NamedTuple):
 # What is known of the elements of a list: their shape, or that they have several.
 ElementDims: TypeAlias = "Dims | Ragged"
 
-NATIVE_LIST_OPS = frozenset(
-    {"list_new", "list_push", "list_get", "list_set", "list_length", "list_truncate",
-     "list_extend", "list_stack", "list_unstack"}
-)  # fmt: skip
-RAGGED_OPS = frozenset({"list_pack", "list_unpack", "list_concat", "list_split", "list_add"})
-
 
 def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, ElementDims] | None:
     """What is known of the elements of every list in the graph; None where a list must be a
@@ -51,11 +46,12 @@ def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Elemen
     shapes: list[tuple[Value, Sequence[Dim]]] = []
     for node in graph.walk():
         touched = [v for v in (*node.inputs, *node.outputs) if isinstance(v.spec, ListSpec)]
-        if touched and not node.regions and node.op.name not in NATIVE_LIST_OPS | RAGGED_OPS:
+        form = list_form(node)
+        if touched and not node.regions and (form is None or not form.native):
             return None
         for value in touched:
             classes.add(value)
-            if node.op.name in RAGGED_OPS:
+            if form is not None and form.ragged:
                 classes.ragged.append(value)
             if _leaves_holes(node):
                 classes.with_holes.append(value)
@@ -87,16 +83,36 @@ def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
 
 def _stored(node: Node) -> Iterator[tuple[Value, Sequence[Dim]]]:
     """(list, element shape) for what a node puts into a list."""
-    if node.op.name in ("list_push", "list_set"):
+    form = list_form(node)
+    if form is not None and form.puts:
         yield node.inputs[0], node.inputs[-1].spec.dims
-    elif node.op.name in ("list_unstack", "list_split"):
-        yield node.outputs[0], node.inputs[0].spec.dims[node.op is LIST_UNSTACK :]
+    elif node.op is LIST_UNSTACK:
+        yield node.outputs[0], node.inputs[0].spec.dims[1:]
+    elif node.op is LIST_SPLIT:
+        yield node.outputs[0], node.inputs[0].spec.dims
 
 
 def _leaves_holes(node: Node) -> bool:
     """Whether a node may give a list elements that nobody has written."""
     made = node.op is LIST_NEW and bool(node.inputs)
     return made or node.op is LIST_EXTEND or bool(node.attrs.get("grow"))
+
+
+def list_form(node: Node) -> ListForm | None:
+    """What a node does with lists."""
+    return node.op.lower if isinstance(node.op.lower, ListForm) else None
+
+
+def changes_list(node: Node) -> bool:
+    """Whether a node gives its first operand, a list, back changed."""
+    form = list_form(node)
+    return form is not None and form.result == "changed"
+
+
+def puts_element(node: Node) -> bool:
+    """Whether a node stores its last operand in a list."""
+    form = list_form(node)
+    return form is not None and form.puts
 
 
 class _Classes:

@@ -21,7 +21,7 @@ def calls_in_loops(block: Block) -> str:
     if not nodes:
         return ""
     first, *others = nodes
-    names = [n for n in dict.fromkeys(n.op.name for n in others) if n != first.op.name]
+    names = [op.name for op in dict.fromkeys(n.op for n in others) if op is not first.op]
     more = f" (and so do {', '.join(names)})" if names else ""
     return f"{first.op.name} has no native form and calls Python in a loop{more}{at(first.origin)}"
 

@@ -22,10 +22,8 @@ from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.precedence import Precedence
-from treadle.runtime.schedule.state import earlier_uses, handles_touched, touches_everything
-
-# List ops that give their first operand back, changed.
-CHANGES_LIST = frozenset({"list_push", "list_set", "list_truncate", "list_extend"})
+from treadle.runtime.schedule.lists import changes_list
+from treadle.runtime.schedule.state import earlier_uses, handles_touched
 
 
 @record
@@ -255,7 +253,7 @@ class _Orderer:
         touched: dict[Value, Unit] = {}
         for unit in self.program:
             node = unit.nodes[0]
-            if touches_everything(node):
+            if node.runs_user_code:
                 self._follow(unit, (*touched.values(), *last_write.values()))
                 for handle in list(reads):
                     self._write(unit, handle, reads.pop(handle))
@@ -375,7 +373,7 @@ class _Orderer:
         """Find the units after which nobody needs the list that they change."""
         for unit in self.units:
             node = unit.nodes[0]
-            if unit.role is Role.LIST and node.op.name in CHANGES_LIST:
+            if unit.role is Role.LIST and changes_list(node):
                 if self._is_last(node.inputs[0], unit):
                     self.order.owned.add(unit)
             elif unit.role is Role.WHILE:
@@ -395,7 +393,7 @@ class _Orderer:
             return False
         for unit in self.users.get(items, ()):
             node = unit.nodes[0]
-            if unit.role is Role.LIST and node.op.name not in CHANGES_LIST:
+            if unit.role is Role.LIST and not changes_list(node):
                 continue
             if unit.role is not Role.WHILE or items in node.inputs[: len(node.outputs)]:
                 return False

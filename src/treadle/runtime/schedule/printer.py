@@ -9,7 +9,7 @@ from treadle.core.spec import spec_text
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.memory.plan import Plan
-from treadle.runtime.schedule.order import CHANGES_LIST
+from treadle.runtime.schedule.lists import changes_list
 from treadle.runtime.schedule.steps import (
     Append,
     Block,
@@ -141,7 +141,7 @@ def _line(step: Step) -> str:
             call = f"python {step.node.op.name}({_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}{why}" if step.outputs else call + why
         case ListStep():
-            kept = "" if step.owned or step.node.op.name not in CHANGES_LIST else "copy of "
+            kept = "" if step.owned or not changes_list(step.node) else "copy of "
             slot = "" if step.slot is None else "slot of "
             call = f"{slot}{step.node.op.name}({kept}{_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}"

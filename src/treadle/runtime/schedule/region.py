@@ -11,6 +11,7 @@ from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
+from treadle.ops.checks import CHECK, PLACE
 from treadle.ops.lists import LIST_GET, LIST_STACK
 from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
@@ -18,11 +19,11 @@ from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel, with_extent
 from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.fusion.strided import View
-from treadle.runtime.reach import Reach, routine_conditions, update_conditions
+from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, update_conditions
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
-from treadle.runtime.schedule.lists import Ragged
+from treadle.runtime.schedule.lists import Ragged, puts_element
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
@@ -49,8 +50,6 @@ from treadle.runtime.schedule.steps import (
 from treadle.runtime.symbols import guarded_dims, plain_symbol, told_symbol, unknown_symbols
 
 BEYOND = "an element would be read or written {} beyond an axis of its array"
-# Updates whose positions are known, or were checked by a node before them.
-CHECKED = frozenset({"element_update", "index_update", "index_add", "slice_update", "slice_add"})
 
 
 class RegionBuilder(ControlFlow):
@@ -455,12 +454,12 @@ class RegionBuilder(ControlFlow):
             node, inputs, outputs, reason, sized, mentioned,
             reads=places_of(inputs), writes=places_of(outputs),
         )  # fmt: skip
-        if node.op.name == "check":  # its first input is the verdict on the others
+        if node.op is CHECK:  # its first input is the verdict on the others
             inner = Callback(
                 node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
             )
             self.emit(Check(inputs[0], inner, reads=callback.reads))
-        elif node.op.name == "checked_position":
+        elif node.op is PLACE:
             inner = Callback(
                 node.attrs["of"], inputs[1:], [], reason, sized[1:], reads=callback.reads
             )
@@ -485,7 +484,7 @@ class RegionBuilder(ControlFlow):
             return
         inputs = [program.operand(v) for v in node.inputs]
         target = self.place_for(value)
-        refuse = None if node.op.name in CHECKED else self._refusal(node, inputs)
+        refuse = None if is_checked_before(node) else self._refusal(node, inputs)
         if not _is_same(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
         self.emit(Update(node, inputs, target, refuse, reads=places_of(inputs), writes=[target]))
@@ -562,7 +561,7 @@ class RegionBuilder(ControlFlow):
     def _is_shown(self, unit: Unit) -> bool:
         """Whether the array that an op takes from a list is the list's own memory."""
         node = unit.nodes[0]
-        if node.op.name not in ("list_get", "list_stack"):
+        if node.op not in (LIST_GET, LIST_STACK):
             return False
         items = node.inputs[0]
         elements = self.program.element_dims[items]
@@ -590,8 +589,7 @@ def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
     if not is_on("slots"):
         return {}
     found: dict[Value, Unit] = {}
-    puts = ("list_push", "list_set")
-    units = [u for u in order.units if u in order.owned and u.nodes[0].op.name in puts]
+    units = [u for u in order.units if u in order.owned and puts_element(u.nodes[0])]
     counts = uses(region) if units else {}
     for unit in units:
         node = unit.nodes[0]

@@ -9,17 +9,6 @@ from treadle.graph.ir import Node, Value
 from treadle.ops.control_flow import COND
 from treadle.ops.state import ASSIGN, READ
 
-# Callbacks into the user's Python, which may read and assign any variable.
-_QUIET = frozenset({"print", "check", "checked_position"})
-
-
-def touches_everything(node: Node) -> bool:
-    """Whether the node runs user code that may use any variable."""
-    quiet = node.op.name in _QUIET or "asserts" in node.op.tags
-    if node.op.effect == "io" and not quiet:
-        return True
-    return any(touches_everything(n) for r in node.regions for n in r.nodes)
-
 
 def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
     """(handle, written) for every variable that a node uses, seen from its own region."""
@@ -52,7 +41,7 @@ def earlier_uses(nodes: Sequence[Node]) -> dict[Node, list[Node]]:
     read: dict[Value, list[Node]] = {}  # since it was written
     barrier: list[Node] = []  # the last callback
     for node in nodes:
-        if touches_everything(node):
+        if node.runs_user_code:
             found[node] = [*barrier, *wrote.values(), *(n for some in read.values() for n in some)]
             wrote, read, barrier = {}, {}, [node]
             continue
