@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
@@ -363,3 +364,112 @@ def test_import_loads_nothing_heavy() -> None:
     heavy = {"llvmlite", "cupy", "gast", "rich", "matplotlib", "scipy", "unittest", "asyncio"}
     loaded = set(python("import sys, treadle; print(*sys.modules)").split())
     assert not heavy & loaded
+
+
+# -- names of ops --------------------------------------------------------------------------------
+
+# Outside `ops`, what is known of an op is asked of its record. Text that is printed may name it,
+# and so may a parser that looks it up in the registry.
+KNOWS_RECORDS = ("core", "kernel", "graph", "autodiff", "autograph", "runtime", "tracing")
+
+
+@cache
+def all_ops() -> set[str]:
+    """The names of the library's own ops: tests register further ones."""
+    made_by_passes = "import treadle.ops.additions, treadle.ops.checks"
+    registry = "from treadle.ops.registry import OPS"
+    return set(python(f"import treadle; {made_by_passes}; {registry}; print(*OPS)").split())
+
+
+@cache
+def other_words() -> set[str]:
+    """Names of ops that mean something else in those packages."""
+    from treadle.kernel.functions import FUNCTIONS
+    from treadle.kernel.ir import REDUCTIONS
+    from treadle.ops.lowering import Kind, Library
+    from treadle.ops.registry import OPS
+
+    routines = {op.lower.name for op in OPS.values() if isinstance(op.lower, Library)}
+    attributes = {"shape", "index", "dim"}
+    python = {"range", "print", "cond", "while", "assert", "raise", "reverse", "fill", "sort"}
+    public = {"custom_gradient"}
+    return {*FUNCTIONS, *REDUCTIONS, *routines, *get_args(Kind), *attributes, *python, *public}
+
+
+def names_of_ops(tree: ast.AST, names: set[str]) -> Iterator[tuple[int, str]]:
+    """(line, code) where a name of an op decides something: it is compared, looked up, kept, a key
+    of a table."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            asked = [node.left, *node.comparators]
+        elif isinstance(node, ast.Subscript):
+            asked = [node.slice]
+        elif isinstance(node, ast.Assign | ast.AnnAssign | ast.NamedExpr):
+            asked = [node.value] if node.value is not None else []
+        elif isinstance(node, ast.Match):
+            asked = [node.subject]
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            asked = [node.func.value, *(node.args if node.func.attr == "get" else ())]
+        else:
+            asked = []
+        asked += [e for a in asked if isinstance(a, ast.Tuple | ast.List) for e in a.elts]
+        if any(_is_name_of_op(a) for a in asked):
+            yield node.lineno, ast.unparse(node)
+        elif any(word in names for word in _table_words(node)):
+            yield node.lineno, ast.unparse(node)
+
+
+def _is_name_of_op(node: ast.AST) -> bool:
+    """Whether an expression is ``op.name``, of any op."""
+    if not isinstance(node, ast.Attribute) or node.attr != "name":
+        return False
+    return ast.unparse(node.value).rpartition(".")[2] == "op"
+
+
+def _table_words(node: ast.AST) -> list[str]:
+    """The strings that something is compared with, and those that are keys."""
+    found: list[ast.AST | None] = []
+    if isinstance(node, ast.Compare):
+        sides = [node.left, *node.comparators]
+        found += sides
+        found += [e for s in sides if isinstance(s, ast.Tuple | ast.List | ast.Set) for e in s.elts]
+    elif isinstance(node, ast.Dict):
+        found += node.keys
+    elif isinstance(node, ast.Set):
+        found += node.elts
+    elif isinstance(node, ast.MatchValue):
+        found.append(node.value)
+    return [e.value for e in found if isinstance(e, ast.Constant) and isinstance(e.value, str)]
+
+
+@pytest.mark.parametrize("package", KNOWS_RECORDS)
+def test_what_is_known_of_an_op_is_on_its_record(package: str) -> None:
+    names = all_ops() - other_words()
+    wrong = [
+        f"{path.relative_to(SRC)}:{line}: {code}"
+        for path in sorted((PACKAGE / package).rglob("*.py"))
+        for line, code in names_of_ops(ast.parse(path.read_text()), names)
+    ]
+    assert not wrong, "a field or tag of `Op` tells, or the op itself:\n" + "\n".join(wrong)
+
+
+@pytest.mark.parametrize(
+    ("code", "wrong"),
+    [
+        ("node.op.name == 'matmul'", True),
+        ("name = op.name", True),
+        ("table.get(node.op.name)", True),
+        ("table[step.node.op.name](step)", True),
+        ("op.name.startswith('list_')", True),
+        ("name in ('list_push', 'list_set')", True),
+        ("{'list_push': 1}", True),
+        ("frozenset({'list_push'})", True),
+        ("match x:\n    case 'list_push':\n        pass", True),
+        ("node.op is MATMUL", False),
+        ("f'{node.op.name} refuses this'", False),
+        ("Maker(node.op.name, node.origin)", False),
+        ("{'axis': 0}", False),
+    ],
+)
+def test_names_of_ops_are_found(code: str, wrong: bool) -> None:
+    assert any(names_of_ops(ast.parse(code), {"list_push", "list_set"})) == wrong

@@ -14,11 +14,11 @@ from tests.ops.traced import trace
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.ops import einsum, sorting  # noqa: F401
-from treadle.ops.lowering import Compaction, Compute, Library, Rows
+from treadle.ops.lowering import Compute, Lowering
+from treadle.ops.properties import TAGS
 from treadle.ops.registry import OPS, Op, infer_outputs, register
 
 EFFECTS = {None, "random", "read", "write", "io"}
-TAGS = {"control_flow"}
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=OPS)
@@ -32,7 +32,9 @@ def test_the_record_is_complete(op: Op) -> None:
     )
     assert callable(op.eager) or runs_elsewhere, "an op without regions needs a NumPy meaning"
     assert op.gradient is None or callable(op.gradient)
-    assert op.lower is None or isinstance(op.lower, Compaction | Compute | Library | Rows | str)
+    assert op.lower is None or isinstance(op.lower, Lowering)
+    assert op.tags <= TAGS.keys(), "a tag without a meaning in treadle.ops.properties.TAGS"
+    assert len(op.regions) == 2 or "control_flow" not in op.tags
     if isinstance(op.lower, Compute):
         assert op.lower.kind in ("elementwise", "view", "gather", "reduce", "scan")
 

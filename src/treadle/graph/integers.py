@@ -198,7 +198,7 @@ class Integers:
         if op is DIM:
             dim: Dim = node.attrs["dim"]
             return dim
-        if op in (CAST, RESHAPE) or "identity" in op.tags:
+        if op in (CAST, RESHAPE) or "as_is" in op.tags:
             return self._same(node.inputs[0])
         if op.on_dims is not None:
             a, b = map(self.dim, node.inputs)

@@ -28,6 +28,7 @@ Neutral: TypeAlias = "tuple[float | None, float | None]"
 TAGS = {
     "adds": "gives the sum of its inputs",
     "alias": "gives its first input's elements in order: the result may be the same memory",
+    "as_is": "gives its only input",
     "asserts": "stops the program with an error; it reads and writes no variable",
     "cheap": "computing it again costs no more than loading its result would",
     "complex_parts": "kernels move its complex numbers, join them or take them apart",
@@ -38,7 +39,6 @@ TAGS = {
     "gives_own_arrays": "its NumPy implementation gives arrays that nobody else holds",
     "gradient_mark": "gives its first attrs['count'] inputs, whose gradient is attrs['gradient']",
     "idempotent": "f(x, x) is x",
-    "identity": "gives its only input as it is",
     "involution": "f(f(x)) is x",
     "moves": "rearranges or repeats the elements of its only input: a filled array stays one",
     "numpy_view": "what NumPy does by a view of its first input's memory",

@@ -26,7 +26,7 @@ from treadle.ops.properties import (
     Refusal,
     Relation,
     SameElements,
-)  # fmt: skip
+)
 from treadle.ops.quiet import quiet
 from treadle.ops.sizes import Sizes
 

@@ -151,9 +151,9 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
     """One plain op through its NumPy implementation."""
     op = node.op
     try:
-        if op.name == "read_variable":
+        if op.lower is Structure.READ:
             return [_read(inputs[0])]
-        if op.name == "assign_variable":
+        if op.lower is Structure.ASSIGN:
             inputs[0]._assign_now(from_array(inputs[1]))
             return []
         if op.eager is None:

@@ -8,6 +8,7 @@ from collections import Counter
 from treadle.autograph.loop_notes import loop_notes
 from treadle.core.origin import Origin
 from treadle.graph.ir import Graph
+from treadle.ops.registry import Op
 
 MANY_OPERATIONS = 2000  # in a graph
 MANY_REPEATS = 500  # of one kind of operation at one line
@@ -22,11 +23,11 @@ def warn_of_unrolled_loop(graph: Graph, size: int) -> None:
     """Warn where one line of a trace gave very many operations: a Python loop went around it."""
     if size < MANY_OPERATIONS:
         return
-    counts: Counter[tuple[str, int, str]] = Counter()
-    places: dict[tuple[str, int, str], Origin] = {}
+    counts: Counter[tuple[str, int, Op]] = Counter()
+    places: dict[tuple[str, int, Op], Origin] = {}
     for node in graph.walk():
         if node.origin is not None:
-            key = (node.origin.file, node.origin.line, node.op.name)
+            key = (node.origin.file, node.origin.line, node.op)
             counts[key] += 1
             places[key] = node.origin
     if not counts:
@@ -38,8 +39,9 @@ def warn_of_unrolled_loop(graph: Graph, size: int) -> None:
     unrolled = [n for n in loop_notes(graph) if not n.rolled]
     reason = max(unrolled, key=lambda n: n.times * (n.trips or 0)).reason if unrolled else ""
     why = f" because {reason}" if reason else ""
+    name = key[2].name
     warnings.warn_explicit(
-        f"the graph of {graph.name!r} has {size} operations, {count} times {key[2]!r} from one "
+        f"the graph of {graph.name!r} has {size} operations, {count} times {name!r} from one "
         f"line: a Python loop around it was unrolled{why}, which makes tracing and compiling slow. "
         f"Loop over td.range(...) or a tensor to keep it a loop\n  at {place.describe()}",
         RuntimeWarning,

@@ -142,7 +142,7 @@ def _rules(op: Op) -> Iterator[Rule]:
 
 
 _BY_TAG: dict[str, Rule] = {
-    "identity": _input,
+    "as_is": _input,
     "involution": _twice,
     "idempotent": _same_operands,
     "reduces": no_axes,

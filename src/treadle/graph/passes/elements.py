@@ -25,7 +25,7 @@ from treadle.ops.slicing import STRIDED_SLICE
 from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
 
 # How a view is taken: ("index", axis, position), ("slice", begin, size, strides) or
-# ("reshape", dims); an update of that view has the same cut.
+# ("dims", dims); an update of that view has the same cut.
 Cut: TypeAlias = tuple[object, ...]
 Position: TypeAlias = "Value | int"
 
@@ -89,7 +89,7 @@ def _views(value: Value) -> Iterator[tuple[Value, list[Cut]]]:
     cuts: list[Cut] = []
     while value.node is not None:
         cut = _cut(value.node)
-        same = "identity" in value.node.op.tags or value.node.op is ENSURE_SHAPE
+        same = "as_is" in value.node.op.tags or value.node.op is ENSURE_SHAPE
         if cut is None and not same:
             return
         if cut is not None:
@@ -105,7 +105,7 @@ def _cut(node: Node) -> Cut | None:
         return "index", attrs["axis"], node.inputs[1]
     if node.op is STRIDED_SLICE:
         return "slice", tuple(attrs["begin"]), tuple(attrs["size"]), tuple(attrs["strides"])
-    return ("reshape", node.outputs[0].spec.dims) if node.op is RESHAPE else None
+    return ("dims", node.outputs[0].spec.dims) if node.op is RESHAPE else None
 
 
 class _Axes:
@@ -127,7 +127,7 @@ class _Axes:
                 return at is not None
             case ("slice", tuple(begin), tuple(size), tuple(strides)):
                 return self._slice(begin, size, strides)
-            case ("reshape", tuple(dims)):
+            case ("dims", tuple(dims)):
                 whole = iter([a for a in self.axes if a is not None])
                 self.axes = [None if d == 1 else next(whole, None) for d in dims]
                 sizes = tuple(1 if a is None else self.dims[a] for a in self.axes)
@@ -189,7 +189,7 @@ def _updated_element(node: Node) -> tuple[list[Position], Value] | None:
         while part.node is not None and part.node.op is RESHAPE and part.spec.rank:
             part = part.node.inputs[0]
             if part.spec.rank:
-                cuts.append(("reshape", part.spec.dims))
+                cuts.append(("dims", part.spec.dims))
                 if not axes.take(cuts[-1]):
                     return None
         if part.spec.rank == 0:

@@ -45,6 +45,7 @@ from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols
 from treadle.graph.trip_count import conjuncts, step_of, trip_count
 from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
 from treadle.ops.broadcasting import BROADCAST_TO
+from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.creation import RANGE
 from treadle.ops.dims import AS_DIM, DIM, POSITION
@@ -59,7 +60,7 @@ MOST_GROWTH = 4  # times as many elements as the loop reads and writes: no array
 
 def do_iterations_at_once(graph: Graph) -> bool:
     """Replace loops of independent iterations, inner loops first."""
-    if not any(node.op.name == "while" for node in graph.walk()):
+    if not any(node.op is WHILE for node in graph.walk()):
         return False
     cleaned = eliminate_dead_code(graph)  # what `parts` has replaced reads and writes arrays too
     return _AtOnce(graph).run() or cleaned
@@ -95,7 +96,7 @@ class _AtOnce(Rewriter):
         return (value.producer if value.node is None else value.node.region) in self.regions
 
     def visit(self, node: Node) -> Replacement:
-        if node.op.name != "while":
+        if node.op is not WHILE:
             self.known[-1].update(s for v in node.outputs for s in v.spec.symbols())
             return None
         count, changed = len(self._nodes), self.changed
@@ -163,7 +164,8 @@ class _Loop:
         if trips is not None:
             return trips if trips > 0 else refuse()
         tests = conjuncts(self.loop.regions[0].results[0])
-        if len(tests) != 1 or tests[0].op.name not in ("less", "less_equal"):
+        relation = tests[0].op.relation if len(tests) == 1 else None
+        if relation is None or not relation.is_less:
             refuse()
         counter, limit = tests[0].inputs
         integers, condition = self.at.integers, self.loop.regions[0]

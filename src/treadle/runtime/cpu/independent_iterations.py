@@ -46,7 +46,6 @@ MOST_TESTS = 8  # of pairs of accesses, when a loop begins
 FEW = 16  # iterations: what is repeated after fewer is not worth a test
 
 Form: TypeAlias = "Dim | None"
-_ELEMENT_UPDATES = frozenset({"element_update", "index_update", "index_add"})  # by every axis
 
 
 @record(eq=False)
@@ -291,7 +290,8 @@ def _stored(forms: LinearForms, step: Update, always: bool) -> Access:
     index: tuple[Form, ...] = (None,) * len(dims)
     narrow = (False,) * len(dims)
     given = [o.value for o in step.inputs[1:-1]]
-    if step.node.op.name in _ELEMENT_UPDATES and len(given) == len(dims):
+    refuses = step.node.op.refuses
+    if refuses is not None and refuses.is_of_axes and len(given) == len(dims):
         index = tuple(forms.linear(v) if v.spec.dtype.is_unsigned else None for v in given)
         narrow = tuple(forms.is_narrow(v) for v in given)
     return Access(step, step.target, dims, index, narrow, always)

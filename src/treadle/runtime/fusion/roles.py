@@ -19,7 +19,7 @@ from treadle.ops.lowering import (
     ProgramLoops,
     Rows,
     Structure,
-)  # fmt: skip
+)
 
 
 class Role(Enum):
