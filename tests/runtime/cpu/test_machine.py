@@ -1,6 +1,7 @@
 """The record of a machine: where it comes from, what follows from it, and what it names."""
 
 import dataclasses
+import itertools
 import json
 import os
 import subprocess
@@ -18,7 +19,9 @@ from treadle.runtime import stored
 from treadle.runtime.cpu import caches
 from treadle.runtime.cpu.caches import DEFAULTS, from_sysctl, read_caches
 from treadle.runtime.cpu.jit import Jit, jit
+from treadle.runtime.cpu.matmul.plan import Product, plan
 from treadle.runtime.cpu.target import Target, baseline, host, named, this_machine, using
+from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.options import Options
 from treadle.runtime.tuning import Cache, Tuning
 
@@ -119,6 +122,17 @@ def test_every_machine_has_a_sound_record(name):
     assert tuning.l1.size <= tuning.l2.size <= tuning.l3.size
     assert tuning.l1.period * tuning.l1.ways == tuning.l1.size
     assert tuning.vector_bits == ALL[name].vector_bits
+
+
+def test_known_processors_divide_work_alike():
+    """What was fitted to one of them was measured on the other, too."""
+    a, b = (target for target in KNOWN.values())
+    for m, n, k in itertools.product((1, 8, 50, 300, 1024), repeat=3):
+        for ta, tb in ((0, 0), (1, 0), (0, 1)):
+            for element in ("float", "double"):
+                product = Product(element, 1, m, n, k, ta, tb)
+                assert plan(product, a) == plan(product, b)
+    assert Limits.of(a.tuning) == Limits.of(b.tuning)
 
 
 def test_narrower_vectors_have_a_record_of_their_own():

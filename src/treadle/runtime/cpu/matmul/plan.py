@@ -382,7 +382,9 @@ def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int, tuning: 
         return bool(product.transpose_a)
     if not product.transpose_a:
         return tall > _own_lines(tuning.l1) and row * size % tuning.l1.period == 0
-    period = tuning.l2.period
+    # Of a larger cache no more is counted on: where all lines of a step of k collide in the first
+    # level, too, a copy pays early.
+    period = max(tuning.near // tuning.l2.ways, tuning.l1.period)
     sets = period // gcd(row * size, period)
     return not isinstance(depth, int) or depth > sets * 2 * tuning.l2.ways
 

@@ -164,9 +164,9 @@ def top_k(
             target[i] = source[i64(places[i])]
 
 
-MOST_SELECTED = 32
+MOST_SELECTED = 32  # elements that are wanted: for more, rows are sorted
 MOST_KEPT = 1 << 16  # elements of a row whose keys a search keeps: must agree with `ops/sorting.py`
-BLOCK = 64
+BLOCK = 64  # elements that are looked at together: one of them may be wanted, or none
 
 
 def select_smallest(x: Array[T], found: Array[I], n: i64, k: i64, kept: Array[K]) -> None:
