@@ -26,16 +26,19 @@ class Process:
     """A running worker; what it writes to standard error is kept for the report of a crash.
 
     `cache` is the folder for compile caches on disk. The libraries whose cache is off by default
-    keep one only when `warm`, so that a cold start does not pay for filling it.
+    keep one only when `warm`, so that a cold start does not pay for filling it. `root` is the
+    checkout that is timed.
     """
 
-    def __init__(self, library: str, peers_python: str, cache: str, warm: bool = False) -> None:
+    def __init__(
+        self, library: str, peers_python: str, cache: str, warm: bool = False, root: Path = ROOT
+    ) -> None:
         ours = LIBRARIES[library].ours or LIBRARIES[library].package == "numpy"
         python = sys.executable if ours else peers_python
         self._log = tempfile.TemporaryFile()  # noqa: SIM115
         self._child = subprocess.Popen(
             [python, "-m", "benchmarks.worker", library],
-            cwd=ROOT, env=environment(cache, warm) | LIBRARIES[library].environment,
+            cwd=root, env=environment(cache, warm, root) | LIBRARIES[library].environment,
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
         )  # fmt: skip
 
@@ -77,8 +80,8 @@ class Process:
         self.close()
 
 
-def environment(cache: str, warm: bool) -> dict[str, str]:
-    """The worker's environment: this checkout importable, compile caches under `cache`.
+def environment(cache: str, warm: bool, root: Path = ROOT) -> dict[str, str]:
+    """The worker's environment: a checkout importable, compile caches under `cache`.
 
     Compiled Python is kept for every library alike: a user's imports find it, too.
     """
@@ -86,7 +89,7 @@ def environment(cache: str, warm: bool) -> dict[str, str]:
         "JAX_COMPILATION_CACHE_DIR": f"{cache}/jax",
         "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",
     }
-    paths = [str(ROOT / "src"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    paths = [str(root / "src"), str(root), os.environ.get("PYTHONPATH", "")]
     return {
         **{k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"},
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
