@@ -19,6 +19,7 @@ from typing import Any
 from benchmarks.__main__ import select
 from benchmarks.measure import Timing
 from benchmarks.process import ROOT, Process, environment
+from benchmarks.report import machine
 from benchmarks.workload import all_workloads, load
 
 LIBRARY = "treadle"
@@ -120,6 +121,15 @@ def compare(options: argparse.Namespace) -> dict[str, dict[str, Any]]:
     return dict(rows(then, now))
 
 
+def commit(root: Path) -> str:
+    """The commit that a folder has checked out; empty where git does not say."""
+    command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+
+
 def main() -> None:
     options = parse(sys.argv[1:])
     table = compare(options)
@@ -132,7 +142,9 @@ def main() -> None:
     print(f"{mean:5.2f}  geometric mean of then / now")
     if options.out:
         what = " ".join(__doc__.split("\n\n", 1)[1].split())
-        report = {"what": what, "rounds": options.rounds, "seconds": options.seconds}
+        commits = {"then": commit(options.checkout), "now": commit(ROOT)}
+        report = {"what": what, **commits, "machine": machine()}
+        report |= {"rounds": options.rounds, "seconds": options.seconds}
         report |= {"geometric mean of then / now": round(mean, 3), "workloads": table}
         options.out.write_text(json.dumps(report, indent=1) + "\n")
 
