@@ -24,7 +24,13 @@ from treadle.runtime.cpu.program_entry import (
     Signature,
     add_entry,
 )
-from treadle.runtime.cpu.program_memory import ALLOC, EXTEND, GROWN, LATE, MOST_BYTES, WORKSPACE
+from treadle.runtime.cpu.program_memory import (
+    MOST_BYTES,
+    add_extend,
+    add_grown,
+    add_late,
+    add_workspace,
+)
 from treadle.runtime.cpu.program_poll import (
     IDENT,
     LAST,
@@ -153,9 +159,9 @@ class Emitter:
         if holding is not None:
             holding.give([self.cell(n) for n in self.variables])
         self._give_workspace()
-        if "lists" in self.module.functions:
+        if "free_lists" in self.module.functions:
             fn.emit(f"call void @free_lists(ptr %state, ptr {self.chain})")
-        if "late" in self.module.functions:
+        if "late_free" in self.module.functions:
             fn.emit(f"call void @late_free(ptr %state, ptr {self.late}, ptr null)")
         for buffer in self.grown:
             memory = fn.value(f"load ptr, ptr {buffer}")
@@ -317,7 +323,7 @@ class Emitter:
             self.fn.emit(f"call void @give_workspace(ptr %state, ptr {self.workspace})")
 
     def _define_workspace(self) -> None:
-        self.module.define("workspace", WORKSPACE)
+        add_workspace(self.module)
 
     def _release_gil(self) -> None:
         """Let other Python threads run; the record holds this thread's state meanwhile."""
@@ -391,8 +397,7 @@ class Emitter:
     def _allocate(self, place: Place) -> str:
         """Memory for an array whose size has just become known; freed when the call ends, or the
         iteration of the loop around it."""
-        self.module.define("alloc", ALLOC)
-        self.module.define("late", LATE)
+        add_late(self.module)
         size = self.byte_count(place.bytes)
         places = f"ptr %state, ptr {self.late}, ptr {self.wanted}"
         pointer = self.obtained(f"@late_alloc({places}, i64 {size})")
@@ -407,16 +412,13 @@ class Emitter:
 
     def reserve(self, buffer: str, size: Word) -> str:
         """The memory of a growing buffer, at least `size` bytes."""
-        self.module.define("alloc", ALLOC)
-        self.module.define("grown", GROWN)
+        add_grown(self.module)
         places = f"ptr %state, ptr {self.wanted}, ptr {buffer}"
         return self.obtained(f"@grown_reserve({places}, i64 {size})")
 
     def extend(self, place: Place, used: Word, size: Word) -> str:
         """Make the buffer of a place `size` bytes large; the first `used` ones are kept."""
-        self.module.define("alloc", ALLOC)
-        self.module.define("extend", EXTEND)
-        self.module.declare("void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)")
+        add_extend(self.module)
         buffer = self.in_place[place.number]
         places = f"ptr %state, ptr {self.wanted}, ptr {buffer}"
         return self.obtained(f"@grown_extend({places}, i64 {used}, i64 {size})")

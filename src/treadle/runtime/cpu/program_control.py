@@ -144,7 +144,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
 def _free_late(emitter: Emitter, before: str) -> None:
     """Free what an iteration allocated."""
-    if before and "late" in emitter.module.functions:
+    if before and "late_free" in emitter.module.functions:
         emitter.fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
 
 

@@ -1,9 +1,8 @@
 """Lists in native programs: growing buffers that live until the call ends.
 
-A list is the address of a header: next header of the call, length, capacity, data, and the list
-of records of a list of arrays of several shapes (`ragged_memory.py`), else null. All elements of
-the lists here have one known size. An op changes its list in place where nobody needs the old one,
-which the schedule has found out; otherwise it works on a copy.
+A list is the address of a header (`list_memory.py`). All elements of the lists here have one known
+size. An op changes its list in place where nobody needs the old one, which the schedule has found
+out; otherwise it works on a copy.
 """
 
 from __future__ import annotations
@@ -13,16 +12,14 @@ from collections.abc import Callable, Sequence
 from treadle.core.shapes import product
 from treadle.ops.lists import LIST_PUSH
 from treadle.ops.lowering import ListAction
+from treadle.runtime.cpu.list_memory import DATA, LENGTH, add_lists
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.cpu.program_memory import ALLOC, MOST_BYTES
-from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.schedule.lists import Ragged, list_form
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
 
-LENGTH, DATA, RECORDS, HEADER = 1, 3, 4, 5  # words of a header, and how many these are
 FEWEST = 8  # elements that a new list has room for
 MOST_EXPECTED = 1 << 16  # a hint of more elements than this is not believed
 
@@ -37,10 +34,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 
 def define(emitter: Emitter) -> None:
-    emitter.module.declare("void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
-    emitter.module.declare("{i64, i1} @llvm.smul.with.overflow.i64(i64, i64)")
-    emitter.module.define("alloc", ALLOC)
-    emitter.module.define("lists", _TEXT)
+    add_lists(emitter.module)
 
 
 def element_bytes(emitter: Emitter, operand: Operand) -> Word:
@@ -317,207 +311,3 @@ _BY_ACTION: dict[ListAction, Callable[[Emitter, ListStep], None]] = {
     ListAction.UNSTACK: _unstack,
     ListAction.STACK: _stack,
 }
-
-# Functions that need memory give null or false where there is none, the size is in `wanted` then;
-# their lists are as before.
-_TEXT = f"""
-define internal ptr @elements(ptr %state, ptr %wanted, i64 %count, i64 %size) #0 {{
-  %product = call {{i64, i1}} @llvm.smul.with.overflow.i64(i64 %count, i64 %size)
-  %exact = extractvalue {{i64, i1}} %product, 0
-  %over = extractvalue {{i64, i1}} %product, 1
-  %bytes = select i1 %over, i64 {MOST_BYTES}, i64 %exact
-  %p = call ptr @alloc(ptr %state, ptr %wanted, i64 %bytes)
-  ret ptr %p
-}}
-
-define internal ptr @list_new(
-    ptr %state, ptr %chain, ptr %wanted, i64 %capacity, i64 %size
-) noinline #0 {{
-entry:
-  %some = call i64 @llvm.smax.i64(i64 %capacity, i64 1)
-  %head = call ptr @alloc(ptr %state, ptr %wanted, i64 {8 * HEADER})
-  %headless = icmp eq ptr %head, null
-  br i1 %headless, label %out, label %headed
-out:
-  ret ptr null
-headed:
-  %data = call ptr @elements(ptr %state, ptr %wanted, i64 %some, i64 %size)
-  %none = icmp eq ptr %data, null
-  br i1 %none, label %drop, label %good
-drop:
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  call void %free(ptr %head)
-  ret ptr null
-good:
-  %before = load ptr, ptr %chain
-  store ptr %before, ptr %head
-  %lengthp = getelementptr i64, ptr %head, i64 1
-  store i64 0, ptr %lengthp
-  %capacityp = getelementptr i64, ptr %head, i64 2
-  store i64 %some, ptr %capacityp
-  %datap = getelementptr i64, ptr %head, i64 3
-  store ptr %data, ptr %datap
-  %recordsp = getelementptr i64, ptr %head, i64 4
-  store ptr null, ptr %recordsp
-  store ptr %head, ptr %chain
-  ret ptr %head
-}}
-
-define internal i1 @list_reserve(
-    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
-) #0 {{
-entry:
-  %capacityp = getelementptr i64, ptr %list, i64 2
-  %capacity = load i64, ptr %capacityp
-  %fits = icmp sle i64 %count, %capacity
-  br i1 %fits, label %done, label %grow
-done:
-  ret i1 true
-grow:
-  %grown = call i1 @list_grow(ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size)
-  ret i1 %grown
-}}
-
-define internal i1 @list_grow(
-    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
-) noinline #0 {{
-entry:
-  %lengthp = getelementptr i64, ptr %list, i64 1
-  %length = load i64, ptr %lengthp
-  %capacityp = getelementptr i64, ptr %list, i64 2
-  %capacity = load i64, ptr %capacityp
-  %datap = getelementptr i64, ptr %list, i64 3
-  %data = load ptr, ptr %datap
-  %twice = shl i64 %capacity, 1
-  %room = call i64 @llvm.smax.i64(i64 %twice, i64 %count)
-  %fresh = call ptr @elements(ptr %state, ptr %wanted, i64 %room, i64 %size)
-  %none = icmp eq ptr %fresh, null
-  br i1 %none, label %out, label %good
-out:
-  ret i1 false
-good:
-  %used = mul i64 %length, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %fresh, ptr %data, i64 %used, i1 false)
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  call void %free(ptr %data)
-  store ptr %fresh, ptr %datap
-  store i64 %room, ptr %capacityp
-  ret i1 true
-}}
-
-define internal i1 @list_extend(
-    ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size
-) noinline #0 {{
-entry:
-  %lengthp = getelementptr i64, ptr %list, i64 1
-  %length = load i64, ptr %lengthp
-  %more = icmp sgt i64 %count, %length
-  br i1 %more, label %grow, label %done
-done:
-  ret i1 true
-grow:
-  %roomy = call i1 @list_reserve(ptr %state, ptr %wanted, ptr %list, i64 %count, i64 %size)
-  br i1 %roomy, label %clear, label %out
-out:
-  ret i1 false
-clear:
-  %datap = getelementptr i64, ptr %list, i64 3
-  %data = load ptr, ptr %datap
-  %used = mul i64 %length, %size
-  %rest = getelementptr i8, ptr %data, i64 %used
-  %new = sub i64 %count, %length
-  %bytes = mul i64 %new, %size
-  call void @llvm.memset.p0.i64(ptr %rest, i8 0, i64 %bytes, i1 false)
-  store i64 %count, ptr %lengthp
-  ret i1 true
-}}
-
-define internal ptr @list_copy(
-    ptr %state, ptr %chain, ptr %wanted, ptr %list, i64 %size
-) noinline #0 {{
-entry:
-  %lengthp = getelementptr i64, ptr %list, i64 1
-  %length = load i64, ptr %lengthp
-  %room = add i64 %length, 1
-  %new = call ptr @list_new(ptr %state, ptr %chain, ptr %wanted, i64 %room, i64 %size)
-  %none = icmp eq ptr %new, null
-  br i1 %none, label %out, label %good
-out:
-  ret ptr null
-good:
-  %newlengthp = getelementptr i64, ptr %new, i64 1
-  store i64 %length, ptr %newlengthp
-  %datap = getelementptr i64, ptr %list, i64 3
-  %data = load ptr, ptr %datap
-  %newdatap = getelementptr i64, ptr %new, i64 3
-  %newdata = load ptr, ptr %newdatap
-  %bytes = mul i64 %length, %size
-  call void @llvm.memcpy.p0.p0.i64(ptr %newdata, ptr %data, i64 %bytes, i1 false)
-  ret ptr %new
-}}
-
-define internal void @free_lists_since(
-    ptr %state, ptr %chain, ptr %before, ptr %kept, i64 %count
-) noinline #0 {{
-entry:
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  br label %next
-next:                                   ; %link is where the address of the list is
-  %link = phi ptr [%chain, %entry], [%link, %gone], [%list, %keep]
-  %list = load ptr, ptr %link
-  %end = icmp eq ptr %list, %before
-  br i1 %end, label %done, label %look
-look:
-  %i = phi i64 [0, %next], [%i1, %other]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %compare, label %gone
-compare:
-  %oneptr = getelementptr ptr, ptr %kept, i64 %i
-  %one = load ptr, ptr %oneptr
-  %itself = icmp eq ptr %one, %list
-  %recordsp = getelementptr i64, ptr %one, i64 4
-  %records = load ptr, ptr %recordsp
-  %its = icmp eq ptr %records, %list
-  %same = or i1 %itself, %its
-  br i1 %same, label %keep, label %other
-other:
-  %i1 = add i64 %i, 1
-  br label %look
-keep:
-  br label %next
-gone:
-  %after = load ptr, ptr %list
-  store ptr %after, ptr %link
-  %datap = getelementptr i64, ptr %list, i64 3
-  %data = load ptr, ptr %datap
-  call void %free(ptr %data)
-  call void %free(ptr %list)
-  br label %next
-done:
-  ret void
-}}
-
-define internal void @free_lists(ptr %state, ptr %chain) noinline #0 {{
-entry:
-  %freep = getelementptr ptr, ptr %state, i64 {fixed("free")}
-  %free = load ptr, ptr %freep
-  %first = load ptr, ptr %chain
-  br label %next
-next:
-  %list = phi ptr [%first, %entry], [%after, %one]
-  %end = icmp eq ptr %list, null
-  br i1 %end, label %done, label %one
-one:
-  %after = load ptr, ptr %list
-  %datap = getelementptr i64, ptr %list, i64 3
-  %data = load ptr, ptr %datap
-  call void %free(ptr %data)
-  call void %free(ptr %list)
-  br label %next
-done:
-  ret void
-}}
-"""

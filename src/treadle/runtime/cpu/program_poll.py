@@ -37,7 +37,7 @@ def add_poll(module: Module) -> None:
     """Define ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a
     Python exception is set."""
     add_look(module)
-    _units()["poll"].add_to(module)
+    _poll_unit().add_to(module)
 
 
 def add_look(module: Module) -> None:
@@ -53,26 +53,22 @@ def add_python(module: Module) -> None:
     A signal that has come meanwhile is answered before Python begins: an exception of its handler
     at the first instruction of what C calls would be told and lost.
     """
-    _units()["python"].add_to(module)
-
-
-def look_unit() -> Unit:
-    """The functions for kernels and routines of the library."""
-    return _units()["look"]
+    _python_unit().add_to(module)
 
 
 @functools.cache
-def _units() -> dict[str, Unit]:
-    looks, polls, calls = Unit(), Unit(), Unit()
+def look_unit() -> Unit:
+    """The functions for kernels and routines of the library."""
+    unit = Unit()
 
-    @looks.function(I64, state=STATE.pointer)
+    @unit.function(I64, state=STATE.pointer)
     def clock_ns(f: Function, state: Value) -> None:
         """The time of the monotonic clock."""
         time = f.alloca(I64, 2)
         f.call(state["clock_gettime"], 1, time)
         f.ret(time[0] * 1_000_000_000 + time[1])
 
-    @looks.function(I1, attributes="noinline", record=CALL.pointer, now=I64)
+    @unit.function(I1, attributes="noinline", record=CALL.pointer, now=I64)
     def raised(f: Function, record: Value, now: Value) -> None:
         """Take the GIL and see whether a signal's handler raises."""
         no = f.block("no")
@@ -92,7 +88,7 @@ def _units() -> dict[str, Unit]:
         f.begin(no)
         f.ret(False)
 
-    @looks.function(I64, attributes="noinline", record=CALL.pointer)
+    @unit.function(I64, attributes="noinline", record=CALL.pointer)
     def look(f: Function, record: Value) -> None:
         with f.when(record.eq(None), "never"):
             f.ret(0)
@@ -113,7 +109,15 @@ def _units() -> dict[str, Unit]:
         f.require(f.call(state["PyThread_get_thread_ident"]).eq(own), go, "ask")
         f.ret(f.call(raised, record, now).select(-1, now))
 
-    @polls.function(
+    return unit
+
+
+@functools.cache
+def _poll_unit() -> Unit:
+    unit = Unit()
+    clock_ns, raised = (look_unit()[name] for name in ("clock_ns", "raised"))
+
+    @unit.function(
         I64, attributes="noinline", state=STATE.pointer, record=CALL.pointer, count=pointer(I64)
     )
     def poll(f: Function, state: Value, record: Value, count: Value) -> None:
@@ -133,7 +137,14 @@ def _units() -> dict[str, Unit]:
         count.store(shorter)
         f.ret(f.call(raised, record, now).select(-1, shorter))
 
-    @calls.function(
+    return unit
+
+
+@functools.cache
+def _python_unit() -> Unit:
+    unit = Unit()
+
+    @unit.function(
         I64, attributes="noinline", state=STATE.pointer, record=CALL.pointer, number=I64,
         words=PTR, frame=PTR,
     )  # fmt: skip
@@ -156,4 +167,4 @@ def _units() -> dict[str, Unit]:
             record["thread"] = f.call(state["PyEval_SaveThread"])
         f.ret(done["status"])
 
-    return {"look": looks, "poll": polls, "python": calls}
+    return unit

@@ -8,6 +8,7 @@ from treadle.core.spec import ListSpec
 from treadle.ops.lists import LIST_PUSH
 from treadle.ops.lowering import ListAction
 from treadle.runtime.cpu import program_lists as plain
+from treadle.runtime.cpu.list_memory import LENGTH
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
@@ -100,7 +101,7 @@ def _slot(emitter: Emitter, step: ListStep) -> str:
     if step.node.op is LIST_PUSH:
         index: Word = items.length()
         plain.reserve(emitter, items.records, fn.add(index, 1), items.record_bytes)
-        store_word(emitter, items.records, plain.LENGTH, fn.add(index, 1))
+        store_word(emitter, items.records, LENGTH, fn.add(index, 1))
         return items.put(items.record(index), dims)
     index = plain.integer(emitter, step.inputs[1])
     if step.node.attrs.get("grow"):
@@ -182,7 +183,7 @@ def _length(emitter: Emitter, step: ListStep) -> None:
 def _truncate(emitter: Emitter, step: ListStep) -> None:
     fn, items = emitter.fn, _changed(emitter, step)
     length = fn.min(items.length(), fn.max(plain.integer(emitter, step.inputs[1]), 0))
-    store_word(emitter, items.records, plain.LENGTH, length)
+    store_word(emitter, items.records, LENGTH, length)
 
     def one(i: Word, state: list[str]) -> list[str]:
         record = items.record(i)
@@ -190,7 +191,7 @@ def _truncate(emitter: Emitter, step: ListStep) -> None:
         return [str(fn.max(state[0], end))]
 
     used = fn.carried(0, length, 1, ["i64"], ["0"], one)[0]
-    store_word(emitter, items.items, plain.LENGTH, used)
+    store_word(emitter, items.items, LENGTH, used)
 
 
 def _extend(emitter: Emitter, step: ListStep) -> None:
@@ -263,7 +264,7 @@ def _from_pieces(
     used = fn.carried(0, length, 1, ["i64"], ["0"], one)[0]
     total = product_of(emitter, [emitter.dim(d) for d in values.value.spec.dims])
     _require(emitter, step, used, total, _PIECES)
-    store_word(emitter, items.records, plain.LENGTH, length)
+    store_word(emitter, items.records, LENGTH, length)
     items.grow(total)
     move(emitter, items.place(0), emitter.pointer(values.place), fn.mul(total, items.size))
 

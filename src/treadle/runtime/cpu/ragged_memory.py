@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.runtime.cpu import program_lists as plain
+from treadle.runtime.cpu.list_memory import LENGTH, RECORDS
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
@@ -47,10 +48,10 @@ class RaggedList:
         self.rank, self.holes = ragged.rank, ragged.holes
         self.words, self.size = DIMS + ragged.rank, operand.value.spec.dtype.size
         self.record_bytes = 8 * self.words
-        self.records = self.fn.load_word(items, plain.RECORDS, "ptr")
+        self.records = self.fn.load_word(items, RECORDS, "ptr")
 
     def length(self) -> str:
-        return self.fn.load_word(self.records, plain.LENGTH)
+        return self.fn.load_word(self.records, LENGTH)
 
     def record(self, index: Word) -> str:
         return plain.address(self.emitter, self.records, index, self.record_bytes)
@@ -71,10 +72,10 @@ class RaggedList:
 
     def grow(self, count: Word) -> str:
         """Make room for scalars; gives the position of the first one."""
-        begin = self.fn.load_word(self.items, plain.LENGTH)
+        begin = self.fn.load_word(self.items, LENGTH)
         end = self.fn.add(begin, count)
         plain.reserve(self.emitter, self.items, end, self.size)
-        store_word(self.emitter, self.items, plain.LENGTH, end)
+        store_word(self.emitter, self.items, LENGTH, end)
         return begin
 
     def extend(self, count: Word) -> None:
@@ -85,7 +86,7 @@ class RaggedList:
             record = self.record(i)
             for word in range(self.words):
                 store_word(self.emitter, record, word, -1 if word == BEGIN else 0)
-        store_word(self.emitter, self.records, plain.LENGTH, self.fn.max(old, count))
+        store_word(self.emitter, self.records, LENGTH, self.fn.max(old, count))
 
     def sum(self, word: int) -> str:
         """The sum of a word of all records."""
@@ -127,7 +128,7 @@ def store_word(emitter: Emitter, pointer: str, word: int, value: Word) -> None:
 
 def link(emitter: Emitter, items: str, records: str) -> None:
     """Give a list its list of records."""
-    place = emitter.fn.offset(items, plain.RECORDS, "i64")
+    place = emitter.fn.offset(items, RECORDS, "i64")
     emitter.fn.emit(f"store ptr {records}, ptr {place}, align 8")
 
 

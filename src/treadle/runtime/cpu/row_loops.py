@@ -18,6 +18,7 @@ from treadle.ops.lists import LIST_GET, LIST_PUSH
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.library import part_routine
+from treadle.runtime.cpu.list_memory import HEADER, LENGTH
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_control import bind, end_of, start_of, value_type
@@ -26,8 +27,6 @@ from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
 from treadle.runtime.cpu.program_library import routine_numbers, routine_operands
 from treadle.runtime.cpu.program_lists import (
-    HEADER,
-    LENGTH,
     element_bytes,
     emit_list_step,
     list_slot,

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from treadle.runtime.cpu.builder.types import (
     I1,
@@ -27,11 +27,11 @@ from treadle.runtime.cpu.builder.types import (
 from treadle.runtime.cpu.builder.values import Instructions, Operand, Value
 
 
-class Edge(NamedTuple):
+class Edge:
     """A way to a block, with what its parameters are when it is taken."""
 
-    block: Block
-    arguments: tuple[Value, ...]
+    def __init__(self, block: Block, arguments: tuple[Value, ...]) -> None:
+        self.block, self.arguments = block, arguments
 
 
 class Block:
@@ -67,11 +67,11 @@ class Block:
 Target: TypeAlias = "Block | Edge"
 
 
-class Callee(NamedTuple):
+class Callee:
     """A function that can be called by its name."""
 
-    name: str
-    type: Signature
+    def __init__(self, name: str, type_: Signature) -> None:
+        self.name, self.type = name, type_
 
 
 class Loop:
@@ -139,11 +139,11 @@ class Function(Instructions):
         number = self.operand(count, I64)
         room = f"[{count} x {type_.text}]" if isinstance(count, int) else type_.text
         many = "" if isinstance(count, int) else f", i64 {number.text}"
-        return self.value(f"alloca {room}{many}, align {align}", Pointer(to=type_))
+        return self.value(f"alloca {room}{many}, align {align}", Pointer(type_))
 
     def global_(self, name: str, type_: Type) -> Value:
         """The address of a variable of the module (`Unit.variable`)."""
-        return Value(self, f"@{name}", Pointer(to=type_))
+        return Value(self, f"@{name}", Pointer(type_))
 
     def address(self, callee: Callee) -> Value:
         """A function as a value."""
@@ -177,7 +177,7 @@ class Function(Instructions):
         given = [a if isinstance(a, Value) else self.operand(*a) for a in arguments]
         kinds = tuple(v.type for v in given)
         self.declarations[f"{result.text} @{name}({', '.join(k.text for k in kinds)})"] = None
-        return self.call(Callee(name, Signature(result=result, parameters=kinds)), *given)
+        return self.call(Callee(name, Signature(result, kinds)), *given)
 
     def smin(self, a: Value, b: Operand) -> Value:
         return self.intrinsic("llvm.smin.i64", I64, a, self.operand(b, I64))

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 
 class BuildError(Exception):
     """A function is put together wrongly: types that do not fit, a block without an end."""
 
 
-@dataclass(frozen=True)
 class Type:
-    """A number, or nothing.
+    """A number, or nothing. Types are equal where they say the same.
 
     Attributes:
         text: LLVM's name of the type.
@@ -20,9 +18,18 @@ class Type:
         family: "i" for integers, "f" for floats, "p" for pointers, "v" for nothing.
     """
 
-    text: str
-    bytes: int
-    family: str
+    def __init__(self, text: str, bytes: int, family: str, *details: object) -> None:
+        self.text, self.bytes, self.family = text, bytes, family
+        self._key = (text, *details)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    def __str__(self) -> str:
+        return self.text
 
 
 VOID = Type("void", 0, "v")
@@ -30,49 +37,28 @@ I1, I8, I32, I64 = (Type(f"i{bits}", max(1, bits // 8), "i") for bits in (1, 8, 
 F32, F64 = Type("float", 4, "f"), Type("double", 8, "f")
 
 
-@dataclass(frozen=True)
 class Pointer(Type):
     """An address; `to` is the type or the struct that lies there, None where nobody says."""
 
-    text: str = "ptr"
-    bytes: int = 8
-    family: str = "p"
-    to: Type | Struct | None = None
+    def __init__(self, to: Type | Struct | None = None) -> None:
+        super().__init__("ptr", 8, "p", to)
+        self.to = to
+
+    def __str__(self) -> str:
+        return "ptr" if self.to is None else f"pointer to {self.to}"
 
 
-PTR = Pointer()
-
-
-@dataclass(frozen=True)
 class Signature(Type):
     """The address of a function."""
 
-    text: str = "ptr"
-    bytes: int = 8
-    family: str = "p"
-    result: Type = VOID
-    parameters: tuple[Type, ...] = ()
+    def __init__(self, result: Type, parameters: tuple[Type, ...]) -> None:
+        super().__init__("ptr", 8, "p", result, *parameters)
+        self.result, self.parameters = result, parameters
+
+    def __str__(self) -> str:
+        return f"function({', '.join(map(str, self.parameters))}) -> {self.result}"
 
 
-@dataclass(frozen=True)
-class Vector(Type):
-    """Several numbers side by side."""
-
-
-def vector(element: Type, lanes: int) -> Vector:
-    """A vector; its address need only be aligned as those of its elements are."""
-    return Vector(f"<{lanes} x {element.text}>", element.bytes, element.family)
-
-
-def pointer(to: Type | Struct) -> Pointer:
-    return Pointer(to=to)
-
-
-def function(result: Type, *parameters: Type) -> Signature:
-    return Signature(result=result, parameters=parameters)
-
-
-@dataclass(eq=False)
 class Struct:
     """Fields at known offsets of an address.
 
@@ -81,9 +67,11 @@ class Struct:
         bytes: from one struct to the next in an array of them; 0 where there are no arrays.
     """
 
-    name: str
-    fields: dict[str, tuple[int, Type]] = field(default_factory=dict)
-    bytes: int = 0
+    def __init__(
+        self, name: str, fields: Mapping[str, tuple[int, Type]] | None = None, bytes: int = 0
+    ) -> None:
+        self.name, self.bytes = name, bytes
+        self.fields = dict(fields or {})
 
     def field(self, name: str) -> tuple[int, Type]:
         """Offset and type of a field.
@@ -99,7 +87,26 @@ class Struct:
     @property
     def pointer(self) -> Pointer:
         """The type of the address of such a struct."""
-        return Pointer(to=self)
+        return Pointer(self)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+PTR = Pointer()
+
+
+def pointer(to: Type | Struct) -> Pointer:
+    return Pointer(to)
+
+
+def function(result: Type, *parameters: Type) -> Signature:
+    return Signature(result, parameters)
+
+
+def vector(element: Type, lanes: int) -> Type:
+    """Several numbers side by side; its address need only be aligned as those of its elements."""
+    return Type(f"<{lanes} x {element.text}>", element.bytes, element.family)
 
 
 def words(name: str, fields: Mapping[str, Type]) -> Struct:
@@ -114,13 +121,3 @@ def fits(given: Type, wanted: Type) -> bool:
     if given == wanted:
         return True
     return given.family == wanted.family == "p" and PTR in (given, wanted)
-
-
-def shown(type_: Type) -> str:
-    """A type in words, for errors."""
-    if isinstance(type_, Pointer) and type_.to is not None:
-        to = type_.to
-        return f"pointer to {to.name if isinstance(to, Struct) else shown(to)}"
-    if isinstance(type_, Signature):
-        return f"function({', '.join(map(shown, type_.parameters))}) -> {shown(type_.result)}"
-    return type_.text

@@ -53,7 +53,7 @@ class Unit:
         """The same for a function whose name is made."""
         if name in self._functions:
             raise BuildError(f"there are two functions {name}")
-        type_ = Signature(result=result, parameters=tuple(parameters.values()))
+        type_ = Signature(result, tuple(parameters.values()))
         fn = Function(name, type_, tuple(parameters))
         body(fn, *fn.parameters.values())
         self._functions[name] = fn.text("internal" if internal else "", attributes)
@@ -73,7 +73,7 @@ class Unit:
         """A function that is defined elsewhere."""
         listed = ", ".join(p.text for p in parameters)
         self._declarations[f"{result.text} @{name}({listed})"] = None
-        return Callee(name, Signature(result=result, parameters=parameters))
+        return Callee(name, Signature(result, parameters))
 
     def add_to(self, module: Module) -> None:
         """Define everything in a module, unless it has it.

@@ -16,7 +16,6 @@ from treadle.runtime.cpu.builder.types import (
     Struct,
     Type,
     fits,
-    shown,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import float_text
 
@@ -52,7 +51,7 @@ class Instructions:
         if given.fn is not self:
             raise BuildError(f"{given} belongs to {given.fn.name}, not to {self.name}")
         if not fits(given.type, wanted):
-            raise BuildError(f"{self.name}: {given} where {shown(wanted)} is needed")
+            raise BuildError(f"{self.name}: {given} where {wanted} is needed")
         return given
 
 
@@ -69,7 +68,7 @@ class Value:
         self.fn, self.text, self.type = fn, text, type_
 
     def __repr__(self) -> str:
-        return f"{shown(self.type)} {self.text}"
+        return f"{self.type} {self.text}"
 
     __hash__ = object.__hash__
 
@@ -81,7 +80,7 @@ class Value:
     def _binary(self, integers: str, floats: str, other: Operand) -> Value:
         name = {"i": integers, "f": floats}.get(self.type.family, "")
         if not name:
-            raise BuildError(f"there is no such operation of {shown(self.type)}")
+            raise BuildError(f"there is no such operation of {self.type}")
         right = self.fn.operand(other, self.type)
         return self.fn.value(f"{name} {self.type.text} {self.text}, {right.text}", self.type)
 
@@ -137,7 +136,7 @@ class Value:
         else:
             name = f"icmp {predicate}"
         if not name:
-            raise BuildError(f"{shown(self.type)} is not compared by {predicate}")
+            raise BuildError(f"{self.type} is not compared by {predicate}")
         return self.fn.value(f"{name} {self.type.text} {self.text}, {right.text}", I1)
 
     def eq(self, other: Operand) -> Value:
@@ -186,7 +185,7 @@ class Value:
 
     def _convert(self, instruction: str, families: str, to: Type) -> Value:
         if self.type.family != families[0] or to.family != families[1]:
-            raise BuildError(f"{instruction} does not make {shown(to)} of {shown(self.type)}")
+            raise BuildError(f"{instruction} does not make {to} of {self.type}")
         return self.fn.value(f"{instruction} {self.type.text} {self.text} to {to.text}", to)
 
     def trunc(self, to: Type) -> Value:
@@ -225,7 +224,7 @@ class Value:
         """The same address, of something else."""
         if self.type.family != "p":
             raise BuildError(f"{self} is no pointer")
-        return Value(self.fn, self.text, Pointer(to=to))
+        return Value(self.fn, self.text, Pointer(to))
 
     # ---- memory
 
@@ -263,7 +262,7 @@ class Value:
         if self.type.family != "p":
             raise BuildError(f"{self} is no pointer")
         text = f"getelementptr i8, ptr {self.text}, i64 {number.text}"
-        return self.fn.value(text, Pointer(to=to))
+        return self.fn.value(text, Pointer(to))
 
     def load(self, order: str = "") -> Value:
         """What lies at the address; `order` makes it an atomic load."""
@@ -344,5 +343,5 @@ def _constant(fn: Instructions, given: int | float | None, wanted: Type) -> Valu
     else:
         text = str(given) if wanted.family == "i" and isinstance(given, int) else ""
     if not text:
-        raise BuildError(f"{given} is no {shown(wanted)}")
+        raise BuildError(f"{given} is no {wanted}")
     return Value(fn, text, wanted)
