@@ -119,16 +119,13 @@ CIRCLES = (
     ),
     ("ops", "numpy_interop operators"),
     ("runtime", "compiler cpu.build_program stored"),
-    ("runtime.cpu", "kept_memory kept_memory_code"),
     ("runtime.cpu.matmul", "dots pairs tiles"),
-    ("runtime.cpu", "pool_code threads"),
     (
         "runtime.cpu",
         "independent_iterations inner_loops loop_versions program_control program_kernels "
         "program_library program_lists program_loops program_ragged program_steps program_updates "
         "ragged_memory row_loops strips",
     ),
-    ("runtime.dispatch", "eager eager_code"),
     ("runtime.schedule", "build control direct region"),
 )
 

@@ -19,16 +19,11 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.caches import returns_memory
 from treadle.runtime.abi import c_function
+from treadle.runtime.cpu.kept_blocks import LARGEST, WORDS
 
-SMALLEST, LARGEST = 16, 30  # as powers of two
-HUGE = 4 << 20  # bytes from which a block asks for huge pages, as NumPy's arrays do
-PAGE, MADV_HUGEPAGE = 2 << 20, 14
-HEADER = 64  # bytes before a block: its size's power of two or 0, the next in the list, its size
 BUDGET = 256 << 20, 1 << 30  # bytes that may wait: at least and at most, ``TREADLE_KEEP_BYTES``
-_MODULE = "memory"  # the name of its code
 SHARE = 16  # a part of the machine's memory between them
-
-WORDS = ("lock", "kept", "budget", "aligned_alloc", "free", "madvise", "reclaim", "used", "peak")
+_MODULE = "memory"  # the name of its code
 
 
 @locks.made_once

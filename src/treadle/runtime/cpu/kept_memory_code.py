@@ -20,7 +20,7 @@ from treadle.runtime.cpu.builder.types import (
 )  # fmt: skip
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.kept_memory import (
+from treadle.runtime.cpu.kept_blocks import (
     HEADER,
     HUGE,
     LARGEST,

@@ -16,10 +16,10 @@ from treadle.runtime.cpu.builder.types import (
 )  # fmt: skip
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
+from treadle.runtime.cpu.pool_memory import HEAD, SLOT
 from treadle.runtime.cpu.program_layout import CALL
 from treadle.runtime.cpu.program_poll import look_unit
 from treadle.runtime.cpu.target import Target
-from treadle.runtime.cpu.threads import HEAD, SLOT
 
 SLICE_NS = 1_000_000  # what a slice of a launch takes at least, but for the first ones
 _YIELDS = 10  # a part of the pauses before sleep, after which another thread may have the core

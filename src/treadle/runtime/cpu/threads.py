@@ -28,10 +28,9 @@ from collections.abc import Callable
 from treadle.core import locks
 from treadle.core.records import record
 from treadle.runtime.cpu.jit import Jit, process_jit
+from treadle.runtime.cpu.pool_memory import HEAD, SLOT
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
 
-SLOT = 256  # bytes a worker: its job, whether it sleeps, a mutex and a condition variable
-HEAD = 64  # bytes of the pool before the slots: busy, workers
 _MODULE = "pool"  # the name of its code
 
 

@@ -12,14 +12,7 @@ from treadle.core.tensor import Tensor
 from treadle.runtime.abi import FASTCALL, MethodDef, c_function
 from treadle.runtime.dispatch.layout import call_layout
 from treadle.runtime.dispatch.self_check import works
-from treadle.runtime.dispatch.table import WORDS, table
-
-OPERATORS = ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv")
-DTYPES = ("f4", "f8", "i4", "i8")
-# Words of the operators' record: the table's, the Python operators, the dtypes.
-RECORD = (
-    *WORDS, *(f"python_{name}" for name in OPERATORS), *(f"dtype_{name}" for name in DTYPES),
-)  # fmt: skip
+from treadle.runtime.dispatch.table import DTYPES, OPERATORS, RECORD, WORDS, table
 
 _installing = locks.lock()
 _installed: dict[str, Any] = {}  # the Python operators

@@ -26,9 +26,9 @@ from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.target import Target as Machine
 from treadle.runtime.dispatch.call_code.call import rank_of, require_equal
-from treadle.runtime.dispatch.eager import DTYPES, OPERATORS, RECORD
 from treadle.runtime.dispatch.layout import CallLayout
 from treadle.runtime.dispatch.structs import Structs
+from treadle.runtime.dispatch.table import DTYPES, OPERATORS, RECORD
 
 _KINDS = dict(zip(DTYPES, (F32, F64, I32, I64), strict=True))
 MOST_ELEMENTS = 256  # NumPy's loops are better from there

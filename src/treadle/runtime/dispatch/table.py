@@ -33,6 +33,14 @@ WORDS = (
     "modes", "new_array", "new_scalar", "portable", "set_handler", "handler", *OBJECTS, *FUNCTIONS,
 )  # fmt: skip
 
+# The native operators of eager tensors, and for which dtypes they are. Their record has the words
+# of the table, the operators in Python, and the dtypes.
+OPERATORS = ("add", "sub", "mul", "truediv", "radd", "rsub", "rmul", "rtruediv")
+DTYPES = ("f4", "f8", "i4", "i8")
+RECORD = (
+    *WORDS, *(f"python_{name}" for name in OPERATORS), *(f"dtype_{name}" for name in DTYPES),
+)  # fmt: skip
+
 
 def position(name: str) -> int:
     return WORDS.index(name)
