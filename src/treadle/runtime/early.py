@@ -63,7 +63,7 @@ def _import_shared() -> None:
 
 def _import_library(routines: set[str]) -> None:
     """The modules that plan and write the routines."""
-    names = ["library", "library_code", "matmul.routine"]
+    names = ["library", "library_code", "library_share", "matmul.routine"]
     if routines - {"matmul"}:
         names += ["convolution.routines", "depthwise.routines"]
     for name in names:

@@ -184,6 +184,8 @@ def _begin_routine(
     plan: Callable[[Function, Words], Words],
 ) -> tuple[Function, Words, dict[str, str], Record]:
     """The entry of a routine: its words, the kinds of pointers, and the record of all of them."""
+    from treadle.runtime.cpu.library_share import add_thread_control  # as above
+
     fn = Function(module)
     words: Words = {"table": "%table", "workspace": "%workspace"}
     operands = (*operands, "epilogue", "call")
@@ -218,31 +220,6 @@ def _define_phase(
 
 def ceil_divide(fn: Function, a: Word, b: Word) -> Word:
     return fn.divide(fn.add(a, fn.sub(b, 1)), b)
-
-
-def add_thread_control(module: Module) -> None:
-    """``@share`` runs a phase on the pool, or on the caller if there is one task at most."""
-    module.define("thread_control", _THREAD_CONTROL)
-
-
-_THREAD_CONTROL = """
-define internal void @share(
-    ptr %table, ptr %phase, ptr %record, i64 %tasks, ptr %call
-) #0 {
-entry:
-  %several = icmp sgt i64 %tasks, 1
-  %parallel = load ptr, ptr %table
-  %pooled = icmp ne ptr %parallel, null
-  %both = and i1 %several, %pooled
-  br i1 %both, label %many, label %one
-many:
-  call void %parallel(ptr %phase, ptr %record, ptr %call)
-  ret void
-one:
-  call void %phase(ptr %record, i64 0, i64 1)
-  ret void
-}
-"""
 
 
 def add_vector_loops(module: Module, element: str) -> None:

@@ -1,4 +1,4 @@
-"""Where a program finds what it is called with: its state table and the record of a call."""
+"""Where a program finds what it is called with: state table, the record of a call, variables."""
 
 from __future__ import annotations
 
@@ -33,3 +33,7 @@ CALL = words(
         "ident": I64,
     },
 )  # fmt: skip
+
+# A variable (`ops.state.VariableCell`): its elements, whether somebody else holds them, the array,
+# how many programs read it, and the thread that writes it.
+CELL = words("Cell", {"data": PTR, "shared": I64, "array": PTR, "readers": I64, "writer": I64})

@@ -7,15 +7,22 @@ loop turns a stretch of them into addresses before each launch.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 
-from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.builder.function import Function
+from treadle.runtime.cpu.builder.types import I64, PTR, pointer, words
+from treadle.runtime.cpu.builder.unit import Unit
+from treadle.runtime.cpu.builder.values import Value
+from treadle.runtime.cpu.llvm_text import Module, Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_layout import CELL
 from treadle.runtime.schedule.steps import Launch, Operand
 
 # How a described word is found, and from what: the number itself, a word of the state table, a
 # word of the frame, an offset into the workspace, the buffer of a variable, one that is held.
 NUMBER, STATE, FRAME, WORKSPACE, VARIABLE, HELD = range(6)
+_PAIR = words("Description", {"kind": I64, "value": I64})
 
 
 def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
@@ -32,7 +39,7 @@ def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
     constant = emitter.module.constant(
         f"words{fn.unique()}", f"[{2 * len(entries)} x i64] [{body}], align 8"
     )
-    emitter.module.define("fill_words", _FILL)
+    add_fill(emitter.module)
     fn.emit(
         f"call void @fill_words(ptr %state, ptr %frame, ptr {emitter.workspace or 'null'}, "
         f"ptr {emitter.held or 'null'}, ptr {constant}, ptr {table}, i64 {len(entries)})"
@@ -66,56 +73,46 @@ def _described(emitter: Emitter, word: Word | Operand) -> tuple[int, int] | None
     return None if offset is None else (WORKSPACE, offset)
 
 
-_FILL = f"""
-define internal void @fill_words(ptr %state, ptr %frame, ptr %workspace, ptr %held,
-                                 ptr %from, ptr %to, i64 %count) #0 {{
-entry:
-  br label %head
-head:
-  %i = phi i64 [0, %entry], [%next, %put]
-  %more = icmp slt i64 %i, %count
-  br i1 %more, label %body, label %done
-body:
-  %pair = getelementptr [2 x i64], ptr %from, i64 %i
-  %kind = load i64, ptr %pair
-  %value.p = getelementptr i64, ptr %pair, i64 1
-  %value = load i64, ptr %value.p
-  %number = inttoptr i64 %value to ptr
-  switch i64 %kind, label %put [
-    i64 {STATE}, label %state.word
-    i64 {FRAME}, label %frame.word
-    i64 {WORKSPACE}, label %place
-    i64 {VARIABLE}, label %variable
-    i64 {HELD}, label %held.word
-  ]
-state.word:
-  %s.p = getelementptr ptr, ptr %state, i64 %value
-  %s = load ptr, ptr %s.p
-  br label %put
-frame.word:
-  %f.p = getelementptr ptr, ptr %frame, i64 %value
-  %f = load ptr, ptr %f.p
-  br label %put
-place:
-  %w = getelementptr i8, ptr %workspace, i64 %value
-  br label %put
-held.word:
-  %h.p = getelementptr ptr, ptr %held, i64 %value
-  %h = load ptr, ptr %h.p
-  br label %put
-variable:
-  %v.p = getelementptr ptr, ptr %state, i64 %value
-  %cell = load ptr, ptr %v.p
-  %v = load ptr, ptr %cell
-  br label %put
-put:
-  %word = phi ptr [%number, %body], [%s, %state.word], [%f, %frame.word], [%w, %place],
-                  [%v, %variable], [%h, %held.word]
-  %to.p = getelementptr ptr, ptr %to, i64 %i
-  store ptr %word, ptr %to.p
-  %next = add i64 %i, 1
-  br label %head
-done:
-  ret void
-}}
-"""
+def add_fill(module: Module) -> None:
+    """Define ``void @fill_words(state, frame, workspace, held, from, to, count)``: turn `count`
+    descriptions into words."""
+    _fill_unit().add_to(module)
+
+
+@functools.cache
+def _fill_unit() -> Unit:
+    unit = Unit()
+    addresses = pointer(PTR)
+
+    @unit.function(
+        state=addresses, frame=addresses, workspace=PTR, held=addresses, described=_PAIR.pointer,
+        to=addresses, count=I64,
+    )  # fmt: skip
+    def fill_words(
+        f: Function, state: Value, frame: Value, workspace: Value, held: Value, described: Value,
+        to: Value, count: Value,
+    ) -> None:  # fmt: skip
+        with f.loop("each", i=0) as each:
+            i, put = each["i"], f.block("put", word=PTR)
+            each.run_while(i.slt(count))
+            pair = described.at(i)
+            kind, value = pair["kind"], pair["value"]
+            number = value.to_pointer()
+            kinds = (STATE, FRAME, WORKSPACE, VARIABLE, HELD)
+            ways = {way: f.block(f"kind{way}") for way in kinds}
+            f.switch(kind, ways, put(number))
+            for way, table in ((STATE, state), (FRAME, frame)):
+                f.begin(ways[way])
+                f.jump(put(table[value]))
+            f.begin(ways[WORKSPACE])
+            f.jump(put(workspace.skip(value)))
+            f.begin(ways[HELD])
+            f.jump(put(held[value]))
+            f.begin(ways[VARIABLE])
+            f.jump(put(state[value].as_pointer(CELL)["data"]))
+            f.begin(put)
+            to[i] = put["word"]
+            each.again(i + 1)
+        f.ret()
+
+    return unit

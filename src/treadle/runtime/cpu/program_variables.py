@@ -9,17 +9,25 @@ the buffer first. So other threads see a variable as before the program or as af
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Collection, Sequence
 
-from treadle.runtime.cpu.llvm_text import Function
+from treadle.runtime.cpu.builder.function import Function
+from treadle.runtime.cpu.builder.types import I64, PTR, words
+from treadle.runtime.cpu.builder.unit import Unit
+from treadle.runtime.cpu.builder.values import Value
+from treadle.runtime.cpu.llvm_text import Function as TextFunction
+from treadle.runtime.cpu.llvm_text import Module
+from treadle.runtime.cpu.program_layout import CELL, STATE
 from treadle.runtime.cpu.program_state import fixed
 
 # Words of a variable's cell (`ops.state.VariableCell`).
-DATA, SHARED, ARRAY, READERS, WRITER = range(5)
-HELD_WORDS = 2  # for each variable: its array, and the address of the elements
+DATA, SHARED, ARRAY, READERS, WRITER = (offset // 8 for offset, _ in CELL.fields.values())
+_HELD = words("Held", {"array": PTR, "data": PTR})  # for each variable; data: of the elements
+HELD_WORDS = _HELD.bytes // 8
 
 
-def unusable(fn: Function, cells: Sequence[str], written: Sequence[str]) -> str | None:
+def unusable(fn: TextFunction, cells: Sequence[str], written: Sequence[str]) -> str | None:
     """A word that is not 0 where a program must not start: one of its variables is being written
     by another thread, or somebody else holds what it would write itself."""
     words = [(cell, WRITER) for cell in cells]
@@ -39,11 +47,11 @@ class Holding:
         written: those that the program writes.
     """
 
-    def __init__(self, fn: Function, numbers: Sequence[int], written: Collection[int]) -> None:
+    def __init__(self, fn: TextFunction, numbers: Sequence[int], written: Collection[int]) -> None:
         self.fn, self.written = fn, written
         self.position = {number: HELD_WORDS * i for i, number in enumerate(numbers)}
         self.table = fn.alloca(f"[{HELD_WORDS * len(numbers)} x i64], align 8")
-        fn.module.define("hold", _HOLD)
+        add_hold(fn.module)
 
     def word(self, number: int) -> int:
         """Which word of the table is the address of a variable's elements."""
@@ -66,58 +74,47 @@ class Holding:
             self.fn.emit(f"call void @{function}({words})")
 
 
-_HOLD = f"""
-define internal void @hold(ptr %state, ptr %cell, ptr %held, i64 %thread) noinline #0 {{
-entry:
-  %array.p = getelementptr i64, ptr %cell, i64 {ARRAY}
-  %array = load ptr, ptr %array.p
-  %data = load i64, ptr %cell
-  store ptr %array, ptr %held
-  %held.data = getelementptr i64, ptr %held, i64 1
-  store i64 %data, ptr %held.data
-  %incref.p = getelementptr ptr, ptr %state, i64 {fixed("Py_IncRef")}
-  %incref = load ptr, ptr %incref.p
-  call void %incref(ptr %array)
-  %writes = icmp ne i64 %thread, 0
-  br i1 %writes, label %writer, label %reader
-writer:
-  %writer.p = getelementptr i64, ptr %cell, i64 {WRITER}
-  store i64 %thread, ptr %writer.p
-  ret void
-reader:
-  %readers.p = getelementptr i64, ptr %cell, i64 {READERS}
-  %readers = load i64, ptr %readers.p
-  %more = add i64 %readers, 1
-  store i64 %more, ptr %readers.p
-  ret void
-}}
+def add_hold(module: Module) -> None:
+    """Define ``void @hold(state, cell, held, thread)`` and ``void @let_go(state, cell, held,
+    thread)``: `held` are the words of the variable in the table, `thread` is 0 for variables that
+    are only read."""
+    _hold_unit().add_to(module)
 
-define internal void @let_go(ptr %state, ptr %cell, ptr %held, i64 %thread) noinline #0 {{
-entry:
-  %array = load ptr, ptr %held
-  %writes = icmp ne i64 %thread, 0
-  br i1 %writes, label %writer, label %reader
-writer:
-  %writer.p = getelementptr i64, ptr %cell, i64 {WRITER}
-  store i64 0, ptr %writer.p
-  br label %done
-reader:
-  %array.p = getelementptr i64, ptr %cell, i64 {ARRAY}
-  %now = load ptr, ptr %array.p
-  %readers.p = getelementptr i64, ptr %cell, i64 {READERS}
-  %readers = load i64, ptr %readers.p
-  %same = icmp eq ptr %now, %array
-  %some = icmp sgt i64 %readers, 0
-  %counted = and i1 %same, %some
-  br i1 %counted, label %count, label %done
-count:
-  %fewer = sub i64 %readers, 1
-  store i64 %fewer, ptr %readers.p
-  br label %done
-done:
-  %decref.p = getelementptr ptr, ptr %state, i64 {fixed("Py_DecRef")}
-  %decref = load ptr, ptr %decref.p
-  call void %decref(ptr %array)
-  ret void
-}}
-"""
+
+@functools.cache
+def _hold_unit() -> Unit:
+    unit = Unit()
+    parameters = {
+        "state": STATE.pointer, "cell": CELL.pointer, "held": _HELD.pointer, "thread": I64,
+    }  # fmt: skip
+
+    def hold(f: Function, state: Value, cell: Value, held: Value, thread: Value) -> None:
+        array, data = cell["array"], cell["data"]
+        held["array"] = array
+        held["data"] = data
+        f.call(state["Py_IncRef"], array)
+        with f.when(thread.ne(0), "writer"):
+            cell["writer"] = thread
+            f.ret()
+        cell["readers"] = cell["readers"] + 1
+        f.ret()
+
+    def let_go(f: Function, state: Value, cell: Value, held: Value, thread: Value) -> None:
+        array = held["array"]
+        writer, reader, done = f.block("writer"), f.block("reader"), f.block("done")
+        f.branch(thread.ne(0), writer, reader)
+        f.begin(writer)
+        cell["writer"] = 0
+        f.jump(done)
+        f.begin(reader)  # those that read a buffer which was replaced are not counted any more
+        now, readers = cell["array"], cell["readers"]
+        f.require(now.eq(array) & readers.sgt(0), done, "count")
+        cell["readers"] = readers - 1
+        f.jump(done)
+        f.begin(done)
+        f.call(state["Py_DecRef"], array)
+        f.ret()
+
+    unit.add("hold", hold, parameters, attributes="noinline")
+    unit.add("let_go", let_go, parameters, attributes="noinline")
+    return unit

@@ -5,8 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.builder.function import Block, Target
 from treadle.runtime.cpu.builder.types import I64, pointer
 from treadle.runtime.cpu.builder.values import Operand, Value
-from treadle.runtime.cpu.program_variables import ARRAY as CELL_ARRAY
-from treadle.runtime.cpu.program_variables import DATA as CELL_DATA
+from treadle.runtime.cpu.program_layout import CELL
 from treadle.runtime.dispatch import plans
 from treadle.runtime.dispatch.call_code.call import Call, rank_of, require_equal
 
@@ -146,8 +145,9 @@ class _Check:
         slot, cell = self.record["slot"], self.record["b"]
         place = c.frame.at(cell)
         c.put_address(slot, place)
-        place[CELL_DATA] = start
-        place.at(CELL_ARRAY).as_pointer(array.type).store(array)
+        variable = place.as_pointer(CELL)
+        variable["data"] = start.to_pointer()
+        variable["array"] = array
         self._pass()
 
     def _look(self) -> None:
