@@ -2,13 +2,16 @@
 
 import re
 
+import numpy as np
 import pytest
 
 import treadle
 from tests.runtime.cpu.native_kernels import JITS
 from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.nest.shape import SHARED_LINES
 from treadle.runtime.cpu.program_kernels import FIRST_SLICE, fewest_units
 from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.threads import pool
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 7])
@@ -70,3 +73,28 @@ def test_two_threads_share_a_large_array_in_few_slices():
     ):
         ((units, _, slice_, _),) = launches(function, shape)
         assert -(-units // 2) <= 8 * slice_  # fewer still: slices grow
+
+
+@pytest.mark.parametrize("columns", [64, 100, 300, 1024])
+def test_threads_that_share_rows_have_whole_cache_lines_of_them(columns):
+    """A softmax down the columns writes to every row."""
+    least = SHARED_LINES * host().tuning.line // 4
+    found = launches(lambda x: treadle.nn.softmax(x, 0), (1000, columns))
+    assert len(found) == (columns >= 2 * least)
+    for units, grain, _, _ in found:
+        assert units == columns and grain >= least
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+def test_softmax_down_columns_on_any_number_of_threads(threads):
+    random = np.random.default_rng(4)
+    before = pool().threads
+    pool().set_threads(threads)
+    try:
+        for shape in ((1000, 24), (1000, 100), (700, 300), (90, 1024)):
+            x = random.standard_normal(shape).astype(np.float32)
+            e = np.exp(x - x.max(0))
+            y = treadle.function(lambda x: treadle.nn.softmax(x, 0))(x).numpy()
+            np.testing.assert_allclose(y, e / e.sum(0), rtol=2e-5, atol=1e-7)
+    finally:
+        pool().set_threads(before)

@@ -29,6 +29,7 @@ from treadle.runtime.tuning import Tuning
 # No machine changes these: an estimate, and the order in which sums are added up.
 UNKNOWN = 64  # what a symbolic extent counts as in estimates
 CHUNK = 16384  # elements a partial result of a total reduction covers
+SHARED_LINES = 4  # of a row that threads share: each writes to as many at least
 
 
 class UnsupportedKernel(Exception):
@@ -99,6 +100,9 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
         return Shape(vector, lanes, parallel, total, max(1, 2 * work // chunk))
     tile = _tile_axis(kernel, exprs, vector, line)
     grain = _grain(kernel, exprs, parallel, work)
+    if parallel is vector and any(len(s.axes) > 1 for s in kernel.stores):
+        # Threads that wrote to one cache line in each of the rows would wait for each other.
+        grain = compound("max", grain, SHARED_LINES * line)
     if parallel is vector and _is_at_most(parallel, lanes, grain):
         parallel, grain = None, 1  # a short row is one unit of work, whose end the code knows
     return Shape(vector, lanes, parallel, (), grain, rows, tile)
