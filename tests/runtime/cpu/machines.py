@@ -1,6 +1,7 @@
 """Made-up machines: what the compiler is told to write code for, whatever the tests run on."""
 
 from treadle.runtime.cpu.target import Target, can_run, host, named
+from treadle.runtime.tuning import Cache
 
 MACHINES: dict[str, Target] = {
     "sse2": named("sse2,l1=32K/8,l2=256K/8,l3=6M/12"),
@@ -12,3 +13,16 @@ MACHINES: dict[str, Target] = {
 
 RUNNABLE = {name: target for name, target in MACHINES.items() if can_run(target)}
 ALL = {"host": host(), **MACHINES}
+
+# The processors that the numbers were fitted to.
+_AVX512 = frozenset({"avx2", "fma", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"})
+PROCESSORS = {
+    "AMD Zen 5": Target(
+        "x86_64-unknown-linux-gnu", "znver5", _AVX512,
+        caches=(Cache(48 << 10, 12), Cache(1 << 20, 16), Cache(32 << 20, 16)),
+    ),
+    "Intel server with AMX": Target(
+        "x86_64-unknown-linux-gnu", "sapphirerapids", _AVX512 | {"amx-tile"},
+        caches=(Cache(48 << 10, 12), Cache(2 << 20, 16), Cache(480 << 20, 16)),
+    ),
+}  # fmt: skip

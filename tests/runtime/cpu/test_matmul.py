@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
+from tests.runtime.cpu.machines import PROCESSORS
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
@@ -265,8 +266,10 @@ def test_copies_of_a_are_made_where_its_lines_collide() -> None:
 
 
 def test_copies_of_b_are_made_where_they_pay() -> None:
-    def packs(m: int, n: int, tiles: int | None = None, k: int = 600) -> bool:
-        return plan(Product("float", 1, m, n, k), host(), tiles).pack != 0
+    first, second = PROCESSORS.values()
+
+    def packs(m: int, n: int, tiles: int | None = None, k: int = 600, on: Target = first) -> bool:
+        return plan(Product("float", 1, m, n, k), on, tiles).pack != 0
 
     assert packs(300, 1000)
     assert not packs(100, 1000)
@@ -275,6 +278,12 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
     assert not packs(50, 1024)
     assert not packs(100, 1024, k=300)  # a small B
     assert not packs(300, 100)
+    # The other one fetches rows that are far apart more slowly.
+    assert packs(100, 1000, on=second)
+    assert packs(50, 1024, on=second)
+    assert not packs(64, 512, on=second)
+    assert packs(400, 64, on=second) and not packs(399, 64, on=second)  # they are nearer
+    assert not packs(5000, 60, on=second)
 
 
 def test_threads_do_not_share_the_lines_of_short_rows() -> None:

@@ -65,7 +65,7 @@ FAMILIES = (
     Family("AMD Zen to Zen 3", ("znver",), frozenset({"avx2", "fma"})),
     Family(
         "Intel server with AMX", (), frozenset({"avx512f", "amx-tile"}), window=400, copy=64,
-        far=224,
+        far=224, pack_rows=100, pack_colliding=40, pack_columns=64, wide_rows=320,
     ),
     Family(
         "Intel server with AVX-512",

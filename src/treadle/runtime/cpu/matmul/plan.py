@@ -27,6 +27,7 @@ WIDE_HEIGHT = 6  # ... where wide tiles are still as tall as this: they load les
 ALL_TILES = 1 << 40
 DOTS_K = 11  # steps of k for each row of A from which sums across lanes pay
 TALL_TILES = 32  # row tiles from which threads share these, where C is twice as tall as wide
+FAR_COLUMNS = 256  # rows of so many elements and more are fetched equally badly
 PACK_A_PANELS = 8  # panels that use a copy of A's tile
 
 NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
@@ -346,6 +347,8 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
         collides = same_set and row * k * size > Blocks.of(target).large
     wide = not isinstance(product.n, int) or product.n >= tuning.pack_columns
     least = tuning.pack_colliding if collides else tuning.pack_rows
+    if isinstance(product.n, int) and 0 < product.n < FAR_COLUMNS:
+        least = least * FAR_COLUMNS // product.n  # rows that are less far apart are fetched well
     tall = isinstance(product.m, int) and product.m >= least
     return COPY if wide and tall else NO_PACK
 
