@@ -15,6 +15,9 @@ That is done where an iteration changes an array in one position of an axis, ano
 time, and reads it there or where no iteration writes. Only what cannot fail is computed, as the
 loop may run zero times, and no array becomes much larger than what the loop reads and writes.
 
+Of other loops that run a known number of times the costly functions of the counter are computed
+before (`counter_functions`).
+
 Sums may be added in another order; rolled loops, which have the bits of their iterations one after
 the other, are left alone where they add floating numbers.
 """
@@ -22,7 +25,7 @@ the other, are left alone where they add floating numbers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from treadle.core.errors import OpError
 from treadle.core.shapes import Dim, product, symbol_name
@@ -30,6 +33,7 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.choices import takes_few_instructions
+from treadle.graph.passes.counter_functions import counter_functions
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.invariants import cannot_fail
 from treadle.graph.passes.moving_parts import (
@@ -41,7 +45,7 @@ from treadle.graph.passes.moving_parts import (
     Place,
     refuse,
 )  # fmt: skip
-from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
 from treadle.graph.trip_count import conjuncts, step_of, trip_count
 from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
 from treadle.ops.broadcasting import BROADCAST_TO
@@ -49,12 +53,14 @@ from treadle.ops.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.creation import RANGE
 from treadle.ops.dims import AS_DIM, DIM, POSITION
+from treadle.ops.gather import INDEX
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import Op, infer_outputs
 from treadle.ops.shaping import RESHAPE, TRANSPOSE
 from treadle.ops.slicing import STRIDED_SLICE
 from treadle.ops.updates import SLICE_UPDATE
 
+_T = TypeVar("_T")
 MOST_GROWTH = 4  # times as many elements as the loop reads and writes: no array has more
 
 
@@ -99,17 +105,44 @@ class _AtOnce(Rewriter):
         if node.op is not WHILE:
             self.known[-1].update(s for v in node.outputs for s in v.spec.symbols())
             return None
-        count, changed = len(self._nodes), self.changed
-        try:
-            loop = _Loop(self, node)
-            results = loop.write()
-        except (Dependent, OpError):
-            del self._nodes[count:]
-            self.changed = changed
+        results = self.attempt(lambda: _Loop(self, node).write())
+        if results is None:
+            self.attempt(lambda: self.tabulate(node))
             return None
-        self.mentioned |= loop.parts.mentioned
         self.erase()
         return results
+
+    def attempt(self, write: Callable[[], _T]) -> _T | None:
+        """What writing a loop in another way gives; None, and nothing is changed, where it cannot
+        be written so."""
+        count, changed, mentioned = len(self._nodes), self.changed, set(self.mentioned)
+        try:
+            return write()
+        except (Dependent, OpError):
+            del self._nodes[count:]
+            self.changed, self.mentioned = changed, mentioned
+            return None
+
+    def tabulate(self, loop: Node) -> None:
+        """Compute costly functions of the counter before the loop, which reads them by position."""
+        found = counter_functions(loop)
+        if found is None:
+            refuse()
+        iterations = _Loop(self, loop, whole=False)
+        for node in found.made_of:
+            iterations.write_node(node)
+        body, replaced = loop.regions[1], dict[Value, Value]()
+        for node in found.functions:
+            table = pass_in(loop, body, iterations.new[node.outputs[0]].value)
+            inputs, spec = [table, body.params[found.counter]], node.outputs[0].spec
+            read = Node(INDEX, inputs, {"axis": 0}, [spec], (), node.origin)
+            read.region = body
+            body.nodes[body.nodes.index(node)] = read
+            replaced[node.outputs[0]] = read.outputs[0]
+        for node in body.nodes:
+            node.inputs = [replaced.get(v, v) for v in node.inputs]
+        body.results = [replaced.get(v, v) for v in body.results]
+        self.changed = True
 
 
 class _New(NamedTuple):
@@ -131,9 +164,9 @@ class _Loop:
     Raises `Dependent` where that cannot be, from any method.
     """
 
-    def __init__(self, at: _AtOnce, loop: Node) -> None:
-        self.at, self.loop = at, loop
-        self.parts = MovingParts(at.integers, at.has_value)
+    def __init__(self, at: _AtOnce, loop: Node, whole: bool = True) -> None:
+        self.at, self.loop, self.whole = at, loop, whole
+        self.parts = MovingParts(at.integers, at.has_value, at.mentioned)
         self.body = loop.regions[1]
         self.exact = bool(loop.attrs.get("rolled"))
         self.writes: dict[int, list[list[Place]]] = {}
@@ -144,7 +177,8 @@ class _Loop:
         self.ends: dict[int, Dim] = {}  # number of a counter -> what the loop leaves in it
         self.trips = self.parts.trips = self._trips()
         self.new = self._parameters()
-        written = [self._written(node) for node in self.body.nodes if node.op in UPDATES]
+        nodes = self.body.nodes if whole else ()
+        written = [self._written(node) for node in nodes if node.op in UPDATES]
         if any(place.step < 0 for places in written for place in places):
             self.parts.turn()
         self.last = any(map(_is_column, written))  # the axis of the iterations
@@ -154,7 +188,7 @@ class _Loop:
     def write(self) -> list[Value]:
         """The loop's results."""
         for node in self.body.nodes:
-            self._write_node(node)
+            self.write_node(node)
         results = [self._result(number) for number in range(len(self.loop.outputs))]
         self._check()
         return results
@@ -196,7 +230,7 @@ class _Loop:
             elif isinstance(param.spec, TensorSpec) and param.spec.rank:
                 found[param] = _New(start, root=number)
                 self.writes[number], self.reads[number] = [], []
-            else:
+            elif self.whole:
                 refuse()
         return found
 
@@ -227,7 +261,8 @@ class _Loop:
 
     # -- nodes -----------------------------------------------------------------------------------
 
-    def _write_node(self, node: Node) -> None:
+    def write_node(self, node: Node) -> None:
+        """A node of the body, outside of the loop."""
         if node.op is AS_DIM:
             self._name_dim(node)
             return

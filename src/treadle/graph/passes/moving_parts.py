@@ -57,18 +57,19 @@ class MovingParts:
 
     Args:
         has_value: whether a symbol has a value before the loop.
+        mentioned: takes the symbols that dims mention outside the loop.
 
     Attributes:
         counters: symbol of a counter -> what it is in an iteration.
         trips: the number of iterations, once it is known.
-        mentioned: the symbols that dims mention outside the loop.
     """
 
-    def __init__(self, integers: Integers, has_value: Callable[[str], bool]) -> None:
-        self.integers, self.has_value = integers, has_value
+    def __init__(
+        self, integers: Integers, has_value: Callable[[str], bool], mentioned: set[str]
+    ) -> None:
+        self.integers, self.has_value, self.mentioned = integers, has_value, mentioned
         self.counters: dict[str, Dim] = {}
         self.trips: Dim = 0
-        self.mentioned = set[str]()
         self.number = fresh_symbol("k")  # of an iteration
 
     # -- dims ------------------------------------------------------------------------------------
