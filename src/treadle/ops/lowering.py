@@ -152,6 +152,7 @@ class LoopRoutine(Enum):
     """Loops that the runtime knows to write out."""
 
     SCATTER = "scatter"  # zeros, to which rows are added
+    SUM_SEGMENTS = "sum segments"  # zeros, to whose rows those of the data are added
     READ_SLICE = "read slice"  # a part whose bounds are data
     PLACE_SLICE = "place slice"  # zeros with such a part
     CHECK_DIM = "check dim"  # a number becomes the size of an axis
@@ -164,11 +165,13 @@ class ProgramLoops:
     Attributes:
         numbers: whether they serve operands and results of rank 0.
         bools: whether they serve bools.
+        halves: whether they serve floats of 16 bits; sums that NumPy adds up in float32 do not.
     """
 
     routine: LoopRoutine
     numbers: bool = False
     bools: bool = True
+    halves: bool = True
 
 
 class ListAction(Enum):

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
-from treadle.core.shapes import Dim, TensorShape, compound, product
+from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.families import require_kinds
-from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.lowering import LoopRoutine, ProgramLoops, RowCall, Rows
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs
@@ -68,34 +68,13 @@ def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -
     yield from zip(ids.dims, data.dims, strict=False)
 
 
-SHARED = 8  # parts of the segments, each of which goes through all ids: more would only read more
-
-
-def _sum_call(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
-) -> RowCall | None:
-    data, ids = inputs
-    if data.dtype.is_floating and data.dtype.size == 2:
-        return None
-    size, inner = attrs["num_segments"], product(data.dims[ids.rank :])
-    element = data.dtype if data.dtype.is_floating else _UNSIGNED[data.dtype.size]
-    numbers: dict[str, Dim] = {"n": product(ids.dims), "inner": inner, "size": size}
-    parts = SHARED if not isinstance(inner, int) or inner >= SHARED else 1
-    rows = compound("max", size, 1)
-    work = product(data.dims)
-    return RowCall(rows, work, numbers, {"T": element, "I": ids.dtype}, parts=parts)
-
-
-# What integers wrap around in.
-_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-
 UNSORTED_SEGMENT_SUM = register(
     Op(
         "unsorted_segment_sum",
         _infer,
         _eager,
         _gradient,
-        Rows("counting.segment_sum", _sum_call, fails=True),
+        ProgramLoops(LoopRoutine.SUM_SEGMENTS, bools=False, halves=False),
         part=Part(PartKind.SEGMENTS, PartUse.PLACE, 0),
         sizes=_rows,
     )

@@ -26,6 +26,7 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
+    Loops,
     Operand,
     Position,
     SegmentedLaunch,
@@ -82,6 +83,10 @@ class _Verifier:
             case Update():
                 _update(step, sizes)
                 checked.expect(step, self.integers, sizes)
+                if step.launch is not None:
+                    _launch(step.launch, sizes)
+            case Loops(launch=launch) if launch is not None:
+                _launch(launch, sizes)
             case ListStep():
                 verify_list(step, self.builder.element_dims, sizes)
             case Evaluate():

@@ -14,6 +14,7 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
     Part,
+    add_segments,
     integer,
     refuse_if,
     scatter,
@@ -80,8 +81,15 @@ def _zeros(emitter: Emitter, operand: Operand) -> str:
 
 def _scatter_nd(emitter: Emitter, step: Loops) -> None:
     out = step.outputs[0]
-    target = _zeros(emitter, out)
-    scatter(emitter, step.inputs, target, out.value.spec.dims, "add", step.refuse)
+    target, dims = _zeros(emitter, out), out.value.spec.dims
+    scatter(emitter, step.inputs, target, dims, "add", step.refuse, step.launch)
+
+
+def _segment_sum(emitter: Emitter, step: Loops) -> None:
+    _, ids = step.inputs
+    out = step.outputs[0]
+    _zeros(emitter, out)
+    add_segments(emitter, ids, out.value.spec.dims, step.refuse, step.launch)
 
 
 # -- slices with bounds that are tensors ---------------------------------------------------------
@@ -184,6 +192,7 @@ def _open_dim(emitter: Emitter, step: Loops) -> None:
 
 _ROUTINES: dict[LoopRoutine, Callable[[Emitter, Loops], None]] = {
     LoopRoutine.SCATTER: _scatter_nd,
+    LoopRoutine.SUM_SEGMENTS: _segment_sum,
     LoopRoutine.READ_SLICE: _dynamic_slice,
     LoopRoutine.PLACE_SLICE: _dynamic_slice_grad,
     LoopRoutine.CHECK_DIM: _open_dim,

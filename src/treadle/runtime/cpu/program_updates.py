@@ -18,7 +18,8 @@ from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
-from treadle.runtime.schedule.steps import Callback, Operand, Place, Update
+from treadle.runtime.cpu.program_kernels import emit_launch
+from treadle.runtime.schedule.steps import Callback, Launch, Operand, Place, Update
 
 MOST_VECTOR = 32  # bytes: rows that are added are short, longer vectors would seldom fit
 
@@ -214,14 +215,16 @@ def _some(emitter: Emitter, operand: Operand) -> str | bool:
 def _scatter(emitter: Emitter, step: Update, combine: str) -> None:
     """Parts at positions given by the rows of an array."""
     dims = step.node.inputs[0].spec.dims
-    scatter(emitter, step.inputs[1:], emitter.pointer(step.target), dims, combine, step.refuse)
+    target = emitter.pointer(step.target)
+    scatter(emitter, step.inputs[1:], target, dims, combine, step.refuse, step.launch)
 
 
 def scatter(
     emitter: Emitter, operands: Sequence[Operand], target: str, dims: Sequence[Dim], combine: str,
-    refuse: Callback | None,
+    refuse: Callback | None, launch: Launch | None,
 ) -> None:  # fmt: skip
-    """Write `operands` = (rows of positions, updates) into an array of `dims`."""
+    """Write `operands` = (rows of positions, updates) into an array of `dims`: with a kernel, or a
+    loop where the rows are few."""
     fn, positions = emitter.fn, operands[0]
     spec = positions.value.spec
     depth, rows = spec.dims[-1], emitter.dim(product(spec.dims[:-1]))
@@ -230,6 +233,9 @@ def scatter(
     inner = emitter.dim(product(dims[depth:]))
     if depth:
         refuse_outside(emitter, positions, rows, sizes, refuse)
+    if launch is not None:
+        emit_launch(emitter, launch)
+        return
     part = Part(emitter, operands[1], target, combine)
     with fn.loop(0, rows) as r:
         place: Word = 0
@@ -245,40 +251,69 @@ def refuse_outside(
 ) -> None:  # fmt: skip
     """Raise where an element of a row of positions is not in [0, size); without `low` negative
     ones pass."""
-    fn = emitter.fn
-    found = fn.alloca("i1")
-    fn.emit(f"store i1 false, ptr {found}")
-    with fn.loop(0, rows) as r:
+    fn, beyond = emitter.fn, "uge" if low else "sge"
+
+    def row(r: Word, found: list[str]) -> list[str]:
+        (any_bad,) = found
         for k, size in enumerate(sizes):
             element = load_integer(emitter, positions, fn.add(fn.mul(r, len(sizes)), k))
-            bad = fn.value(f"icmp {'uge' if low else 'sge'} i64 {element}, {size}")
-            old = fn.value(f"load i1, ptr {found}")
-            fn.emit(f"store i1 {fn.value(f'or i1 {old}, {bad}')}, ptr {found}")
-    refuse_if(emitter, fn.value(f"load i1, ptr {found}"), refuse)
+            bad = fn.value(f"icmp {beyond} i64 {element}, {size}")
+            any_bad = fn.value(f"or i1 {any_bad}, {bad}")
+        return [any_bad]
+
+    start: Word = 0
+    found = "false"
+    if (
+        len(sizes) == 1
+        and positions.place is not None
+        and not (isinstance(rows, int) and rows < 32)
+    ):
+        start, found = _vectors_outside(emitter, positions, rows, sizes[0], beyond)
+    (found,) = fn.carried(start, rows, 1, ["i1"], [found], row)
+    refuse_if(emitter, found, refuse)
+
+
+def _vectors_outside(
+    emitter: Emitter, positions: Operand, count: Word, size: Word, beyond: str
+) -> tuple[Word, str]:
+    """Compare positions with a size a vector at a time: where the rest begins, and whether one of
+    those before it lies beyond."""
+    fn, dtype = emitter.fn, positions.value.spec.dtype
+    assert positions.place is not None
+    source = emitter.pointer(positions.place)
+    lanes = min(MOST_VECTOR, emitter.module.target.tuning.vector_bytes) // dtypes.int64.size
+    elements = Elements(fn, lanes)
+    whole, wide = elements.wrap(stored_type(dtype)), elements.wrap("i64")
+    limit = elements.splat(str(size), dtypes.int64)
+    mask = elements.wrap("i1")
+
+    def vector(k: Word, found: list[str]) -> list[str]:
+        place = fn.offset(source, k, stored_type(dtype))
+        raw = fn.value(f"load {whole}, ptr {place}, align {dtype.size}")
+        element = elements.apply("cast", [raw], [dtype], dtypes.int64)
+        bad = fn.value(f"icmp {beyond} {wide} {element}, {limit}")
+        return [fn.value(f"or {mask} {found[0]}, {bad}")]
+
+    rest = fn.mul(fn.divide(count, lanes), lanes)
+    (bad,) = fn.carried(0, rest, lanes, [mask], ["zeroinitializer"], vector)
+    return rest, elements.lanes32.any(bad)
 
 
 def _segments(emitter: Emitter, step: Update, combine: str) -> None:
     """Add rows to the rows that ids name."""
     dims = step.node.inputs[0].spec.dims
-    data, ids = step.inputs[1:]
-    add_segments(emitter, (data, ids), emitter.pointer(step.target), dims, step.refuse)
+    add_segments(emitter, step.inputs[2], dims, step.refuse, step.launch)
 
 
 def add_segments(
-    emitter: Emitter, operands: Sequence[Operand], target: str, dims: Sequence[Dim],
-    refuse: Callback | None,
+    emitter: Emitter, ids: Operand, dims: Sequence[Dim], refuse: Callback | None,
+    launch: Launch | None,
 ) -> None:  # fmt: skip
-    """Add rows of `operands` = (data, ids) to an array of `dims`; negative ids are dropped."""
-    fn = emitter.fn
-    data, ids = operands
-    rows, inner = emitter.dim(product(ids.value.spec.dims)), emitter.dim(product(dims[1:]))
+    """Add rows to the rows of an array of `dims` that `ids` name; negative ids are dropped."""
+    assert launch is not None
+    rows = emitter.dim(product(ids.value.spec.dims))
     refuse_outside(emitter, ids, rows, [emitter.dim(dims[0])], refuse, low=False)
-    part = Part(emitter, data, target, "add")
-    with fn.loop(0, rows) as r:
-        element = load_integer(emitter, ids, r)
-        with fn.when(fn.compare("sge", element, 0)) as needed:
-            if needed:
-                part.row(fn.mul(element, inner), fn.mul(r, inner), inner)
+    emit_launch(emitter, launch)
 
 
 # -- integers ------------------------------------------------------------------------------------

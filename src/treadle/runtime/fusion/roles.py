@@ -144,7 +144,9 @@ def _has_loops(node: Node, lower: ProgramLoops) -> bool:
     """Whether the loops of an op serve its dtype and ranks."""
     out = node.outputs[0].spec
     ranked = bool(out.rank) and all(v.spec.rank for v in node.inputs[:1])
-    return (lower.numbers or ranked) and (lower.bools or not out.dtype.is_bool)
+    half = out.dtype.is_floating and out.dtype.size == 2
+    served = (lower.bools or not out.dtype.is_bool) and (lower.halves or not half)
+    return (lower.numbers or ranked) and served
 
 
 def _is_scalar(node: Node) -> bool:

@@ -68,6 +68,8 @@ def all_kernels(block: Block) -> Iterator[Kernel]:
     for step in all_steps(block):
         if isinstance(step, Launch | SegmentedLaunch):
             yield step.kernel
+        elif isinstance(step, Update | Loops) and step.launch is not None:
+            yield step.launch.kernel
         elif isinstance(step, LibraryCall) and step.epilogue is not None:
             yield step.epilogue.kernel
 
@@ -116,11 +118,15 @@ def _by_rows(loop: Loop) -> str:
     return "" if loop.rows is None else f"by {loop.rows.extent} rows "
 
 
+def _kernel(step: Launch) -> str:
+    size = "" if step.extent is None else f" n={step.extent}"
+    return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
+
+
 def _line(step: Step) -> str:
     match step:
         case Launch():
-            size = "" if step.extent is None else f" n={step.extent}"
-            return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
+            return _kernel(step)
         case SegmentedLaunch():
             parts = "".join(f"\n  {_listed(s.operands)} n={s.extent}" for s in step.segments)
             return f"segmented kernel {kernel_hash(step.kernel)[:8]}{parts}"
@@ -146,7 +152,8 @@ def _line(step: Step) -> str:
             call = f"{slot}{step.node.op.name}({kept}{_listed(step.inputs)})"
             return f"{_listed(step.outputs)} = {call}"
         case Update():
-            return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}"
+            kernel = "" if step.launch is None else f"  ; {_kernel(step.launch)}"
+            return f"{step.node.op.name} in {step.target} by {_listed(step.inputs[1:])}{kernel}"
         case Append():
             return f"{operand_text(step.output)} = append({_listed(step.inputs)})"
         case Sizes():

@@ -25,6 +25,7 @@ from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.lists import Ragged, puts_element
 from treadle.runtime.schedule.order import Order
+from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
     Append,
@@ -487,7 +488,19 @@ class RegionBuilder(ControlFlow):
         refuse = None if is_checked_before(node) else self._refusal(node, inputs)
         if not _is_same(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
-        self.emit(Update(node, inputs, target, refuse, reads=places_of(inputs), writes=[target]))
+        launch = self._scatter(node, inputs, Operand(value, target))
+        reads = places_of(inputs)
+        self.emit(Update(node, inputs, target, refuse, launch, reads=reads, writes=[target]))
+
+    def _scatter(self, node: Node, inputs: Sequence[Operand], out: Operand) -> Launch | None:
+        """The launch that stores rows at places which data tells."""
+        found = scatter_kernel(node)
+        if found is None:
+            return None
+        kernel, numbers = found
+        operands = [*(inputs[n] for n in numbers), out]
+        built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
+        return self._launch(built, operands, [2])
 
     def append(self, unit: Unit) -> None:
         """Rows at the end of an array: in its own buffer, or in a copy."""
@@ -534,7 +547,8 @@ class RegionBuilder(ControlFlow):
         self.discover(node)
         outputs = [self.output(v) for v in node.outputs]
         reads, writes = places_of(inputs), places_of(outputs)
-        self.emit(Loops(node, inputs, outputs, refuse, reads=reads, writes=writes))
+        launch = self._scatter(node, inputs, outputs[0])
+        self.emit(Loops(node, inputs, outputs, refuse, launch, reads=reads, writes=writes))
 
     def list_op(self, unit: Unit) -> None:
         """An op on lists: native, or as Python objects behind numbers."""

@@ -148,12 +148,14 @@ class Update(Step):
     """Write a part of the array at `target`, which holds the array that the node updates.
 
     refuse: what raises the error for a position out of range; None where that was checked.
+    launch: what writes the part once its positions are checked; None where the program does so.
     """
 
     node: Node
     inputs: list[Operand]  # the array itself included
     target: Place
     refuse: Callback | None = None
+    launch: Launch | None = None
 
 
 @record(eq=False)
@@ -166,12 +168,16 @@ class Append(Step):
 
 @record(eq=False)
 class Loops(Step):
-    """Run an op whose loops are part of the program; it may find out the size of its result."""
+    """Run an op whose loops are part of the program; it may find out the size of its result.
+
+    launch: what does the work once the operands are checked and the result is zeros, for some ops.
+    """
 
     node: Node
     inputs: list[Operand]
     outputs: list[Operand]
     refuse: Callback
+    launch: Launch | None = None
 
 
 @record(eq=False)

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.cpu.native_kernels import JITS
-from tests.runtime.cpu.nest.test_scans import numbers, same_bits
+from tests.runtime.cpu.nest.test_scans import LANES, numbers, same_bits
 from treadle.core import dtypes
 from treadle.core.shapes import SymbolicDim
 from treadle.kernel.ir import (
@@ -106,7 +106,7 @@ def test_the_order_is_that_of_the_points(combine):
 
 
 def test_threads_divide_the_columns_or_what_is_unique():
-    shared, *_ = rows_kernel(1000, 7, 200)
+    shared, *_ = rows_kernel(1000, 7, 50 * LANES)
     form = choose_shape(shared, host())
     assert form.vector is form.parallel is shared.axes[1]
     alone, *_ = rows_kernel(1000, 7, 0)

@@ -305,7 +305,7 @@ class KernelEmitter(Tiles):
 
     def _store(self, store: Store, register: Register, level: Level) -> None:
         # What the level keeps for later is emitted before the branch around the elements.
-        base, stride = self._place(store.buffer, store.index, level)
+        base, stride = self._place(store.buffer, store.index, level, clamp=False)
         wide = level.copies > 0 and self.shape.vector in store.axes
         parts = self._wide_parts(store.value, register, level) if wide else register.parts[:1]
         with self.fn.when(self._is_inside(store, level)) as needed:

@@ -163,9 +163,10 @@ def _scatter_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     outer = [a for a in apart if a is not vector and extent_estimate(a.extent) >= 8]
     parallel = None if kernel.few else next(iter([*outer, *([vector] if vector else [])]), None)
     grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
-    if parallel is vector:  # every thread goes through all places, and takes whole vectors
-        grain = compound("max", grain, lanes)
-        if _is_at_most(parallel, lanes):
+    if parallel is vector:  # every thread goes through all places, for whole lines at least
+        least = 2 * SHARED_LINES * (target.tuning.line // 4)
+        grain = compound("max", grain, least)
+        if _is_at_most(parallel, 2 * least):
             parallel, grain = None, 1
     return Shape(vector, lanes, parallel, (), grain)
 

@@ -163,10 +163,12 @@ class Values(Loops, ABC):
             parts.append(self.vector.from_memory(raw, e.dtype) if e.dtype.is_bool else raw)
         return Register(parts, True)
 
-    def _place(self, buffer: Buffer, index: tuple[Index, ...], level: Level) -> tuple[Word, Word]:
+    def _place(
+        self, buffer: Buffer, index: tuple[Index, ...], level: Level, clamp: bool = True
+    ) -> tuple[Word, Word]:
         """The flat element of lane 0 of copy 0, and the stride along the vector axis."""
         vector = self.shape.vector
-        base = self._row_base(buffer, index, level)
+        base = self._row_base(buffer, index, level, clamp)
         coefficients, _, _ = split_index(buffer, index, strides(buffer))
         stride: Word = 0
         if level.copies and vector in coefficients:
@@ -174,13 +176,18 @@ class Values(Loops, ABC):
             base = self.fn.add(base, self.fn.mul(level.axes[vector], stride))
         return base, stride
 
-    def _row_base(self, buffer: Buffer, index: tuple[Index, ...], level: Level) -> Word:
-        """The part of a flat index that does not depend on the vector axis inside its loop."""
+    def _row_base(
+        self, buffer: Buffer, index: tuple[Index, ...], level: Level, clamp: bool = True
+    ) -> Word:
+        """The part of a flat index that does not depend on the vector axis inside its loop.
+
+        clamp: keep computed indices inside the buffer.
+        """
         coefficients, offset, gathered = split_index(buffer, index, strides(buffer))
         inner = {self.shape.vector} if level.copies else set()
         here = tuple((a, c) for a, c in coefficients.items() if a in level.axes and a not in inner)
         uniform = [g for g in gathered if self._is_uniform(g, level)]
-        key = (offset, tuple(sorted(((a.name, repr(c)) for a, c in here))), tuple(uniform))
+        key = (offset, tuple(sorted(((a.name, repr(c)) for a, c in here))), tuple(uniform), clamp)
         known = level.find_word(key)
         if known is not None:
             return known
@@ -188,7 +195,7 @@ class Values(Loops, ABC):
         for axis, coefficient in here:
             total = self.fn.add(total, self.fn.mul(level.axes[axis], self.dim(coefficient)))
         for place, step, size in uniform:
-            total = self.fn.add(total, self._clamped(place, step, size, level))
+            total = self.fn.add(total, self._scaled(place, step, size if clamp else None, level))
         level.words[key] = total
         return total
 
@@ -252,12 +259,15 @@ class Values(Loops, ABC):
         step = self.dim(coefficients[outer[-1]] * self.side_by_side)
         self.memory.prefetch(address.pointer, self.fn.add(address.base, step), e.dtype)
 
-    def _clamped(self, index: Expr, stride: Dim, size: Dim, level: Level) -> Word:
-        """The contribution of a computed index that all lanes share to a flat one."""
+    def _scaled(self, index: Expr, stride: Dim, size: Dim | None, level: Level) -> Word:
+        """The contribution of a computed index that all lanes share to a flat one; it is kept
+        inside the buffer where the size is given."""
         register = level.find(index)
         assert register is not None
         place = self.scalar.apply("cast", [register.parts[0]], [index.dtype], _INT64)
-        bounded = self.fn.max(self.fn.min(place, self.fn.sub(self.dim(size), 1)), 0)
+        bounded: Word = place
+        if size is not None:
+            bounded = self.fn.max(self.fn.min(place, self.fn.sub(self.dim(size), 1)), 0)
         return self.fn.mul(bounded, self.dim(stride))
 
     def _gather_places(

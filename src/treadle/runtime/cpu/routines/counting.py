@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.routines.language import Apart, I, K, T, at, i32, i64, local, u8
+from treadle.runtime.cpu.routines.language import Apart, I, K, at, i32, i64, local, u8
 
 BLOCK = 256  # elements that are looked at before those found are written
 
@@ -100,34 +100,6 @@ def positions_true(
                     rest = rest // size1
                 row[0] = rest
             place += count
-
-
-def segment_sum(
-    data: Apart[T], ids: Apart[I], found: Apart[T], status: Apart[i32], n: i64, inner: i64,
-    size: i64, first: i64, last: i64,
-) -> None:  # fmt: skip
-    """Row k is the sum of the rows whose id is k, in their order; negative ids drop. Every part
-    goes through all ids. status: 1 where an id is `size` or more."""
-    wrong = 0
-    end = min(last, size)
-    for i in range(first * inner, end * inner):
-        found[i] = T(0)
-    if inner == 1:
-        for i in range(n):
-            place = i64(ids[i])
-            if place >= first and place < end:
-                found[place] += data[i]
-            wrong += i64(place >= size)
-    else:
-        for i in range(n):
-            place = i64(ids[i])
-            wrong += i64(place >= size)
-            if place >= first and place < end:
-                row, source = at(found, place * inner), at(data, i * inner)
-                for j in range(inner):
-                    row[j] += source[j]
-    for k in range(first, last):
-        status[k] = i32(wrong != 0)
 
 
 def count_positions(
