@@ -9,11 +9,14 @@ import io
 import linecache
 import re
 import runpy
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
 
 import pytest
+
+from treadle.ops.registry import OPS
 
 ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -64,6 +67,15 @@ def run(example: Example, names: dict[str, object], file: Path) -> str:
     with contextlib.redirect_stdout(printed):
         exec(compile(code, str(file), "exec"), names)
     return printed.getvalue().replace(str(file), file.name)
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """Ops that a page adds are forgotten after it."""
+    before = set(OPS)
+    yield
+    for name in set(OPS) - before:
+        del OPS[name]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,8 +14,9 @@ import pytest
 import treadle as td
 from benchmarks.chains import CHAINS, argument, variable_chain
 from treadle.graph.passes import optimize
+from treadle.graph.rewrite import clone_graph
 from treadle.passes import disabled
-from treadle.runtime.compiler import copy_graph, plan_program
+from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu.emission import STRAIGHT
 
 SHORT, LONG = 25, 100
@@ -26,7 +27,7 @@ def planned(chain, name, n):
     function = td.function(lambda u: chain(u, n))
     with warnings.catch_warnings(), disabled("rolled_loops"):
         warnings.simplefilter("ignore")  # that loops were unrolled
-        graph = copy_graph(function.get_concrete_function(argument(name)).graph)
+        graph = clone_graph(function.get_concrete_function(argument(name)).graph)
     optimize(graph)
     return plan_program(graph)
 

@@ -14,7 +14,8 @@ from tests.runtime.fuzz.compare import check
 from tests.runtime.fuzz.generate import generate
 from treadle.core.object_cache import ObjectCache
 from treadle.graph.passes import optimize
-from treadle.runtime.compiler import copy_graph, plan_program
+from treadle.graph.rewrite import clone_graph
+from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu import library_code
 from treadle.runtime.cpu.build_program import emitted_program
 from treadle.runtime.cpu.compiled_kernels import kernel_code
@@ -94,7 +95,7 @@ def texts(target: Target, function: Callable[..., Any], arrays: list[np.ndarray]
     """All code that a program needs on a machine."""
     with using(target, run=False):
         specs = [td.TensorSpec(a.shape, a.dtype) for a in arrays]
-        graph = copy_graph(td.function(function).get_concrete_function(*specs).graph)
+        graph = clone_graph(td.function(function).get_concrete_function(*specs).graph)
         optimize(graph)
         work, builder, block, plan = plan_program(graph)
         emitter, text = emitted_program(work, builder, block, plan)

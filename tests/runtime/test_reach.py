@@ -11,8 +11,9 @@ import treadle as td
 from treadle.core.shapes import SymbolicDim
 from treadle.graph.ir import Node
 from treadle.graph.passes import optimize
+from treadle.graph.rewrite import clone_graph
 from treadle.runtime.bounds import BoundsError, Sizes
-from treadle.runtime.compiler import copy_graph, plan_program
+from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu import library
 from treadle.runtime.cpu.matmul.plan import Product
 from treadle.runtime.reach import Reach, whole
@@ -97,7 +98,7 @@ def test_products_touch_their_arrays_and_no_more(product):
 
 def planned(function, *specs):
     """The builder and the steps of a program."""
-    graph = copy_graph(td.function(function).get_concrete_function(*specs).graph)
+    graph = clone_graph(td.function(function).get_concrete_function(*specs).graph)
     optimize(graph)
     _, builder, block, _ = plan_program(graph)
     verify_bounds(builder, block)  # as it is, it passes
@@ -204,7 +205,7 @@ def test_a_position_that_nothing_checks():
         return x
 
     specs = (X, td.TensorSpec([], td.int32))
-    graph = copy_graph(function.get_concrete_function(*specs).graph)
+    graph = clone_graph(function.get_concrete_function(*specs).graph)
     optimize(graph)
     _, builder, block, _ = plan_program(graph)
     verify_bounds(builder, block)

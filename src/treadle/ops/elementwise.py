@@ -154,7 +154,7 @@ _OPS = {
     for name, (eager, kinds, lower, gradient, doc) in _TABLE.items()
 }
 
-SQUARE, RECIPROCAL = _OPS["square"][0], _OPS["reciprocal"][0]
+SQRT, SQUARE, RECIPROCAL = (_OPS[name][0] for name in ("sqrt", "square", "reciprocal"))
 
 negative: Public = unary(*_OPS["negative"])
 sign: Public = unary(*_OPS["sign"])

@@ -7,8 +7,9 @@ import time
 import warnings
 
 from treadle.core import errors
-from treadle.graph.ir import Graph, Value, clone_region
+from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
+from treadle.graph.rewrite import clone_graph
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import Plan, plan_memory
 from treadle.runtime.options import Options
@@ -24,7 +25,7 @@ def compile_graph(graph: Graph, options: Options | None = None) -> Executable:
     """See `treadle.runtime.compile`."""
     options = options or Options()
     key = program_key(graph, options)
-    optimized = copy_graph(graph)
+    optimized = clone_graph(graph)
     optimize(optimized)
     if options.interpret or options.check_numerics:
         return InterpretedExecutable(optimized, "as asked for", options.check_numerics)
@@ -64,7 +65,7 @@ def _interpreted(graph: Graph, cause: Exception, reason: str, fault: str = "") -
 def compile_native(graph: Graph) -> Executable:
     """See `treadle.runtime.compile_native`. A fault of the compiler is `Unsupported`, too."""
     key = program_key(graph, Options())
-    optimized = copy_graph(graph)
+    optimized = clone_graph(graph)
     optimize(optimized)
     try:
         return _compile(optimized, graph, key)
@@ -78,20 +79,6 @@ def compile_native(graph: Graph) -> Executable:
 
 def _is_strict() -> bool:
     return os.environ.get("TREADLE_STRICT", "") not in ("", "0")
-
-
-def copy_graph(graph: Graph) -> Graph:
-    """A copy that may be rewritten; captures are shared."""
-    copy = Graph(graph.name)
-    mapping: dict[Value, Value] = {}
-    inner = clone_region(graph, mapping)
-    copy.params, copy.nodes, copy.results = inner.params, inner.nodes, inner.results
-    for node in copy.nodes:
-        node.region = copy
-    for param in copy.params:
-        param.producer = copy
-    copy.captures = list(graph.captures)
-    return copy
 
 
 def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
@@ -115,7 +102,7 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
 
 
 def _prepared(graph: Graph, backend: Backend) -> Graph:
-    work = copy_graph(graph)
+    work = clone_graph(graph)
     prepare(work, backend)
     return work
 
