@@ -6,7 +6,6 @@ from treadle.core import errors
 from treadle.core.origin import Origin, at
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.control_flow import COND, WHILE
 from treadle.ops.lowering import ListForm
 
 
@@ -42,13 +41,9 @@ def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
         taken = [v for v in node.inputs if v in lists]
         if not taken:
             continue
-        if node.op is WHILE:
+        if node.regions:
             for inner in node.regions:
-                params = {p for p, v in zip(inner.params, node.inputs, strict=True) if v in lists}
-                found += _reads_of_carried(inner, params)
-        elif node.op is COND:
-            for inner in node.regions:
-                pairs = zip(inner.params, node.inputs[1:], strict=True)
+                pairs = zip(inner.params, node.region_inputs, strict=True)
                 found += _reads_of_carried(inner, {p for p, v in pairs if v in lists})
         elif not isinstance(node.op.lower, ListForm) or node.op.lower.reads_elements:
             found.append(node)

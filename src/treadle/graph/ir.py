@@ -84,6 +84,11 @@ class Node:
         return all(node.is_pure for region in self.regions for node in region.nodes)
 
     @property
+    def region_inputs(self) -> Sequence[Value]:
+        """What the parameters of the node's regions stand for: all inputs but ``cond``'s test."""
+        return self.inputs[len(self.inputs) - len(self.regions[0].params) :] if self.regions else ()
+
+    @property
     def runs_user_code(self) -> bool:
         """True for Python callbacks, which may use any variable, and for what contains them."""
         if self.op.runs_user_code:

@@ -283,9 +283,8 @@ class _Storage:
 def _results(node: Any, index: int, operands: dict[Any, Any]) -> list[Any]:
     """The values that an output of a cond or while node may be."""
     bodies = node.regions if node.op is COND else node.regions[1:]
-    inputs = node.inputs[1:] if node.op is COND else node.inputs
     for region in bodies:
-        operands.update(zip(region.params, inputs, strict=True))
+        operands.update(zip(region.params, node.region_inputs, strict=True))
     found = [region.results[index] for region in bodies]
     if node.op is COND or trip_count(node):
         return found

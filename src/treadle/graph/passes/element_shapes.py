@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from treadle.core.shapes import ANY, Dim
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.control_flow import WHILE
 from treadle.ops.lists import LIST_NEW, has_element_shape
 
 
@@ -75,9 +75,8 @@ class _Groups:
                 self.region(inner)
 
     def node(self, node: Node) -> None:
-        operands = node.inputs[1:] if node.op is COND else node.inputs
         for region in node.regions:
-            self.join(operands, region.params)
+            self.join(node.region_inputs, region.params)
         if node.op is WHILE:
             body = node.regions[1]
             self.join(body.results, body.params)

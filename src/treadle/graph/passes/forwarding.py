@@ -10,7 +10,6 @@ from __future__ import annotations
 from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.control_flow import COND
 from treadle.ops.state import ASSIGN, READ
 
 
@@ -99,8 +98,7 @@ def writes(node: Node, handle: Value) -> bool:
         return node.op.effect is not None and node.op.effect != "read" and handle in node.inputs
     if node.runs_user_code:
         return True
-    first = 1 if node.op is COND else 0
-    positions = [i - first for i, v in enumerate(node.inputs) if v is handle]
+    positions = [i for i, v in enumerate(node.region_inputs) if v is handle]
     return any(
         writes(inner, region.params[position])
         for region in node.regions

@@ -64,14 +64,13 @@ def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, Elemen
 def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
     """Pairs of values that may be one list."""
     pairs: list[tuple[Value, Value]] = []
+    for region in node.regions:
+        pairs += zip(region.params, node.region_inputs, strict=True)
     if node.op is COND:
         for region in node.regions:
-            pairs += zip(region.params, node.inputs[1:], strict=True)
             pairs += zip(region.results, node.outputs, strict=True)
     elif node.op is WHILE:
-        condition, body = node.regions
-        pairs += zip(condition.params, node.inputs, strict=True)
-        pairs += zip(body.params, node.inputs, strict=True)
+        body = node.regions[1]
         pairs += zip(body.results, body.params, strict=False)
         pairs += zip(node.outputs, body.params, strict=False)
     elif node.inputs and node.outputs:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from treadle.core.spec import ResourceSpec
 from treadle.graph.ir import Node, Value
-from treadle.ops.control_flow import COND
 from treadle.ops.state import ASSIGN, READ
 
 
@@ -25,11 +24,11 @@ def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
 
 def _written(node: Node) -> set[Value]:
     """The operands of a node with regions that are variables which the regions assign."""
-    outer = node.inputs[1:] if node.op is COND else node.inputs
     found: set[Value] = set()
     for region in node.regions:
         inside = {h for n in region.nodes for h, w in handles_touched(n) if w}
-        found.update(v for p, v in zip(region.params, outer, strict=False) if p in inside)
+        pairs = zip(region.params, node.region_inputs, strict=False)
+        found.update(v for p, v in pairs if p in inside)
     return found
 
 
