@@ -23,12 +23,14 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.literals import DataSection, literal_text
 from treadle.ops.registry import Op
 
-_AUTOMATIC = re.compile(r"v?\d+$")
-
 
 def has_automatic_name(value: Value) -> bool:
     """True where the value was not named by the user or a parameter; it prints as a number."""
-    return _AUTOMATIC.match(value.name) is not None
+    return _is_number(value.name)
+
+
+def _is_number(name: str) -> bool:
+    return name.removeprefix("v").isdecimal()
 
 
 def region_name(op: Op, index: int) -> str:
@@ -84,7 +86,7 @@ class _Printer:
     def define(self, value: Value, names: dict[Value, str]) -> str:
         """``%name: spec`` with a name that is new in the region."""
         name = _clean(value.name)
-        if not name or _AUTOMATIC.match(name):
+        if not name or _is_number(name):
             name = str(self.count)
             self.count += 1
         elif name in names.values():

@@ -26,7 +26,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.registry import Op, register, run
 
 _PACKAGE = str(Path(__file__).parents[1])
-_MARK = re.compile(r"<value (\d+)(?::([^<>]*))?>")
+_MARK = r"<value (\d+)(?::([^<>]*))?>"
 
 
 class _Shown(local):
@@ -122,7 +122,7 @@ class Raised:
             return value
         parts: list[Any] = []
         end = 0
-        for found in _MARK.finditer(value):
+        for found in re.finditer(_MARK, value):
             told = shown[int(found[1])]
             parts += [value[end : found.start()], self._value(told, _tensor_of(told), found[2])]
             end = found.end()

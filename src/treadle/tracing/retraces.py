@@ -8,12 +8,12 @@ import threading
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from treadle.core import nest
 from treadle.core.interrupts import during, is_mode
 from treadle.core.origin import Origin, user_origin
+from treadle.core.records import record
 from treadle.core.spec import Spec, TensorSpec
 from treadle.tracing.python_effects import PythonEffect, python_effects
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_key, leaf_spec, weakly
@@ -26,7 +26,7 @@ class RetraceError(RuntimeError):
     """A function would have been traced again inside `no_retrace`."""
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class Difference:
     """One leaf that differs between two signatures.
 
@@ -62,7 +62,7 @@ def _grouped(leaves: Sequence[tuple[str, str, Any]]) -> Iterator[str]:
             yield from (f"{name}: {text}" for name in names)
 
 
-@dataclass(frozen=True)
+@record(frozen=True)
 class TraceRecord:
     """One trace.
 
@@ -203,10 +203,10 @@ class History:
             why = f"that trace was {freed}" if freed else "another enclosing function"
             return TraceRecord(number, user_origin(), leaves, same.number, (), why)
         best: tuple[int, TraceRecord, tuple[Difference, ...]] | None = None
-        for record in reversed(self.records):
-            differences = tuple(_differences(record.leaves, leaves, self._advise))
+        for earlier in reversed(self.records):
+            differences = tuple(_differences(earlier.leaves, leaves, self._advise))
             if best is None or len(differences) < best[0]:
-                best = (len(differences), record, differences)
+                best = (len(differences), earlier, differences)
                 if len(differences) <= 1:
                     break
         if best is None:
