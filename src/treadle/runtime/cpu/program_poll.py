@@ -29,7 +29,7 @@ MOST_ITERATIONS = 1 << 20
 _PATIENCE = 20  # waiting for the GIL takes at most one part in so many of the time
 
 # The words of a call's record (`program_layout.CALL`).
-THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = range(6)
+THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = (at // 8 for at, _ in CALL.fields.values())
 RECORD_WORDS = CALL.bytes // 8
 
 

@@ -4,8 +4,8 @@
 
 The plan is in use from the checks on. Python code may run while objects are made, by a collection,
 and in a program that lets it (`hold`): then the inputs are held, as they are where the caller's
-lists hold them. A call that no plan takes, or whose program asks
-for help, is passed on to the Python method with all its arguments.
+lists hold them. A call that no plan takes, or whose program asks for help, is passed on to the
+Python method with all its arguments.
 """
 
 from __future__ import annotations

@@ -118,6 +118,6 @@ def words(name: str, fields: Mapping[str, Type]) -> Struct:
 def fits(given: Type, wanted: Type) -> bool:
     """Whether a value of one type may stand where the other is wanted: pointers fit those to the
     same, and pointers to nothing in particular fit all."""
-    if given == wanted:
+    if given is wanted or given == wanted:
         return True
     return given.family == wanted.family == "p" and PTR in (given, wanted)

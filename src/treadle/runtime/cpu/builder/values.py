@@ -70,8 +70,6 @@ class Value:
     def __repr__(self) -> str:
         return f"{self.type} {self.text}"
 
-    __hash__ = object.__hash__
-
     def __bool__(self) -> bool:
         raise BuildError(f"{self} is known at run time only: use `when` or `require`")
 
