@@ -40,7 +40,7 @@ class _Writer:
         else:
             self.places = _TABLE if self.table else _LINE
         self.dtype = self.random.choice(_DTYPES)
-        self.size = self.random.choice([5, 37, 37, 75] if self.table else [5, 37, 150, 700])
+        self.size = self.random.choice([7, 37, 37, 75] if self.table else [7, 37, 150, 700])
 
     def text(self) -> str:
         lines, indent = ["def f(x, y, n, p, q, k, z):"], "    "
@@ -64,7 +64,11 @@ class _Writer:
         store = f"x[{place}] = {value}"
         kind = self.random.random()
         if self.dtype is not np.complex128 and kind < 0.15:
-            return [f"if {self.load()} > {self.load()}:", f"    {store}"]
+            # Nothing is outside in a branch only: where a short loop is written out, a constant
+            # position that lies outside is refused whether the branch is taken or not.
+            load, other = self.load(), self.load()
+            value = self.random.choice([load, other, "old", f"({load} - {other})"])
+            return [f"old = x[{place}] - {other}", f"if old < {load}:", f"    x[{place}] = {value}"]
         if kind < 0.25:
             return [f"x[{place}] += {self.load()}"]
         if kind < 0.35:

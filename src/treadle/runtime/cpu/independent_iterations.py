@@ -141,14 +141,9 @@ class Independence:
         return fn.value(f"or i1 {before}, {fn.value(f'icmp slt i64 {high_b}, {low_a}')}")
 
     def _same(self, test: Test, axis: int, first: str) -> str:
-        fn, (a, b) = self.forms.emitter.fn, (test.a.index[axis], test.b.index[axis])
+        a, b = test.a.index[axis], test.b.index[axis]
         assert a is not None and b is not None
-        equal = fn.value(f"icmp eq i64 {self.forms.at(a - b, first)}, 0")
-        pace = self.forms.step(a)
-        if isinstance(pace, int):
-            return equal
-        moves = fn.value(f"icmp ne i64 {self.forms.at(pace, first)}, 0")
-        return fn.value(f"and i1 {equal}, {moves}")
+        return self.forms.emitter.fn.value(f"icmp eq i64 {self.forms.at(a - b, first)}, 0")
 
 
 def independence(
@@ -161,6 +156,8 @@ def independence(
     accesses = list(_accesses(forms, step.body, True))
     stores = sum(a.is_store for a in accesses)
     if not stores or stores * len(accesses) > MOST_PAIRS:
+        return None
+    if not all(_is_dense(forms, a) for a in accesses if a.is_store):
         return None
     found, loads, dependent = Independence(forms), list[Access](), False
     for a, b, ordered in _pairs(emitter, accesses):
@@ -182,10 +179,9 @@ def independence(
     elif dependent:
         return None
     # A version of its own is for loops that LLVM computes side by side: it does not where numbers
-    # pass from one iteration to the next, but for sums of integers, and needs no help with stores.
+    # pass from one iteration to the next, but for sums of integers.
     most = MOST_TESTS if _numbers(step) == 1 else 0
-    worthwhile = not found.tests or any(t.a is not t.b for t in found.tests)
-    return found if worthwhile and len(found.tests) <= most else None
+    return found if len(found.tests) <= most else None
 
 
 def _pairs(emitter: Emitter, accesses: Sequence[Access]) -> Iterator[tuple[Access, Access, bool]]:
@@ -195,6 +191,12 @@ def _pairs(emitter: Emitter, accesses: Sequence[Access]) -> Iterator[tuple[Acces
         for later, b in enumerate(accesses[number:], number):
             if (a.is_store or b.is_store) and _overlap(emitter, a, b):
                 yield a, b, a.is_store and later > number
+
+
+def _is_dense(forms: LinearForms, store: Access) -> bool:
+    """Whether iterations store neighbouring elements: storing others side by side gains nothing."""
+    paces = [None if f is None else forms.step(f) for f in store.index]
+    return bool(paces) and paces[-1] in (1, -1) and not any(p != 0 for p in paces[:-1])
 
 
 def _is_fixed(forms: LinearForms, access: Access) -> bool:
@@ -323,8 +325,6 @@ def _compared(forms: LinearForms, a: Access, b: Access, ordered: bool) -> bool |
                 return True
             if isinstance(pace, int) and pace and abs(distance) > FEW * abs(pace):
                 apart.append(axis)
-            elif not isinstance(pace, int) and (distance or not ordered):
-                (apart if distance else same).append(axis)
         else:
             apart.append(axis)
             if pace != 0 and not ordered:
