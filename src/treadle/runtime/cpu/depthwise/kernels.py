@@ -78,27 +78,8 @@ def _sums(
     step: Callable[[str, list[str]], list[str]],
 ) -> list[str]:  # fmt: skip
     """A loop from 0 to `stop` that carries sums in registers; straight-line steps."""
-    k = fn.unique()
-    before = fn.unique()
-    fn.branch(f"enter{before}")
-    fn.label(f"enter{before}")
-    fn.branch(f"sum{k}")
-    fn.label(f"sum{k}")
-    fn.emit(f"%t{k} = phi i64 [0, %enter{before}], [%nextt{k}, %step{k}]")
-    sums = [f"%sum{k}_{i}" for i in range(len(starts))]
-    mark = len(fn.lines)
-    fn.emit(f"%more{k} = icmp slt i64 %t{k}, {stop}")
-    fn.emit(f"br i1 %more{k}, label %step{k}, label %summed{k}")
-    fn.label(f"step{k}")
-    new = step(f"%t{k}", sums)
-    fn.emit(f"%nextt{k} = add nuw nsw i64 %t{k}, 1")
-    fn.branch(f"sum{k}")
-    fn.lines[mark:mark] = [
-        f"  {s} = phi {lanes_.kind} [{start}, %enter{before}], [{n}, %step{k}]"
-        for s, start, n in zip(sums, starts, new, strict=True)
-    ]
-    fn.label(f"summed{k}")
-    return sums
+    kinds = [lanes_.kind] * len(starts)
+    return fn.carried(0, stop, 1, kinds, starts, lambda t, sums: step(str(t), sums))
 
 
 def _define_weigh(module: Module, element: str, pixels: int, multiplier: int) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
-from treadle.runtime.cpu.llvm_text import Function
+from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.matmul.tiles import Tile, is_float, multiply_add
 from treadle.runtime.cpu.target import Target
 
@@ -66,28 +66,18 @@ class Dots:
         return [fn.offset(pointer, fn.mul(stride, i), "i8") for i in range(count)]
 
     def _sum(
-        self, starts: tuple[list[str], list[str]], whole: object
+        self, starts: tuple[list[str], list[str]], whole: Word
     ) -> dict[tuple[int, int], str]:
         """The accumulators after all whole vectors of k."""
-        fn, k = self.fn, self.fn.unique()
-        before = self._label("begin")
-        fn.branch(f"sum{k}")
-        fn.label(f"sum{k}")
-        fn.emit(f"%i{k} = phi i64 [0, %{before}], [%next{k}, %step{k}]")
-        sums = {key: f"%sum{k}_{key[0]}_{key[1]}" for key in self.keys}
-        mark = len(fn.lines)
-        fn.emit(f"%more{k} = icmp slt i64 %i{k}, {whole}")
-        fn.emit(f"br i1 %more{k}, label %step{k}, label %summed{k}")
-        fn.label(f"step{k}")
-        new = self._step(starts, f"%i{k}", sums, self._load)
-        fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, {self.width}")
-        fn.branch(f"sum{k}")
-        fn.lines[mark:mark] = [
-            f"  {sums[key]} = phi {self.kind} [zeroinitializer, %{before}], [{new[key]}, %step{k}]"
-            for key in self.keys
-        ]
-        fn.label(f"summed{k}")
-        return sums
+
+        def step(place: Word, sums: list[str]) -> list[str]:
+            new = self._step(starts, place, dict(zip(self.keys, sums, strict=True)), self._load)
+            return [new[key] for key in self.keys]
+
+        count = len(self.keys)
+        zeros, kinds = ["zeroinitializer"] * count, [self.kind] * count
+        sums = self.fn.carried(0, whole, self.width, kinds, zeros, step)
+        return dict(zip(self.keys, sums, strict=True))
 
     def _step(
         self, starts: tuple[list[str], list[str]], place: object,
