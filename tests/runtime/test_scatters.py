@@ -113,3 +113,12 @@ def test_results_do_not_depend_on_threads():
     total = np.zeros((50, 1500), np.float32)
     np.add.at(total, ids, rows)
     assert once.tobytes() == total.tobytes()
+
+
+@pytest.mark.parametrize("fn", [add, scatter, segments])
+def test_long_ones_let_other_threads_run(fn):
+    table, ids = np.zeros((9, 64), np.float32), RNG.integers(1, 9, (100_000, 1))
+    rows = np.ones((100_000, 64), np.float32)
+    assert native(trace_like(fn, table, ids, rows)).program.releases_gil
+    few = ids[:3], rows[:3]
+    assert not native(trace_like(fn, table, *few)).program.releases_gil

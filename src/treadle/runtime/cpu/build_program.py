@@ -41,8 +41,10 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
+    Loops,
     Rows,
     SegmentedLaunch,
+    Update,
     node_of,
 )
 from treadle.runtime.stored import planned_workers
@@ -359,6 +361,8 @@ def _work(step: object) -> Dim:
         return product(a.extent for a in step.kernel.axes)
     if isinstance(step, LibraryCall):
         return product(product(o.value.spec.dims) for o in step.inputs)
+    if isinstance(step, Update | Loops) and step.launch is not None:
+        return _work(step.launch)
     return 0
 
 

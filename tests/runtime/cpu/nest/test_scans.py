@@ -29,6 +29,7 @@ from treadle.kernel.verifier import verify
 from treadle.runtime.cpu.nest import UnsupportedKernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
+from treadle.runtime.fusion.collapse import collapse
 
 F32, F64, F16, I8, I32, I64 = (
     dtypes.float32, dtypes.float64, dtypes.float16, dtypes.int8, dtypes.int32, dtypes.int64,
@@ -99,6 +100,52 @@ def scans(draw):
 def test_random_scans(case, target):
     kernel, arrays, symbols = case
     same_bits(kernel, arrays, symbols, (target,))
+
+
+@st.composite
+def mixtures(draw):
+    """Several scans in one direction of several arrays, each in its own order of axes, some read
+    under masks or once a line, and several outputs."""
+    rank = draw(st.integers(1, 3))
+    sizes = [draw(st.sampled_from([1, 2, 5, 8, 16, 19, 33, 70])) for _ in range(rank)]
+    dims = [B if n == 0 and draw(st.booleans()) else d for n, d in enumerate(sizes)]
+    axes = [Axis(f"a{n}", d) for n, d in enumerate(dims)]
+    dtype = draw(st.sampled_from([F32, F32, F64, I32]))
+    inputs, values = [], []
+    for n in range(draw(st.integers(1, 3))):
+        chosen = draw(st.permutations(range(rank)))[: draw(st.integers(1, rank))]
+        inputs.append(Buffer(f"x{n}", dtype, tuple(dims[k] for k in chosen)))
+        valid = None
+        if draw(st.booleans()):
+            valid = apply("lt", Iota(axes[chosen[0]]), const(draw(st.integers(0, 40)), I64))
+        values.append(load(inputs[-1], *(axes[k] for k in chosen), valid=valid, fill=3))
+    along, reverse = draw(st.sampled_from(axes)), draw(st.booleans())
+    for _ in range(draw(st.integers(1, 4))):
+        op = draw(st.sampled_from(["add", "max", "min"]))
+        scan = Scan(op, along, draw(st.sampled_from(values)), draw(st.booleans()), reverse)
+        other = apply(draw(st.sampled_from(["sub", "max"])), scan, draw(st.sampled_from(values)))
+        values += [scan, other]
+    stores, outputs = [], []
+    for n in range(draw(st.integers(1, 2))):
+        whole = values[-1 - n]
+        for axis in axes:
+            if axis not in whole.axes:
+                whole = apply("add", whole, cast(Iota(axis, I32), dtype))
+        outputs.append(Buffer(f"out{n}", dtype, tuple(dims)))
+        stores.append(store(outputs[-1], *axes, value=whole))
+    symbols = {"B": sizes[0]}
+    arrays = {b: numbers(concrete(b.shape, symbols), dtype, n) for n, b in enumerate(inputs)}
+    return Kernel(tuple(axes), (*inputs, *outputs), tuple(stores)), arrays, symbols
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(mixtures(), st.sampled_from(["host", "host", "x86-64-v3", "x86-64-v1"]))
+def test_random_mixtures(case, target):
+    kernel, arrays, symbols = case
+    same_bits(kernel, arrays, symbols, (target,))
+    joined, _ = collapse(kernel)
+    if joined.buffers == kernel.buffers:
+        same_bits(joined, arrays, symbols, (target,))
 
 
 WAYS = [(e, r) for e in (False, True) for r in (False, True)]
