@@ -16,7 +16,6 @@ from treadle.ops import (  # noqa: F401
     reduction,
     shaping,
 )  # fmt: skip
-from treadle.ops.registry import OPS, Op
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
 
@@ -136,18 +135,26 @@ graph f(%x: f32[2]) captures (%v: ref f32[2]) {
     assert after.tolist() == variable.numpy().tolist() == [11, 12]
 
 
-def test_call_runs_its_region_with_symbols_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_regions_have_symbols_of_their_own() -> None:
     text = """\
-graph f(%x: f32[2], %y: f32[3]) {
-  %0: f32[2] = call(%x)
-    function(%a: f32[n]) { return %a }
-  %1: f32[3] = call(%y)
-    function(%a: f32[n]) { return %a }
-  return %0, %1
+graph f(%p: bool[], %x: f32[2], %y: f32[3]) {
+  %0: f32[2] = cond(%p, %x)
+    then(%a: f32[n]) { return %a }
+    else(%a: f32[n]) {
+      %1: f32[n] = negative(%a)
+      return %1
+    }
+  %2: f32[3] = cond(%p, %y)
+    then(%b: f32[n]) { return %b }
+    else(%b: f32[n]) {
+      %3: f32[n] = negative(%b)
+      return %3
+    }
+  return %0, %2
 }"""
-    monkeypatch.setitem(OPS, "call", Op("call", lambda *specs, regions: ()))
-    x, y = run(text, f32(1, 2), f32(1, 2, 3))
-    assert (x.tolist(), y.tolist()) == ([1, 2], [1, 2, 3])
+    for taken, sign in ((True, 1), (False, -1)):
+        x, y = run(text, np.array(taken), f32(1, 2), f32(1, 2, 3))
+        assert (x.tolist(), y.tolist()) == ([sign, 2 * sign], [sign, 2 * sign, 3 * sign])
 
 
 ADD = """\
