@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from treadle.runtime.abi import c_function
 from treadle.runtime.cpu import kept_memory as kept
+from treadle.runtime.cpu.kept_blocks import WORDS
 from treadle.runtime.native import _free_workspaces
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
@@ -56,7 +57,7 @@ def shortage() -> Iterator[Shortage]:
     memory, stand_in = kept.kept_memory(), Shortage()
     _free_workspaces()
     memory.release()
-    places = [kept._WORDS.index(name) for name in ("aligned_alloc", "free")]
+    places = [WORDS.index(name) for name in ("aligned_alloc", "free")]
     before = [memory._words[place] for place in places]
     for place, function in zip(places, (stand_in.allocate, stand_in.free), strict=True):
         memory._words[place] = ctypes.cast(function, ctypes.c_void_p).value

@@ -16,7 +16,6 @@ from treadle.runtime.cpu.target import Target, llvm_binding
 
 OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
 STRAIGHT = "; straight\n"  # the first line of long modules without loops worth improving
-_IN_PLACE = " alwaysinline "  # functions that the code generator alone would call
 _OBJECT, _ASSEMBLY = 1, 0
 _LEVEL = 2  # of LLVM's pipeline
 _machines = threading.local()
@@ -28,7 +27,6 @@ def object_file(text: str, target: Target) -> bytes:
     LLVM's passes run only where the text asks for them (`OPTIMIZE`): kernels are written in the
     shape that the code generator wants. Its own passes take more than linear time in the length of
     a function and are left out where the text says that little is gained by them (`STRAIGHT`).
-    Functions that are `alwaysinline` are put where they are called in any case.
 
     Raises:
         RuntimeError: the text is not valid LLVM IR.
@@ -53,8 +51,6 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
                 raise RuntimeError(str(error))  # invalid IR would end the process later
         if text.startswith(OPTIMIZE):
             _optimize(llvm, module, target)
-        elif _IN_PLACE in text:
-            _inline(llvm, module, target)
         with llvm.ffi.OutputString() as error:
             emit = _unlocked(llvm, "LLVMPY_TargetMachineEmitToMemory")
             buffer = emit(_machine(target), module, kind, error)
@@ -70,29 +66,13 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
 
 def _optimize(llvm: Any, module: Any, target: Target) -> None:
     """LLVM's standard passes, in place. Floating arithmetic keeps its order and its rounding."""
+    machine = _machine(target)
+    module.triple, module.data_layout = target.triple, str(machine.target_data)
     options = llvm.create_pipeline_tuning_options(_LEVEL)
     options.loop_vectorization, options.slp_vectorization = True, False
     options.loop_interleaving = options.loop_unrolling = True
-    builder = llvm.create_pass_builder(_set_machine(module, target), options)
-    _run(llvm, builder.getModulePassManager(), module, builder)
-
-
-def _inline(llvm: Any, module: Any, target: Target) -> None:
-    """Replace the calls of functions that are `alwaysinline` by what these do."""
-    passes = llvm.create_new_module_pass_manager()
-    passes.add_always_inliner_pass()
-    options = llvm.create_pipeline_tuning_options(0)
-    _run(llvm, passes, module, llvm.create_pass_builder(_set_machine(module, target), options))
-
-
-def _set_machine(module: Any, target: Target) -> Any:
-    """The machine for a target, which the module is told of."""
-    machine = _machine(target)
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
-    return machine
-
-
-def _run(llvm: Any, passes: Any, module: Any, builder: Any) -> None:
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
     _unlocked(llvm, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
 
 
