@@ -24,12 +24,13 @@ ALLOWED = {
     "core": set(),
     "kernel": {"core"},
     "ops": {"core", "kernel"},
+    "numpy_staging": {"core", "kernel", "ops"},
     "graph": {"core", "kernel", "ops"},
     "autodiff": FRONT,
     "autograph": FRONT,
     "runtime": FRONT,
     "tracing": FRONT | {"autodiff", "autograph", "runtime"},
-    "jitted": FRONT | {"autodiff", "autograph", "runtime", "tracing"},
+    "jitted": FRONT | {"numpy_staging", "autodiff", "autograph", "runtime", "tracing"},
 }
 # Third-party packages that cost time or may be missing, and who may import them.
 OWNERS = {
@@ -91,7 +92,11 @@ ON_DEMAND = {
     ("autograph.operators.calls", "autograph.twins"): START,
     ("autograph.twins", "autograph.conversion"): GAST,
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
-    ("names", "ops.numpy_functions"): START,
+    ("names", "numpy_staging.functions"): START,
+    ("numpy_staging.protocols", "numpy_staging.staging"): START,
+    ("numpy_staging.protocols", "numpy_staging.ufuncs"): START,
+    ("numpy_staging.protocols", "ops.tabulated"): START,
+    ("numpy_staging.tensor_methods", "numpy_staging.functions"): START,
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.function", "tracing.native_calls"): START,
     ("tracing.python_effects", "autograph.parsing"): GAST,
@@ -109,15 +114,9 @@ CIRCLES = (
         "creation dims elementwise families gather io joining reduction scan segments selection "
         "shaping slicing softmax",
     ),
-    (
-        "ops",
-        "complex_parts decompositions fourier index_arrays indexing number_tables numpy_choosing "
-        "numpy_counting numpy_dtypes numpy_fft numpy_functions numpy_joining numpy_linalg "
-        "numpy_making numpy_positions numpy_products numpy_reductions numpy_scans numpy_shapes "
-        "numpy_signals numpy_staging numpy_statistics numpy_ufuncs numpy_values python_numbers "
-        "tabulated updates updates_by_position",
-    ),
-    ("ops", "numpy_interop operators"),
+    ("ops", "number_tables python_numbers"),
+    ("ops", "index_arrays indexing"),
+    ("ops", "updates updates_by_position"),
     ("runtime", "compiler cpu.build_program stored"),
     ("runtime.cpu.matmul", "dots pairs tiles"),
     (

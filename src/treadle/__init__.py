@@ -15,6 +15,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import treadle.autodiff.control_flow  # (gives cond and while their gradients)
+import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
 from treadle import bitwise, config, debugging, linalg, math, nest, nn, random
 from treadle.autodiff.custom import (

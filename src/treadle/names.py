@@ -68,7 +68,7 @@ def _elsewhere(module: str, name: str) -> str:
 
 def _stages(name: str) -> bool:
     """Whether NumPy's function of that name works on tensors of a graph."""
-    from treadle.ops.numpy_functions import FUNCTIONS
+    from treadle.numpy_staging.functions import FUNCTIONS
 
     return getattr(np.linalg, name, None) in FUNCTIONS
 

@@ -10,7 +10,7 @@ import pytest
 import treadle as td
 from treadle.core.context import recording
 from treadle.graph.builder import GraphBuilder
-from treadle.ops.numpy_interop import from_dlpack
+from treadle.numpy_staging.protocols import from_dlpack
 
 
 def test_asarray_shares_and_is_read_only() -> None:

@@ -13,7 +13,7 @@ from tests.ops.gradcheck import check_gradients
 from tests.ops.numpy_cases import ALL as FIRST
 from tests.ops.numpy_cases import Case, F
 from tests.ops.numpy_cases_more import MORE
-from treadle.ops import numpy_staging
+from treadle.numpy_staging import staging
 
 ALL = FIRST | MORE
 every_case = pytest.mark.parametrize("case", FIRST.values(), ids=FIRST)
@@ -67,7 +67,7 @@ def test_every_function_is_in_the_table() -> None:
             seen.add(key)
             return super().get(key, default)
 
-    original, numpy_staging.FUNCTIONS = numpy_staging.FUNCTIONS, Spy(numpy_staging.FUNCTIONS)
+    original, staging.FUNCTIONS = staging.FUNCTIONS, Spy(staging.FUNCTIONS)
     try:
         for fn, arrays in ALL.values():
             case = (fn, arrays)
@@ -75,7 +75,7 @@ def test_every_function_is_in_the_table() -> None:
                 *tensors(case)
             )
     finally:
-        numpy_staging.FUNCTIONS = original
+        staging.FUNCTIONS = original
     missing = {f.__name__ for f in set(original) - seen}
     assert missing <= {"result_type"}
 

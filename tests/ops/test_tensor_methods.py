@@ -10,7 +10,7 @@ import pytest
 
 import treadle as td
 from tests.ops.numpy_cases import CUBE, SQUARE, F, I
-from treadle.ops.tensor_methods import METHODS
+from treadle.numpy_staging.tensor_methods import METHODS
 
 CASES: dict[str, tuple[Callable[[Any], Any], Any]] = {
     **{name: (lambda x, n=name: getattr(x, n)(), F) for name in (

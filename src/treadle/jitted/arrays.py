@@ -29,6 +29,8 @@ from treadle.jitted.views import (
     same_views,
     shows_all,
 )  # fmt: skip
+from treadle.numpy_staging.dtypes import as_array
+from treadle.numpy_staging.functions import named
 from treadle.ops import complex_numbers, shaping
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -38,8 +40,6 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import identity
 from treadle.ops.indexing import getitem
 from treadle.ops.logic import logical_and, logical_or
-from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.numpy_functions import named
 from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
 from treadle.ops.raising import mark
 from treadle.ops.selection import where as select

@@ -13,12 +13,12 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
 from treadle.jitted.storage import Storage
+from treadle.numpy_staging.dtypes import as_array, is_weak, result_dtype, to
 from treadle.ops import creation, elementwise
 from treadle.ops.arithmetic import maximum
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import identity
-from treadle.ops.numpy_dtypes import as_array, is_weak, result_dtype, to
 from treadle.ops.shaping import reshape_to
 
 

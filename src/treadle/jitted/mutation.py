@@ -14,14 +14,14 @@ from treadle.jitted.arrays import Array, element_of, unwrapped, wrapped
 from treadle.jitted.operations import call_function
 from treadle.jitted.scatter import positions_along
 from treadle.jitted.views import Permuted, Reshaped
+from treadle.numpy_staging.dtypes import as_array
+from treadle.numpy_staging.functions import named
+from treadle.numpy_staging.reductions import flat
 from treadle.ops import creation
 from treadle.ops.arithmetic import mod
 from treadle.ops.axes import normalize_axis
 from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
-from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.numpy_functions import named
-from treadle.ops.numpy_reductions import flat
 from treadle.ops.selection import where as select
 from treadle.ops.shaping import reshape_to
 

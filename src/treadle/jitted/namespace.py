@@ -31,9 +31,9 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, ufunc_at
 from treadle.jitted.storage import captured_storage
-from treadle.ops import numpy_ufuncs as ufuncs
+from treadle.numpy_staging import ufuncs
+from treadle.numpy_staging.dtypes import as_array
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array
 from treadle.ops.python_numbers import SymbolicNumber, apply
 
 

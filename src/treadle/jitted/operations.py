@@ -25,11 +25,11 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.scatter import combined_at
-from treadle.ops import numpy_ufuncs as ufuncs
+from treadle.numpy_staging import ufuncs
+from treadle.numpy_staging.dtypes import as_array
+from treadle.numpy_staging.functions import FUNCTIONS, named
+from treadle.numpy_staging.staging import reduction_of, unsupported
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.numpy_functions import FUNCTIONS, named
-from treadle.ops.numpy_staging import reduction_of, unsupported
 from treadle.ops.selection import where as select
 
 # Keywords that choose how NumPy stores a result, which is always in row order here.

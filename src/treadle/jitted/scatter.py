@@ -12,8 +12,10 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast, product
 from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, element_of, index_items, unwrapped, wrapped
+from treadle.numpy_staging import ufuncs
+from treadle.numpy_staging.dtypes import as_array, is_weak, to
+from treadle.numpy_staging.staging import unsupported
 from treadle.ops import creation
-from treadle.ops import numpy_ufuncs as ufuncs
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
@@ -21,8 +23,6 @@ from treadle.ops.control_flow import while_loop
 from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import tensor_scatter_nd_add
 from treadle.ops.indexing import getitem
-from treadle.ops.numpy_dtypes import as_array, is_weak, to
-from treadle.ops.numpy_staging import unsupported
 from treadle.ops.shaping import reshape_to
 from treadle.ops.updates import set_item
 from treadle.ops.updates_by_position import columns_of

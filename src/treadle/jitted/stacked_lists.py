@@ -26,8 +26,8 @@ from treadle.jitted.arrays import (
 from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
+from treadle.numpy_staging.dtypes import promoted
 from treadle.ops.joining import concat, stack
-from treadle.ops.numpy_dtypes import promoted
 
 _MOST = 2000  # elements that are taken apart into a list of Python's
 

@@ -26,6 +26,7 @@ from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
+from treadle.ops.triangles import tril, triu
 
 
 def _square(x: TensorSpec, name: str) -> TensorSpec:
@@ -291,8 +292,6 @@ def _triangular(a: NDArray, b: NDArray, *, lower: bool) -> NDArray:
 
 
 def _grad_triangular(call: OpCall, grad: Tensor) -> list[Any]:
-    from treadle.ops.numpy_choosing import tril, triu
-
     a, b = call.inputs
     lower = call.attrs["lower"]
     of_b = run(TRIANGULAR_SOLVE, _adjoint(a), grad, lower=not lower)
@@ -329,8 +328,6 @@ def _grad_cholesky(call: OpCall, grad: Tensor) -> list[Any]:
 
 def _lower(x: Tensor) -> Tensor:
     """The lower triangle with half of the diagonal."""
-    from treadle.ops.numpy_choosing import tril
-
     size = x.dims[-1]
     return tril(x) - _eye(size, x) * x * 0.5
 
@@ -374,8 +371,6 @@ def _grad_qr(call: OpCall, dq: Tensor, dr: Tensor) -> list[Any]:
 
 
 def _strictly_lower(x: Tensor) -> Tensor:
-    from treadle.ops.numpy_choosing import tril
-
     return tril(x, -1)
 
 
@@ -473,10 +468,8 @@ def _grad_eigh(call: OpCall, dw: Tensor, dv: Tensor) -> list[Any]:
     turned = _adjoint(v)
     inner = _eye(w.dims[-1], w) * dw[..., None, :] + f * linalg.matmul(turned, dv)
     found = linalg.matmul(linalg.matmul(v, inner), turned)
-    # NumPy reads the lower triangle only.
-    from treadle.ops.numpy_choosing import tril
-
     both = found + _adjoint(found)
+    # NumPy reads the lower triangle only.
     return [tril(both) - _eye(w.dims[-1], w) * found]
 
 

@@ -11,7 +11,7 @@ from treadle.ops import decompositions, elementwise
 from treadle.ops.complex_numbers import conj
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.linalg import matmul, matrix_transpose
-from treadle.ops.numpy_choosing import tril, triu
+from treadle.ops.triangles import tril, triu
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:

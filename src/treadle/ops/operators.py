@@ -17,15 +17,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
-from treadle.ops import (
-    arithmetic,
-    comparison,
-    elementwise,
-    logic,
-    numpy_interop,
-    printing,
-    tensor_methods,
-)
+from treadle.ops import arithmetic, comparison, elementwise, logic, printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.indexing import getitem
 from treadle.ops.linalg import array_product
@@ -347,10 +339,8 @@ def _named(name: str, function: Any) -> Any:
 
 
 def install() -> None:
-    """Put operators, printing and NumPy's protocols on Tensor and Variable."""
+    """Put operators and printing on Tensor and Variable."""
     printing.install()
-    numpy_interop.install()
-    tensor_methods.install()
     for name in _ARITHMETIC:
         assigning = _assigning(getattr(operator, name + "_" * (name in _KEYWORDS)))
         setattr(SymbolicTensor, f"__i{name}__", _named(f"__i{name}__", assigning))

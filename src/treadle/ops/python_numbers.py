@@ -347,23 +347,6 @@ class SymbolicNumber:
     def __reduce__(self) -> Any:
         raise self.needed("copied or pickled")
 
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        from treadle.ops.numpy_staging import array_ufunc
-
-        if numpy_rules.call is not None and method == "__call__":
-            inputs = tuple(x[()] if isinstance(x, np.ndarray) else x for x in inputs)
-            return numpy_rules.call(ufunc, *inputs, **kwargs)
-        if any(isinstance(x, Tensor) for x in inputs):
-            return array_ufunc(ufunc, method, inputs, kwargs, False)
-        arrays = any(isinstance(x, np.ndarray) for x in inputs)
-        if method != "__call__" or kwargs:
-            raise self.needed(f"given to np.{ufunc.__name__}.{method}")
-        if arrays:
-            from treadle.ops.tabulated import tabulated_ufunc
-
-            return tabulated_ufunc(ufunc, inputs)
-        return apply(ufunc, *inputs)
-
     # -- what numbers have -----------------------------------------------------------------------
 
     @property

@@ -13,6 +13,10 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
+from treadle.numpy_staging.making import linspace
+from treadle.numpy_staging.reductions import cumsum, flat
+from treadle.numpy_staging.shapes import moveaxis
 from treadle.ops import creation, elementwise, reduction, selection, sorting
 from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axis
@@ -20,8 +24,6 @@ from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.gather import gather
 from treadle.ops.joining import concat
-from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import cumsum, flat
 from treadle.ops.registry import Op, register, run
 from treadle.ops.segments import COUNT_POSITIONS, unsorted_segment_sum
 from treadle.ops.shaping import reshape_to, reverse
@@ -105,8 +107,6 @@ def _place_by_width(edges: Tensor, x: Tensor, count: int) -> Tensor:
 
 
 def _edges(x: Tensor, bins: Any, limits: Any) -> Tensor:
-    from treadle.ops.numpy_making import linspace
-
     if not isinstance(bins, int | np.integer):
         return as_array(bins)
     wide = floating(x)
@@ -141,8 +141,6 @@ def _grad_unique(call: Any, grad: Tensor, *_: Any) -> list[Any]:
     """Each distinct element is the first of its kind."""
     axis = call.attrs["axis"] or 0
     size = call.inputs[0].dims[axis]
-    from treadle.ops.numpy_shapes import moveaxis
-
     rows = moveaxis(grad, axis, 0)
     spread = unsorted_segment_sum(rows, call.outputs[1], dims_tensor(size, dtypes.int64))
     return [reshape_to(moveaxis(spread, 0, axis), call.inputs[0].dims)]

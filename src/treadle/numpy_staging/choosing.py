@@ -9,21 +9,22 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, promoted, to
+from treadle.numpy_staging.reductions import flat, sum
+from treadle.numpy_staging.shapes import flip, moveaxis, swapaxes
+from treadle.numpy_staging.ufuncs import call, truth
 from treadle.ops import (
-    creation,
     linalg,
     selection,
     slicing,
     sorting,
+    triangles,
 )
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
-from treadle.ops.numpy_dtypes import as_array, promoted, to
-from treadle.ops.numpy_reductions import flat
-from treadle.ops.numpy_shapes import moveaxis
-from treadle.ops.numpy_ufuncs import truth
+from treadle.ops.gather import gather
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -52,8 +53,6 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Tensor:
 
 
 def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Any:
-    from treadle.ops.numpy_ufuncs import call
-
     low, high = (min if a_min is None else a_min), (max if a_max is None else a_max)
     x = as_array(a)
     if low is not None:
@@ -62,8 +61,6 @@ def clip(a: Any, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: 
 
 
 def take(a: Any, indices: Any, axis: Any = None) -> Tensor:
-    from treadle.ops.gather import gather
-
     x, i = as_array(a), cast(as_array(indices), dtypes.int64)
     place = 0 if axis is None else normalize_axis(axis, x.ndim)
     x = flat(x) if axis is None else x
@@ -76,8 +73,6 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Tensor:
     place = normalize_axis(axis, x.ndim)
     size = dims_tensor(x.dims[place], dtypes.int64)
     i = selection.where(i < 0, i + size, i)
-    from treadle.ops.gather import gather
-
     last = x.ndim - 1
     rows, places = moveaxis(x, place, last), moveaxis(i, place, last)
     return moveaxis(gather(rows, places, batch_dims=last), last, place)
@@ -101,8 +96,6 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
-    from treadle.ops.numpy_reductions import sum
-
     return sum(diagonal(a, offset, axis1, axis2), -1, dtype)
 
 
@@ -114,20 +107,12 @@ def diag(v: Any, k: int = 0) -> Tensor:
     return slicing.pad(linalg.diag(x), [[low, high], [high, low]])
 
 
-def _triangle(m: Any, k: int, upper: bool) -> Tensor:
-    x = as_array(m)
-    rows = creation.range(dims_tensor(x.dims[-2], dtypes.int64))[:, None]
-    distance = creation.range(dims_tensor(x.dims[-1], dtypes.int64)) - rows
-    kept = distance >= k if upper else distance <= k
-    return selection.where(kept, x, to(0, x.dtype))
-
-
 def tril(m: Any, k: int = 0) -> Tensor:
-    return _triangle(m, k, upper=False)
+    return triangles.tril(as_array(m), k)
 
 
 def triu(m: Any, k: int = 0) -> Tensor:
-    return _triangle(m, k, upper=True)
+    return triangles.triu(as_array(m), k)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Tensor:
@@ -149,14 +134,10 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Te
 
 
 def extract(condition: Any, arr: Any) -> Tensor:
-    from treadle.ops.numpy_reductions import flat
-
     return flat(as_array(arr))[flat(truth(as_array(condition)))]
 
 
 def compress(condition: Any, a: Any, axis: Any = None) -> Tensor:
-    from treadle.ops.numpy_reductions import flat
-
     x = as_array(a)
     x, place = (flat(x), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
     kept = selection.where(truth(as_array(condition)))[:, 0]
@@ -164,8 +145,6 @@ def compress(condition: Any, a: Any, axis: Any = None) -> Tensor:
 
 
 def flatnonzero(a: Any) -> Tensor:
-    from treadle.ops.numpy_reductions import flat
-
     return nonzero(flat(as_array(a)))[0]
 
 
@@ -176,8 +155,6 @@ def partition(a: Any, kth: Any, axis: Any = -1) -> Tensor:
 
 def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
     """Without the elements at places that are known while tracing."""
-    from treadle.ops.numpy_reductions import flat
-
     x = as_array(arr)
     x, place = (flat(x), 0) if axis is None else (x, normalize_axis(axis, x.ndim))
     size = x.dims[place]
@@ -187,8 +164,6 @@ def delete(arr: Any, obj: Any, axis: Any = None) -> Tensor:
 
 
 def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> Tensor:
-    from treadle.ops.numpy_shapes import flip, swapaxes
-
     x, (first, second) = as_array(m), axes
     match k % 4:
         case 0:

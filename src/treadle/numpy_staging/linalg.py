@@ -11,14 +11,19 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging import choosing, products
+from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
+from treadle.numpy_staging.reductions import flat
+from treadle.numpy_staging.shapes import moveaxis
+from treadle.numpy_staging.ufuncs import truth
 from treadle.ops import decompositions, elementwise, reduction
 from treadle.ops.axes import normalize_axes
 from treadle.ops.casting import cast
+from treadle.ops.complex_numbers import conj
 from treadle.ops.creation import eye
 from treadle.ops.linalg import array_product as _matmul
 from treadle.ops.linalg import matrix_transpose
-from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_ufuncs import truth
+from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
 
 
@@ -139,8 +144,6 @@ def pinv(a: Any, rcond: Any = None, hermitian: bool = False, *, rtol: Any = None
     limit = rcond if rcond is not None else rtol
     limit = 1e-15 if limit is None else limit
     large = s > to(limit, s.dtype) * reduction.reduce_max(s, -1, keepdims=True)
-    from treadle.ops.selection import where
-
     inverse = where(large, 1.0 / where(large, s, to(1, s.dtype)), to(0, s.dtype))
     return _matmul(matrix_transpose(vh) * inverse[..., None, :], matrix_transpose(u))
 
@@ -157,15 +160,11 @@ def matrix_rank(A: Any, tol: Any = None, hermitian: bool = False, *, rtol: Any =
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    from treadle.ops.numpy_choosing import trace as of_axes
-
-    return of_axes(x, offset, -2, -1, dtype)
+    return choosing.trace(x, offset, -2, -1, dtype)
 
 
 def outer(x1: Any, x2: Any, /) -> Tensor:
-    from treadle.ops.numpy_products import outer as of_vectors
-
-    return of_vectors(x1, x2)
+    return products.outer(x1, x2)
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
@@ -197,8 +196,6 @@ def _matrix_norm(x: Any, sizes: Tensor, ord: Any, axes: Any, keepdims: bool) -> 
         extreme = reduction.reduce_max if ord > 0 else reduction.reduce_min
         found = extreme(sums, other, keepdims=True)
     elif ord in (2, -2, "nuc"):
-        from treadle.ops.numpy_shapes import moveaxis
-
         values = svdvals(moveaxis(x, (row, column), (-2, -1)))
         whole = (
             reduction.reduce_sum
@@ -215,9 +212,6 @@ def _matrix_norm(x: Any, sizes: Tensor, ord: Any, axes: Any, keepdims: bool) -> 
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2) -> Tensor:
-    from treadle.ops.numpy_reductions import flat
-    from treadle.ops.numpy_shapes import moveaxis
-
     a = _matrices(x)
     if axis is None:
         found = norm(flat(a), ord, 0)
@@ -247,28 +241,20 @@ def cond(x: Any, p: Any = None) -> Tensor:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Tensor:
-    from treadle.ops.numpy_choosing import diagonal as of_axes
-
-    return of_axes(x, offset, -2, -1)
+    return choosing.diagonal(x, offset, -2, -1)
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    from treadle.ops.numpy_products import cross as of_vectors
-
-    return of_vectors(x1, x2, axis=axis)
+    return products.cross(x1, x2, axis=axis)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Tensor:
-    from treadle.ops.complex_numbers import conj
-
     x, y = promoted([as_array(x1), as_array(x2)])
     return reduction.reduce_sum((conj(x) if x.dtype.is_complex else x) * y, axis)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Tensor:
-    from treadle.ops.numpy_products import tensordot as of_tensors
-
-    return of_tensors(x1, x2, axes)
+    return products.tensordot(x1, x2, axes)
 
 
 def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, ...]:

@@ -10,17 +10,9 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import complex_numbers, elementwise, reduction
-from treadle.ops.arithmetic import maximum, minimum
-from treadle.ops.axes import normalize_axes, normalize_axis
-from treadle.ops.casting import cast
-from treadle.ops.creation import zeros_like
-from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.linalg import matmul
-from treadle.ops.logic import logical_or
-from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import (
+from treadle.numpy_staging.choosing import take_along_axis
+from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
+from treadle.numpy_staging.reductions import (
     argmax,
     argmin,
     cumprod,
@@ -32,7 +24,17 @@ from treadle.ops.numpy_reductions import (
     prod,
     sum,
 )
-from treadle.ops.numpy_shapes import moveaxis
+from treadle.numpy_staging.shapes import moveaxis
+from treadle.ops import complex_numbers, elementwise, reduction
+from treadle.ops.arithmetic import maximum, minimum
+from treadle.ops.axes import normalize_axes, normalize_axis
+from treadle.ops.casting import cast
+from treadle.ops.creation import zeros_like
+from treadle.ops.dims import dims_tensor
+from treadle.ops.gather import gather
+from treadle.ops.joining import concat
+from treadle.ops.linalg import diag_part, matmul
+from treadle.ops.logic import logical_or
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to, transpose
 from treadle.ops.sorting import sort
@@ -195,8 +197,6 @@ def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: An
     """Of variables in rows (in columns with ``rowvar=False``)."""
     x = _variables(m, rowvar)
     if y is not None:
-        from treadle.ops.joining import concat
-
         x = concat(promoted([x, _variables(y, rowvar)]), 0)
     x = x - mean(x, axis=1, keepdims=True)
     freedom = (0 if bias else 1) if ddof is None else ddof
@@ -216,8 +216,6 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
     c = cov(x, y, rowvar)
     if not c.ndim:
         return c / c
-    from treadle.ops.linalg import diag_part
-
     deviation = elementwise.sqrt(diag_part(c))
     return c / deviation[:, None] / deviation[None, :]
 
@@ -229,8 +227,6 @@ def nanquantile(
     a: Any, q: Any, axis: Any = None, *, method: str = "linear", keepdims: bool = False
 ) -> Tensor:
     """NaN where nothing else is in a row."""
-    from treadle.ops.numpy_choosing import take_along_axis
-
     x, fractions = floating(as_array(a)), _fractions(q)
     rows = sort(flat(x) if axis is None else moveaxis(x, axis, -1), -1)
     there = cast(~elementwise.is_nan(rows), dtypes.float64)

@@ -9,18 +9,20 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.counting import isin, unique
+from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
+from treadle.numpy_staging.linalg import lstsq
+from treadle.numpy_staging.reductions import cumsum, flat
+from treadle.numpy_staging.shapes import moveaxis
+from treadle.numpy_staging.values import diff
 from treadle.ops import arithmetic, creation, elementwise, reduction, selection
 from treadle.ops.axes import normalize_axis
 from treadle.ops.casting import cast
+from treadle.ops.complex_numbers import conj
 from treadle.ops.correlation import sliding_products
 from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
 from treadle.ops.joining import concat, stack
-from treadle.ops.numpy_counting import isin, unique
-from treadle.ops.numpy_dtypes import as_array, floating, promoted, to
-from treadle.ops.numpy_reductions import cumsum, flat
-from treadle.ops.numpy_shapes import moveaxis
-from treadle.ops.numpy_values import diff
 from treadle.ops.shaping import reverse
 from treadle.ops.slicing import pad
 
@@ -39,8 +41,6 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    from treadle.ops.complex_numbers import conj
-
     x, kernel = promoted([as_array(a), as_array(v)])
     turned = reverse(conj(kernel) if kernel.dtype.is_complex else kernel, [0])
     n, m = x.dims[0], kernel.dims[0]
@@ -112,8 +112,6 @@ def polyfit(
     cov: bool = False,
 ) -> Tensor:  # fmt: skip
     """The coefficients of the polynomial of a known degree with the least squares."""
-    from treadle.ops.numpy_linalg import lstsq
-
     if full or cov:
         raise TypeError(f"np.polyfit: full= and cov= are not supported{at(user_origin())}")
     places, values = (cast(as_array(v), dtypes.float64) for v in (x, y))

@@ -12,16 +12,16 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.choosing import argsort
+from treadle.numpy_staging.dtypes import as_array, promoted, to
+from treadle.numpy_staging.reductions import flat
 from treadle.ops import arithmetic, creation, selection, sorting
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
 from treadle.ops.gather import gather
-from treadle.ops.joining import concat
-from treadle.ops.numpy_choosing import argsort
-from treadle.ops.numpy_dtypes import as_array, promoted, to
-from treadle.ops.numpy_reductions import flat
+from treadle.ops.joining import concat, stack
 from treadle.ops.shaping import reshape, reshape_to
 
 
@@ -53,8 +53,6 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
     elif mode == "wrap":
         number = arithmetic.mod(number, to(count, dtypes.int64))
     number = broadcast_dims(number, dims)
-    from treadle.ops.joining import stack
-
     rows = stack([flat(broadcast_dims(c, dims)) for c in options], 1)
     places = reshape_to(number, (rows.dims[0], 1))
     found = gather(rows, places, axis=1, batch_dims=1)

@@ -6,14 +6,17 @@ from typing import Any
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, promoted
+from treadle.numpy_staging.reductions import flat
+from treadle.numpy_staging.shapes import moveaxis
 from treadle.ops import (
     joining,
     linalg,
     reduction,
 )
+from treadle.ops.complex_numbers import conj
+from treadle.ops.einsum import einsum as contract
 from treadle.ops.linalg import array_product
-from treadle.ops.numpy_dtypes import as_array, promoted
-from treadle.ops.numpy_reductions import flat
 from treadle.ops.shaping import reshape_to
 
 
@@ -32,8 +35,6 @@ def inner(a: Any, b: Any) -> Tensor:
 
 
 def vdot(a: Any, b: Any) -> Tensor:
-    from treadle.ops.complex_numbers import conj
-
     x, y = promoted([as_array(a), as_array(b)])
     return reduction.reduce_sum(conj(flat(x)) * flat(y))
 
@@ -49,8 +50,6 @@ def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
 
 
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:
-    from treadle.ops.einsum import einsum as contract
-
     if not isinstance(operands[0], str):
         raise TypeError(f"np.einsum takes its equation as a string{at(user_origin())}")
     return contract(operands[0], *promoted([as_array(x) for x in operands[1:]]))
@@ -70,8 +69,6 @@ def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
 ) -> Tensor:
     """Of vectors of three elements."""
-    from treadle.ops.numpy_shapes import moveaxis
-
     if axis is not None:
         axisa = axisb = axisc = axis
     x, y = promoted([moveaxis(a, axisa, -1), moveaxis(b, axisb, -1)])

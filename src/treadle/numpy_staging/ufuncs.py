@@ -16,9 +16,11 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, is_weak, numpy_dtype, to
 from treadle.ops import arithmetic, comparison, complex_numbers, elementwise, linalg, logic
+from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array, is_weak, numpy_dtype, to
+from treadle.ops.control_flow import while_loop
 from treadle.ops.reduction import reduce_any, reduce_sum
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
@@ -122,9 +124,6 @@ def _scaled(factor: float) -> Rule:
 
 def _gcd(x: Tensor, y: Tensor) -> Tensor:
     """Euclid's algorithm, for all elements until the last one is done."""
-    from treadle.ops.broadcasting import broadcast_dims
-    from treadle.ops.control_flow import while_loop
-
     dims = broadcast(x.dims, y.dims)
     start = tuple(broadcast_dims(elementwise.abs(v), dims) for v in (x, y))
     zero = _number(0, x)

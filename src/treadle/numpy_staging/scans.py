@@ -8,10 +8,11 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array
+from treadle.numpy_staging.shapes import moveaxis
+from treadle.numpy_staging.ufuncs import call
 from treadle.ops.axes import normalize_axis
 from treadle.ops.joining import concat
-from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.numpy_shapes import moveaxis
 
 # Ufuncs for which it does not matter which elements are brought together first.
 ASSOCIATIVE = frozenset(
@@ -58,7 +59,5 @@ def _rows(ufunc: Any, array: Any, axis: int) -> tuple[Tensor, int, int]:
 
 
 def _call(ufunc: Any, a: Tensor, b: Tensor) -> Tensor:
-    from treadle.ops.numpy_ufuncs import call
-
     found: Tensor = call(ufunc, (a, b))
     return found

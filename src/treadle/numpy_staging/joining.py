@@ -8,15 +8,15 @@ import numpy as np
 
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, promoted
+from treadle.numpy_staging.reductions import flat
+from treadle.numpy_staging.shapes import atleast_1d, atleast_2d, atleast_3d
 from treadle.ops import (
     joining,
     splitting,
 )
 from treadle.ops.axes import normalize_axis
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array, promoted
-from treadle.ops.numpy_reductions import flat
-from treadle.ops.numpy_shapes import atleast_1d, atleast_2d, atleast_3d
 from treadle.ops.shaping import reshape_to
 
 

@@ -12,6 +12,7 @@ from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.joining import stack
 from treadle.ops.python_numbers import SymbolicNumber
 
 _WEAK = (int, float, complex)  # Python numbers, which take the arrays' precision
@@ -33,8 +34,6 @@ def as_array(value: Any) -> Tensor:
     if type(value) is SymbolicNumber:
         return value.tensor()
     if isinstance(value, list | tuple) and _holds_tensor(value):
-        from treadle.ops.joining import stack
-
         return stack(promoted([as_array(v) for v in value]))
     return convert_to_tensor(np.asarray(value))
 

@@ -14,6 +14,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.casting import cast
 from treadle.ops.elementwise import identity
+from treadle.ops.shaping import reshape, transpose
 from treadle.ops.state import Variable
 
 
@@ -29,22 +30,18 @@ def _from(name: str) -> Callable[..., Any]:
 
 
 def _named(name: str) -> Callable[..., Any]:
-    from treadle.ops.numpy_functions import named
+    from treadle.numpy_staging.functions import named
 
     return named(name)
 
 
 def _reshape(self: Tensor, *shape: Any, order: str = "C") -> Tensor:
     """``x.reshape(2, 3)`` or ``x.reshape((2, 3))``; a dim may be -1."""
-    from treadle.ops.shaping import reshape
-
     return reshape(self, shape[0] if len(shape) == 1 else list(shape))
 
 
 def _transpose(self: Tensor, *axes: Any) -> Tensor:
     """``x.transpose()``, ``x.transpose(1, 0)`` or ``x.transpose((1, 0))``."""
-    from treadle.ops.shaping import transpose
-
     chosen = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
     return transpose(self, chosen or None)
 

@@ -9,6 +9,10 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.choosing import diag
+from treadle.numpy_staging.dtypes import as_array, result_dtype, to
+from treadle.numpy_staging.reductions import flat
+from treadle.numpy_staging.shapes import broadcast_arrays, expand_dims
 from treadle.ops import arithmetic, creation, elementwise
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -16,9 +20,6 @@ from treadle.ops.casting import cast
 from treadle.ops.comparison import equal
 from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.logic import logical_and
-from treadle.ops.numpy_dtypes import as_array, result_dtype, to
-from treadle.ops.numpy_reductions import flat
-from treadle.ops.numpy_shapes import broadcast_arrays, expand_dims
 from treadle.ops.python_numbers import is_symbolic_number
 from treadle.ops.selection import where
 from treadle.ops.shaping import reshape_to
@@ -104,15 +105,11 @@ def empty_like(prototype: Any, dtype: Any = None) -> Tensor:
 
 
 def diagflat(v: Any, k: int = 0) -> Tensor:
-    from treadle.ops.numpy_choosing import diag
-
     return diag(flat(as_array(v)), k)
 
 
 def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Tensor:
     """Numbers whose logarithms are evenly spaced; `start` and `stop` have the same sign."""
-    from treadle.ops import elementwise
-
     first, last = (cast(as_array(v), dtypes.float64) for v in (start, stop))
     steps = linspace(0.0, 1.0, num, endpoint)
     steps = reshape_to(steps, (*steps.dims, *(1,) * first.ndim))

@@ -12,6 +12,8 @@ from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import SymbolicDim, broadcast
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array
+from treadle.numpy_staging.reductions import flat
 from treadle.ops import (
     arithmetic,
     creation,
@@ -22,8 +24,7 @@ from treadle.ops import (
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
-from treadle.ops.numpy_dtypes import as_array
-from treadle.ops.numpy_reductions import flat
+from treadle.ops.gather import gather
 from treadle.ops.shaping import reshape_to
 
 
@@ -182,8 +183,6 @@ def _pad_from(x: Tensor, widths: list[Any], mode: str) -> Tensor:
     """Modes that take positions of the axis again."""
     if mode not in ("edge", "wrap"):
         raise ValueError(f"np.pad: mode {mode!r} cannot be staged{at(user_origin())}")
-    from treadle.ops.gather import gather
-
     for axis, (before, after) in enumerate(widths):
         size = dims_tensor(x.dims[axis], dtypes.int64)
         places = creation.range(-before, size + after, dtype=dtypes.int64)

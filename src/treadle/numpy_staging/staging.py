@@ -20,10 +20,8 @@ from treadle.core.context import context
 from treadle.core.dtypes import array_dtype
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import numpy_reductions as reductions
-from treadle.ops import numpy_scans as scans
-from treadle.ops import numpy_ufuncs as ufuncs
-from treadle.ops.numpy_functions import FUNCTIONS
+from treadle.numpy_staging import reductions, scans, ufuncs
+from treadle.numpy_staging.functions import FUNCTIONS
 from treadle.ops.state import Variable
 
 # The function that a ufunc's method is.

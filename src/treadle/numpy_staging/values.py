@@ -9,6 +9,10 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.counting import searchsorted
+from treadle.numpy_staging.dtypes import as_array, floating, is_weak, promoted, to
+from treadle.numpy_staging.joining import concatenate
+from treadle.numpy_staging.reductions import flat
 from treadle.ops import (
     arithmetic,
     creation,
@@ -19,9 +23,10 @@ from treadle.ops import (
 )
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.casting import cast
+from treadle.ops.complex_numbers import imag, real
 from treadle.ops.dims import dims_tensor
-from treadle.ops.numpy_dtypes import as_array, floating, is_weak, promoted, to
-from treadle.ops.numpy_reductions import flat
+from treadle.ops.gather import gather
+from treadle.ops.joining import concat
 from treadle.ops.shaping import reshape_to
 
 
@@ -95,9 +100,6 @@ def interp(
     x: Any, xp: Any, fp: Any, left: Any = None, right: Any = None, period: Any = None
 ) -> Tensor:
     """Piecewise linear, in float64 or complex128; `xp` rises."""
-    from treadle.ops.gather import gather
-    from treadle.ops.numpy_counting import searchsorted
-
     if period is not None:
         raise TypeError(f"np.interp: period= is not supported{at(user_origin())}")
     places, lines = (cast(as_array(v), dtypes.float64) for v in (x, xp))
@@ -150,8 +152,6 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
 
 
 def _differences(x: Tensor, place: int, step: Tensor) -> Tensor:
-    from treadle.ops.joining import concat
-
     def part(a: Any, b: Any) -> Tensor:
         return x[(*(slice(None),) * place, slice(a, b))]
 
@@ -179,15 +179,11 @@ def sinc(x: Any) -> Tensor:
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:
-    from treadle.ops.numpy_joining import concatenate
-
     parts = [to_begin, diff(flat(as_array(ary))), to_end]
     return concatenate([flat(as_array(p)) for p in parts if p is not None])
 
 
 def angle(z: Any, deg: bool = False) -> Tensor:
-    from treadle.ops.complex_numbers import imag, real
-
     x = as_array(z)
     if x.dtype.is_complex:
         found = arithmetic.atan2(imag(x), real(x))
@@ -210,8 +206,6 @@ def isreal(x: Any) -> Tensor:
 
 
 def iscomplex(x: Any) -> Tensor:
-    from treadle.ops.complex_numbers import imag
-
     a = as_array(x)
     if not a.dtype.is_complex:
         return creation.zeros_like(a, dtypes.bool)

@@ -7,11 +7,11 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, floating, sum_dtype, to
+from treadle.numpy_staging.ufuncs import truth
 from treadle.ops import elementwise, reduction, scan
 from treadle.ops.axes import normalize_axes
 from treadle.ops.casting import cast
-from treadle.ops.numpy_dtypes import as_array, floating, sum_dtype, to
-from treadle.ops.numpy_ufuncs import truth
 from treadle.ops.reduction import dim_tensor
 from treadle.ops.shaping import expand_dims, reshape_to
 

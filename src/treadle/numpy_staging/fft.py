@@ -9,11 +9,12 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
+from treadle.numpy_staging.dtypes import as_array, floating
+from treadle.numpy_staging.shapes import roll
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.casting import cast
+from treadle.ops.dims import dims_tensor
 from treadle.ops.fourier import FOURIER, OF_REAL, TO_REAL
-from treadle.ops.numpy_dtypes import as_array, floating
-from treadle.ops.numpy_shapes import roll
 from treadle.ops.registry import run
 from treadle.ops.slicing import pad
 
@@ -43,8 +44,6 @@ def _check_size(n: int) -> None:
 
 
 def _scaled(x: Tensor, size: Dim, inverse: bool, norm: str | None) -> Tensor:
-    from treadle.ops.dims import dims_tensor
-
     kind = norm or "backward"
     if kind not in ("backward", "ortho", "forward"):
         raise ValueError(f"np.fft: norm={norm!r} is not known{at(user_origin())}")

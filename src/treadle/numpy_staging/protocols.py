@@ -2,7 +2,7 @@
 
 NumPy functions applied to eager tensors give ndarrays, but tensors where a tape watches an
 argument, so that no gradient is lost. Applied to symbolic tensors they go into the graph: see
-`numpy_staging`, which is imported when that first happens.
+`staging`, which is imported when that first happens.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ import numpy as np
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
+from treadle.numpy_staging import tensor_methods
+from treadle.ops.operators import in_place
+from treadle.ops.python_numbers import SymbolicNumber, apply, numpy_rules
 from treadle.ops.state import Variable
 
 
@@ -74,8 +77,7 @@ def from_dlpack(external: Any) -> Tensor:
 
 
 def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-    from treadle.ops.numpy_staging import array_ufunc, is_operator
-    from treadle.ops.operators import in_place
+    from treadle.numpy_staging.staging import array_ufunc, is_operator
 
     frame = sys._getframe(1)
     operator = is_operator(frame)
@@ -87,7 +89,7 @@ def _array_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
 def _variable_ufunc(self: Any, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """Inside a function the variable's value is read there; outside it is an array, but where a
     tape watches."""
-    from treadle.ops.numpy_staging import any_watched, array_ufunc, is_operator, reflected
+    from treadle.numpy_staging.staging import any_watched, array_ufunc, is_operator, reflected
 
     operator = is_operator(sys._getframe(1))
     if context.recorder is not None or any_watched(inputs):
@@ -105,8 +107,8 @@ def _array_wrap(self: Any, array: NDArray, call: Any = None, return_scalar: bool
     NumPy has computed it already, from the tensors' arrays. (With ``__array_ufunc__`` operators of
     NumPy's numbers would no longer leave tensors to `Tensor`.)
     """
-    from treadle.ops.numpy_staging import any_watched, array_ufunc, without_gradient
-    from treadle.ops.numpy_ufuncs import UFUNCS
+    from treadle.numpy_staging.staging import any_watched, array_ufunc, without_gradient
+    from treadle.numpy_staging.ufuncs import UFUNCS
 
     if context.tapes and any_watched((self, call[1] if call else ())):
         if call is None or call[0] not in UFUNCS:
@@ -117,13 +119,35 @@ def _array_wrap(self: Any, array: NDArray, call: Any = None, return_scalar: bool
 
 
 def _array_function(self: Any, func: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    from treadle.ops.numpy_staging import array_function
+    from treadle.numpy_staging.staging import array_function
 
     return array_function(func, args, kwargs)
 
 
+def _number_ufunc(
+    self: SymbolicNumber, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
+) -> Any:
+    if numpy_rules.call is not None and method == "__call__":
+        inputs = tuple(x[()] if isinstance(x, np.ndarray) else x for x in inputs)
+        return numpy_rules.call(ufunc, *inputs, **kwargs)
+    if any(isinstance(x, Tensor) for x in inputs):
+        from treadle.numpy_staging.staging import array_ufunc
+
+        return array_ufunc(ufunc, method, inputs, kwargs, False)
+    arrays = any(isinstance(x, np.ndarray) for x in inputs)
+    if method != "__call__" or kwargs:
+        raise self.needed(f"given to np.{ufunc.__name__}.{method}")
+    if arrays:
+        from treadle.ops.tabulated import tabulated_ufunc
+
+        return tabulated_ufunc(ufunc, inputs)
+    return apply(ufunc, *inputs)
+
+
 def install() -> None:
-    """Put the protocols on Tensor and Variable."""
+    """Put the protocols and ndarray's methods on Tensor and Variable."""
+    tensor_methods.install()
+    setattr(SymbolicNumber, "__array_ufunc__", _number_ufunc)  # noqa: B010
     setattr(SymbolicTensor, "__array_ufunc__", _array_ufunc)  # noqa: B010
     setattr(Variable, "__array_ufunc__", _variable_ufunc)  # noqa: B010
     setattr(Tensor, "__array_wrap__", _array_wrap)  # noqa: B010
@@ -133,3 +157,6 @@ def install() -> None:
         setattr(kind, "__array__", method)  # noqa: B010
     setattr(Tensor, "__dlpack__", tensor_dlpack)  # noqa: B010
     setattr(Tensor, "__dlpack_device__", lambda self: (1, 0))  # noqa: B010
+
+
+install()
