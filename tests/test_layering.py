@@ -34,11 +34,25 @@ ALLOWED = {
 }
 # Third-party packages that cost time or may be missing, and who may import them.
 OWNERS = {
-    "llvmlite": {"runtime"},
+    "llvmlite": {"runtime.cpu"},
     "cupy": {"runtime"},
     "gast": {"autograph"},
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},
+}
+# Packages of one kind of device, and who beside their own modules may import them: what chooses a
+# device, what calls its programs from Python without the compiler's help, and its settings.
+DEVICES = {
+    "runtime.cpu": {
+        "config.threading",
+        "jitted.function",
+        "jitted.native_calls",
+        "jitted.plan_table",
+        "machine",
+        "runtime.devices",
+        "tracing.function",
+        "tracing.native_calls",
+    },
 }
 FREE = {"version"}  # plain data, for everybody
 FACADES = {"config"}  # packages of public names
@@ -117,7 +131,6 @@ CIRCLES = (
     ("ops", "number_tables python_numbers"),
     ("ops", "index_arrays indexing"),
     ("ops", "updates updates_by_position"),
-    ("runtime", "compiler cpu.build_program stored"),
     ("runtime.cpu.matmul", "dots pairs tiles"),
     (
         "runtime.cpu",
@@ -170,11 +183,23 @@ def is_facade(module: str) -> bool:
     return module.count(".") == 0 or single or layer(module) in FACADES
 
 
+def inner(module: str) -> str:
+    """A module's name without treadle."""
+    return module.removeprefix("treadle.")
+
+
+def is_in(package: str, module: str) -> bool:
+    return f"{inner(module)}.".startswith(f"{package}.")
+
+
 def fault(module: str, name: str) -> str | None:
     """Why `module` may not import `name`, or None when it may."""
     here, top = layer(module), name.split(".")[0]
-    if top in OWNERS and here not in OWNERS[top]:
+    if top in OWNERS and not any(is_in(owner, module) for owner in OWNERS[top]):
         return f"{top} may be imported only in {sorted(OWNERS[top])}"
+    for device, users in DEVICES.items():
+        if is_in(device, name) and not is_in(device, module) and inner(module) not in users:
+            return f"{device} may be imported only in {sorted(users)}"
     if top != "treadle" or is_facade(module) or layer(name) in FREE | {here}:
         return None
     if here in ALLOWED:
@@ -320,6 +345,12 @@ def test_arrows(module: str, path: Path) -> None:
         ("treadle.runtime.cpu.emit", "treadle.tracing.cache", True),
         ("treadle.runtime.cpu.emit", "llvmlite.ir", False),
         ("treadle.graph.ir", "llvmlite.ir", True),
+        ("treadle.runtime.compiler", "llvmlite.ir", True),
+        ("treadle.runtime.compiler", "treadle.runtime.cpu.native", True),
+        ("treadle.runtime.compiler", "treadle.runtime.devices.backend", False),
+        ("treadle.runtime.devices", "treadle.runtime.cpu.backend.cpu", False),
+        ("treadle.runtime.cpu.backend", "treadle.runtime.cpu.native", False),
+        ("treadle.cli.demo", "treadle.runtime.cpu", True),
         ("treadle.tracing.function", "treadle.runtime.compile", False),
         ("treadle.autograph.parser", "gast", False),
         ("treadle.autograph.parser", "treadle.autodiff.tape", True),

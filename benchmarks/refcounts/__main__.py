@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks.refcounts.measure import Growth, growth, leaks
 from benchmarks.refcounts.paths import PATHS
-from treadle.runtime.dispatch import eager
+from treadle.runtime.cpu.dispatch import eager
 
 
 def main() -> int:

@@ -10,8 +10,8 @@ import pytest
 import treadle as td
 from benchmarks.refcounts.measure import Growth, growth, leaks
 from benchmarks.refcounts.paths import PATHS
-from treadle.runtime.dispatch import eager
-from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.cpu.dispatch import eager
+from treadle.runtime.cpu.dispatch.layout import call_layout
 
 pytestmark = pytest.mark.skipif(
     call_layout() is None, reason="this interpreter has no native calls"

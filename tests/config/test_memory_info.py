@@ -9,7 +9,7 @@ import pytest
 
 import treadle as td
 from treadle.runtime.cpu.kept_memory import kept_memory
-from treadle.runtime.native import _free_workspaces
+from treadle.runtime.cpu.native import _free_workspaces
 
 MIB = 1 << 20
 info = td.config.experimental.get_memory_info

@@ -14,7 +14,7 @@ import pytest
 import treadle as td
 from tests.jitted.test_jit import same as same_parts
 from treadle.core.switches import disabled
-from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.cpu.dispatch.layout import call_layout
 
 pytestmark = pytest.mark.skipif(
     call_layout() is None, reason="this interpreter has no native calls"

@@ -6,10 +6,10 @@ import contextlib
 import ctypes
 from collections.abc import Iterator
 
-from treadle.runtime.abi import c_function
 from treadle.runtime.cpu import kept_memory as kept
+from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.kept_blocks import WORDS
-from treadle.runtime.native import _free_workspaces
+from treadle.runtime.cpu.native import _free_workspaces
 
 _ALLOCATE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_size_t, ctypes.c_size_t)
 _FREE = ctypes.CFUNCTYPE(None, ctypes.c_void_p)

@@ -213,7 +213,7 @@ def test_scalars_and_subclasses_are_taken_too():
 
 
 def test_the_portable_entry_gives_the_same(monkeypatch):
-    import treadle.runtime.native as module
+    import treadle.runtime.cpu.native as module
 
     graph = trace(lambda x: td.reduce_sum(td.exp(x), 0), TensorSpec((None, 3)))
     x = inputs((5, 3))[0]

@@ -11,10 +11,11 @@ from treadle import runtime
 from treadle.core import object_cache
 from treadle.core.plain_data import DamagedError, from_bytes, to_bytes
 from treadle.runtime import stored
+from treadle.runtime.compiler import compile_native
 from treadle.runtime.cpu.image import Image
+from treadle.runtime.cpu.program_record import Record
+from treadle.runtime.cpu.stored_program import StoredExecutable
 from treadle.runtime.options import Options
-from treadle.runtime.program_record import Record
-from treadle.runtime.stored import StoredExecutable, stored_program
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 RAN = []
@@ -30,6 +31,10 @@ def cache(tmp_path, monkeypatch):
     cache = object_cache.ObjectCache(tmp_path / "cache")
     monkeypatch.setattr(jit(), "cache", cache)
     return cache
+
+
+def stored_program(graph):
+    return stored.stored_program(graph, Options(), compile_native)
 
 
 def graph_of(function, *arguments):

@@ -6,8 +6,8 @@ import pytest
 import treadle as td
 from tests.runtime.harness import both, captures, inputs, native, trace_like
 from treadle.passes import disabled, switches
+from treadle.runtime.cpu.dispatch.layout import call_layout
 from treadle.runtime.cpu.threads import pool
-from treadle.runtime.dispatch.layout import call_layout
 
 PROGRAM = [s.name for s in switches() if s.stage in ("target", "program") and not s.required]
 

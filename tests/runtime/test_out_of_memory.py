@@ -15,7 +15,7 @@ from tests.runtime.shortage import shortage
 from treadle.core.errors import ResourceExhaustedError
 from treadle.core.switches import disabled
 from treadle.runtime.cpu.kept_memory import kept_memory
-from treadle.runtime.native import _free_workspaces
+from treadle.runtime.cpu.native import _free_workspaces
 
 HERE = Path(__file__).name
 MIB = 1 << 20

@@ -12,8 +12,9 @@ from treadle import runtime
 from treadle.core import object_cache
 from treadle.passes import disabled
 from treadle.runtime import stored
+from treadle.runtime.cpu import backend
+from treadle.runtime.cpu.stored_program import StoredExecutable
 from treadle.runtime.options import Options
-from treadle.runtime.stored import StoredExecutable
 
 X = np.linspace(-2, 2, 12, dtype=np.float32).reshape(3, 4)
 
@@ -140,7 +141,7 @@ def test_shared_programs_are_found_without_compiling(monkeypatch):
 
     first = calls()
     asked = []
-    monkeypatch.setattr(stored, "_compiled", asked.append)
+    monkeypatch.setattr(runtime, "_compile_again", asked.append)
     for a, b in zip(first, calls(), strict=True):
         np.testing.assert_array_equal(a, b)
     assert not asked
@@ -164,7 +165,7 @@ def test_switches_are_part_of_the_key(monkeypatch):
         keys.add(stored.program_key(graph, Options()))
     monkeypatch.setenv("TREADLE_SOMETHING", "1")
     keys.add(stored.program_key(graph, Options()))
-    monkeypatch.setattr(stored, "planned_workers", lambda: 99)
+    monkeypatch.setattr(backend, "planned_workers", lambda: 99)
     keys.add(stored.program_key(graph, Options()))
     assert len(keys) == 4 and None not in keys
     assert stored.program_key(graph, Options(interpret=True)) is None
@@ -185,7 +186,7 @@ def test_without_its_code_a_program_is_compiled(folder):
 
 
 def test_large_constants_are_not_stored(monkeypatch):
-    monkeypatch.setattr(stored, "MOST_CONSTANT_BYTES", 100)
+    monkeypatch.setattr(backend, "MOST_CONSTANT_BYTES", 100)
     graph = graph_of(lambda x: x + np.arange(400, dtype=np.float32).reshape(100, 4)[:3], X)
     large = graph_of(lambda x: td.reduce_sum(x) + np.arange(400, dtype=np.float32), X)
     for g in (graph, large):

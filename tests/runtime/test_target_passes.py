@@ -10,7 +10,7 @@ from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import GraphError
 from treadle.passes import TARGET_PIPELINE, TargetPass
 from treadle.runtime import passes
-from treadle.runtime.cpu.build_program import Cpu
+from treadle.runtime.cpu.facts import CpuFacts
 
 
 @td.function
@@ -38,7 +38,7 @@ def ops(graph):
 def test_each_pass_is_reported_and_dumped(monkeypatch):
     monkeypatch.setenv("TREADLE_VERIFY", "1")
     graph, dumped = optimized(), []
-    reports = passes.prepare(graph, Cpu(), lambda label, g: dumped.append((label, ops(g))))
+    reports = passes.prepare(graph, CpuFacts(), lambda label, g: dumped.append((label, ops(g))))
     assert [r.name for r in reports] == [p.name for p in TARGET_PIPELINE]
     changed = [r.name for r in reports if r.changed]
     assert [label for label, _ in dumped] == [f"{name} (round 1)" for name in changed]
@@ -53,11 +53,11 @@ def test_each_pass_is_reported_and_dumped(monkeypatch):
 def test_they_can_be_switched_off():
     graph = optimized()
     with disabled("additions"):
-        reports = passes.prepare(graph, Cpu())
+        reports = passes.prepare(graph, CpuFacts())
     assert "additions" not in {r.name for r in reports}
     assert "scatter_nd" in ops(graph)
     with disabled("all"):
-        reports = passes.prepare(optimized(), Cpu())
+        reports = passes.prepare(optimized(), CpuFacts())
     assert [r.name for r in reports] == [p.name for p in TARGET_PIPELINE if p.required]
 
 
@@ -70,7 +70,7 @@ def test_verification_names_the_pass_that_broke_the_graph(monkeypatch):
     monkeypatch.setattr(passes, "PIPELINE", (broken,))
     monkeypatch.setenv("TREADLE_VERIFY", "1")
     with pytest.raises(GraphError, match="after pass 'additions'"):
-        passes.prepare(optimized(), Cpu())
+        passes.prepare(optimized(), CpuFacts())
 
 
 def test_the_prepared_graph_is_a_stage():

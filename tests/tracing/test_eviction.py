@@ -7,7 +7,7 @@ import weakref
 import pytest
 
 import treadle as td
-from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.cpu.dispatch.layout import call_layout
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*max_traces:RuntimeWarning")
 

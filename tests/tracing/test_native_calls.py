@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.runtime.dispatch.layout import call_layout
+from treadle.runtime.cpu.dispatch.layout import call_layout
 
 pytestmark = pytest.mark.skipif(
     call_layout() is None, reason="this interpreter has no native calls"
@@ -100,7 +100,7 @@ def test_keywords() -> None:
 
 
 def test_more_signatures_than_native_plans() -> None:
-    from treadle.runtime.dispatch.native_type import MOST_PLANS
+    from treadle.runtime.cpu.dispatch.native_type import MOST_PLANS
 
     function = td.function(lambda x, k: x * k)
     x = np.ones(3)

@@ -394,7 +394,7 @@ def test_switched_off(compilations, monkeypatch):
 
 
 def test_what_cannot_be_compiled_with_symbolic_dims_is_compiled_without(monkeypatch):
-    from treadle.runtime.schedule.backend import Unsupported
+    from treadle.runtime.schedule.facts import Unsupported
     from treadle.tracing import programs
 
     def refuse(graph):

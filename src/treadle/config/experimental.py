@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.kept_memory import kept_memory
+from treadle.runtime.devices import backend
 
 __all__ = ["get_memory_info", "reset_memory_stats"]
 
@@ -27,10 +27,7 @@ def get_memory_info(device: str) -> dict[str, int]:
         ValueError: the device is another one.
     """
     _check(device)
-    if not kept_memory.is_made:  # nothing was compiled yet
-        return {"current": 0, "peak": 0, "kept": 0}
-    memory = kept_memory()
-    return {"current": memory.used, "peak": memory.peak, "kept": memory.kept}
+    return backend().storage.use()
 
 
 def reset_memory_stats(device: str) -> None:
@@ -40,8 +37,7 @@ def reset_memory_stats(device: str) -> None:
         ValueError: the device is not "CPU:0".
     """
     _check(device)
-    if kept_memory.is_made:
-        kept_memory().reset_peak()
+    backend().storage.reset_peak()
 
 
 def _check(device: str) -> None:

@@ -39,7 +39,7 @@ from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.python_numbers import symbolic_number
 from treadle.ops.state import Variable
-from treadle.runtime.dispatch.native_type import native_type
+from treadle.runtime.cpu.dispatch.native_type import native_type
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.function import Function
 from treadle.tracing.retraces import Explanation, History, explain_retraces

@@ -18,8 +18,8 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.plan import Plan
 from treadle.jitted.results import OfArgument, OfProgram
 from treadle.ops.state import Variable
-from treadle.runtime.dispatch.layout import value_offset
-from treadle.runtime.dispatch.plans import (
+from treadle.runtime.cpu.dispatch.layout import value_offset
+from treadle.runtime.cpu.dispatch.plans import (
     AGAIN,
     BOOL,
     COMPLEX,
@@ -40,7 +40,7 @@ from treadle.runtime.dispatch.plans import (
     Output,
     TooLarge,
 )
-from treadle.runtime.dispatch.plans import SCALAR as SCALAR_FORM
+from treadle.runtime.cpu.dispatch.plans import SCALAR as SCALAR_FORM
 from treadle.tracing.native_calls import NoPlan, PlanWriter
 
 _FORMS = {"int64": INT, "float64": REAL, "complex128": COMPLEX, "bool": BOOL}

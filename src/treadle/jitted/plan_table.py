@@ -9,8 +9,8 @@ from treadle.core.switches import is_on
 from treadle.jitted.arguments import Bound
 from treadle.jitted.native_calls import native_plan
 from treadle.jitted.plan import Plan
-from treadle.runtime.dispatch.native_type import Calls, is_native
-from treadle.runtime.dispatch.self_check import works
+from treadle.runtime.cpu.dispatch.native_type import Calls, is_native
+from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing.concrete import ConcreteFunction
 
 

@@ -21,16 +21,28 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
         options: see `treadle.runtime.options.Options`.
     """
     with collections_paused:
-        from treadle.runtime.stored import stored_program
+        return _stored(graph, options) or _compile_graph(graph, options)
 
-        return stored_program(graph, options) or _compile_graph(graph, options)
+
+def _stored(graph: Graph, options: Options | None = None) -> Executable | None:
+    """The program of the graph on disk."""
+    from treadle.runtime.options import Options
+    from treadle.runtime.stored import stored_program
+
+    return stored_program(graph, options or Options(), _compile_again)
+
+
+def _compile_again(graph: Graph) -> Executable:
+    from treadle.runtime.compiler import compile_native
+
+    return compile_native(graph)
 
 
 def expect_compilation() -> None:
     """Tell that a function is about to be traced, whose program will be needed."""
-    from treadle.runtime import early
+    from treadle.runtime.devices import backend
 
-    early.expect_compilation()
+    backend().expect_compilation()
 
 
 def _compile_graph(graph: Graph, options: Options | None) -> Executable:
@@ -48,9 +60,7 @@ def compile_native(graph: Graph) -> Executable:
     Raises:
         Unsupported: there is none.
     """
-    from treadle.runtime.stored import stored_program
-
-    return stored_program(graph) or _compile_native(graph)
+    return _stored(graph) or _compile_native(graph)
 
 
 def _compile_native(graph: Graph) -> Executable:
@@ -62,9 +72,9 @@ def _compile_native(graph: Graph) -> Executable:
 
 
 def _begin_compilation(graph: Graph) -> None:
-    from treadle.runtime import early
+    from treadle.runtime.devices import backend
 
-    early.begin_compilation(graph)
+    backend().begin_compilation(graph)
 
 
 def __getattr__(name: str) -> Any:
@@ -77,7 +87,7 @@ def __getattr__(name: str) -> Any:
 
         return Options
     if name == "Unsupported":
-        from treadle.runtime.schedule.backend import Unsupported
+        from treadle.runtime.schedule.facts import Unsupported
 
         return Unsupported
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

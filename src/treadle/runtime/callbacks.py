@@ -20,7 +20,7 @@ from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.iterators import release_iterators
 from treadle.ops.state import Variable
-from treadle.runtime.abi import array_at
+from treadle.runtime.backend import Storage
 from treadle.runtime.exhausted import no_array
 from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.schedule.steps import (
@@ -76,15 +76,17 @@ class Callbacks:
         graph: has the captured variables; others are arguments of the call.
         written: numbers of the variables that the program writes in place.
         memory: what a run needs.
+        storage: what the addresses of operands are addresses of.
     """
 
     def __init__(
         self, steps: Sequence[Any], symbols: Sequence[str], first_symbol: int,
         handles: Mapping[Value, int], graph: Graph, written: Sequence[int], memory: MemoryUse,
+        storage: Storage,
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
         self.handles, self.graph, self.written = handles, graph, written
-        self.memory = memory
+        self.memory, self.storage = memory, storage
         self.layouts: dict[int, _Layout] = {}  # by the step's id
         self.local = _Calls()
         self.thunk = CALLBACK(self._call)
@@ -201,7 +203,7 @@ class Callbacks:
         """Copy a result out of the program's memory."""
         spec = step.source.value.spec
         values = (ctypes.c_int64 * (1 + spec.rank)).from_address(words)
-        array = array_at(values[0], spec.dtype.np_dtype, tuple(values[1:]))
+        array = self.storage.view(values[0], spec.dtype.np_dtype, tuple(values[1:]))
         self.local.innermost.delivered[step.number] = own_copy(array)
 
     def _kernel(self, step: Launch, words: int) -> None:
@@ -213,14 +215,17 @@ class Callbacks:
         symbols = dict(zip(kernel.symbols, values[count:], strict=True))
         scope = Scope(symbols)
         arrays = {
-            b: array_at(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
+            b: self.storage.view(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
             for i, b in enumerate(kernel.buffers)
         }
+        addresses = dict(zip(kernel.buffers, values, strict=False))
         before = numpy_errors.get()
         try:
             numpy_errors.set(QUIET)
             for buffer, result in evaluate(kernel, arrays, symbols).items():
-                arrays[buffer][...] = result
+                shape, dtype = arrays[buffer].shape, arrays[buffer].dtype
+                made = np.asarray(np.broadcast_to(result, shape), dtype)
+                self.storage.write(addresses[buffer], made)
         finally:
             numpy_errors.set(before)
 
@@ -240,7 +245,7 @@ class Callbacks:
         if isinstance(spec, ListSpec):
             return self.local.innermost.lists[word]
         dims = _shape(spec.dims, scope) if shape is None else shape
-        array = array_at(word, spec.dtype.np_dtype, dims)
+        array = self.storage.view(word, spec.dtype.np_dtype, dims)
         return array.copy() if keep else array
 
     def _output(self, operand: Operand, values: Any, position: int, result: Any, own: bool) -> None:
@@ -255,7 +260,7 @@ class Callbacks:
             values[position] = len(lists)
             lists[len(lists)] = result
         else:
-            array_at(values[position], spec.dtype.np_dtype, result.shape)[...] = result
+            self.storage.write(values[position], np.asarray(result, spec.dtype.np_dtype))
 
 
 class _Layout:

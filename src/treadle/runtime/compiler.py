@@ -10,12 +10,13 @@ from treadle.core import errors
 from treadle.graph.ir import Graph
 from treadle.graph.passes import optimize
 from treadle.graph.rewrite import clone_graph
+from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import Plan, plan_memory
 from treadle.runtime.options import Options
 from treadle.runtime.passes import prepare
-from treadle.runtime.schedule.backend import Backend, Unsupported
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.loop_calls import calls_in_loops
 from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
@@ -88,11 +89,9 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
     Raises:
         Unsupported: the graph needs the interpreter.
     """
-    from treadle.runtime.cpu.build_program import Cpu
-
-    cpu = Cpu()
-    work = _prepared(graph, cpu)
-    builder = Builder(work, cpu)
+    facts = backend().facts()
+    work = _prepared(graph, facts)
+    builder = Builder(work, facts)
     block = builder.build()
     if os.environ.get("TREADLE_VERIFY", "") not in ("", "0"):
         from treadle.runtime.verify_bounds import verify_bounds
@@ -101,29 +100,27 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
     return work, builder, block, plan_memory(block)
 
 
-def _prepared(graph: Graph, backend: Backend) -> Graph:
+def _prepared(graph: Graph, facts: Facts) -> Graph:
     work = clone_graph(graph)
-    prepare(work, backend)
+    prepare(work, facts)
     return work
 
 
 def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
     """Compile an optimized graph, and store the program under the key of the traced one."""
-    from treadle.runtime.cpu.build_program import build_program, record_of
-
     started = time.perf_counter()
     work, builder, block, plan = plan_program(graph)
     planned = time.perf_counter()
-    executable = build_program(graph, work, builder, block, plan)
-    prepared = {"graph for the target": lambda: str(_prepared(graph, builder.backend))}
-    executable.program.texts = prepared | executable.program.texts
+    target = backend()
+    executable = target.build(graph, work, builder, block, plan)
+    executable.prepared = lambda: str(_prepared(graph, builder.facts))
     executable.calls = calls_in_loops(block)
     if executable.calls:
         slow = f"{graph.name!r} is slow: {executable.calls}"
         warnings.warn(slow, RuntimeWarning, stacklevel=2)
     executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
     executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
-    record = None if key is None else record_of(executable, traced, builder, block)
+    record = None if key is None else target.record(executable, traced, builder, block)
     if key is not None and record is not None:
         store(key, record)
     return executable

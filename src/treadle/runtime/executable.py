@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim
@@ -25,6 +25,7 @@ class Executable:
         counters: numbers about the compilation, by name.
         note: what it has to do with the programs of other traces ("" for nothing).
         calls: which ops call Python in its loops ("" for none).
+        prepared: writes the graph as it was scheduled, where one was.
     """
 
     mode = "interpreted"
@@ -35,6 +36,7 @@ class Executable:
         self.note = ""
         self.calls = ""
         self.counters: dict[str, int] = {}
+        self.prepared: Callable[[], str] | None = None
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         """Run on a value for every parameter: C-contiguous ndarrays, and Variables for handles.

@@ -14,8 +14,8 @@ from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.graph.integers import Integers
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, covers, outside, unproved
 from treadle.runtime.reach import is_checked_before, routine_conditions, update_conditions
-from treadle.runtime.schedule.backend import Backend
 from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.facts import Facts
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -79,7 +79,7 @@ class _Verifier:
                 for segment in step.segments:
                     _launch(segment, sizes)
             case LibraryCall():
-                _library(step, self.builder.backend, sizes)
+                _library(step, self.builder.facts, sizes)
             case Update():
                 _update(step, sizes)
                 checked.expect(step, self.integers, sizes)
@@ -121,18 +121,18 @@ def _expect(conditions: Iterable[Unproved], sizes: Sizes, what: object) -> None:
             )
 
 
-def _library(step: LibraryCall, backend: Backend, sizes: Sizes) -> None:
+def _library(step: LibraryCall, facts: Facts, sizes: Sizes) -> None:
     """A routine's operands have the elements that its numbers lead it to, and its workspace the
     bytes that it asks for."""
     node = step.node
-    reaches = backend.reaches(node, step.apart, step.views)
+    reaches = facts.reaches(node, step.apart, step.views)
     _expect(routine_conditions(node, reaches, step.views, sizes), sizes, node)
     bases = [v.base for v in step.views] or node.inputs
     for operand, base in zip(step.inputs, bases, strict=True):
         expect_elements(operand, product(base.spec.dims), sizes)
     for output in () if step.apart else step.outputs:
         expect_elements(output, product(output.value.spec.dims), sizes)
-    wanted = backend.routine_bytes(node, step.apart, step.views)
+    wanted = facts.routine_bytes(node, step.apart, step.views)
     if wanted is None:
         raise BoundsError(f"the library has no routine for {node} as the schedule calls it")
     given: Dim = 0 if step.scratch is None else step.scratch.bytes

@@ -19,8 +19,8 @@ from treadle.core.switches import is_on
 from treadle.ops.state import Variable
 from treadle.runtime import expect_compilation
 from treadle.runtime.collections_paused import collections_paused
-from treadle.runtime.dispatch.native_type import Calls, is_native, native_type
-from treadle.runtime.dispatch.self_check import works
+from treadle.runtime.cpu.dispatch.native_type import Calls, is_native, native_type
+from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing import settings
 from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache

@@ -1,4 +1,4 @@
-"""Plans for the trampoline (`treadle.runtime.dispatch`): the fastest path of a call.
+"""Plans for the trampoline (`treadle.runtime.cpu.dispatch`): the fastest path of a call.
 
 They accept what the generated Python plans (`tracing.calls`) accept, or less: a call that none of
 them takes goes to those.
@@ -11,8 +11,8 @@ from typing import Any
 
 from treadle.core.spec import TensorSpec, is_static
 from treadle.ops.state import Variable
-from treadle.runtime.dispatch.layout import slot_offset
-from treadle.runtime.dispatch.plans import (
+from treadle.runtime.cpu.dispatch.layout import slot_offset
+from treadle.runtime.cpu.dispatch.plans import (
     DICT,
     DICT_RESULT,
     LIST,
@@ -28,7 +28,7 @@ from treadle.runtime.dispatch.plans import (
     Output,
     TooLarge,
 )
-from treadle.runtime.native import NativeExecutable
+from treadle.runtime.cpu.native import NativeExecutable
 from treadle.tracing.calls import packer
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.programs import SharedExecutable

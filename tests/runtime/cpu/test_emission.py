@@ -5,12 +5,12 @@ import threading
 
 import pytest
 
+from treadle.runtime.cpu.dispatch.layout import call_layout
+from treadle.runtime.cpu.dispatch.native_type import _USUAL_TAIL, _module
 from treadle.runtime.cpu.emission import assembly_text, object_file
 from treadle.runtime.cpu.kept_memory_code import memory_text
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.target import aarch64, host
-from treadle.runtime.dispatch.layout import call_layout
-from treadle.runtime.dispatch.native_type import _USUAL_TAIL, _module
 
 
 def texts(target):

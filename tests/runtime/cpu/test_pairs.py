@@ -12,7 +12,7 @@ from tests.runtime.cpu.test_library import check, matmul_node
 from treadle.graph.passes import disabled
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.verifier import verify
-from treadle.runtime.cpu.build_program import Cpu
+from treadle.runtime.cpu.facts import CpuFacts
 from treadle.runtime.cpu.jit import Jit, jit
 from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.library_code import library_text
@@ -94,7 +94,7 @@ TEXT = """(%x: bf16[4, 6], %y: bf16[6, 2]) {
 
 def narrowed(results: str) -> str:
     graph = graph_of(TEXT.replace("RESULTS", results))
-    narrow_products(graph, Cpu())
+    narrow_products(graph, CpuFacts())
     verify(graph)
     eliminate_dead_code(graph)
     return text_of(graph)

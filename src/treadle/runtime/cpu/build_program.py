@@ -9,27 +9,25 @@ from typing import Any
 
 from treadle.core.shapes import Dim, dim_symbols, product
 from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec
-from treadle.graph.ir import Graph, Node, Region
-from treadle.kernel.ir import Kernel
+from treadle.graph.ir import Graph, Region
 from treadle.ops.state import ASSIGN
-from treadle.runtime.abi import layout
 from treadle.runtime.callbacks import Callbacks
-from treadle.runtime.cpu.compiled_kernels import KernelCode, in_terms_of, kernel_code
+from treadle.runtime.cpu.abi import layout
+from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
+from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
+from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_entry import Signature
+from treadle.runtime.cpu.program_record import Record
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
-from treadle.runtime.fusion.strided import View
-from treadle.runtime.memory.plan import ALIGNMENT, Plan
+from treadle.runtime.executable import Executable
+from treadle.runtime.memory.plan import Plan
 from treadle.runtime.memory.report import maker, memory_use
 from treadle.runtime.memory.use import Maker, MemoryUse
-from treadle.runtime.native import NativeExecutable, Program
-from treadle.runtime.program_record import Record
-from treadle.runtime.reach import Reach
-from treadle.runtime.schedule.backend import Needs
 from treadle.runtime.schedule.build import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.steps import (
@@ -42,12 +40,10 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     Loop,
     Loops,
-    Rows,
     SegmentedLaunch,
     Update,
     node_of,
 )
-from treadle.runtime.stored import planned_workers
 from treadle.runtime.symbols import broadcast_guards, symbol_sources
 
 
@@ -117,7 +113,7 @@ def emitted_program(
     releases = _long(block, signature, bool(variables) and runs_user_code)
     calls = any(isinstance(s, Callback) for s in all_steps(block))
     holds = bool(variables) and (releases is not False or calls) and not runs_user_code
-    workers = builder.backend.workers
+    workers = builder.facts.workers
     emitter = Emitter(
         host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
         variables, holds, _whole(work, variables),
@@ -139,13 +135,14 @@ class _Kernels:
 
 
 def record_of(
-    executable: NativeExecutable, traced: Graph, builder: Builder, block: Block
+    executable: Executable, traced: Graph, builder: Builder, block: Block
 ) -> Record | None:
     """What is stored of a program; None for one that runs Python code or knows this process.
 
     Args:
         traced: the graph that the program was made from.
     """
+    assert isinstance(executable, NativeExecutable)
     program = executable.program
     constants = [_stored_constant(c, executable.graph) for c in builder.constants]
     if program.needs_frame or program.counters["callbacks"]:
@@ -153,7 +150,7 @@ def record_of(
     table = [(kind, _stored_key(kind, key)) for kind, key in program.table.keys]
     return Record(
         program.signature, program.code, bool(program.entry), table, constants,
-        program.callbacks is not None, _has_library(program.table), builder.backend.workers,
+        program.callbacks is not None, _has_library(program.table), builder.facts.workers,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
         *_stored_memory(program, traced),
@@ -222,7 +219,9 @@ def _callbacks(
     signature = emitter.signature
     names = [s.name for s in signature.symbols]
     first = signature.words - len(names)
-    return Callbacks(emitter.callbacks, names, first, builder.variables, graph, written, memory)
+    return Callbacks(
+        emitter.callbacks, names, first, builder.variables, graph, written, memory, host_memory
+    )
 
 
 def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, Callable[[], str]]:
@@ -239,72 +238,6 @@ def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, 
         "llvm": lambda: "\n".join([text, *(f"; kernel {n}\n{t}" for n, t in codes.items())]),
         "assembly": lambda: "\n".join(map(jit().assembly, [text, *codes.values()])),
     }
-
-
-class Cpu:
-    """What the schedule must know of this machine (`schedule.build.Backend`)."""
-
-    def __init__(self) -> None:
-        self.workers, self.tuning = planned_workers(), host().tuning
-
-    def routine_bytes(
-        self, node: Node, apart: bool = False, views: Sequence[View] = ()
-    ) -> Dim | None:
-        from treadle.runtime.cpu.library import routine_for
-        from treadle.runtime.cpu.library_code import prepare_routine
-
-        routine = routine_for(node, apart, views)
-        if routine is None:
-            return None
-        prepare_routine(routine.symbol)
-        return routine.workspace(self.workers)
-
-    def reaches(
-        self, node: Node, apart: bool = False, views: Sequence[View] = ()
-    ) -> Sequence[Reach | None]:
-        from treadle.runtime.cpu.library import routine_for
-
-        routine = routine_for(node, apart, views)
-        return () if routine is None else routine.reaches
-
-    def takes_views(self, node: Node, views: Sequence[View]) -> bool:
-        from treadle.runtime.cpu.library import routine_for
-
-        return routine_for(node, views=views) is not None
-
-    def takes_epilogue(self, node: Node) -> bool:
-        from treadle.runtime.cpu.library import routine_for
-
-        routine = routine_for(node)
-        return routine is not None and routine.epilogue
-
-    def kernel_needs(self, kernel: Kernel) -> Needs | None:
-        code = kernel_code(kernel)
-        if code is None:
-            return None
-        scratch = in_terms_of(kernel, code.emitted.scratch)
-        shared = in_terms_of(kernel, code.emitted.shared)
-        return Needs(_rounded(scratch) * self.workers, shared)
-
-    def is_few(self, kernel: Kernel, points: int) -> bool:
-        from treadle.runtime.cpu.nest.shape import is_few
-
-        return is_few(kernel, points, self.tuning)
-
-    def is_vector(self, kernel: Kernel, points: int) -> bool:
-        from treadle.runtime.cpu.nest.shape import lanes_of
-        from treadle.runtime.cpu.target import host
-
-        return points <= lanes_of(kernel, host())
-
-    def rows(self, loop: Loop) -> Rows | None:
-        from treadle.runtime.cpu.rows import split_rows
-
-        return split_rows(loop, self.workers)
-
-
-def _rounded(size: Dim) -> Dim:
-    return (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
 
 
 def _signature(work: Graph, builder: Builder) -> Signature:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from treadle.core.records import record
-from treadle.runtime.abi import c_function
+from treadle.runtime.cpu.abi import c_function
 
 MAGIC = b"treadle-image-1"
 MOST_BYTES = 1 << 30  # of an image in memory

@@ -16,7 +16,7 @@ import numpy as np
 
 from treadle.core import locks
 from treadle.core.arrays import LARGE
-from treadle.runtime.abi import numpy_function
+from treadle.runtime.cpu.abi import numpy_function
 from treadle.runtime.cpu.kept_memory import kept_memory, outlives_python
 
 _SET_HANDLER = 304  # place of PyDataMem_SetHandler in NumPy's table of functions

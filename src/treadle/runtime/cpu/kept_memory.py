@@ -18,7 +18,7 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.core.caches import returns_memory
-from treadle.runtime.abi import c_function
+from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.kept_blocks import LARGEST, WORDS
 
 BUDGET = 256 << 20, 1 << 30  # bytes that may wait: at least and at most, ``TREADLE_KEEP_BYTES``

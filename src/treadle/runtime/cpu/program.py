@@ -9,7 +9,7 @@ from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Expr, postorder
-from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.abi import Layout
 from treadle.runtime.cpu.contraction import Contraction
 from treadle.runtime.cpu.elements import Elements, alignment, is_long, stored_type
 from treadle.runtime.cpu.emission import OPTIMIZE, STRAIGHT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 
 from treadle.core.records import record
-from treadle.runtime.abi import Layout
+from treadle.runtime.cpu.abi import Layout
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_state import fixed
 from treadle.runtime.symbols import SymbolSource

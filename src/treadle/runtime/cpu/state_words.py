@@ -10,8 +10,8 @@ import numpy as np
 
 from treadle.core.switches import is_on
 from treadle.graph.ir import Graph
-from treadle.runtime.abi import c_function
 from treadle.runtime.callbacks import Callbacks, captured_variable
+from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.kept_memory import kept_memory
 from treadle.runtime.cpu.threads import pool
 

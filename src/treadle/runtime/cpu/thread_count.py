@@ -50,3 +50,9 @@ def default_threads() -> int:
             )
         return int(text)
     return min(MOST_THREADS, processors.usable())
+
+
+def planned_workers() -> int:
+    """The most threads that a program made now can use: as many as there are processors, so that
+    the setting may go up to these later."""
+    return max(processors.usable(), threads())

@@ -16,7 +16,7 @@ from treadle.runtime.passes.checks import add_checks
 from treadle.runtime.passes.narrow_products import narrow_products
 from treadle.runtime.passes.unchanged import read_unchanged
 from treadle.runtime.passes.verdicts import add_verdicts
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 
 class TargetPass(NamedTuple):
@@ -29,7 +29,7 @@ class TargetPass(NamedTuple):
     """
 
     name: str
-    run: Callable[[Graph, Backend], bool]
+    run: Callable[[Graph, Facts], bool]
     reason: str
     required: bool = False
 
@@ -60,7 +60,7 @@ for _item in PIPELINE:
 
 
 def prepare(
-    graph: Graph, backend: Backend, dump: Callable[[str, Graph], None] | None = None
+    graph: Graph, facts: Facts, dump: Callable[[str, Graph], None] | None = None
 ) -> list[Report]:
     """Run the passes on a copy of an optimized graph, in place, once each.
 
@@ -73,9 +73,9 @@ def prepare(
     runs = Runs(graph, dump)
     for item in PIPELINE:
         if is_on(item.name):
-            runs.run(_for(item, backend), 0)
+            runs.run(_for(item, facts), 0)
     return runs.reports
 
 
-def _for(item: TargetPass, backend: Backend) -> Pass:
-    return Pass(item.name, lambda graph: item.run(graph, backend), item.reason)
+def _for(item: TargetPass, facts: Facts) -> Pass:
+    return Pass(item.name, lambda graph: item.run(graph, facts), item.reason)

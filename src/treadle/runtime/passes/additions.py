@@ -19,10 +19,10 @@ from treadle.ops.control_flow import WHILE
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import op_on_part
 from treadle.runtime.fusion.takeovers import source_of, storage
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 
-def add_in_place(graph: Graph, backend: Backend) -> bool:
+def add_in_place(graph: Graph, facts: Facts) -> bool:
     """Rewrite the additions in loop bodies, also inner ones, that this makes cheaper."""
     changed = False
     for node in list(graph.walk()):

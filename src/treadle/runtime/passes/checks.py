@@ -22,13 +22,13 @@ from treadle.ops.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
 from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 # What to look for, in which input, with which size.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 
-def add_checks(graph: Graph, backend: Backend) -> bool:
+def add_checks(graph: Graph, facts: Facts) -> bool:
     """Put a check before every node, also in inner regions, that needs one."""
     before = count_nodes(graph)
     _add_checks(graph, Integers(graph, results=True))

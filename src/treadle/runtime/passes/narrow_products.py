@@ -14,21 +14,21 @@ from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.casting import CAST
 from treadle.ops.linalg import MATMUL
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 
-def narrow_products(graph: Graph, backend: Backend) -> bool:
-    """Rewrite the products for which the backend has a routine."""
-    changed = _Narrower(graph, backend).run()
+def narrow_products(graph: Graph, facts: Facts) -> bool:
+    """Rewrite the products for which the machine has a routine."""
+    changed = _Narrower(graph, facts).run()
     if changed:
         eliminate_dead_code(graph)
     return changed
 
 
 class _Narrower(Rewriter):
-    def __init__(self, graph: Graph, backend: Backend) -> None:
+    def __init__(self, graph: Graph, facts: Facts) -> None:
         super().__init__(graph)
-        self.backend = backend
+        self.facts = facts
 
     def visit(self, node: Node) -> Replacement:
         if node.op is not CAST or node.outputs[0].spec.dtype is not dtypes.bfloat16:
@@ -41,7 +41,7 @@ class _Narrower(Rewriter):
         if len(narrow) < 2:
             return None
         product = Node(wide.op, narrow, wide.attrs, [node.outputs[0].spec], (), node.origin)
-        if self.backend.routine_bytes(product) is None:
+        if self.facts.routine_bytes(product) is None:
             return None
         self.place(product)
         return [product.outputs[0]]

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.control_flow import WHILE
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 
-def read_unchanged(graph: Graph, backend: Backend) -> bool:
+def read_unchanged(graph: Graph, facts: Facts) -> bool:
     """Replace the outputs of loops that hand an operand on, also in inner regions."""
     return _read_unchanged(graph)
 

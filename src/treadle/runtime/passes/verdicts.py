@@ -14,10 +14,10 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.checks import ANY, CHECK, GOOD, SET
 from treadle.ops.lowering import Rows
-from treadle.runtime.schedule.backend import Backend
+from treadle.runtime.schedule.facts import Facts
 
 
-def add_verdicts(graph: Graph, backend: Backend) -> bool:
+def add_verdicts(graph: Graph, facts: Facts) -> bool:
     """Let the routines give their verdicts and check these, also in inner regions."""
     return _add_verdicts(graph)
 

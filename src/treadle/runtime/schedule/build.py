@@ -22,7 +22,7 @@ from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel
 from treadle.runtime.fusion.lifting import Lifting
 from treadle.runtime.fusion.limits import Limits
-from treadle.runtime.schedule.backend import Backend, Unsupported
+from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.steps import Block, Copy, Deliver, LoadScalar, Operand, Place
@@ -37,9 +37,9 @@ class Builder:
         fusions: what fusion made of every region, outermost first (for `inspect`).
     """
 
-    def __init__(self, graph: Graph, backend: Backend) -> None:
-        self.graph, self.backend = graph, backend
-        self.fusing, self.limits = is_on("fusion"), Limits.of(backend.tuning)
+    def __init__(self, graph: Graph, facts: Facts) -> None:
+        self.graph, self.facts = graph, facts
+        self.fusing, self.limits = is_on("fusion"), Limits.of(facts.tuning)
         dims = element_dims(graph, {s.name for s in symbol_sources(graph.params)})
         self.native_lists = dims is not None
         self.element_dims = dims or {}  # of native lists
@@ -222,7 +222,7 @@ class Builder:
 
     def keeps_apart(self, node: Node) -> bool:
         """Whether the routine for a node runs an epilogue on blocks in its workspace."""
-        return self.backend.routine_bytes(node, apart=True) is not None
+        return self.facts.routine_bytes(node, apart=True) is not None
 
     def schedule(
         self,
@@ -231,10 +231,10 @@ class Builder:
         lists: Sequence[Value] = (),
     ) -> tuple[Fusion, Order]:
         """Fusion and order of a region; see `order_units`."""
-        backend = self.backend
+        facts = self.facts
         fusion = fuse(
-            region, self.names, self.limits, self.fusing, carried, backend.takes_epilogue,
-            self.keeps_apart, backend.takes_views,
+            region, self.names, self.limits, self.fusing, carried, facts.takes_epilogue,
+            self.keeps_apart, facts.takes_views,
         )  # fmt: skip
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))

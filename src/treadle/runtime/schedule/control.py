@@ -11,7 +11,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.trip_count import counts_to, ending_flags, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
-from treadle.runtime.schedule.backend import Unsupported
+from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.lists import Ragged
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import (
@@ -228,7 +228,7 @@ class ControlFlow:
         plain = program.native_lists and not any(
             isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)
         )
-        loop.rows = program.backend.rows(loop) if plain else None
+        loop.rows = program.facts.rows(loop) if plain else None
         self.emit(loop)
         for step in self._bind(node.outputs, body.params[:count]):
             self.emit(step)

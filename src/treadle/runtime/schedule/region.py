@@ -105,7 +105,7 @@ class RegionBuilder(ControlFlow):
 
     def _has_code(self, steps: Sequence[Step]) -> bool:
         kernels = [s.kernel for s in steps if isinstance(s, SegmentedLaunch)]
-        return all(self.program.backend.kernel_needs(k) is not None for k in kernels)
+        return all(self.program.facts.kernel_needs(k) is not None for k in kernels)
 
     def emit(self, step: Step) -> None:
         self.block.steps.append(step)
@@ -304,11 +304,11 @@ class RegionBuilder(ControlFlow):
         kernel, constants = self.program.lifted(built)
         kernel, extent = self._bounded(kernel, built.extent), built.extent
         size = extent if self.program.loops and isinstance(extent, int) else None
-        if size is not None and self.program.backend.is_vector(kernel, size):
+        if size is not None and self.program.facts.is_vector(kernel, size):
             # Many launches of few elements: code for just these is worth more than shared code.
             kernel, extent = with_extent(kernel, size), None
         operands = [*operands, *map(self.program.constant_operand, constants)]
-        needs = self.program.backend.kernel_needs(kernel)
+        needs = self.program.facts.kernel_needs(kernel)
         step = Launch(kernel, operands, outputs, extent, native=needs is not None)
         if needs is not None:
             symbols = {"n": extent} if extent is not None else {}
@@ -327,19 +327,19 @@ class RegionBuilder(ControlFlow):
         bounds = [self.program.ranges.most(d, frozenset()) for d in dims] if late else []
         points = product(d for d in bounds if d is not None)
         few = bool(bounds) and None not in bounds and isinstance(points, int)
-        if few and isinstance(points, int) and self.program.backend.is_few(kernel, points):
+        if few and isinstance(points, int) and self.program.facts.is_few(kernel, points):
             return replace(kernel, few=True)
         return kernel
 
     def library(self, unit: Unit) -> None:
         node = unit.nodes[0]
         views = self.fusion.views.get(node, ())
-        size = self.program.backend.routine_bytes(node, views=views)
+        size = self.program.facts.routine_bytes(node, views=views)
         if size is None:
             self.call(unit, "the library has no such routine")
             return
         self._check_sizes(unit)
-        self._check_reaches(node, self.program.backend.reaches(node, views=views), views)
+        self._check_reaches(node, self.program.facts.reaches(node, views=views), views)
         targets = self._targets(self.fusion.stores.get(unit, ()))
         bases = [v.base for v in views] or node.inputs
         inputs = [self.program.operand(v) for v in bases]
@@ -377,14 +377,14 @@ class RegionBuilder(ControlFlow):
         if not targets or made in self.fusion.needed:
             return None
         views = self.fusion.views.get(node, ())
-        size = self.program.backend.routine_bytes(node, True, views)
+        size = self.program.facts.routine_bytes(node, True, views)
         if size is None:
             return None
         # The kernel is the same wherever the result is.
         self.program.places[made] = Place("temporary", -1, made.spec.dtype, made.spec.dims)
         built, operands, _ = self._kernel(unit, targets, {}, blocked=True)
         del self.program.places[made]
-        needs = self.program.backend.kernel_needs(built.kernel)
+        needs = self.program.facts.kernel_needs(built.kernel)
         fits = needs is not None and needs.scratch == 0 and len(operands) <= MAX_BUFFERS
         return size if fits else None
 
@@ -408,7 +408,7 @@ class RegionBuilder(ControlFlow):
     ) -> None:  # fmt: skip
         """Give a call its epilogue; where there is no code for blocks, a kernel that follows."""
         built, operands, outputs = self._kernel(unit, targets, over, blocked=True)
-        needs = self.program.backend.kernel_needs(built.kernel)
+        needs = self.program.facts.kernel_needs(built.kernel)
         if needs is None or needs.scratch != 0:
             built, operands, outputs = self._kernel(unit, targets, over)
             self._check_kernel(unit, built)

@@ -1,0 +1,89 @@
+"""The processor as a backend (`treadle.runtime.backend`): its parts, loaded when they are asked
+for. A program that is found on disk needs neither the schedule nor what writes code."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from treadle.runtime.cpu.abi import layout
+from treadle.runtime.cpu.host_memory import host_memory
+from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.thread_count import planned_workers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from treadle.graph.ir import Graph
+    from treadle.runtime.cpu.facts import CpuFacts
+    from treadle.runtime.cpu.native import NativeExecutable
+    from treadle.runtime.executable import Executable
+    from treadle.runtime.memory.plan import Plan
+    from treadle.runtime.schedule.build import Builder
+    from treadle.runtime.schedule.steps import Block
+
+MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record on disk holds
+
+
+class Cpu:
+    """See `treadle.runtime.backend.Backend`."""
+
+    storage = host_memory
+
+    def expect_compilation(self) -> None:
+        from treadle.runtime.cpu import early
+
+        early.expect_compilation()
+
+    def begin_compilation(self, graph: Graph) -> None:
+        from treadle.runtime.cpu import early
+
+        early.begin_compilation(graph)
+
+    def facts(self) -> CpuFacts:
+        from treadle.runtime.cpu.facts import CpuFacts
+
+        return CpuFacts()
+
+    def build(
+        self, graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
+    ) -> NativeExecutable:
+        from treadle.runtime.cpu.build_program import build_program
+
+        return build_program(graph, work, builder, block, plan)
+
+    def key(self) -> str | None:
+        made = _compiler()
+        return made and "\n".join([host().full_key, made, str(planned_workers())])
+
+    def record(
+        self, executable: Executable, traced: Graph, builder: Builder, block: Block
+    ) -> bytes | None:
+        from treadle.runtime.cpu.build_program import record_of
+
+        record = record_of(executable, traced, builder, block)
+        if record is None or record.constant_bytes > MOST_CONSTANT_BYTES:
+            return None
+        return record.to_bytes()
+
+    def load(
+        self, data: bytes, graph: Graph, compile: Callable[[Graph], Executable]
+    ) -> Executable | None:
+        from treadle.runtime.cpu.stored_program import stored_program
+
+        return stored_program(data, graph, compile)
+
+
+@functools.cache
+def _compiler() -> str | None:
+    """The versions beside treadle that machine code depends on; None without a compiler."""
+    if importlib.util.find_spec("llvmlite") is None:
+        return None
+    return "\n".join([sys.version, np.__version__, str(layout())])
+
+
+cpu = Cpu()

@@ -1,0 +1,70 @@
+"""What the schedule needs to know of the machine, and what cannot be scheduled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from treadle.core.shapes import Dim
+from treadle.graph.ir import Node
+from treadle.kernel.ir import Kernel
+from treadle.runtime.fusion.strided import View
+from treadle.runtime.reach import Reach
+from treadle.runtime.schedule.steps import Loop, Rows
+from treadle.runtime.tuning import Tuning
+
+
+class Unsupported(Exception):
+    """The region cannot be compiled; the message says why."""
+
+
+class Needs(NamedTuple):
+    """Bytes of workspace that a kernel needs: for its threads together, and shared by them."""
+
+    scratch: Dim
+    shared: Dim
+
+
+class Facts(Protocol):
+    """What passes for a target and the schedule must know of the machine.
+
+    Attributes:
+        workers: the most threads that get workspace.
+        tuning: what code is fitted to.
+    """
+
+    workers: int
+    tuning: Tuning
+
+    def routine_bytes(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Dim | None:
+        """Workspace of the library routine for a node; None where there is none.
+
+        apart: of the one that keeps its result in the workspace, for the epilogue only.
+        views: of which memory the operands are views; none where each has memory of its own.
+        """
+
+    def reaches(
+        self, node: Node, apart: bool = False, views: Sequence[View] = ()
+    ) -> Sequence[Reach | None]:
+        """Which elements of its operands and results the routine for a node touches, as far as
+        its numbers tell; None for others, which it touches as a whole."""
+
+    def takes_views(self, node: Node, views: Sequence[View]) -> bool:
+        """Whether the routine for a node reads such views."""
+
+    def takes_epilogue(self, node: Node) -> bool:
+        """Whether the routine for a node runs a blocked kernel on its result."""
+
+    def kernel_needs(self, kernel: Kernel) -> Needs | None:
+        """Workspace of a kernel; None where it has no code."""
+
+    def is_few(self, kernel: Kernel, points: int) -> bool:
+        """Whether one thread does all work of a kernel that has at most so many points."""
+
+    def is_vector(self, kernel: Kernel, points: int) -> bool:
+        """Whether a kernel computes so many points as one vector."""
+
+    def rows(self, loop: Loop) -> Rows | None:
+        """How threads share the rows of a loop's arrays; None where iterations mix them."""
