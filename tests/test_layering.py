@@ -109,7 +109,7 @@ ON_DEMAND = {
     ("names", "numpy_staging.functions"): START,
     ("numpy_staging.protocols", "numpy_staging.staging"): START,
     ("numpy_staging.protocols", "numpy_staging.ufuncs"): START,
-    ("numpy_staging.protocols", "ops.tabulated"): START,
+    ("numpy_staging.protocols", "ops.numbers.tabulated"): START,
     ("numpy_staging.tensor_methods", "numpy_staging.functions"): START,
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.function", "tracing.native_calls"): START,
@@ -124,13 +124,15 @@ OPEN = {"ops", "runtime"}
 CIRCLES = (
     (
         "ops",
-        "activations arithmetic axes broadcasting casting comparison complex_numbers conversion "
-        "creation dims elementwise families gather io joining reduction scan segments selection "
-        "shaping slicing softmax",
+        "axes broadcasting control.io conversion dims elementwise.arithmetic elementwise.casting "
+        "elementwise.comparison elementwise.complex_numbers elementwise.selection "
+        "elementwise.unary families indexing.gather indexing.slicing nn.activations nn.softmax "
+        "reductions.reduction reductions.scan reductions.segments shaping.creation "
+        "shaping.joining shaping.reshaping",
     ),
-    ("ops", "number_tables python_numbers"),
-    ("ops", "index_arrays indexing"),
-    ("ops", "updates updates_by_position"),
+    ("ops.indexing", "index_arrays subscripts"),
+    ("ops.indexing", "updates updates_by_position"),
+    ("ops.numbers", "number_tables python_numbers"),
     ("runtime.cpu.matmul", "dots pairs tiles"),
     (
         "runtime.cpu",
@@ -403,7 +405,7 @@ KNOWS_RECORDS = ("core", "kernel", "graph", "autodiff", "autograph", "runtime", 
 @cache
 def all_ops() -> set[str]:
     """The names of the library's own ops: tests register further ones."""
-    made_by_passes = "import treadle.ops.additions, treadle.ops.checks"
+    made_by_passes = "import treadle.ops.indexing.additions, treadle.ops.control.checks"
     registry = "from treadle.ops.registry import OPS"
     return set(python(f"import treadle; {made_by_passes}; {registry}; print(*OPS)").split())
 

@@ -69,7 +69,37 @@ from treadle.module import (
     Module,
 )
 from treadle.names import missing_name
-from treadle.ops.arithmetic import (
+from treadle.ops.collections.tensor_array import TensorArray
+from treadle.ops.control.control_flow import (
+    cond,
+    while_loop,
+)
+from treadle.ops.control.io import (
+    Assert,
+    print,
+)
+from treadle.ops.control.ordering import (
+    control_dependencies,
+    group,
+    init_scope,
+    name_scope,
+    no_op,
+)
+from treadle.ops.control.python_functions import (
+    numpy_function,
+)
+from treadle.ops.conversion import (
+    constant,
+    convert_to_tensor,
+    is_tensor,
+)
+from treadle.ops.dims import (
+    rank,
+    shape,
+    shape_n,
+    size,
+)
+from treadle.ops.elementwise.arithmetic import (
     add,
     add_n,
     atan2,
@@ -85,15 +115,15 @@ from treadle.ops.arithmetic import (
     truncatediv,
     truncatemod,
 )
-from treadle.ops.casting import (
+from treadle.ops.elementwise.casting import (
     cast,
     saturate_cast,
 )
-from treadle.ops.clipping import (
+from treadle.ops.elementwise.clipping import (
     clip_by_global_norm,
     clip_by_norm,
 )
-from treadle.ops.comparison import (
+from treadle.ops.elementwise.comparison import (
     equal,
     greater,
     greater_equal,
@@ -101,40 +131,19 @@ from treadle.ops.comparison import (
     less_equal,
     not_equal,
 )
-from treadle.ops.complex_numbers import (
+from treadle.ops.elementwise.complex_numbers import (
     complex,
 )
-from treadle.ops.control_flow import (
-    cond,
-    while_loop,
+from treadle.ops.elementwise.logic import (
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
 )
-from treadle.ops.conversion import (
-    constant,
-    convert_to_tensor,
-    is_tensor,
+from treadle.ops.elementwise.selection import (
+    where,
 )
-from treadle.ops.creation import (
-    eye,
-    fill,
-    linspace,
-    meshgrid,
-    one_hot,
-    ones,
-    ones_like,
-    range,
-    zeros,
-    zeros_like,
-)
-from treadle.ops.dims import (
-    rank,
-    shape,
-    shape_n,
-    size,
-)
-from treadle.ops.einsum import (
-    einsum,
-)
-from treadle.ops.elementwise import (
+from treadle.ops.elementwise.unary import (
     abs,
     acos,
     acosh,
@@ -160,7 +169,7 @@ from treadle.ops.elementwise import (
     tan,
     tanh,
 )
-from treadle.ops.gather import (
+from treadle.ops.indexing.gather import (
     boolean_mask,
     gather,
     gather_nd,
@@ -169,40 +178,27 @@ from treadle.ops.gather import (
     tensor_scatter_nd_sub,
     tensor_scatter_nd_update,
 )
-from treadle.ops.histograms import (
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
+from treadle.ops.indexing.slices import (
+    slice_ as slice,
 )
-from treadle.ops.io import (
-    Assert,
-    print,
+from treadle.ops.indexing.slices import (
+    strided_slice,
 )
-from treadle.ops.joining import (
-    concat,
-    stack,
-    unstack,
+from treadle.ops.indexing.slicing import (
+    pad,
 )
-from treadle.ops.linalg import (
+from treadle.ops.linalg.einsum import (
+    einsum,
+)
+from treadle.ops.linalg.matrices import (
     matmul,
     tensordot,
 )
-from treadle.ops.logic import (
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
+from treadle.ops.reductions.histograms import (
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
 )
-from treadle.ops.ordering import (
-    control_dependencies,
-    group,
-    init_scope,
-    name_scope,
-    no_op,
-)
-from treadle.ops.python_functions import (
-    numpy_function,
-)
-from treadle.ops.reduction import (
+from treadle.ops.reductions.reduction import (
     argmax,
     argmin,
     norm,
@@ -215,17 +211,36 @@ from treadle.ops.reduction import (
     reduce_prod,
     reduce_sum,
 )
-from treadle.ops.repeating import (
+from treadle.ops.reductions.scan import (
+    cumsum,
+)
+from treadle.ops.reductions.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+)
+from treadle.ops.shaping.creation import (
+    eye,
+    fill,
+    linspace,
+    meshgrid,
+    one_hot,
+    ones,
+    ones_like,
+    range,
+    zeros,
+    zeros_like,
+)
+from treadle.ops.shaping.joining import (
+    concat,
+    stack,
+    unstack,
+)
+from treadle.ops.shaping.repeating import (
     repeat,
     roll,
 )
-from treadle.ops.scan import (
-    cumsum,
-)
-from treadle.ops.selection import (
-    where,
-)
-from treadle.ops.shaping import (
+from treadle.ops.shaping.reshaping import (
     broadcast_to,
     ensure_shape,
     expand_dims,
@@ -235,25 +250,10 @@ from treadle.ops.shaping import (
     tile,
     transpose,
 )
-from treadle.ops.slices import (
-    slice_ as slice,
-)
-from treadle.ops.slices import (
-    strided_slice,
-)
-from treadle.ops.slicing import (
-    pad,
-)
-from treadle.ops.sorting import (
-    argsort,
-    searchsorted,
-    sort,
-)
-from treadle.ops.splitting import split
+from treadle.ops.shaping.splitting import split
 from treadle.ops.state import (
     Variable,
 )
-from treadle.ops.tensor_array import TensorArray
 from treadle.tracing.decorator import (
     function,
 )

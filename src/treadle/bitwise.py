@@ -1,7 +1,7 @@
 """``td.bitwise``: operations on the bits of integers."""
 
 from treadle.names import missing_in
-from treadle.ops.logic import (
+from treadle.ops.elementwise.logic import (
     bitwise_and,
     bitwise_or,
     bitwise_xor,

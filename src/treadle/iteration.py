@@ -4,8 +4,7 @@ from treadle.core.context import context, recording, taping
 from treadle.core.nest import register_node
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, SymbolicTensor, from_array
-from treadle.ops.conversion import is_symbolic
-from treadle.ops.iterators import (
+from treadle.ops.collections.iterators import (
     HANDLE,
     ElementSource,
     GraphElements,
@@ -21,8 +20,9 @@ from treadle.ops.iterators import (
     object_of,
     source_length,
 )
-from treadle.ops.python_functions import call_user
-from treadle.ops.random_state import streams
+from treadle.ops.control.python_functions import call_user
+from treadle.ops.conversion import is_symbolic
+from treadle.ops.random.state import streams
 
 
 def global_seed() -> int | None:

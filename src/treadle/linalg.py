@@ -1,16 +1,13 @@
 """``td.linalg``: matrices."""
 
 from treadle.names import missing_in
-from treadle.ops.clipping import (
+from treadle.ops.elementwise.clipping import (
     global_norm,
 )
-from treadle.ops.creation import (
-    eye,
-)
-from treadle.ops.einsum import (
+from treadle.ops.linalg.einsum import (
     einsum,
 )
-from treadle.ops.linalg import (
+from treadle.ops.linalg.matrices import (
     diag,
     diag_part,
     matmul,
@@ -19,7 +16,7 @@ from treadle.ops.linalg import (
     tensordot,
     trace,
 )
-from treadle.ops.matrix_functions import (
+from treadle.ops.linalg.matrix_functions import (
     adjoint,
     band_part,
     cholesky,
@@ -36,8 +33,11 @@ from treadle.ops.matrix_functions import (
     svd,
     triangular_solve,
 )
-from treadle.ops.reduction import (
+from treadle.ops.reductions.reduction import (
     norm,
+)
+from treadle.ops.shaping.creation import (
+    eye,
 )
 
 __all__ = [

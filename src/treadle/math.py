@@ -1,10 +1,7 @@
 """``td.math``: element-by-element functions, reductions and scans."""
 
 from treadle.names import missing_in
-from treadle.ops.activations import (
-    softplus,
-)
-from treadle.ops.arithmetic import (
+from treadle.ops.elementwise.arithmetic import (
     add,
     add_n,
     atan2,
@@ -22,10 +19,10 @@ from treadle.ops.arithmetic import (
     truncatediv,
     truncatemod,
 )
-from treadle.ops.arithmetic import (
+from treadle.ops.elementwise.arithmetic import (
     mod as floormod,
 )
-from treadle.ops.comparison import (
+from treadle.ops.elementwise.comparison import (
     equal,
     greater,
     greater_equal,
@@ -33,14 +30,20 @@ from treadle.ops.comparison import (
     less_equal,
     not_equal,
 )
-from treadle.ops.complex_numbers import (
+from treadle.ops.elementwise.complex_numbers import (
     angle,
     complex,
     conj,
     imag,
     real,
 )
-from treadle.ops.elementwise import (
+from treadle.ops.elementwise.logic import (
+    logical_and,
+    logical_not,
+    logical_or,
+    logical_xor,
+)
+from treadle.ops.elementwise.unary import (
     abs,
     acos,
     acosh,
@@ -75,24 +78,25 @@ from treadle.ops.elementwise import (
     tan,
     tanh,
 )
-from treadle.ops.elementwise import (
+from treadle.ops.elementwise.unary import (
     round as rint,
 )
-from treadle.ops.histograms import (
-    bincount,
+from treadle.ops.nn.activations import (
+    softplus,
 )
-from treadle.ops.logic import (
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-)
-from treadle.ops.nn import (
+from treadle.ops.nn.compositions import (
     in_top_k,
     l2_normalize,
     zero_fraction,
 )
-from treadle.ops.reduction import (
+from treadle.ops.nn.softmax import (
+    log_softmax,
+    softmax,
+)
+from treadle.ops.reductions.histograms import (
+    bincount,
+)
+from treadle.ops.reductions.reduction import (
     argmax,
     argmin,
     count_nonzero,
@@ -107,18 +111,14 @@ from treadle.ops.reduction import (
     reduce_sum,
     reduce_variance,
 )
-from treadle.ops.scan import (
+from treadle.ops.reductions.scan import (
     cumprod,
     cumsum,
 )
-from treadle.ops.segments import (
+from treadle.ops.reductions.segments import (
     unsorted_segment_sum,
 )
-from treadle.ops.softmax import (
-    log_softmax,
-    softmax,
-)
-from treadle.ops.sorting import (
+from treadle.ops.reductions.sorting import (
     top_k,
 )
 

@@ -1,7 +1,22 @@
 """``td.nn``: neural network functions."""
 
 from treadle.names import missing_in
-from treadle.ops.activations import (
+from treadle.ops.elementwise.unary import (
+    sigmoid,
+    tanh,
+)
+from treadle.ops.image.convolution import (
+    conv2d,
+    conv2d_transpose,
+    depthwise_conv2d,
+)
+from treadle.ops.image.pooling import (
+    avg_pool,
+    avg_pool2d,
+    max_pool,
+    max_pool2d,
+)
+from treadle.ops.nn.activations import (
     elu,
     gelu,
     leaky_relu,
@@ -13,22 +28,7 @@ from treadle.ops.activations import (
     softsign,
     swish,
 )
-from treadle.ops.convolution import (
-    conv2d,
-    conv2d_transpose,
-    depthwise_conv2d,
-)
-from treadle.ops.elementwise import (
-    sigmoid,
-    tanh,
-)
-from treadle.ops.losses import (
-    l2_loss,
-    sigmoid_cross_entropy_with_logits,
-    softmax_cross_entropy_with_logits,
-    sparse_softmax_cross_entropy_with_logits,
-)
-from treadle.ops.nn import (
+from treadle.ops.nn.compositions import (
     batch_normalization,
     bias_add,
     dropout,
@@ -39,13 +39,13 @@ from treadle.ops.nn import (
     weighted_cross_entropy_with_logits,
     zero_fraction,
 )
-from treadle.ops.pooling import (
-    avg_pool,
-    avg_pool2d,
-    max_pool,
-    max_pool2d,
+from treadle.ops.nn.losses import (
+    l2_loss,
+    sigmoid_cross_entropy_with_logits,
+    softmax_cross_entropy_with_logits,
+    sparse_softmax_cross_entropy_with_logits,
 )
-from treadle.ops.softmax import (
+from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
 )

@@ -1,12 +1,7 @@
 """``td.random``: random numbers from counter-based streams (Philox 4x32-10)."""
 
 from treadle.names import missing_in
-from treadle.ops.generator import (
-    Generator,
-    get_global_generator,
-    set_global_generator,
-)
-from treadle.ops.random import (
+from treadle.ops.random.distributions import (
     categorical,
     normal,
     set_seed,
@@ -18,6 +13,11 @@ from treadle.ops.random import (
     stateless_uniform,
     truncated_normal,
     uniform,
+)
+from treadle.ops.random.generator import (
+    Generator,
+    get_global_generator,
+    set_global_generator,
 )
 
 __all__ = [

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import treadle as td
 from treadle.autodiff.checking import check_gradients
-from treadle.ops.tensor_array import TensorArray
+from treadle.ops.collections.tensor_array import TensorArray
 
 X = np.array([0.5, -0.3])
 W = np.array([1.5, 0.7])

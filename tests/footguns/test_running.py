@@ -14,7 +14,7 @@ import treadle as td
 from treadle.graph.passes import PIPELINE
 from treadle.graph.passes.bisect import find_culprit
 from treadle.graph.pipeline import Pass
-from treadle.ops import arithmetic
+from treadle.ops.elementwise import arithmetic
 from treadle.runtime import interpreter
 
 

@@ -11,18 +11,11 @@ from treadle.core.context import recording
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
-from treadle.ops import (
-    arithmetic,
-    casting,
-    comparison,
-    creation,
-    elementwise,
-    reduction,
-    selection,
-    shaping,
-)
-from treadle.ops.control_flow import cond, while_loop
+from treadle.ops.control.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
+from treadle.ops.elementwise import arithmetic, casting, comparison, selection, unary
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping import creation, reshaping
 from treadle.ops.state import Variable
 
 ROWS = 3  # the run-time value of the symbolic dim
@@ -75,8 +68,8 @@ class RandomGraph:
     def unary(self, pool: list[Any], depth: int) -> Any:
         x = self.pick(pool)
         ops = [
-            elementwise.negative, elementwise.tanh, elementwise.identity, elementwise.square,
-            elementwise.stop_gradient, elementwise.abs, lambda t: casting.cast(t, dtypes.float64),
+            unary.negative, unary.tanh, unary.identity, unary.square,
+            unary.stop_gradient, unary.abs, lambda t: casting.cast(t, dtypes.float64),
             lambda t: arithmetic.pow(t, 3.0), lambda t: arithmetic.pow(t, 1.0),
         ]  # fmt: skip
         return casting.cast(ops[self.rng.integers(len(ops))](x), dtypes.float32)
@@ -97,10 +90,10 @@ class RandomGraph:
     def shape(self, pool: list[Any], depth: int) -> Any:
         x = self.pick(pool)
         if x.ndim == 2:
-            moved = shaping.transpose(x)
-            return self.unary([shaping.transpose(moved) if self.rng.integers(2) else x], depth)
-        flat = shaping.reshape(x, [-1])
-        return shaping.reshape(shaping.reshape(flat, [1, -1]), list(x.dims))
+            moved = reshaping.transpose(x)
+            return self.unary([reshaping.transpose(moved) if self.rng.integers(2) else x], depth)
+        flat = reshaping.reshape(x, [-1])
+        return reshaping.reshape(reshaping.reshape(flat, [1, -1]), list(x.dims))
 
     def reduce(self, pool: list[Any], depth: int) -> Any:
         x = self.pick(pool)

@@ -16,8 +16,9 @@ from treadle.graph.parser import GraphSyntaxError, MissingCapture, parse_graph
 from treadle.graph.printer import print_graph
 from treadle.graph.tokens import Reader, tokenize
 from treadle.graph.verifier import verify
-from treadle.ops import arithmetic, lists  # noqa: F401
+from treadle.ops.collections import lists
 from treadle.ops.conversion import CONST
+from treadle.ops.elementwise import arithmetic  # noqa: F401
 
 B = SymbolicDim.symbol("B")
 

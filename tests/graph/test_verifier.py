@@ -8,7 +8,9 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region
 from treadle.graph.parser import parse_graph
 from treadle.graph.verifier import GraphError, verify
-from treadle.ops import arithmetic, comparison, reduction, shaping  # noqa: F401
+from treadle.ops.elementwise import arithmetic, comparison  # noqa: F401
+from treadle.ops.reductions import reduction  # noqa: F401
+from treadle.ops.shaping import reshaping  # noqa: F401
 
 F32 = TensorSpec((), "float32")
 

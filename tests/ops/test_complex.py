@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.ops.complex_functions import joined
+from treadle.ops.elementwise.complex_functions import joined
 from treadle.ops.registry import OPS, run
 
 DTYPES = (np.complex64, np.complex128)

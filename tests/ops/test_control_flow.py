@@ -8,12 +8,12 @@ from treadle.core import dtypes
 from treadle.core.context import recording
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
-from treadle.ops.arithmetic import add, multiply
-from treadle.ops.casting import cast
-from treadle.ops.comparison import less
-from treadle.ops.control_flow import cond, while_loop
+from treadle.ops.control.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
-from treadle.ops.joining import concat
+from treadle.ops.elementwise.arithmetic import add, multiply
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import less
+from treadle.ops.shaping.joining import concat
 from treadle.runtime import interpreter
 
 

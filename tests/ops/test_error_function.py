@@ -9,7 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from treadle.ops.error_function import erf, erfc
+from treadle.ops.elementwise.error_function import erf, erfc
 
 POINTS = np.concatenate(
     [np.linspace(-8, 8, 20_001), np.linspace(-0.5, 0.5, 1001), [4.0, 26.5, 0.46875, 5e-324]]

@@ -9,8 +9,8 @@ import pytest
 
 import treadle as td
 from tests.ops.traced import trace
-from treadle.ops.einsum import einsum
-from treadle.ops.sorting import sort, top_k
+from treadle.ops.linalg.einsum import einsum
+from treadle.ops.reductions.sorting import sort, top_k
 
 Invalid = td.errors.InvalidArgumentError
 F = np.ones((2, 3), np.float32)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from treadle.ops.fourier import tables
+from treadle.ops.linalg.fourier import tables
 from treadle.ops.registry import OPS, run
 
 COMPLEX = {np.float32: np.complex64, np.float64: np.complex128}

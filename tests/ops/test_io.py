@@ -5,7 +5,7 @@ import pytest
 
 from treadle.core.dtypes import bfloat16
 from treadle.core.errors import InvalidArgumentError
-from treadle.ops import io
+from treadle.ops.control import io
 from treadle.ops.conversion import constant
 
 

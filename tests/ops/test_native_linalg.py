@@ -9,7 +9,7 @@ import pytest
 import treadle as td
 from tests.ops.gradcheck import check_gradients
 from tests.ops.natively import natively, same_for_any_number_of_threads
-from treadle.ops import decompositions
+from treadle.ops.linalg import decompositions
 
 SIZES = (0, 1, 3, 17, 64)
 

@@ -9,7 +9,8 @@ import pytest
 
 import treadle  # noqa: F401  (registers the ops)
 from treadle.core import errors
-from treadle.ops import additions, checks  # noqa: F401
+from treadle.ops.control import checks  # noqa: F401
+from treadle.ops.indexing import additions  # noqa: F401
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal, Relation
 from treadle.ops.registry import OPS, Op, op_on_part
 

@@ -11,7 +11,7 @@ import pytest
 import treadle as td
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import (
+from treadle.ops.numbers.python_numbers import (
     Domain,
     Source,
     ValueNeededError,

@@ -6,8 +6,8 @@ from scipy import special, stats
 
 import treadle as td
 from tests.ops.lowered import check_lowering
-from treadle.ops.philox import philox
-from treadle.ops.random_numpy import scramble
+from treadle.ops.random.arrays import scramble
+from treadle.ops.random.philox import philox
 
 SEEDED = scramble(np.array([1, 2]))
 FLOATS = ("float16", "float32", "float64")

@@ -7,8 +7,8 @@ import treadle as td
 from treadle.core import errors
 from treadle.core.list_value import ListValue
 from treadle.core.spec import ListSpec, TensorSpec
-from treadle.ops import lists
-from treadle.ops.tensor_array import TensorArray
+from treadle.ops.collections import lists
+from treadle.ops.collections.tensor_array import TensorArray
 
 F32 = TensorSpec((2,), "float32")
 

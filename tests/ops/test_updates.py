@@ -9,7 +9,7 @@ import pytest
 
 import treadle as td
 from tests.ops.gradcheck import check_gradients
-from treadle.ops.updates import set_item
+from treadle.ops.indexing.updates import set_item
 
 A = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 FIRST, ENDS = np.array([True, False]), np.array([True, False, True])

@@ -18,7 +18,7 @@ from treadle.core.context import recording
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
-from treadle.ops.control_flow import while_loop
+from treadle.ops.control.control_flow import while_loop
 from treadle.ops.registry import Op, run
 
 
@@ -95,7 +95,7 @@ ENDLESS = """
     import treadle as td
     from treadle.core.spec import TensorSpec
     from tests.runtime.harness import native, trace
-    from treadle.ops.control_flow import while_loop
+    from treadle.ops.control.control_flow import while_loop
 
     def f(x):
         return while_loop(lambda x: x < 2.0, lambda x: (x * 0.5,), (x,))[0]

@@ -6,7 +6,7 @@ import pytest
 
 import treadle as td
 from tests.runtime.harness import both, captures, inputs, native, trace_like
-from treadle.ops.control_flow import while_loop
+from treadle.ops.control.control_flow import while_loop
 
 FLOATS = [np.float16, ml_dtypes.bfloat16, np.float32, np.float64]
 INTEGERS = [np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32, np.uint64]

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.runtime.harness import both, native, trace, trace_like
 from treadle.core.spec import TensorSpec
-from treadle.ops.control_flow import cond, while_loop
-from treadle.ops.updates import set_item
+from treadle.ops.control.control_flow import cond, while_loop
+from treadle.ops.indexing.updates import set_item
 
 X = np.array([0.5, -1.0, 2.0, 3.0, -0.25, 4.0], np.float32)
 MATRIX = np.arange(12, dtype=np.float32).reshape(4, 3)

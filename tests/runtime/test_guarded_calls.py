@@ -18,7 +18,7 @@ import treadle as td
 from tests.runtime.guarded.check import Outcome, check, differ, is_limit, make, run, ways
 from tests.runtime.guarded.memory import Pages
 from tests.runtime.guarded.registry import CALLS, Call, Input
-from treadle.ops.updates import set_item
+from treadle.ops.indexing.updates import set_item
 
 CHUNKS, SEEDS = 8, 16  # about 16 calls a seed
 

@@ -5,17 +5,12 @@ import pytest
 
 from treadle.core import errors
 from treadle.graph.parser import parse_graph
-from treadle.ops import (  # noqa: F401
-    arithmetic,
-    comparison,
-    dims,
-    elementwise,
-    io,
-    joining,
-    lists,
-    reduction,
-    shaping,
-)  # fmt: skip
+from treadle.ops import dims  # noqa: F401
+from treadle.ops.collections import lists  # noqa: F401
+from treadle.ops.control import io  # noqa: F401
+from treadle.ops.elementwise import arithmetic, comparison, unary  # noqa: F401
+from treadle.ops.reductions import reduction  # noqa: F401
+from treadle.ops.shaping import joining, reshaping  # noqa: F401
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
 

@@ -6,8 +6,8 @@ import pytest
 import treadle as td
 from tests.runtime.harness import both, native, trace_like
 from treadle.core.switches import disabled
-from treadle.ops.control_flow import while_loop
-from treadle.ops.lists import list_get, list_length, list_new, list_push, list_stack
+from treadle.ops.collections.lists import list_get, list_length, list_new, list_push, list_stack
+from treadle.ops.control.control_flow import while_loop
 
 
 def array(*shape, seed=0):

@@ -7,7 +7,7 @@ import treadle as td
 from tests.runtime.harness import both, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
-from treadle.ops.updates import set_item
+from treadle.ops.indexing.updates import set_item
 
 RNG = np.random.default_rng(0)
 CUBE = RNG.standard_normal((3, 4, 5)).astype(np.float32)

@@ -4,7 +4,7 @@ import numpy as np
 
 import treadle as td
 from tests.runtime.harness import both, inputs, trace_like
-from treadle.ops.control_flow import while_loop
+from treadle.ops.control.control_flow import while_loop
 
 
 def checked(fn, size):

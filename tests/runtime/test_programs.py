@@ -7,7 +7,7 @@ import treadle as td
 from tests.runtime.harness import both, inputs, native, trace, trace_like
 from treadle.core import errors
 from treadle.core.spec import TensorSpec
-from treadle.ops.control_flow import cond, while_loop
+from treadle.ops.control.control_flow import cond, while_loop
 from treadle.passes import disabled, switches
 from treadle.runtime import compile
 

@@ -9,8 +9,7 @@ import treadle as td
 from tests.runtime.harness import both, native, trace_like
 from treadle.core.shapes import ANY
 from treadle.core.spec import TensorSpec
-from treadle.ops.control_flow import while_loop
-from treadle.ops.lists import (
+from treadle.ops.collections.lists import (
     list_add,
     list_concat,
     list_extend,
@@ -24,7 +23,8 @@ from treadle.ops.lists import (
     list_truncate,
     list_unstack,
 )
-from treadle.ops.ragged_lists import list_pack, list_unpack
+from treadle.ops.collections.ragged_lists import list_pack, list_unpack
+from treadle.ops.control.control_flow import while_loop
 
 OPEN = TensorSpec([ANY, 3], td.float32)
 X = np.random.default_rng(0).standard_normal((9, 3)).astype(np.float32)

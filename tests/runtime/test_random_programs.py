@@ -6,7 +6,7 @@ import pytest
 import treadle as td
 from tests.runtime.harness import both, captures, native, trace
 from treadle.core.spec import TensorSpec
-from treadle.ops.control_flow import cond, while_loop
+from treadle.ops.control.control_flow import cond, while_loop
 
 UNARY = [
     td.tanh, td.sigmoid, td.abs, td.negative, td.square, lambda x: td.exp(td.minimum(x, 1.0)),

@@ -177,7 +177,7 @@ def test_a_result_that_is_not_kept_in_blocks():
 
 
 def test_an_update_of_a_part_outside():
-    from treadle.ops.updates import set_item
+    from treadle.ops.indexing.updates import set_item
 
     def function(x, y):
         for k in td.range(3):

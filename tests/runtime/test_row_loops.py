@@ -15,8 +15,8 @@ from tests.runtime.harness import both, native, trace, trace_like
 from treadle.core import processors
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import disabled
-from treadle.ops.control_flow import while_loop
-from treadle.ops.lists import list_new, list_push, list_stack
+from treadle.ops.collections.lists import list_new, list_push, list_stack
+from treadle.ops.control.control_flow import while_loop
 from treadle.runtime.cpu.threads import pool
 
 
@@ -239,7 +239,7 @@ ENDLESS = """
     import treadle as td
     from tests.runtime.harness import native, trace
     from treadle.core.spec import TensorSpec
-    from treadle.ops.control_flow import while_loop
+    from treadle.ops.control.control_flow import while_loop
 
     def f(h, w, n):
         return while_loop(

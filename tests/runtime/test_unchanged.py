@@ -6,7 +6,7 @@ import treadle as td
 from tests.runtime.harness import both, trace
 from treadle.core.spec import TensorSpec
 from treadle.graph.passes import disabled
-from treadle.ops.control_flow import while_loop
+from treadle.ops.control.control_flow import while_loop
 
 
 def counted(times, *state):

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import treadle as td
 from tests.runtime.harness import both, native, trace_like
 from treadle.core import errors
-from treadle.ops.control_flow import cond, while_loop
-from treadle.ops.updates import set_item
+from treadle.ops.control.control_flow import cond, while_loop
+from treadle.ops.indexing.updates import set_item
 from treadle.runtime import interpreter
 
 

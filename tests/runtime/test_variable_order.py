@@ -8,7 +8,7 @@ from tests.graph.random_graphs import RandomGraph
 from tests.runtime.harness import both, trace
 from treadle.core.spec import TensorSpec
 from treadle.graph.passes import disabled
-from treadle.ops.control_flow import cond, while_loop
+from treadle.ops.control.control_flow import cond, while_loop
 
 
 def once(body):

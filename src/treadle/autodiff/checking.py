@@ -10,9 +10,9 @@ import numpy as np
 from treadle.autodiff.tape import GradientTape
 from treadle.core import nest
 from treadle.core.tensor import NDArray, Tensor
-from treadle.ops.arithmetic import add_n, multiply
 from treadle.ops.conversion import constant, convert_to_tensor
-from treadle.ops.reduction import reduce_sum
+from treadle.ops.elementwise.arithmetic import add_n, multiply
+from treadle.ops.reductions.reduction import reduce_sum
 
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -27,9 +27,9 @@ from treadle.core.shapes import ANY, dim_symbols
 from treadle.core.spec import ListSpec, Spec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Node, Value
-from treadle.ops.control_flow import COND
+from treadle.ops.collections.lists import LIST_GET, list_new, list_push
+from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import constant
-from treadle.ops.lists import LIST_GET, list_new, list_push
 from treadle.ops.registry import OpCall, run, run_with_regions
 
 

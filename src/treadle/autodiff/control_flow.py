@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.registry import set_gradient
 
 

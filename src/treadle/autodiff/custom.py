@@ -16,7 +16,7 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise import identity
+from treadle.ops.elementwise.unary import identity
 from treadle.ops.state import Variable
 
 

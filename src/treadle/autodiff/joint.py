@@ -15,7 +15,7 @@ from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import copy_nodes, replay
 from treadle.ops.registry import run
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def trace_gradient(

@@ -42,14 +42,14 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.passes.element_shapes import infer_element_shapes_of
 from treadle.graph.replay import inner_symbols, substitute_spec
 from treadle.graph.trip_count import most_iterations, step_of
-from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
-from treadle.ops.casting import cast
-from treadle.ops.comparison import GREATER
-from treadle.ops.control_flow import WHILE
+from treadle.ops.collections.lists import LIST_GET, list_new, list_push
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import constant
-from treadle.ops.lists import LIST_GET, list_new, list_push
+from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import GREATER
 from treadle.ops.registry import OpCall, run, run_with_regions
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def while_gradient(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:

@@ -15,8 +15,7 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
-from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.python_functions import (
+from treadle.ops.control.python_functions import (
     _as_list,
     _name,
     _results_of,
@@ -26,6 +25,7 @@ from treadle.ops.python_functions import (
     result_specs,
     result_types,
 )
+from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.registry import Op, OpCall, register, run
 
 _MOST_RECORDS = 1000  # of calls whose gradient was prepared and not taken

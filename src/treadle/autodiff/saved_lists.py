@@ -12,9 +12,9 @@ from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Value
-from treadle.ops.control_flow import WHILE
-from treadle.ops.lists import LIST_PUSH, list_length, list_new, list_stack, list_unstack
-from treadle.ops.ragged_lists import list_pack, list_unpack
+from treadle.ops.collections.lists import LIST_PUSH, list_length, list_new, list_stack, list_unstack
+from treadle.ops.collections.ragged_lists import list_pack, list_unpack
+from treadle.ops.control.control_flow import WHILE
 
 
 def stored_specs(joint: Joint, value: Value) -> list[Spec]:

@@ -8,10 +8,7 @@ from typing import Any
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
-from treadle.ops.arithmetic import ADD, ADD_N
-from treadle.ops.conversion import constant
-from treadle.ops.creation import FILL
-from treadle.ops.lists import (
+from treadle.ops.collections.lists import (
     LIST_NEW,
     LIST_SET,
     list_add,
@@ -19,7 +16,10 @@ from treadle.ops.lists import (
     list_set,
     list_zeros_like,
 )  # fmt: skip
+from treadle.ops.conversion import constant
+from treadle.ops.elementwise.arithmetic import ADD, ADD_N
 from treadle.ops.registry import run
+from treadle.ops.shaping.creation import FILL
 
 
 def subject(x: Any) -> Any:

@@ -16,16 +16,16 @@ from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol, symbol
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.trip_count import bounding, conjuncts, position, step_of, trip_count
-from treadle.ops.arithmetic import MOD, MULTIPLY
-from treadle.ops.casting import CAST
-from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM, DIM, SHAPE
-from treadle.ops.elementwise import IDENTITY
-from treadle.ops.joining import STACK
-from treadle.ops.selection import WHERE
-from treadle.ops.shaping import RESHAPE
-from treadle.ops.slicing import STRIDED_SLICE
+from treadle.ops.elementwise.arithmetic import MOD, MULTIPLY
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.elementwise.selection import WHERE
+from treadle.ops.elementwise.unary import IDENTITY
+from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.shaping.joining import STACK
+from treadle.ops.shaping.reshaping import RESHAPE
 
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
 _SHORT = 64

@@ -6,13 +6,13 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.arithmetic import ADD, SUBTRACT
-from treadle.ops.comparison import LESS
-from treadle.ops.control_flow import COND
+from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import CONST
-from treadle.ops.logic import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from treadle.ops.elementwise.arithmetic import ADD, SUBTRACT
+from treadle.ops.elementwise.comparison import LESS
+from treadle.ops.elementwise.logic import LOGICAL_AND, LOGICAL_NOT, LOGICAL_OR
+from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.properties import Relation
-from treadle.ops.selection import WHERE
 
 
 @record(frozen=True)

@@ -11,7 +11,7 @@ from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute
 from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.printer import print_node
-from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.control.control_flow import COND, WHILE
 
 
 class GraphError(errors.InternalError):

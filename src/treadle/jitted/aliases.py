@@ -13,7 +13,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import View, same_views
-from treadle.ops.logic import logical_and, logical_or
+from treadle.ops.elementwise.logic import logical_and, logical_or
 
 Known = bool | Tensor  # a bool of the graph where only the run knows
 

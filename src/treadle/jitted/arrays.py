@@ -31,19 +31,20 @@ from treadle.jitted.views import (
 )  # fmt: skip
 from treadle.numpy_staging.dtypes import as_array
 from treadle.numpy_staging.functions import named
-from treadle.ops import complex_numbers, shaping
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
-from treadle.ops.control_flow import cond
+from treadle.ops.control.control_flow import cond
+from treadle.ops.control.raising import mark
 from treadle.ops.dims import dims_tensor
-from treadle.ops.elementwise import identity
-from treadle.ops.indexing import getitem
-from treadle.ops.logic import logical_and, logical_or
-from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
-from treadle.ops.raising import mark
-from treadle.ops.selection import where as select
-from treadle.ops.updates import set_item
+from treadle.ops.elementwise import complex_numbers
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.logic import logical_and, logical_or
+from treadle.ops.elementwise.selection import where as select
+from treadle.ops.elementwise.unary import identity
+from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.updates import set_item
+from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.shaping import reshaping
 
 
 class Traced:
@@ -307,7 +308,7 @@ class Array(Traced):
                 f"order={order!r} of an array that is not contiguous: use 'C' or 'F'"
                 f"{at(user_origin())}"
             )
-        made = shaping.reshape(self.tensor, [unwrapped(d) for d in wanted])
+        made = reshaping.reshape(self.tensor, [unwrapped(d) for d in wanted])
         if made.dims == self.dims:
             return Array(self.storage, self.views)
         if self.is_contiguous:
@@ -321,7 +322,7 @@ class Array(Traced):
         return self.reshape(-1, order=order).copy()
 
     def squeeze(self, axis: Any = None) -> Array:
-        return self.viewed(Reshaped(shaping.squeeze(self.tensor, axis).dims))
+        return self.viewed(Reshaped(reshaping.squeeze(self.tensor, axis).dims))
 
     def view(self, *args: Any) -> Array:
         if args:
@@ -491,8 +492,8 @@ def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
         return select(chosen, a, b)
     picked: Tensor = cond(
         chosen,
-        lambda: shaping.ensure_shape(a, like.dims),
-        lambda: shaping.ensure_shape(b, like.dims),
+        lambda: reshaping.ensure_shape(a, like.dims),
+        lambda: reshaping.ensure_shape(b, like.dims),
     )
     return picked
 
@@ -622,7 +623,7 @@ def as_number(scalar: Any) -> Any:
                 f"only arrays of one element convert to Python numbers, not {scalar!r}"
                 f"{at(user_origin())}"
             )
-        tensor = shaping.reshape_to(tensor, ())
+        tensor = reshaping.reshape_to(tensor, ())
     wide = {"f": dtypes.float64, "c": dtypes.complex128, "b": dtypes.bool}
     return symbolic_number(cast(tensor, wide.get(tensor.dtype.kind, dtypes.int64)))
 

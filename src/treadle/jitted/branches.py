@@ -27,9 +27,9 @@ from treadle.jitted.grown_lists import (
 )
 from treadle.jitted.merged_arrays import MergedArray
 from treadle.jitted.storage import Scope, scope
-from treadle.ops import control_flow
-from treadle.ops.logic import logical_not
-from treadle.ops.raising import Raised, is_raised_by_user, marks, raise_unless
+from treadle.ops.control import control_flow
+from treadle.ops.control.raising import Raised, is_raised_by_user, marks, raise_unless
+from treadle.ops.elementwise.logic import logical_not
 from treadle.ops.registry import run_with_regions
 
 

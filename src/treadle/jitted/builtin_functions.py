@@ -42,9 +42,9 @@ from treadle.jitted.statements import (
     truth,
     truth_value,
 )
-from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import apply, extreme
-from treadle.ops.selection import where as select
+from treadle.ops.elementwise.selection import where as select
+from treadle.ops.numbers.python_numbers import apply, extreme
+from treadle.ops.shaping.creation import zeros
 
 
 def abs(value: Any) -> Any:

@@ -20,10 +20,10 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.errors import NoForm
 from treadle.jitted.storage import Storage
-from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.shaping.creation import zeros
 
 NUMBER, SCALAR, ARRAY, LIST = "Python number", "NumPy scalar", "array", "list"
 _PYTHON = {bool: dtypes.bool, int: dtypes.int64, float: dtypes.float64, complex: dtypes.complex128}

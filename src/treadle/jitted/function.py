@@ -37,7 +37,7 @@ from treadle.jitted.reports import CHANGED, advise, describe
 from treadle.jitted.results import Results, collect
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import symbolic_number
+from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
 from treadle.runtime.cpu.dispatch.native_type import native_type
 from treadle.tracing.concrete import ConcreteFunction

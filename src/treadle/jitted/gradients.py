@@ -13,7 +13,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, unwrapped, wrapped
 from treadle.jitted.conversion import call
 from treadle.jitted.function import Jitted
-from treadle.ops.python_numbers import SymbolicNumber, symbolic_number
+from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
 
 
 def value_and_grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -> Jitted:

@@ -1,8 +1,8 @@
 """Lists that grow in a loop or branch of the graph, such as ``found.append(x)`` under an ``if``.
 
 How long such a list is only the run knows. Each number or array in its elements is kept in a list
-value of the graph (`ops/lists.py`). An array in it has the elements that it had when it was added:
-changing it afterwards is refused, as is changing it through the list.
+value of the graph (`ops/collections/lists.py`). An array in it has the elements that it had when it
+was added: changing it afterwards is refused, as is changing it through the list.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from treadle.jitted.forms import ARRAY, Form, ListPart, form_of, joined
 from treadle.jitted.iteration import Counted
 from treadle.jitted.stacked_lists import StackedList, structure_key
 from treadle.jitted.storage import Storage, listed
-from treadle.ops import lists
-from treadle.ops.casting import cast
+from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import symbolic_number
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import symbolic_number
 
 
 class Template:

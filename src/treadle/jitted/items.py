@@ -20,7 +20,7 @@ from treadle.jitted.arrays import (
     wrapped,
 )
 from treadle.jitted.list_positions import element_at, set_element
-from treadle.ops.selection import where as select
+from treadle.ops.elementwise.selection import where as select
 
 
 def get_item(target: Any, key: Any) -> Any:

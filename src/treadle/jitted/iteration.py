@@ -28,9 +28,9 @@ from treadle.jitted.arrays import (
 )
 from treadle.jitted.forms import Form, form_of
 from treadle.jitted.storage import captured_storage
-from treadle.ops import python_numbers
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.joining import stack
+from treadle.ops.numbers import python_numbers
+from treadle.ops.shaping.joining import stack
 
 
 class Counted:

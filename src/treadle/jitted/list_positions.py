@@ -23,11 +23,11 @@ from treadle.jitted.errors import NoForm
 from treadle.jitted.forms import ARRAY, Form, form_of, joined
 from treadle.jitted.statements import and_, not_, truth
 from treadle.jitted.storage import Storage
-from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.joining import stack
-from treadle.ops.logic import logical_or
-from treadle.ops.selection import where as select
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.logic import logical_or
+from treadle.ops.elementwise.selection import where as select
+from treadle.ops.shaping.joining import stack
 
 _MOST_CHOSEN = 16  # arrays among which a read one is found again, to be changed
 _MOST_WRITTEN = 64  # elements of which each may be the one that is assigned

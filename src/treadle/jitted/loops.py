@@ -29,7 +29,7 @@ from treadle.jitted.grown_lists import (
 )
 from treadle.jitted.replaced import Replaced
 from treadle.jitted.storage import Scope, Storage, listed, scope, scopes
-from treadle.ops import control_flow
+from treadle.ops.control import control_flow
 
 State = tuple[Any, ...]
 

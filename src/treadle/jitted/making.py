@@ -14,12 +14,13 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, Traced, is_traced, unwrapped, unwrapped_bound
 from treadle.jitted.storage import Storage
 from treadle.numpy_staging.dtypes import as_array, is_weak, result_dtype, to
-from treadle.ops import creation, elementwise
-from treadle.ops.arithmetic import maximum
-from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise import identity
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise import unary
+from treadle.ops.elementwise.arithmetic import maximum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.unary import identity
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def known(value: Any) -> Any:
@@ -162,7 +163,7 @@ def arange(
     wanted = dtype_of(dtype, counted)
     if counted.is_floating:
         first, last, by = (to(v, dtypes.float64) for v in parts)
-        count = cast(elementwise.ceil((last - first) / by), dtypes.int64)
+        count = cast(unary.ceil((last - first) / by), dtypes.int64)
         if wanted.is_integer:  # NumPy's steps are between the first two numbers as ints
             second = cast(cast(first + by, wanted), dtypes.int64)
             first = cast(cast(first, wanted), dtypes.int64)

@@ -16,7 +16,7 @@ from treadle.jitted.placed import Placed, is_placed
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import Positions, View, same_views, view_tensors
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
+from treadle.ops.shaping.creation import zeros
 
 if TYPE_CHECKING:
     from treadle.jitted.branches import Merge

@@ -17,13 +17,13 @@ from treadle.jitted.views import Permuted, Reshaped
 from treadle.numpy_staging.dtypes import as_array
 from treadle.numpy_staging.functions import named
 from treadle.numpy_staging.reductions import flat
-from treadle.ops import creation
-from treadle.ops.arithmetic import mod
 from treadle.ops.axes import normalize_axis
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.selection import where as select
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.arithmetic import mod
+from treadle.ops.elementwise.selection import where as select
+from treadle.ops.indexing.gather import gather
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def _view(name: str, func: Any) -> Callable[..., Any]:

@@ -33,8 +33,8 @@ from treadle.jitted.operations import call_function, call_ufunc, reduce_ufunc, u
 from treadle.jitted.storage import captured_storage
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
-from treadle.ops.casting import cast
-from treadle.ops.python_numbers import SymbolicNumber, apply
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import SymbolicNumber, apply
 
 
 class Globals(dict[str, Any]):

@@ -17,7 +17,7 @@ from treadle.jitted.conversion import call as converted
 from treadle.jitted.operations import call_ufunc
 from treadle.jitted.storage import Storage, own_trace
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.numbers.python_numbers import SymbolicNumber
 from treadle.ops.state import Variable
 
 

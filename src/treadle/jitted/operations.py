@@ -29,8 +29,8 @@ from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array
 from treadle.numpy_staging.functions import FUNCTIONS, named
 from treadle.numpy_staging.staging import reduction_of, unsupported
-from treadle.ops.casting import cast
-from treadle.ops.selection import where as select
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where as select
 
 # Keywords that choose how NumPy stores a result, which is always in row order here.
 _STORAGE = frozenset({"order", "subok", "like", "device", "kind"})

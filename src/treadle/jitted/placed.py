@@ -17,13 +17,13 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, ChosenStorage, CopiedStorage
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import ComplexPart, Positions
-from treadle.ops.comparison import equal
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import range as arange
-from treadle.ops.creation import zeros_like
 from treadle.ops.dims import dims_tensor
-from treadle.ops.selection import where as select
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.selection import where as select
+from treadle.ops.shaping.creation import range as arange
+from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.reshaping import reshape_to
 
 Place = tuple[Tensor, Tensor]  # the number of the array, and the positions
 

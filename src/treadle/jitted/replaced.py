@@ -22,8 +22,8 @@ from treadle.jitted.placed import Placed, is_numbered, is_placed, numbered, plac
 from treadle.jitted.storage import Scope, Storage
 from treadle.jitted.views import View, is_constant, same_views
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.logic import logical_and, logical_not
-from treadle.ops.selection import where as select
+from treadle.ops.elementwise.logic import logical_and, logical_not
+from treadle.ops.elementwise.selection import where as select
 
 NEW = -1
 OTHER = -2  # and below: an array from outside that the loop does not carry

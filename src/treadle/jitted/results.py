@@ -19,7 +19,7 @@ from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage
 from treadle.jitted.views import Key, Permuted, Reshaped, View, is_constant
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.numbers.python_numbers import SymbolicNumber
 
 
 class OfProgram(NamedTuple):

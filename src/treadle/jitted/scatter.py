@@ -15,17 +15,17 @@ from treadle.jitted.arrays import Array, element_of, index_items, unwrapped, wra
 from treadle.numpy_staging import ufuncs
 from treadle.numpy_staging.dtypes import as_array, is_weak, to
 from treadle.numpy_staging.staging import unsupported
-from treadle.ops import creation
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
-from treadle.ops.control_flow import while_loop
+from treadle.ops.control.control_flow import while_loop
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import tensor_scatter_nd_add
-from treadle.ops.indexing import getitem
-from treadle.ops.shaping import reshape_to
-from treadle.ops.updates import set_item
-from treadle.ops.updates_by_position import columns_of
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing.gather import tensor_scatter_nd_add
+from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.updates import set_item
+from treadle.ops.indexing.updates_by_position import columns_of
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:

@@ -27,7 +27,7 @@ from treadle.jitted.forms import ARRAY, NUMBER, Form, form_of
 from treadle.jitted.iteration import Counted
 from treadle.jitted.storage import Storage, scopes
 from treadle.numpy_staging.dtypes import promoted
-from treadle.ops.joining import concat, stack
+from treadle.ops.shaping.joining import concat, stack
 
 _MOST = 2000  # elements that are taken apart into a list of Python's
 

@@ -27,8 +27,8 @@ from treadle.jitted.iteration import Counted
 from treadle.jitted.stacked_lists import StackedList
 from treadle.jitted.statements import UNSTAGED, if_exp, staged_for
 from treadle.jitted.storage import Storage, scope, scopes
-from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import extreme, symbolic_number
+from treadle.ops.numbers.python_numbers import extreme, symbolic_number
+from treadle.ops.shaping.creation import zeros
 
 _FEWEST = 16  # elements that a loop of the graph makes; fewer are written out
 _MOST = 2000  # elements that are written out

@@ -26,12 +26,12 @@ from treadle.jitted.errors import NotStaged
 from treadle.jitted.grown_lists import GrownList, Grows, leave, own_copy
 from treadle.jitted.iteration import Counted, as_counted, python_counted
 from treadle.jitted.loops import Loop
-from treadle.ops.comparison import not_equal
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
-from treadle.ops.logic import logical_not
-from treadle.ops.python_numbers import SymbolicNumber, ValueNeededError, symbolic_number
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.comparison import not_equal
+from treadle.ops.elementwise.logic import logical_not
+from treadle.ops.numbers.python_numbers import SymbolicNumber, ValueNeededError, symbolic_number
+from treadle.ops.shaping.creation import zeros
+from treadle.ops.shaping.reshaping import reshape_to
 
 State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})

@@ -19,7 +19,7 @@ from treadle.core.interrupts import is_mode
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor, from_array
 from treadle.jitted.errors import NotStaged
-from treadle.ops.python_numbers import numpy_rules
+from treadle.ops.numbers.python_numbers import numpy_rules
 
 
 class Storage:

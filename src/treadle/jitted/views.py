@@ -11,10 +11,10 @@ from typing import Any
 
 from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
-from treadle.ops import complex_numbers
-from treadle.ops.indexing import getitem
-from treadle.ops.shaping import reshape_to, transpose
-from treadle.ops.updates import set_item
+from treadle.ops.elementwise import complex_numbers
+from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.updates import set_item
+from treadle.ops.shaping.reshaping import reshape_to, transpose
 
 
 class Key:

@@ -13,18 +13,15 @@ from treadle.numpy_staging.dtypes import as_array, promoted, to
 from treadle.numpy_staging.reductions import flat, sum
 from treadle.numpy_staging.shapes import flip, moveaxis, swapaxes
 from treadle.numpy_staging.ufuncs import call, truth
-from treadle.ops import (
-    linalg,
-    selection,
-    slicing,
-    sorting,
-    triangles,
-)
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
+from treadle.ops.elementwise import selection
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing import slicing
+from treadle.ops.indexing.gather import gather
+from treadle.ops.linalg import matrices, triangles
+from treadle.ops.reductions import sorting
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -92,7 +89,7 @@ def argsort(a: Any, axis: Any = -1) -> Tensor:
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = moveaxis(a, (axis1, axis2), (-2, -1))
     x = x[..., :, offset:] if offset >= 0 else x[..., -offset:, :]
-    return linalg.diag_part(x)
+    return matrices.diag_part(x)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
@@ -104,7 +101,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return diagonal(x, k)
     low, high = max(-k, 0), max(k, 0)
-    return slicing.pad(linalg.diag(x), [[low, high], [high, low]])
+    return slicing.pad(matrices.diag(x), [[low, high], [high, low]])
 
 
 def tril(m: Any, k: int = 0) -> Tensor:

@@ -17,16 +17,18 @@ from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
 from treadle.numpy_staging.making import linspace
 from treadle.numpy_staging.reductions import cumsum, flat
 from treadle.numpy_staging.shapes import moveaxis
-from treadle.ops import creation, elementwise, reduction, selection, sorting
-from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axis
-from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor, size_of
-from treadle.ops.gather import gather
-from treadle.ops.joining import concat
+from treadle.ops.elementwise import selection, unary
+from treadle.ops.elementwise.arithmetic import maximum, minimum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing.gather import gather
+from treadle.ops.reductions import reduction, sorting
+from treadle.ops.reductions.segments import COUNT_POSITIONS, unsorted_segment_sum
 from treadle.ops.registry import Op, register, run
-from treadle.ops.segments import COUNT_POSITIONS, unsorted_segment_sum
-from treadle.ops.shaping import reshape_to, reverse
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.reshaping import reshape_to, reverse
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
@@ -183,7 +185,7 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
     before = gather(rows, maximum(creation.range(count) - 1, to(0, dtypes.int64)))
     differs = rows != before
     if equal_nan and x.dtype.is_floating:
-        differs &= ~(elementwise.is_nan(rows) & elementwise.is_nan(before))
+        differs &= ~(unary.is_nan(rows) & unary.is_nan(before))
     new = differs | (creation.range(count) == 0)
 
     def inverse() -> Tensor:

@@ -10,10 +10,10 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
-from treadle.ops.casting import cast
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.joining import stack
-from treadle.ops.python_numbers import SymbolicNumber
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import SymbolicNumber
+from treadle.ops.shaping.joining import stack
 
 _WEAK = (int, float, complex)  # Python numbers, which take the arrays' precision
 

@@ -25,7 +25,7 @@ from treadle.numpy_staging import (
     values,
 )
 from treadle.numpy_staging.dtypes import as_array, result_dtype
-from treadle.ops import complex_numbers
+from treadle.ops.elementwise import complex_numbers
 
 Function = Callable[..., Any]
 Table = dict[Any, Function]

@@ -11,13 +11,10 @@ from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, promoted
 from treadle.numpy_staging.reductions import flat
 from treadle.numpy_staging.shapes import atleast_1d, atleast_2d, atleast_3d
-from treadle.ops import (
-    joining,
-    splitting,
-)
 from treadle.ops.axes import normalize_axis
-from treadle.ops.casting import cast
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.shaping import joining, splitting
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def concatenate(arrays: Any, axis: Any = 0, *, dtype: Any = None) -> Tensor:

@@ -16,15 +16,17 @@ from treadle.numpy_staging.dtypes import as_array, floating, promoted, to
 from treadle.numpy_staging.reductions import flat
 from treadle.numpy_staging.shapes import moveaxis
 from treadle.numpy_staging.ufuncs import truth
-from treadle.ops import decompositions, elementwise, reduction
 from treadle.ops.axes import normalize_axes
-from treadle.ops.casting import cast
-from treadle.ops.complex_numbers import conj
-from treadle.ops.creation import eye
-from treadle.ops.linalg import array_product as _matmul
-from treadle.ops.linalg import matrix_transpose
-from treadle.ops.selection import where
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise import unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.selection import where
+from treadle.ops.linalg import decompositions
+from treadle.ops.linalg.matrices import array_product as _matmul
+from treadle.ops.linalg.matrices import matrix_transpose
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping.creation import eye
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def _matrices(a: Any) -> Tensor:
@@ -168,10 +170,10 @@ def outer(x1: Any, x2: Any, /) -> Tensor:
 
 
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Tensor:
-    tensor = elementwise.abs(floating(as_array(x)))
+    tensor = unary.abs(floating(as_array(x)))
     axes = normalize_axes(axis, tensor.ndim)
     if ord is None or (ord == "fro" and len(axes) == 2) or (ord == 2 and len(axes) == 1):
-        return elementwise.sqrt(reduction.reduce_sum(tensor * tensor, axes, keepdims))
+        return unary.sqrt(reduction.reduce_sum(tensor * tensor, axes, keepdims))
     if len(axes) == 2:
         return _matrix_norm(x, tensor, ord, axes, keepdims)
     if len(axes) != 1:
@@ -262,7 +264,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> tuple[Tensor, ...]:
     x, y = promoted([_matrices(a), _matrices(b)])
     limit = np.finfo(x.dtype.np_dtype).eps * max(d for d in x.dims if isinstance(d, int))
     found = _matmul(pinv(x, limit if rcond is None else rcond), y)
-    rest = elementwise.abs(_matmul(x, found) - y) ** to(2, x.dtype)
+    rest = unary.abs(_matmul(x, found) - y) ** to(2, x.dtype)
     values = decompositions.svd(x)[1]
     rank = cast(matrix_rank(x), dtypes.int32)
     total = reduction.reduce_sum(rest, 0)

@@ -13,16 +13,17 @@ from treadle.numpy_staging.choosing import diag
 from treadle.numpy_staging.dtypes import as_array, result_dtype, to
 from treadle.numpy_staging.reductions import flat
 from treadle.numpy_staging.shapes import broadcast_arrays, expand_dims
-from treadle.ops import arithmetic, creation, elementwise
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
-from treadle.ops.comparison import equal
 from treadle.ops.dims import dims_tensor, size_of
-from treadle.ops.logic import logical_and
-from treadle.ops.python_numbers import is_symbolic_number
-from treadle.ops.selection import where
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise import arithmetic, unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.logic import logical_and
+from treadle.ops.elementwise.selection import where
+from treadle.ops.numbers.python_numbers import is_symbolic_number
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def zeros_like(a: Any, dtype: Any = None) -> Tensor:
@@ -83,7 +84,7 @@ def _open_linspace(
 
 
 def copy(a: Any) -> Tensor:
-    return elementwise.identity(as_array(a))
+    return unary.identity(as_array(a))
 
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
@@ -113,5 +114,5 @@ def geomspace(start: Any, stop: Any, num: int = 50, endpoint: bool = True) -> Te
     first, last = (cast(as_array(v), dtypes.float64) for v in (start, stop))
     steps = linspace(0.0, 1.0, num, endpoint)
     steps = reshape_to(steps, (*steps.dims, *(1,) * first.ndim))
-    found: Tensor = first * elementwise.exp(steps * elementwise.log(last / first))
+    found: Tensor = first * unary.exp(steps * unary.log(last / first))
     return found

@@ -15,14 +15,16 @@ from treadle.core.tensor import Tensor
 from treadle.numpy_staging.choosing import argsort
 from treadle.numpy_staging.dtypes import as_array, promoted, to
 from treadle.numpy_staging.reductions import flat
-from treadle.ops import arithmetic, creation, selection, sorting
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.joining import concat, stack
-from treadle.ops.shaping import reshape, reshape_to
+from treadle.ops.elementwise import arithmetic, selection
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing.gather import gather
+from treadle.ops.reductions import sorting
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.joining import concat, stack
+from treadle.ops.shaping.reshaping import reshape, reshape_to
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1) -> Tensor:

@@ -9,15 +9,13 @@ from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, promoted
 from treadle.numpy_staging.reductions import flat
 from treadle.numpy_staging.shapes import moveaxis
-from treadle.ops import (
-    joining,
-    linalg,
-    reduction,
-)
-from treadle.ops.complex_numbers import conj
-from treadle.ops.einsum import einsum as contract
-from treadle.ops.linalg import array_product
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.linalg import matrices
+from treadle.ops.linalg.einsum import einsum as contract
+from treadle.ops.linalg.matrices import array_product
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping import joining
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def dot(a: Any, b: Any) -> Tensor:
@@ -26,12 +24,12 @@ def dot(a: Any, b: Any) -> Tensor:
         return x * y
     if y.ndim <= 2:
         return array_product(x, y)
-    return linalg.tensordot(x, y, [[-1], [-2]])
+    return matrices.tensordot(x, y, [[-1], [-2]])
 
 
 def inner(a: Any, b: Any) -> Tensor:
     x, y = promoted([as_array(a), as_array(b)])
-    return linalg.tensordot(x, y, [[-1], [-1]]) if x.ndim and y.ndim else x * y
+    return matrices.tensordot(x, y, [[-1], [-1]]) if x.ndim and y.ndim else x * y
 
 
 def vdot(a: Any, b: Any) -> Tensor:
@@ -46,7 +44,7 @@ def outer(a: Any, b: Any) -> Tensor:
 
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Tensor:
     x, y = promoted([as_array(a), as_array(b)])
-    return linalg.tensordot(x, y, axes)
+    return matrices.tensordot(x, y, axes)
 
 
 def einsum(*operands: Any, optimize: Any = None) -> Tensor:

@@ -16,8 +16,8 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.numpy_staging import tensor_methods
+from treadle.ops.numbers.python_numbers import SymbolicNumber, apply, numpy_rules
 from treadle.ops.operators import in_place
-from treadle.ops.python_numbers import SymbolicNumber, apply, numpy_rules
 from treadle.ops.state import Variable
 
 
@@ -138,7 +138,7 @@ def _number_ufunc(
     if method != "__call__" or kwargs:
         raise self.needed(f"given to np.{ufunc.__name__}.{method}")
     if arrays:
-        from treadle.ops.tabulated import tabulated_ufunc
+        from treadle.ops.numbers.tabulated import tabulated_ufunc
 
         return tabulated_ufunc(ufunc, inputs)
     return apply(ufunc, *inputs)

@@ -9,11 +9,12 @@ from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, floating, sum_dtype, to
 from treadle.numpy_staging.ufuncs import truth
-from treadle.ops import elementwise, reduction, scan
 from treadle.ops.axes import normalize_axes
-from treadle.ops.casting import cast
-from treadle.ops.reduction import dim_tensor
-from treadle.ops.shaping import expand_dims, reshape_to
+from treadle.ops.elementwise import unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.reductions import reduction, scan
+from treadle.ops.reductions.reduction import dim_tensor
+from treadle.ops.shaping.reshaping import expand_dims, reshape_to
 
 
 def _in_dtype(x: Tensor, dtype: Any) -> Tensor:
@@ -43,15 +44,15 @@ def var(
 ) -> Tensor:
     x = as_array(a)
     x = floating(x) if dtype is None else cast(x, dtype)
-    distance = elementwise.abs(x - reduction.reduce_mean(x, axis, keepdims=True))
-    total = reduction.reduce_sum(elementwise.square(distance), axis, keepdims)
+    distance = unary.abs(x - reduction.reduce_mean(x, axis, keepdims=True))
+    total = reduction.reduce_sum(unary.square(distance), axis, keepdims)
     return total / (dim_tensor(_count(x, axis), total.dtype) - to(float(ddof), total.dtype))
 
 
 def std(
     a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
 ) -> Tensor:
-    return elementwise.sqrt(var(a, axis, dtype, ddof, keepdims=keepdims))
+    return unary.sqrt(var(a, axis, dtype, ddof, keepdims=keepdims))
 
 
 def max(a: Any, axis: Any = None, *, keepdims: bool = False) -> Tensor:

@@ -12,7 +12,7 @@ from treadle.numpy_staging.dtypes import as_array
 from treadle.numpy_staging.shapes import moveaxis
 from treadle.numpy_staging.ufuncs import call
 from treadle.ops.axes import normalize_axis
-from treadle.ops.joining import concat
+from treadle.ops.shaping.joining import concat
 
 # Ufuncs for which it does not matter which elements are brought together first.
 ASSOCIATIVE = frozenset(

@@ -14,18 +14,14 @@ from treadle.core.shapes import SymbolicDim, broadcast
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array
 from treadle.numpy_staging.reductions import flat
-from treadle.ops import (
-    arithmetic,
-    creation,
-    repeating,
-    shaping,
-    slicing,
-)
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise import arithmetic
+from treadle.ops.indexing import slicing
+from treadle.ops.indexing.gather import gather
+from treadle.ops.shaping import creation, repeating, reshaping
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def shape(a: Any) -> tuple[Any, ...]:
@@ -49,18 +45,18 @@ def ndim(a: Any) -> int:
 def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None) -> Tensor:
     x, wanted = as_array(a), newshape if shape is None else shape
     if order != "F":
-        return shaping.reshape(x, wanted)
+        return reshaping.reshape(x, wanted)
     sizes = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-    return shaping.transpose(shaping.reshape(shaping.transpose(x), sizes[::-1]))
+    return reshaping.transpose(reshaping.reshape(reshaping.transpose(x), sizes[::-1]))
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     x = as_array(a)
-    return flat(shaping.transpose(x) if order == "F" else x)
+    return flat(reshaping.transpose(x) if order == "F" else x)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    return shaping.transpose(as_array(a), axes)
+    return reshaping.transpose(as_array(a), axes)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
@@ -68,7 +64,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     order = list(range(x.ndim))
     i, j = normalize_axis(axis1, x.ndim), normalize_axis(axis2, x.ndim)
     order[i], order[j] = order[j], order[i]
-    return shaping.transpose(x, order)
+    return reshaping.transpose(x, order)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
@@ -78,7 +74,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     order = [i for i in range(x.ndim) if i not in taken]
     for place, axis in sorted(zip(places, taken, strict=True)):
         order.insert(place, axis)
-    return shaping.transpose(x, order)
+    return reshaping.transpose(x, order)
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
@@ -90,7 +86,7 @@ def expand_dims(a: Any, axis: Any) -> Tensor:
 
 
 def squeeze(a: Any, axis: Any = None) -> Tensor:
-    return shaping.squeeze(as_array(a), axis)
+    return reshaping.squeeze(as_array(a), axis)
 
 
 def atleast_1d(*arrays: Any) -> Any:
@@ -115,7 +111,7 @@ def _each(arrays: Sequence[Any], fn: Any) -> Any:
 
 
 def broadcast_to(array: Any, shape: Any) -> Tensor:
-    return shaping.broadcast_to(as_array(array), shape)
+    return reshaping.broadcast_to(as_array(array), shape)
 
 
 def broadcast_arrays(*args: Any) -> tuple[Tensor, ...]:
@@ -126,7 +122,7 @@ def broadcast_arrays(*args: Any) -> tuple[Tensor, ...]:
 
 def flip(m: Any, axis: Any = None) -> Tensor:
     x = as_array(m)
-    return shaping.reverse(x, list(normalize_axes(axis, x.ndim)))
+    return reshaping.reverse(x, list(normalize_axes(axis, x.ndim)))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
@@ -153,7 +149,7 @@ def tile(A: Any, reps: Any) -> Tensor:
     x, counts = as_array(A), _listed(reps)
     rank = max(x.ndim, len(counts))
     wide = reshape_to(x, (1,) * (rank - x.ndim) + x.dims)
-    return shaping.tile(wide, [1] * (rank - len(counts)) + counts)
+    return reshaping.tile(wide, [1] * (rank - len(counts)) + counts)
 
 
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Tensor:

@@ -15,16 +15,18 @@ from treadle.numpy_staging.linalg import lstsq
 from treadle.numpy_staging.reductions import cumsum, flat
 from treadle.numpy_staging.shapes import moveaxis
 from treadle.numpy_staging.values import diff
-from treadle.ops import arithmetic, creation, elementwise, reduction, selection
 from treadle.ops.axes import normalize_axis
-from treadle.ops.casting import cast
-from treadle.ops.complex_numbers import conj
-from treadle.ops.correlation import sliding_products
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.joining import concat, stack
-from treadle.ops.shaping import reverse
-from treadle.ops.slicing import pad
+from treadle.ops.elementwise import arithmetic, selection, unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.slicing import pad
+from treadle.ops.linalg.correlation import sliding_products
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.joining import concat, stack
+from treadle.ops.shaping.reshaping import reverse
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
@@ -120,7 +122,7 @@ def polyfit(
         weights = cast(as_array(w), dtypes.float64)
         rows = rows * weights[:, None]
         values = values * (weights if values.ndim == 1 else weights[:, None])
-    scale = elementwise.sqrt(reduction.reduce_sum(rows * rows, 0))
+    scale = unary.sqrt(reduction.reduce_sum(rows * rows, 0))
     found: Tensor = lstsq(rows / scale, values, rcond)[0]
     return found / scale if found.ndim == 1 else found / scale[:, None]
 
@@ -133,7 +135,7 @@ def unwrap(p: Any, discont: Any = None, axis: int = -1, *, period: float = 2 * n
     turned = arithmetic.mod(step + half, whole) - half
     turned = selection.where((turned == -half) & (step > to(0, x.dtype)), half, turned)
     limit = half if discont is None else to(max(float(discont), period / 2), x.dtype)
-    near = elementwise.abs(step) < limit
+    near = unary.abs(step) < limit
     correction = selection.where(near, to(0, x.dtype), turned - step)
     place = normalize_axis(axis, x.ndim)
     sides = [[1, 0] if i == place else [0, 0] for i in range(x.ndim)]

@@ -25,28 +25,29 @@ from treadle.numpy_staging.reductions import (
     sum,
 )
 from treadle.numpy_staging.shapes import moveaxis
-from treadle.ops import complex_numbers, elementwise, reduction
-from treadle.ops.arithmetic import maximum, minimum
 from treadle.ops.axes import normalize_axes, normalize_axis
-from treadle.ops.casting import cast
-from treadle.ops.creation import zeros_like
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.joining import concat
-from treadle.ops.linalg import diag_part, matmul
-from treadle.ops.logic import logical_or
-from treadle.ops.selection import where
-from treadle.ops.shaping import reshape_to, transpose
-from treadle.ops.sorting import sort
+from treadle.ops.elementwise import complex_numbers, unary
+from treadle.ops.elementwise.arithmetic import maximum, minimum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.logic import logical_or
+from treadle.ops.elementwise.selection import where
+from treadle.ops.indexing.gather import gather
+from treadle.ops.linalg.matrices import diag_part, matmul
+from treadle.ops.reductions import reduction
+from treadle.ops.reductions.sorting import sort
+from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.reshaping import reshape_to, transpose
 
 
 def _without_nan(x: Tensor, fill: float) -> tuple[Tensor, Tensor]:
     if x.dtype.is_complex:
         missing = logical_or(
-            elementwise.is_nan(complex_numbers.real(x)), elementwise.is_nan(complex_numbers.imag(x))
+            unary.is_nan(complex_numbers.real(x)), unary.is_nan(complex_numbers.imag(x))
         )
     elif x.dtype.is_floating:
-        missing = elementwise.is_nan(x)
+        missing = unary.is_nan(x)
     else:
         missing = zeros_like(x, dtypes.bool)
     return where(missing, to(fill, x.dtype), x), missing
@@ -123,7 +124,7 @@ def nanvar(
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, ddof: float = 0, *, keepdims: bool = False
 ) -> Tensor:
-    return elementwise.sqrt(nanvar(a, axis, dtype, ddof, keepdims=keepdims))
+    return unary.sqrt(nanvar(a, axis, dtype, ddof, keepdims=keepdims))
 
 
 # -- quantiles -----------------------------------------------------------------------------------
@@ -131,9 +132,9 @@ def nanstd(
 # Method -> the position among n sorted elements, counted from 0, of the quantile q.
 _POSITIONS: dict[str, Callable[[Any, Any], Any]] = {
     "linear": lambda q, n: q * (n - 1),
-    "lower": lambda q, n: elementwise.floor(q * (n - 1)),
-    "higher": lambda q, n: elementwise.ceil(q * (n - 1)),
-    "nearest": lambda q, n: elementwise.round(q * (n - 1)),
+    "lower": lambda q, n: unary.floor(q * (n - 1)),
+    "higher": lambda q, n: unary.ceil(q * (n - 1)),
+    "nearest": lambda q, n: unary.round(q * (n - 1)),
     "hazen": lambda q, n: q * n - 0.5,
     "weibull": lambda q, n: q * (n + 1) - 1,
     "median_unbiased": lambda q, n: q * (n + 1 / 3) - 2 / 3,
@@ -168,15 +169,15 @@ def _fractions(q: Any) -> Tensor:
 def _at_positions(rows: Tensor, position: Tensor, size: Tensor) -> Tensor:
     """Elements of sorted `rows` at fractional positions, interpolated; NaNs are sorted last."""
     position = maximum(minimum(position, size - 1), to(0.0, dtypes.float64))
-    low = elementwise.floor(position)
+    low = unary.floor(position)
     weight = cast(position - low, rows.dtype)
     below = gather(rows, cast(low, dtypes.int64), axis=-1)
-    above = gather(rows, cast(elementwise.ceil(position), dtypes.int64), axis=-1)
+    above = gather(rows, cast(unary.ceil(position), dtypes.int64), axis=-1)
     found = where(weight == 0, below, below + (above - below) * weight)
     last = rows[..., -1]
     if position.ndim:
         last = reshape_to(last, (*last.dims, *(1,) * position.ndim))
-    return where(elementwise.is_nan(last), last, found)
+    return where(unary.is_nan(last), last, found)
 
 
 def percentile(
@@ -216,7 +217,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True) -> Tensor:
     c = cov(x, y, rowvar)
     if not c.ndim:
         return c / c
-    deviation = elementwise.sqrt(diag_part(c))
+    deviation = unary.sqrt(diag_part(c))
     return c / deviation[:, None] / deviation[None, :]
 
 
@@ -229,13 +230,13 @@ def nanquantile(
     """NaN where nothing else is in a row."""
     x, fractions = floating(as_array(a)), _fractions(q)
     rows = sort(flat(x) if axis is None else moveaxis(x, axis, -1), -1)
-    there = cast(~elementwise.is_nan(rows), dtypes.float64)
+    there = cast(~unary.is_nan(rows), dtypes.float64)
     count = reduction.reduce_sum(there, -1, keepdims=True)
     positions = _POSITIONS[method](flat(fractions), count)
     positions = maximum(minimum(positions, count - 1), to(0.0, dtypes.float64))
-    low = elementwise.floor(positions)
+    low = unary.floor(positions)
     below = take_along_axis(rows, cast(low, dtypes.int64), -1)
-    above = take_along_axis(rows, cast(elementwise.ceil(positions), dtypes.int64), -1)
+    above = take_along_axis(rows, cast(unary.ceil(positions), dtypes.int64), -1)
     weight = cast(positions - low, rows.dtype)
     found = moveaxis(where(weight == 0, below, below + (above - below) * weight), -1, 0)
     kept = _kept_dims(x, axis) if keepdims else found.dims[1:]

@@ -12,9 +12,9 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops.casting import cast
-from treadle.ops.elementwise import identity
-from treadle.ops.shaping import reshape, transpose
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.unary import identity
+from treadle.ops.shaping.reshaping import reshape, transpose
 from treadle.ops.state import Variable
 
 

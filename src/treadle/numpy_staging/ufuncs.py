@@ -17,13 +17,14 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, is_weak, numpy_dtype, to
-from treadle.ops import arithmetic, comparison, complex_numbers, elementwise, linalg, logic
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.casting import cast
-from treadle.ops.control_flow import while_loop
-from treadle.ops.reduction import reduce_any, reduce_sum
-from treadle.ops.selection import where
-from treadle.ops.shaping import reshape_to
+from treadle.ops.control.control_flow import while_loop
+from treadle.ops.elementwise import arithmetic, comparison, complex_numbers, logic, unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.linalg import matrices
+from treadle.ops.reductions.reduction import reduce_any, reduce_sum
+from treadle.ops.shaping.reshaping import reshape_to
 
 Rule = Callable[..., Any]
 _LOG_2 = math.log(2)
@@ -68,38 +69,38 @@ def truth(x: Tensor) -> Tensor:
 
 
 def _trunc(x: Tensor) -> Tensor:
-    return where(x < _number(0, x), elementwise.ceil(x), elementwise.floor(x))
+    return where(x < _number(0, x), unary.ceil(x), unary.floor(x))
 
 
 def _ignoring_nan(rule: Rule) -> Rule:
     def chosen(x: Tensor, y: Tensor) -> Tensor:
         if not x.dtype.is_floating:
             return rule(x, y)  # type: ignore[no-any-return]
-        either = where(elementwise.is_nan(y), x, rule(x, y))
-        return where(elementwise.is_nan(x), y, either)
+        either = where(unary.is_nan(y), x, rule(x, y))
+        return where(unary.is_nan(x), y, either)
 
     return chosen
 
 
 def _hypot(x: Tensor, y: Tensor) -> Tensor:
     """Without overflow of the squares."""
-    a, b = elementwise.abs(x), elementwise.abs(y)
+    a, b = unary.abs(x), unary.abs(y)
     large, small = arithmetic.maximum(a, b), arithmetic.minimum(a, b)
-    plain = (large == _number(0, x)) | elementwise.is_inf(large)
+    plain = (large == _number(0, x)) | unary.is_inf(large)
     ratio = small / where(plain, _number(1, x), large)
-    return where(plain, large, large * elementwise.sqrt(ratio * ratio + _number(1, x)))
+    return where(plain, large, large * unary.sqrt(ratio * ratio + _number(1, x)))
 
 
 def _logaddexp(x: Tensor, y: Tensor) -> Tensor:
     large = arithmetic.maximum(x, y)
-    distance = where(x == y, _number(0, x), elementwise.abs(x - y))
-    return large + elementwise.log1p(elementwise.exp(-distance))
+    distance = where(x == y, _number(0, x), unary.abs(x - y))
+    return large + unary.log1p(unary.exp(-distance))
 
 
 def _heaviside(x: Tensor, at_zero: Tensor) -> Tensor:
     zero, one = _number(0, x), _number(1, x)
     step = where(x < zero, zero, where(x == zero, at_zero, one))
-    return where(elementwise.is_nan(x), x, step)
+    return where(unary.is_nan(x), x, step)
 
 
 def _sign_bit(x: Tensor) -> Tensor:
@@ -110,12 +111,12 @@ def _sign_bit(x: Tensor) -> Tensor:
 
 
 def _copysign(x: Tensor, y: Tensor) -> Tensor:
-    size = elementwise.abs(x)
+    size = unary.abs(x)
     return where(_sign_bit(y), -size, size)
 
 
 def _cbrt(x: Tensor) -> Tensor:
-    return elementwise.sign(x) * arithmetic.pow(elementwise.abs(x), _number(1 / 3, x))
+    return unary.sign(x) * arithmetic.pow(unary.abs(x), _number(1 / 3, x))
 
 
 def _scaled(factor: float) -> Rule:
@@ -125,7 +126,7 @@ def _scaled(factor: float) -> Rule:
 def _gcd(x: Tensor, y: Tensor) -> Tensor:
     """Euclid's algorithm, for all elements until the last one is done."""
     dims = broadcast(x.dims, y.dims)
-    start = tuple(broadcast_dims(elementwise.abs(v), dims) for v in (x, y))
+    start = tuple(broadcast_dims(unary.abs(v), dims) for v in (x, y))
     zero = _number(0, x)
 
     def step(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
@@ -140,13 +141,13 @@ def _gcd(x: Tensor, y: Tensor) -> Tensor:
 def _lcm(x: Tensor, y: Tensor) -> Tensor:
     divisor = _gcd(x, y)
     none = divisor == _number(0, x)
-    part = arithmetic.floordiv(elementwise.abs(x), where(none, _number(1, x), divisor))
-    return part * elementwise.abs(y)
+    part = arithmetic.floordiv(unary.abs(x), where(none, _number(1, x), divisor))
+    return part * unary.abs(y)
 
 
 def _modf(x: Tensor) -> tuple[Tensor, Tensor]:
     whole = _trunc(x)
-    rest = where(elementwise.is_inf(x), _number(0, x), x - whole)
+    rest = where(unary.is_inf(x), _number(0, x), x - whole)
     return _copysign(rest, x), whole
 
 
@@ -169,52 +170,52 @@ _RULES: dict[str, Rule] = {
     "minimum": _bools(logic.logical_and, arithmetic.minimum),
     "fmax": _bools(logic.logical_or, _ignoring_nan(arithmetic.maximum)),
     "fmin": _bools(logic.logical_and, _ignoring_nan(arithmetic.minimum)),
-    "negative": elementwise.negative,
+    "negative": unary.negative,
     "positive": lambda x: x,
-    "absolute": _bools(None, elementwise.abs),
-    "fabs": elementwise.abs,
-    "sign": elementwise.sign,
-    "square": elementwise.square,
-    "sqrt": elementwise.sqrt,
+    "absolute": _bools(None, unary.abs),
+    "fabs": unary.abs,
+    "sign": unary.sign,
+    "square": unary.square,
+    "sqrt": unary.sqrt,
     "cbrt": _cbrt,
     "signbit": _sign_bit,
     "copysign": _copysign,
     "logaddexp2": lambda x, y: _logaddexp(x * _number(_LOG_2, x), y * _number(_LOG_2, y))
     * _number(1 / _LOG_2, x),
     "reciprocal": _floats(
-        elementwise.reciprocal, lambda x: arithmetic.truncatediv(_number(1, x), x)
+        unary.reciprocal, lambda x: arithmetic.truncatediv(_number(1, x), x)
     ),
-    "exp": elementwise.exp,
+    "exp": unary.exp,
     "exp2": lambda x: arithmetic.pow(_number(2, x), x),
-    "expm1": elementwise.expm1,
-    "log": elementwise.log,
-    "log2": lambda x: elementwise.log(x) * _number(1 / math.log(2), x),
-    "log10": lambda x: elementwise.log(x) * _number(1 / math.log(10), x),
-    "log1p": elementwise.log1p,
-    "sin": elementwise.sin,
-    "cos": elementwise.cos,
-    "tan": elementwise.tan,
-    "arcsin": elementwise.asin,
-    "arccos": elementwise.acos,
-    "arctan": elementwise.atan,
-    "sinh": elementwise.sinh,
-    "cosh": elementwise.cosh,
-    "tanh": elementwise.tanh,
-    "arcsinh": elementwise.asinh,
-    "arccosh": elementwise.acosh,
-    "arctanh": elementwise.atanh,
+    "expm1": unary.expm1,
+    "log": unary.log,
+    "log2": lambda x: unary.log(x) * _number(1 / math.log(2), x),
+    "log10": lambda x: unary.log(x) * _number(1 / math.log(10), x),
+    "log1p": unary.log1p,
+    "sin": unary.sin,
+    "cos": unary.cos,
+    "tan": unary.tan,
+    "arcsin": unary.asin,
+    "arccos": unary.acos,
+    "arctan": unary.atan,
+    "sinh": unary.sinh,
+    "cosh": unary.cosh,
+    "tanh": unary.tanh,
+    "arcsinh": unary.asinh,
+    "arccosh": unary.acosh,
+    "arctanh": unary.atanh,
     "degrees": _scaled(180 / math.pi),
     "rad2deg": _scaled(180 / math.pi),
     "radians": _scaled(math.pi / 180),
     "deg2rad": _scaled(math.pi / 180),
-    "floor": _floats(elementwise.floor),
-    "ceil": _floats(elementwise.ceil),
+    "floor": _floats(unary.floor),
+    "ceil": _floats(unary.ceil),
     "trunc": _floats(_trunc),
-    "rint": elementwise.round,
+    "rint": unary.round,
     "conjugate": _bools(None, complex_numbers.conj),
-    "isnan": _as_float(elementwise.is_nan),
-    "isinf": _as_float(elementwise.is_inf),
-    "isfinite": _as_float(elementwise.is_finite),
+    "isnan": _as_float(unary.is_nan),
+    "isinf": _as_float(unary.is_inf),
+    "isfinite": _as_float(unary.is_finite),
     "equal": comparison.equal,
     "not_equal": comparison.not_equal,
     "less": _ordered(comparison.less),
@@ -231,7 +232,7 @@ _RULES: dict[str, Rule] = {
     "invert": _bools(logic.logical_not, logic.invert),
     "left_shift": logic.left_shift,
     "right_shift": logic.right_shift,
-    "matmul": linalg.array_product,
+    "matmul": matrices.array_product,
     "vecdot": lambda x, y: reduce_sum(complex_numbers.conj(x) * y, -1),
     "matvec": lambda x, y: reduce_sum(x * y[..., None, :], -1),
     "vecmat": lambda x, y: reduce_sum(complex_numbers.conj(x)[..., None] * y, -2),

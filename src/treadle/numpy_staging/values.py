@@ -13,21 +13,16 @@ from treadle.numpy_staging.counting import searchsorted
 from treadle.numpy_staging.dtypes import as_array, floating, is_weak, promoted, to
 from treadle.numpy_staging.joining import concatenate
 from treadle.numpy_staging.reductions import flat
-from treadle.ops import (
-    arithmetic,
-    creation,
-    elementwise,
-    logic,
-    reduction,
-    selection,
-)
 from treadle.ops.axes import normalize_axes, normalize_axis
-from treadle.ops.casting import cast
-from treadle.ops.complex_numbers import imag, real
 from treadle.ops.dims import dims_tensor
-from treadle.ops.gather import gather
-from treadle.ops.joining import concat
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise import arithmetic, logic, selection, unary
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import imag, real
+from treadle.ops.indexing.gather import gather
+from treadle.ops.reductions import reduction
+from treadle.ops.shaping import creation
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def round(a: Any, decimals: int = 0) -> Tensor:
@@ -35,11 +30,11 @@ def round(a: Any, decimals: int = 0) -> Tensor:
     if x.dtype.is_integer and decimals >= 0:
         return x
     if decimals == 0 or x.dtype.is_bool:
-        return elementwise.round(floating(x))
+        return unary.round(floating(x))
     factor = to(10.0 ** abs(decimals), x.dtype)
     if decimals > 0:
-        return elementwise.round(x * factor) / factor
-    return elementwise.round(x / factor) * factor
+        return unary.round(x * factor) / factor
+    return unary.round(x / factor) * factor
 
 
 def diff(a: Any, n: int = 1, axis: int = -1) -> Tensor:
@@ -59,16 +54,16 @@ def nan_to_num(x: Any, nan: float = 0.0, posinf: Any = None, neginf: Any = None)
     low = to(a.dtype.min if neginf is None else neginf, a.dtype)
     finite = selection.where(a == to(np.inf, a.dtype), high, a)
     finite = selection.where(a == to(-np.inf, a.dtype), low, finite)
-    return selection.where(elementwise.is_nan(a), to(nan, a.dtype), finite)
+    return selection.where(unary.is_nan(a), to(nan, a.dtype), finite)
 
 
 def isclose(
     a: Any, b: Any, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False
 ) -> Tensor:
     x, y = promoted([floating(as_array(v)) if not is_weak(v) else v for v in (a, b)])
-    near = elementwise.abs(x - y) <= to(atol, x.dtype) + to(rtol, x.dtype) * elementwise.abs(y)
-    close = logic.logical_or(elementwise.is_finite(y) & near, x == y)
-    both = elementwise.is_nan(x) & elementwise.is_nan(y)
+    near = unary.abs(x - y) <= to(atol, x.dtype) + to(rtol, x.dtype) * unary.abs(y)
+    close = logic.logical_or(unary.is_finite(y) & near, x == y)
+    both = unary.is_nan(x) & unary.is_nan(y)
     return logic.logical_or(close, both) if equal_nan else close
 
 
@@ -118,7 +113,7 @@ def interp(
     found = selection.where(places < lines[0], low, found)
     found = selection.where(places > lines[-1], high, found)
     found = selection.where(places == lines[-1], heights[-1], found)
-    return selection.where(elementwise.is_nan(places), cast(places, wide), found)
+    return selection.where(unary.is_nan(places), cast(places, wide), found)
 
 
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Tensor:
@@ -175,7 +170,7 @@ def sinc(x: Any) -> Tensor:
     a = floating(as_array(x)) * to(np.pi, floating(as_array(x)).dtype)
     zero = a == to(0, a.dtype)
     safe = selection.where(zero, to(1, a.dtype), a)
-    return selection.where(zero, to(1, a.dtype), elementwise.sin(safe) / safe)
+    return selection.where(zero, to(1, a.dtype), unary.sin(safe) / safe)
 
 
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Tensor:

@@ -1,1 +1,1 @@
-"""The op registry and the ops, a file per family."""
+"""The op registry and the mechanism that all ops share; the ops are in a folder per family."""

@@ -18,8 +18,8 @@ def unbroadcast(grad: Tensor, x: Tensor) -> Tensor:
     dims = x.dims
     if grad.dims == dims:
         return grad
-    from treadle.ops.reduction import reduce_sum
-    from treadle.ops.shaping import reshape_to
+    from treadle.ops.reductions.reduction import reduce_sum
+    from treadle.ops.shaping.reshaping import reshape_to
 
     lead = grad.ndim - len(dims)
     axes = [i for i, d in enumerate(grad.dims) if i < lead or (dims[i - lead] == 1 and d != 1)]

@@ -4,7 +4,7 @@ Compiled programs compute with parts: a pass (`graph.passes.complex_parts`) repl
 complex tensors by what its record's `parts` says, ops on real tensors. A rule gets a `PartsCall`
 and gives a `Pair` for a complex output and a tensor for a real one, or None where the op keeps its
 complex operands. Most ops do the same to each part; functions of complex numbers are ops of their
-own with two outputs, whose kernels `ops.complex_functions` writes down.
+own with two outputs, whose kernels `ops.elementwise.complex_functions` writes down.
 """
 
 from __future__ import annotations
@@ -19,32 +19,22 @@ from treadle.core.shapes import broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr
-from treadle.ops import (  # noqa: F401  (the ops that have rules)
+from treadle.ops import broadcasting, conversion, dims, requirements  # noqa: F401  (the ops that have rules)
+from treadle.ops.elementwise import (  # noqa: F401
     arithmetic,
-    broadcasting,
     casting,
     comparison,
     complex_numbers,
-    conversion,
-    creation,
-    dims,
-    elementwise,
-    gather,
-    indexing,
-    joining,
-    linalg,
-    reduction,
-    requirements,
-    scan,
-    segments,
     selection,
-    shaping,
-    slicing,
-    updates,
+    unary,
 )
-from treadle.ops import complex_functions as functions
+from treadle.ops.elementwise import complex_functions as functions
+from treadle.ops.indexing import gather, slicing, subscripts, updates  # noqa: F401
+from treadle.ops.linalg import matrices  # noqa: F401
 from treadle.ops.lowering import LowerCall, elementwise_rule
+from treadle.ops.reductions import reduction, scan, segments  # noqa: F401
 from treadle.ops.registry import OPS, Op, add_tag, register, run, set_parts
+from treadle.ops.shaping import creation, joining, reshaping  # noqa: F401
 
 
 class Pair(NamedTuple):
@@ -153,7 +143,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 
 def _zeros(x: Tensor) -> Tensor:
-    from treadle.ops.creation import zeros_like
+    from treadle.ops.shaping.creation import zeros_like
 
     return zeros_like(x)
 
@@ -179,21 +169,21 @@ def _conj(call: PartsCall) -> Pair:
 
 
 def _angle(call: PartsCall) -> Tensor | None:
-    from treadle.ops.arithmetic import atan2
+    from treadle.ops.elementwise.arithmetic import atan2
 
     (pair,) = call.inputs
     return atan2(pair.imag, pair.real)
 
 
 def _is_nonzero(x: Pair) -> Tensor:
-    from treadle.ops.comparison import not_equal
-    from treadle.ops.logic import logical_or
+    from treadle.ops.elementwise.comparison import not_equal
+    from treadle.ops.elementwise.logic import logical_or
 
     return logical_or(not_equal(x.real, 0), not_equal(x.imag, 0))
 
 
 def _cast(call: PartsCall) -> Any:
-    from treadle.ops.casting import cast
+    from treadle.ops.elementwise.casting import cast
 
     (x,), target = call.inputs, call.attrs["dtype"]
     if not isinstance(x, Pair):
@@ -207,7 +197,7 @@ def _cast(call: PartsCall) -> Any:
 
 
 def _equal(call: PartsCall) -> Tensor:
-    from treadle.ops.logic import logical_and, logical_or
+    from treadle.ops.elementwise.logic import logical_and, logical_or
 
     x, y = call.inputs
     merge = logical_and if call.op.name == "equal" else logical_or
@@ -252,8 +242,8 @@ def _matmul(call: PartsCall) -> Pair:
 
 def _prod(call: PartsCall) -> Pair | None:
     """Products of halves until one element is left; None where the number is not known."""
-    from treadle.ops.joining import concat
-    from treadle.ops.shaping import reshape_to, transpose
+    from treadle.ops.shaping.joining import concat
+    from treadle.ops.shaping.reshaping import reshape_to, transpose
 
     (x,), axes = call.inputs, call.attrs["axis"]
     count = product(x.real.dims[a] for a in axes)
@@ -263,7 +253,7 @@ def _prod(call: PartsCall) -> Pair | None:
     shape = (count, *(x.real.dims[a] for a in kept))
     rows = Pair(*(reshape_to(transpose(part, [*axes, *kept]), shape) for part in x))
     if not count:
-        from treadle.ops.creation import ones_like
+        from treadle.ops.shaping.creation import ones_like
 
         one = ones_like(run(OPS["reduce_sum"], x.real, **call.attrs))
         return Pair(one, _zeros(one))

@@ -168,7 +168,7 @@ def _holds_tensor(value: Any) -> bool:
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
     """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
-    from treadle.ops.joining import stack
+    from treadle.ops.shaping.joining import stack
 
     found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
     parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]

@@ -375,8 +375,8 @@ def elements_of(value: Any) -> list[Tensor]:
 
 def shape_tensor(value: Any) -> Tensor:
     """A shape argument as an int64 vector."""
-    from treadle.ops.casting import cast as cast_tensor
-    from treadle.ops.joining import stack
+    from treadle.ops.elementwise.casting import cast as cast_tensor
+    from treadle.ops.shaping.joining import stack
 
     if isinstance(value, list | tuple):
         parts = [

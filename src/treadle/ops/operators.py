@@ -17,14 +17,15 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
-from treadle.ops import arithmetic, comparison, elementwise, logic, printing
+from treadle.ops import printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
-from treadle.ops.indexing import getitem
-from treadle.ops.linalg import array_product
+from treadle.ops.elementwise import arithmetic, comparison, logic, unary
+from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.updates import refuse_assignment, refuse_deletion
+from treadle.ops.linalg.matrices import array_product
 from treadle.ops.quiet import quiet
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
-from treadle.ops.updates import refuse_assignment, refuse_deletion
 
 Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
@@ -236,18 +237,18 @@ def _is_unpacking(frame: FrameType) -> bool:
 
 
 def _contains(self: Any, item: Any) -> bool:
-    from treadle.ops.reduction import reduce_any
+    from treadle.ops.reductions.reduction import reduce_any
 
     return bool(reduce_any(comparison.equal(self, item)))
 
 
 def _round(self: Any, ndigits: int | None = None) -> Any:
     if not ndigits:
-        return elementwise.round(self)
+        return unary.round(self)
     scale = 10.0 ** abs(ndigits)
     if ndigits > 0:
-        return elementwise.round(self * scale) / scale
-    return elementwise.round(self / scale) * scale
+        return unary.round(self * scale) / scale
+    return unary.round(self / scale) * scale
 
 
 def _divmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
@@ -277,8 +278,8 @@ def _set_shape(self: Any, shape: Any) -> None:
 
 
 _PROTOCOLS: dict[str, Any] = {
-    "__neg__": elementwise.negative,
-    "__abs__": elementwise.abs,
+    "__neg__": unary.negative,
+    "__abs__": unary.abs,
     "__invert__": logic.not_,
     "__pos__": lambda self: self,
     "__getitem__": getitem,

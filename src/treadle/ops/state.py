@@ -307,7 +307,7 @@ class Variable:
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Add `updates` to the parts at `indices`; those of one place add up."""
-        from treadle.ops.gather import tensor_scatter_nd_add
+        from treadle.ops.indexing.gather import tensor_scatter_nd_add
 
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_add(self.value(), indices, updates))
@@ -318,7 +318,7 @@ class Variable:
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the parts at `indices`; the last of several for one place stays."""
-        from treadle.ops.gather import tensor_scatter_nd_update
+        from treadle.ops.indexing.gather import tensor_scatter_nd_update
 
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))

@@ -18,7 +18,7 @@ from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
 from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
-from treadle.ops.iterators import release_iterators
+from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.state import Variable
 from treadle.runtime.backend import Storage
 from treadle.runtime.exhausted import no_array

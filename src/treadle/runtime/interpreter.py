@@ -17,7 +17,7 @@ from treadle.core.origin import at, failed_at
 from treadle.core.spec import ResourceSpec, TensorSpec, array_spec, spec_text
 from treadle.core.tensor import from_array
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.iterators import release_iterators
+from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import is_too_large
 from treadle.ops.state import Variable

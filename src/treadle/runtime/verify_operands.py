@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from treadle.core.shapes import Dim, product
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Node, Value
-from treadle.ops.casting import CAST
-from treadle.ops.checks import ANY, GOOD
+from treadle.ops.control.checks import ANY, GOOD
+from treadle.ops.elementwise.casting import CAST
 from treadle.ops.lowering import ListAction
 from treadle.runtime.bounds import BoundsError, Sizes, covers
 from treadle.runtime.fusion.roles import literal

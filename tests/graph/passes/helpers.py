@@ -10,22 +10,14 @@ from treadle.graph.parser import parse_graph
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.printer import print_graph
 from treadle.graph.verifier import verify
-from treadle.ops import (  # noqa: F401  (registers the ops that the texts name)
-    casting,
-    complex_numbers,
-    creation,
-    elementwise,
-    gather,
-    io,
-    joining,
-    linalg,
-    lists,
-    logic,
-    reduction,
-    selection,
-    slicing,
-    state,
-)  # fmt: skip
+from treadle.ops import state  # noqa: F401  (registers the ops that the texts name)
+from treadle.ops.collections import lists  # noqa: F401
+from treadle.ops.control import io  # noqa: F401
+from treadle.ops.elementwise import casting, complex_numbers, logic, selection, unary  # noqa: F401
+from treadle.ops.indexing import gather, slicing  # noqa: F401
+from treadle.ops.linalg import matrices  # noqa: F401
+from treadle.ops.reductions import reduction  # noqa: F401
+from treadle.ops.shaping import creation, joining  # noqa: F401
 
 Run = Callable[[Graph], bool]
 

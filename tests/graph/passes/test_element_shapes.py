@@ -5,7 +5,7 @@ from tests.graph.passes.helpers import check, check_unchanged, text_of
 from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.rewrite import clone_graph
 from treadle.graph.verifier import verify
-from treadle.ops.tensor_array import TensorArray
+from treadle.ops.collections.tensor_array import TensorArray
 
 LOOP = """(%n: i32[], %x: f32[2, B]) {
   %0: i32[] = const() {value=i32[](0)}

@@ -367,7 +367,7 @@ def assignment(r: Random) -> Call:
     key = _key(r, shape)
 
     def plain(x: Any, v: Any) -> Any:
-        from treadle.ops.updates import set_item
+        from treadle.ops.indexing.updates import set_item
 
         return set_item(x, key, v)
 

@@ -18,7 +18,7 @@ from tests.runtime.guarded.registry import (
     dims,
     number,
 )
-from treadle.ops.updates import set_item
+from treadle.ops.indexing.updates import set_item
 
 # -- matrices --------------------------------------------------------------------------------------
 

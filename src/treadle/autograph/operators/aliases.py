@@ -25,9 +25,9 @@ from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor
 from treadle.graph.trip_count import trip_count
-from treadle.ops.control_flow import COND
+from treadle.ops.control.control_flow import COND
+from treadle.ops.indexing.slicing import STRIDED_SLICE
 from treadle.ops.operators import in_place
-from treadle.ops.slicing import STRIDED_SLICE
 
 _LIMIT = 1000  # elements looked at in one structure
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from treadle.autograph.operators.values import is_staged
-from treadle.ops.io import Assert
+from treadle.ops.control.io import Assert
 
 
 def assert_stmt(test: Any, message: Callable[[], Any] | None = None) -> None:

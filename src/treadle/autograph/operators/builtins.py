@@ -20,10 +20,11 @@ from treadle.autograph.operators.values import GraphIteration, Staged, is_staged
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import arithmetic, io
+from treadle.ops.collections.graph_list import GraphList
+from treadle.ops.control import io
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.graph_list import GraphList
-from treadle.ops.python_numbers import symbolic_number
+from treadle.ops.elementwise import arithmetic
+from treadle.ops.numbers.python_numbers import symbolic_number
 from treadle.ops.state import Variable
 
 

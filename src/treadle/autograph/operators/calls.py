@@ -16,8 +16,8 @@ from treadle.autograph.memory import per_code
 from treadle.core.context import context
 from treadle.core.origin import LINE_MAPS
 from treadle.core.trials import current_trial, refuse
-from treadle.ops.number_tables import operation_of
-from treadle.ops.python_numbers import apply
+from treadle.ops.numbers.number_tables import operation_of
+from treadle.ops.numbers.python_numbers import apply
 
 
 def call(target: Any) -> Any:

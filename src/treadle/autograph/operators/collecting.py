@@ -14,8 +14,8 @@ from treadle.autograph.operators.values import is_staged
 from treadle.core import nest
 from treadle.core.context import context, taping
 from treadle.core.tensor import Tensor
+from treadle.ops.collections.graph_list import GraphList, graph_list
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.graph_list import GraphList, graph_list
 
 UNROLLED = 100  # lists of more elements are made by a loop
 

@@ -10,7 +10,7 @@ from treadle.autograph.operators.collecting import collect
 from treadle.autograph.operators.iteration import is_graph_iterable
 from treadle.autograph.operators.streams import Stream
 from treadle.core.origin import at, user_origin
-from treadle.ops.graph_list import GraphList
+from treadle.ops.collections.graph_list import GraphList
 
 
 def generator(

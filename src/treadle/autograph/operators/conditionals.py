@@ -47,12 +47,12 @@ from treadle.core.context import context, recording, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
-from treadle.ops.control_flow import COND
+from treadle.ops.collections.graph_list import GraphList, graph_list, template_of
+from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
-from treadle.ops.graph_list import GraphList, graph_list, template_of
-from treadle.ops.python_numbers import is_symbolic_number, kind_of, select
+from treadle.ops.numbers.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
+from treadle.ops.shaping.creation import zeros
 
 
 def if_stmt(

@@ -8,7 +8,7 @@ from typing import Any
 from treadle.autograph.operators.logical import and_
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.ops.iterators import GraphElements, GraphIterable
+from treadle.ops.collections.iterators import GraphElements, GraphIterable
 
 
 class Elements:

@@ -17,15 +17,15 @@ from treadle.autograph.operators.lists import as_graph_list
 from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.elementwise import identity
-from treadle.ops.graph_list import GraphList
-from treadle.ops.indexing import is_array
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import identity
+from treadle.ops.indexing.subscripts import is_array
+from treadle.ops.indexing.updates import set_item as updated_tensor
+from treadle.ops.numbers.python_numbers import is_symbolic_number
+from treadle.ops.numbers.tabulated import element_at
 from treadle.ops.properties import PartUse
-from treadle.ops.python_numbers import is_symbolic_number
-from treadle.ops.selection import where
-from treadle.ops.tabulated import element_at
-from treadle.ops.updates import set_item as updated_tensor
 
 slice = builtins.slice
 

@@ -11,12 +11,12 @@ from treadle.core import dtypes
 from treadle.core.errors import OperatorNotAllowedInGraphError
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor, Tensor
-from treadle.ops.casting import cast
+from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import CONST, convert_to_tensor
-from treadle.ops.creation import RANGE, RANGE_DYNAMIC
 from treadle.ops.dims import shape
-from treadle.ops.graph_list import GraphList
-from treadle.ops.python_numbers import extreme, is_symbolic_number, symbolic_number
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.numbers.python_numbers import extreme, is_symbolic_number, symbolic_number
+from treadle.ops.shaping.creation import RANGE, RANGE_DYNAMIC
 
 
 class NumberRange(GraphIteration):

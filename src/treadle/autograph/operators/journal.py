@@ -15,7 +15,7 @@ from treadle.autograph.operators.places import Item, content_place
 from treadle.core import nest
 from treadle.core.interrupts import is_mode
 from treadle.core.tensor import Tensor
-from treadle.ops.graph_list import GraphList
+from treadle.ops.collections.graph_list import GraphList
 
 Key = tuple[Any, ...]
 

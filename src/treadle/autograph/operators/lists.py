@@ -11,7 +11,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
-from treadle.ops.graph_list import GraphList, graph_list, template_of
+from treadle.ops.collections.graph_list import GraphList, graph_list, template_of
 
 # For the graph being traced: lists (by id, kept alive) -> the type of their elements.
 _element_types: WeakKeyDictionary[Any, dict[int, tuple[Any, TensorSpec]]] = WeakKeyDictionary()

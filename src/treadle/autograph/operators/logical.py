@@ -8,8 +8,8 @@ from typing import Any
 
 from treadle.autograph.operators.conditionals import if_exp
 from treadle.autograph.operators.values import is_staged, truth
-from treadle.ops import logic
-from treadle.ops.python_numbers import apply, is_symbolic_number
+from treadle.ops.elementwise import logic
+from treadle.ops.numbers.python_numbers import apply, is_symbolic_number
 
 MOST_NESTED = 16  # operands that are branches inside one another; of more, some follow others
 

@@ -50,9 +50,9 @@ from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec
 from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
-from treadle.ops import control_flow
+from treadle.ops.control import control_flow
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
+from treadle.ops.shaping.creation import zeros
 from treadle.ops.state import Variable
 
 State = tuple[Any, ...]

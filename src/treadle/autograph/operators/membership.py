@@ -11,8 +11,8 @@ from treadle.autograph.operators.iteration import is_graph_iterable
 from treadle.autograph.operators.logical import or_
 from treadle.autograph.operators.values import is_staged, truth
 from treadle.core import nest
-from treadle.ops import reduction
-from treadle.ops.comparison import equal
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.reductions import reduction
 
 
 def in_(item: Any, container: Any) -> Any:

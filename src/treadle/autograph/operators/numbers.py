@@ -8,8 +8,8 @@ from typing import Any
 from treadle.autograph.operators.values import is_staged, truth
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.ops import casting
-from treadle.ops.python_numbers import apply, is_symbolic_number
+from treadle.ops.elementwise import casting
+from treadle.ops.numbers.python_numbers import apply, is_symbolic_number
 
 
 def abs(value: Any) -> Any:

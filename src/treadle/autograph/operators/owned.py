@@ -33,8 +33,8 @@ from treadle.core import nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
+from treadle.ops.collections.graph_list import GraphList, graph_list, template_of
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.graph_list import GraphList, graph_list, template_of
 
 State = tuple[Any, ...]
 Step = Callable[[State], State]

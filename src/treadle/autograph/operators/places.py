@@ -6,7 +6,7 @@ from typing import Any
 
 from treadle.autograph.operators.undefined import Undefined
 from treadle.core.tensor import Tensor
-from treadle.ops.graph_list import GraphList
+from treadle.ops.collections.graph_list import GraphList
 
 
 class Attribute:

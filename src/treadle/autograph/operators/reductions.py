@@ -17,12 +17,14 @@ from treadle.autograph.operators.values import is_staged, truth
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
-from treadle.ops import arithmetic, casting, comparison, dims, reduction
-from treadle.ops.gather import gather
-from treadle.ops.graph_list import GraphList
-from treadle.ops.python_numbers import extreme
-from treadle.ops.sorting import argsort
-from treadle.ops.sorting import sort as sort_tensor
+from treadle.ops import dims
+from treadle.ops.collections.graph_list import GraphList
+from treadle.ops.elementwise import arithmetic, casting, comparison
+from treadle.ops.indexing.gather import gather
+from treadle.ops.numbers.python_numbers import extreme
+from treadle.ops.reductions import reduction
+from treadle.ops.reductions.sorting import argsort
+from treadle.ops.reductions.sorting import sort as sort_tensor
 from treadle.ops.state import Variable
 
 

@@ -17,10 +17,10 @@ import numpy as np
 from treadle.autograph.operators.rolled_numbers import Counting, Iterations
 from treadle.core import nest
 from treadle.core.tensor import SymbolicTensor, Tensor
-from treadle.ops.joining import stack
-from treadle.ops.python_numbers import ValueNeededError
+from treadle.ops.numbers.python_numbers import ValueNeededError
+from treadle.ops.numbers.tabulated import TabulatedArray, value_at
+from treadle.ops.shaping.joining import stack
 from treadle.ops.state import Variable
-from treadle.ops.tabulated import TabulatedArray, value_at
 
 _CONTAINERS: tuple[Any, ...] = (
     list, tuple, dict, set, frozenset, collections.deque, type({}.keys()), type({}.values()),

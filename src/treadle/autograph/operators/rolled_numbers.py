@@ -9,7 +9,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.python_numbers import (
+from treadle.ops.numbers.python_numbers import (
     Domain,
     Source,
     SymbolicNumber,

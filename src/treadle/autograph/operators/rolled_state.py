@@ -13,9 +13,9 @@ from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import is_number
 from treadle.core import nest
 from treadle.core.tensor import Tensor
-from treadle.ops.python_numbers import is_symbolic_number
+from treadle.ops.numbers.python_numbers import is_symbolic_number
+from treadle.ops.numbers.tabulated import TabulatedArray
 from treadle.ops.state import Variable
-from treadle.ops.tabulated import TabulatedArray
 
 
 class Peel(Exception):

@@ -53,18 +53,18 @@ from treadle.core.context import context, taping
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.core.trials import RefusedError, trial
-from treadle.ops.control_flow import record_while
+from treadle.ops.control.control_flow import record_while
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import (
+from treadle.ops.numbers.python_numbers import (
     ValueNeededError,
     evaluator,
     is_symbolic_number,
     kind_of,
     number_from,
 )
+from treadle.ops.numbers.tabulated import TabulatedArray, listed
+from treadle.ops.shaping.creation import zeros
 from treadle.ops.state import Variable
-from treadle.ops.tabulated import TabulatedArray, listed
 
 State = tuple[Any, ...]
 SHORT = "it is short"

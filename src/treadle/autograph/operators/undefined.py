@@ -8,7 +8,7 @@ from treadle.autograph.errors import UndefinedVariableError
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import SymbolicTensor
-from treadle.ops.io import Assert
+from treadle.ops.control.io import Assert
 
 RETURN_VALUE = "return value"  # the marker of a `return` that has not happened
 

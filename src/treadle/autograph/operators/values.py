@@ -15,12 +15,12 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import dim_symbols
 from treadle.core.spec import Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
-from treadle.ops.comparison import not_equal
-from treadle.ops.control_flow import check_predicate
+from treadle.ops.control.control_flow import check_predicate
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.creation import zeros
-from treadle.ops.python_numbers import apply, is_symbolic_number
-from treadle.ops.shaping import reshape_to
+from treadle.ops.elementwise.comparison import not_equal
+from treadle.ops.numbers.python_numbers import apply, is_symbolic_number
+from treadle.ops.shaping.creation import zeros
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.state import Variable
 
 

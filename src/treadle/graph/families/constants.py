@@ -12,12 +12,12 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, substitute
 from treadle.graph.families.expressions import Different, Expressions
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.arithmetic import DIVIDE
-from treadle.ops.casting import CAST
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM
-from treadle.ops.joining import STACK
+from treadle.ops.elementwise.arithmetic import DIVIDE
+from treadle.ops.elementwise.casting import CAST
 from treadle.ops.registry import Op, infer_outputs
+from treadle.ops.shaping.joining import STACK
 
 MOST_ELEMENTS = 16
 NDArray = np.ndarray[Any, Any]

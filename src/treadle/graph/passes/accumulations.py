@@ -23,13 +23,13 @@ from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.graph.trip_count import counts_through, invariants, trip_count
-from treadle.ops.arithmetic import ADD
-from treadle.ops.control_flow import WHILE
-from treadle.ops.gather import INDEX
-from treadle.ops.linalg import MATMUL
-from treadle.ops.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
-from treadle.ops.reduction import REDUCE_SUM
-from treadle.ops.shaping import RESHAPE, TRANSPOSE
+from treadle.ops.collections.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import ADD
+from treadle.ops.indexing.gather import INDEX
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.reductions.reduction import REDUCE_SUM
+from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
 
 LEAST_TRIPS = 4
 MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own

@@ -16,10 +16,10 @@ from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.broadcasts import sink_broadcasts
 from treadle.graph.passes.movement import MOVEMENT_RULES, no_axes
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.arithmetic import DIVIDE, MULTIPLY
-from treadle.ops.casting import CAST
+from treadle.ops.elementwise.arithmetic import DIVIDE, MULTIPLY
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.registry import Op
-from treadle.ops.selection import WHERE
 
 Rule: TypeAlias = "Callable[[Rewriter, Node], Value | None]"
 

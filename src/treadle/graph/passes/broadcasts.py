@@ -15,9 +15,9 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.creation import FILL
 from treadle.ops.lowering import Compute
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.shaping.creation import FILL
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def sink_broadcasts(rewriter: Rewriter, node: Node) -> Value | None:

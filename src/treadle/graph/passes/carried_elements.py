@@ -22,11 +22,11 @@ from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.graph.trip_count import step_of
-from treadle.ops.arithmetic import ADD, MAXIMUM, MINIMUM
-from treadle.ops.control_flow import WHILE
-from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.gather import INDEX
-from treadle.ops.updates import INDEX_UPDATE
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
+from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
+from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.updates import INDEX_UPDATE
 
 FARTHEST = 4  # iterations between the one that writes and the one that reads
 MOST = 8  # loop variables that one loop is given

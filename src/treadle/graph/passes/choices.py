@@ -24,10 +24,10 @@ from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import ending_flags
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Const, Expr, Index, const
-from treadle.ops.control_flow import COND, WHILE
-from treadle.ops.logic import LOGICAL_NOT
+from treadle.ops.control.control_flow import COND, WHILE
+from treadle.ops.elementwise.logic import LOGICAL_NOT
+from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.lowering import Access, Compute, Structure
-from treadle.ops.selection import WHERE
 
 MOST_NODES = 8  # of both branches together
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.control_flow import COND
+from treadle.ops.control.control_flow import COND
 
 
 def inline_conditionals(graph: Graph) -> bool:

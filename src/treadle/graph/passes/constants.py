@@ -16,7 +16,7 @@ from treadle.core.shapes import product
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import SHAPE
 from treadle.ops.lowering import Compute

@@ -19,9 +19,16 @@ from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of, pass_in
 from treadle.graph.trip_count import counted_range, invariants, position, trip_count
-from treadle.ops.control_flow import WHILE
-from treadle.ops.gather import INDEX
-from treadle.ops.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK, LIST_UNSTACK
+from treadle.ops.collections.lists import (
+    LIST_GET,
+    LIST_NEW,
+    LIST_PUSH,
+    LIST_SET,
+    LIST_STACK,
+    LIST_UNSTACK,
+)
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.indexing.gather import INDEX
 
 
 def resolve_counted_lists(graph: Graph) -> bool:

@@ -16,9 +16,9 @@ from treadle.graph.passes.choices import takes_few_instructions
 from treadle.graph.passes.invariants import cannot_fail
 from treadle.graph.passes.moving_parts import READS
 from treadle.graph.trip_count import Counter, counter, invariants, trip_count
-from treadle.ops.arithmetic import DIVIDE, FLOORDIV, MOD, TRUNCATEDIV, TRUNCATEMOD
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import POSITION
+from treadle.ops.elementwise.arithmetic import DIVIDE, FLOORDIV, MOD, TRUNCATEDIV, TRUNCATEMOD
 from treadle.ops.lowering import Compute
 
 LEAST_TRIPS = 16

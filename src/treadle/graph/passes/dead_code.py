@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from treadle.core.shapes import symbol_name
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import attr_symbols, keep_outputs, keep_params
-from treadle.ops.control_flow import COND, WHILE
+from treadle.ops.control.control_flow import COND, WHILE
 
 
 def eliminate_dead_code(graph: Graph) -> bool:

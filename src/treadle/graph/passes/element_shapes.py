@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from treadle.core.shapes import ANY, Dim
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.control_flow import WHILE
-from treadle.ops.lists import LIST_NEW, has_element_shape
+from treadle.ops.collections.lists import LIST_NEW, has_element_shape
+from treadle.ops.control.control_flow import WHILE
 
 
 def infer_element_shapes(graph: Graph) -> bool:

@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim, SymbolicDim, substitute, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.graph.rewrite import substitute_symbols
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 
 # Symbol -> what it is before the first iteration, and after one.
 Steps = Mapping[str, tuple[Dim, Dim]]

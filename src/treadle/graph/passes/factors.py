@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
 from treadle.graph.trip_count import invariants
-from treadle.ops.control_flow import WHILE
-from treadle.ops.linalg import MATMUL
-from treadle.ops.shaping import TRANSPOSE
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.shaping.reshaping import TRANSPOSE
 
 
 def lay_out_factors(graph: Graph) -> bool:

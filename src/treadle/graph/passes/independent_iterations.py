@@ -47,18 +47,18 @@ from treadle.graph.passes.moving_parts import (
 )  # fmt: skip
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
 from treadle.graph.trip_count import conjuncts, step_of, trip_count
-from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
-from treadle.ops.creation import RANGE
 from treadle.ops.dims import AS_DIM, DIM, POSITION
-from treadle.ops.gather import INDEX
+from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.indexing.updates import SLICE_UPDATE
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import Op, infer_outputs
-from treadle.ops.shaping import RESHAPE, TRANSPOSE
-from treadle.ops.slicing import STRIDED_SLICE
-from treadle.ops.updates import SLICE_UPDATE
+from treadle.ops.shaping.creation import RANGE
+from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
 
 _T = TypeVar("_T")
 MOST_GROWTH = 4  # times as many elements as the loop reads and writes: no array has more

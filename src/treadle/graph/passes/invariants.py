@@ -16,12 +16,12 @@ from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import writes
 from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of, pass_in
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
-from treadle.ops.linalg import MATMUL
+from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Compute, Library, Rows
 from treadle.ops.properties import Refusal
-from treadle.ops.shaping import RESHAPE, TRANSPOSE
+from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
 from treadle.ops.state import READ
 
 

@@ -29,10 +29,10 @@ from treadle.graph.passes.choices import takes_few_instructions
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter, map_attr
 from treadle.graph.trip_count import counter, position, step_of, trip_count
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.ops.dims import AS_DIM
-from treadle.ops.elements import ELEMENT
-from treadle.ops.gather import INDEX
+from treadle.ops.indexing.elements import ELEMENT
+from treadle.ops.indexing.gather import INDEX
 from treadle.ops.lowering import Compute, Structure
 
 MOST_JOINED = 16  # iterations: beyond, what they share is little against what each of them reads

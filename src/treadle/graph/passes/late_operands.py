@@ -17,10 +17,10 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import step_of
-from treadle.ops.arithmetic import MAXIMUM, MINIMUM
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import MAXIMUM, MINIMUM
+from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.registry import Op
-from treadle.ops.selection import WHERE
 
 _CHOOSE = (MINIMUM, MAXIMUM, WHERE)
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import ADD
-from treadle.ops.lists import LIST_ADD, LIST_GET, LIST_NEW, LIST_SET, has_element_shape
+from treadle.ops.collections.lists import LIST_ADD, LIST_GET, LIST_NEW, LIST_SET, has_element_shape
+from treadle.ops.elementwise.arithmetic import ADD
 
 
 def add_to_elements(graph: Graph) -> bool:

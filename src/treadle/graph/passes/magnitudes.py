@@ -15,12 +15,12 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.arithmetic import ADD, MULTIPLY
-from treadle.ops.comparison import COMPARISONS
-from treadle.ops.complex_functions import SCALE_LIMITS
 from treadle.ops.complex_parts import MAGNITUDE
-from treadle.ops.elementwise import IS_INF
-from treadle.ops.logic import LOGICAL_OR
+from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY
+from treadle.ops.elementwise.comparison import COMPARISONS
+from treadle.ops.elementwise.complex_functions import SCALE_LIMITS
+from treadle.ops.elementwise.logic import LOGICAL_OR
+from treadle.ops.elementwise.unary import IS_INF
 from treadle.ops.properties import Relation
 
 

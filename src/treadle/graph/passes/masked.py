@@ -12,14 +12,14 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import DIVIDE
-from treadle.ops.casting import CAST
-from treadle.ops.gather import COMPRESS
-from treadle.ops.reduction import (
+from treadle.ops.elementwise.arithmetic import DIVIDE
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.elementwise.selection import WHERE
+from treadle.ops.indexing.gather import COMPRESS
+from treadle.ops.reductions.reduction import (
     REDUCE_MEAN,
     REDUCE_SUM,
 )  # fmt: skip
-from treadle.ops.selection import WHERE
 
 
 def reduce_under_masks(graph: Graph) -> bool:

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, NoReturn
 from treadle.core.shapes import Dim, dim_symbols, fresh_symbol, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Node, Value
-from treadle.ops.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.gather import INDEX
+from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
+from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.registry import Op
-from treadle.ops.slicing import STRIDED_SLICE
-from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
 
 
 class Dependent(Exception):

@@ -29,17 +29,17 @@ from treadle.core.shapes import Dim, compound, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import ADD, MAXIMUM, MINIMUM
-from treadle.ops.casting import CAST
-from treadle.ops.comparison import LESS
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM, POSITION
-from treadle.ops.joining import STACK
+from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.elementwise.comparison import LESS
+from treadle.ops.elementwise.selection import WHERE
+from treadle.ops.indexing.slicing import SLICE_GRAD, STRIDED_SLICE
+from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.properties import PartKind, PartUse
-from treadle.ops.selection import WHERE
-from treadle.ops.shaping import RESHAPE
-from treadle.ops.slicing import SLICE_GRAD, STRIDED_SLICE
-from treadle.ops.updates import INDEX_UPDATE, SLICE_UPDATE
+from treadle.ops.shaping.joining import STACK
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def place_parts(graph: Graph) -> bool:

@@ -15,16 +15,16 @@ import numpy as np
 
 from treadle.graph.ir import Graph, Node, Region, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.activations import RELU_GRAD
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.comparison import GREATER
 from treadle.ops.conversion import CONST
-from treadle.ops.creation import FILL
+from treadle.ops.elementwise.comparison import GREATER
+from treadle.ops.elementwise.selection import WHERE
+from treadle.ops.image.pooling import INDEX, MASKED_INDEX, SCATTER
+from treadle.ops.image.pooling_lowering import MOST_UNROLLED
 from treadle.ops.lowering import Compute
-from treadle.ops.pooling import INDEX, MASKED_INDEX, SCATTER
-from treadle.ops.pooling_lowering import MOST_UNROLLED
-from treadle.ops.selection import WHERE
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.nn.activations import RELU_GRAD
+from treadle.ops.shaping.creation import FILL
+from treadle.ops.shaping.reshaping import RESHAPE
 
 _MOST_NODES = 8  # of a mask, which is computed once for every element of every window
 

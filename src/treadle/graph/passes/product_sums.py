@@ -18,11 +18,11 @@ from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.passes.repeats import EXACT_ENOUGH
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import ADD, MULTIPLY, SUBTRACT
-from treadle.ops.linalg import MATMUL
-from treadle.ops.reduction import REDUCE_MEAN, REDUCE_SUM
+from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.reductions.reduction import REDUCE_MEAN, REDUCE_SUM
 from treadle.ops.registry import Op
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.shaping.reshaping import RESHAPE
 
 Axes: TypeAlias = "tuple[int, ...]"
 

@@ -18,8 +18,8 @@ from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.casting import CAST
-from treadle.ops.linalg import MATMUL
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Library
 
 _WIDER = {

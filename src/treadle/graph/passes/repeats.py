@@ -18,11 +18,11 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import MULTIPLY
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.linalg import MATMUL
-from treadle.ops.reduction import REDUCE_SUM
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.elementwise.arithmetic import MULTIPLY
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.reductions.reduction import REDUCE_SUM
+from treadle.ops.shaping.reshaping import RESHAPE
 
 EXACT_ENOUGH = (dtypes.float32, dtypes.float64)  # of narrower types sums would be rounded twice
 

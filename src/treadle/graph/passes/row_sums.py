@@ -18,10 +18,10 @@ import numpy as np
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
-from treadle.ops.arithmetic import ADD
-from treadle.ops.control_flow import WHILE
-from treadle.ops.creation import FILL
-from treadle.ops.reduction import REDUCE_SUM
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import ADD
+from treadle.ops.reductions.reduction import REDUCE_SUM
+from treadle.ops.shaping.creation import FILL
 
 
 def keep_rows_apart(graph: Graph) -> bool:

@@ -12,10 +12,10 @@ from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.arithmetic import MULTIPLY
-from treadle.ops.linalg import MATMUL
-from treadle.ops.reduction import REDUCE_SUM
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.elementwise.arithmetic import MULTIPLY
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.reductions.reduction import REDUCE_SUM
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def write_thin_products_out(graph: Graph) -> bool:

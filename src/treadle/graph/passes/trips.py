@@ -14,8 +14,8 @@ import numpy as np
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import counter, trip_count
-from treadle.ops.control_flow import WHILE
-from treadle.ops.lists import LIST_NEW, LIST_PUSH
+from treadle.ops.collections.lists import LIST_NEW, LIST_PUSH
+from treadle.ops.control.control_flow import WHILE
 
 
 def apply_trip_counts(graph: Graph) -> bool:

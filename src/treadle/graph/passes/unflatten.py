@@ -13,8 +13,8 @@ from __future__ import annotations
 from treadle.core.shapes import product
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.linalg import MATMUL
-from treadle.ops.shaping import RESHAPE
+from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.shaping.reshaping import RESHAPE
 
 
 def unflatten_rows(graph: Graph) -> bool:

@@ -22,7 +22,7 @@ from treadle.core.records import record
 from treadle.core.shapes import Dim, product
 from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
-from treadle.ops.linalg import MATMUL
+from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Library, Rows
 from treadle.runtime.cpu.convolution.plan import (
     Geometry,

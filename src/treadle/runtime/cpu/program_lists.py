@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.shapes import product
-from treadle.ops.lists import LIST_PUSH
+from treadle.ops.collections.lists import LIST_PUSH
 from treadle.ops.lowering import ListAction
 from treadle.runtime.cpu.list_memory import DATA, LENGTH, add_lists
 from treadle.runtime.cpu.llvm_text import Word

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.spec import ListSpec
-from treadle.ops.lists import LIST_PUSH
+from treadle.ops.collections.lists import LIST_PUSH
 from treadle.ops.lowering import ListAction
 from treadle.runtime.cpu import program_lists as plain
 from treadle.runtime.cpu.list_memory import LENGTH

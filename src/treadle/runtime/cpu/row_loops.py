@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
-from treadle.ops.lists import LIST_GET, LIST_PUSH
+from treadle.ops.collections.lists import LIST_GET, LIST_PUSH
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.library import part_routine

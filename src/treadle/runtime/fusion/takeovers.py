@@ -15,8 +15,8 @@ from treadle.core.records import record
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.control_flow import COND, WHILE
-from treadle.ops.joining import CONCAT
+from treadle.ops.control.control_flow import COND, WHILE
+from treadle.ops.shaping.joining import CONCAT
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.roles import Role, changes_part, is_alias
 from treadle.runtime.precedence import Precedence

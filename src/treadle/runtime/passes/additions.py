@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.graph.ir import Graph, Node, Region, Value, uses
-from treadle.ops import additions  # noqa: F401  (registers the ops that it writes)
-from treadle.ops.arithmetic import ADD
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
+from treadle.ops.elementwise.arithmetic import ADD
+from treadle.ops.indexing import additions  # noqa: F401  (registers the ops that it writes)
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import op_on_part
 from treadle.runtime.fusion.takeovers import source_of, storage

@@ -17,8 +17,8 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.pipeline import count_nodes
-from treadle.ops.casting import CAST
-from treadle.ops.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
+from treadle.ops.control.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
+from treadle.ops.elementwise.casting import CAST
 from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op
 from treadle.runtime.fusion.roles import Role, literal, role_of

@@ -12,8 +12,8 @@ from treadle.core import dtypes
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.casting import CAST
-from treadle.ops.linalg import MATMUL
+from treadle.ops.elementwise.casting import CAST
+from treadle.ops.linalg.matrices import MATMUL
 from treadle.runtime.schedule.facts import Facts
 
 

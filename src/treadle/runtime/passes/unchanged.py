@@ -9,7 +9,7 @@ when it decides what may be overwritten.
 from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.runtime.schedule.facts import Facts
 
 

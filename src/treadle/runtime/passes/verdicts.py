@@ -12,7 +12,7 @@ from dataclasses import replace
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.checks import ANY, CHECK, GOOD, SET
+from treadle.ops.control.checks import ANY, CHECK, GOOD, SET
 from treadle.ops.lowering import Rows
 from treadle.runtime.schedule.facts import Facts
 

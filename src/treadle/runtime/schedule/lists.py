@@ -13,8 +13,14 @@ from typing import NamedTuple, TypeAlias
 from treadle.core.shapes import Dim, dim_symbols
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Region, Value
-from treadle.ops.control_flow import COND, WHILE
-from treadle.ops.lists import LIST_EXTEND, LIST_NEW, LIST_SPLIT, LIST_UNSTACK, has_element_shape
+from treadle.ops.collections.lists import (
+    LIST_EXTEND,
+    LIST_NEW,
+    LIST_SPLIT,
+    LIST_UNSTACK,
+    has_element_shape,
+)
+from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListForm
 
 Dims = tuple[Dim, ...]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from treadle.core.origin import at
 from treadle.graph.ir import Node
-from treadle.ops.control_flow import WHILE
+from treadle.ops.control.control_flow import WHILE
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Callback, Launch, Loop, Step, node_of
 

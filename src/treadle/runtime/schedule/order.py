@@ -17,7 +17,7 @@ from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
-from treadle.ops.lists import LIST_STACK
+from treadle.ops.collections.lists import LIST_STACK
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.fusion.takeovers import storage

@@ -11,8 +11,8 @@ from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
-from treadle.ops.checks import CHECK, PLACE
-from treadle.ops.lists import LIST_GET, LIST_STACK
+from treadle.ops.collections.lists import LIST_GET, LIST_STACK
+from treadle.ops.control.checks import CHECK, PLACE
 from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS

@@ -8,7 +8,7 @@ from typing import Any
 
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product
-from treadle.ops.windows import Span, spans
+from treadle.ops.image.windows import Span, spans
 from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts

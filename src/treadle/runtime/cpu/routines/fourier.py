@@ -3,7 +3,7 @@
 Real and imaginary parts lie in arrays of their own. Each stage takes four elements of the row that
 are a quarter of it apart, and writes what it makes of them in the order that the next one wants,
 so that nothing is put in order at the end; a row goes back and forth between the result and the
-workspace. `ops.fourier.tables` makes the roots of unity, stage by stage.
+workspace. `ops.linalg.fourier.tables` makes the roots of unity, stage by stage.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""Lists of tensors, growing Python lists in graphs, TensorArray and iterators of datasets."""

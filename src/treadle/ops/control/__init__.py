@@ -1,0 +1,1 @@
+"""Control flow, order, exceptions and effects outside the program."""

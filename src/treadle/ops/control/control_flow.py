@@ -1,0 +1,428 @@
+"""``cond`` and ``while``: Python control flow for eager values, graph nodes for symbolic ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from treadle.core import dtypes, errors, nest
+from treadle.core.context import context, taping
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, TensorShape, fresh_symbol
+from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
+from treadle.core.tensor import Tensor
+from treadle.ops.collections.lists import UNKNOWN_SHAPE
+from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
+from treadle.ops.lowering import Structure
+from treadle.ops.registry import Op, register, run_with_regions
+
+NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
+
+
+def cond(
+    pred: Any, true_fn: Callable[[], Any], false_fn: Callable[[], Any], name: str | None = None
+) -> Any:
+    """``true_fn()`` or ``false_fn()``, by a scalar boolean.
+
+    With a concrete `pred` only the chosen function runs. With a symbolic one both are traced, and
+    must return the same structure with the same dtypes.
+
+    Raises:
+        TypeError: the branches return different structures or dtypes.
+    """
+    _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
+    if not is_symbolic(pred):
+        return true_fn() if bool(pred) else false_fn()
+    check_predicate(pred, "cond")
+    builder = context.recorder
+    traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
+    structure = _same_branches(traced[0].structure, traced[1].structure)
+    return nest.pack(structure, _finish(builder, COND, [pred], traced))
+
+
+def _check_callables(op: str, **functions: Any) -> None:
+    for name, function in functions.items():
+        if not callable(function):
+            raise TypeError(f"{op}: {name} is a function, not {function!r}{at(user_origin())}")
+
+
+def while_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: Any,
+    shape_invariants: Any = None,
+    parallel_iterations: int = 10,
+    back_prop: bool = True,
+    swap_memory: bool = False,
+    maximum_iterations: Any = None,
+    name: str | None = None,
+    checkpoint: bool = False,
+) -> Any:
+    """Repeat ``loop_vars = body(*loop_vars)`` while ``cond(*loop_vars)``.
+
+    Args:
+        loop_vars: a list or tuple of nested structures; numbers become tensors while tracing.
+        shape_invariants: the same structure of TensorShapes or TensorSpecs, for variables whose
+            shape changes from one iteration to the next.
+        maximum_iterations: an upper bound on the number of iterations.
+        parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
+        checkpoint: in a function, the gradient keeps the loop variables of about sqrt(2 n) of n
+            iterations, and computes what it needs of the others again. Not in TensorFlow.
+
+    Raises:
+        TypeError: the body returns another structure or dtype than it was given.
+        ValueError: the body changes a variable's shape and no shape invariant allows it.
+    """
+    _check_callables("while_loop", cond=cond, body=body)
+    if not isinstance(loop_vars, list | tuple):
+        raise TypeError(
+            f"while_loop: loop_vars is a list or tuple, not {loop_vars!r}{at(user_origin())}"
+        )
+    start = tuple(loop_vars)
+    if context.recorder is None:
+        result = _run_loop(cond, body, start, maximum_iterations)
+    else:
+        result = staged_loop(
+            cond, body, start, shape_invariants, maximum_iterations, checkpoint=checkpoint
+        )
+    return list(result) if isinstance(loop_vars, list) else result
+
+
+def staged_loop(
+    cond: Callable[..., Any],
+    body: Callable[..., Any],
+    loop_vars: tuple[Any, ...],
+    shape_invariants: Any = None,
+    maximum_iterations: Any = None,
+    widen: bool = False,
+    checkpoint: bool = False,
+) -> tuple[Any, ...]:
+    """Record a ``while`` node, see `while_loop`.
+
+    Args:
+        widen: where no invariant says otherwise, dims that the body changes are left open and the
+            loop is traced again, until its variables keep their types. Without it only dims that
+            were unknown on entry may change.
+    """
+    record = _record_segments if checkpoint else _record_loop
+    if maximum_iterations is None:
+        return record(cond, body, loop_vars, shape_invariants, widen)
+    limit = convert_to_tensor(maximum_iterations, dtypes.int32)
+    result = record(
+        lambda i, *v: (i < limit) & cond(*v),
+        lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
+        (constant(0), *loop_vars),
+        _with_counter(shape_invariants),
+        widen,
+    )
+    return result[1:]
+
+
+def _with_counter(invariants: Any) -> Any:
+    """The shape invariants of loop variables behind a counter."""
+    return None if invariants is None else (TensorShape(()), *invariants)
+
+
+def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
+    count = 0
+    loop_vars = nest.map_structure(_as_value, loop_vars)
+    while bool(cond(*loop_vars)) and (limit is None or count < int(limit)):
+        loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))
+        loop_vars = nest.map_structure(_as_value, loop_vars)
+        count += 1
+    return loop_vars
+
+
+def _as_tuple(result: Any, length: int) -> tuple[Any, ...]:
+    if isinstance(result, list | tuple) and (length != 1 or len(result) == 1):
+        return tuple(result)
+    return (result,)
+
+
+def _record_segments(
+    cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, widen: bool
+) -> tuple[Any, ...]:
+    """The loop as a loop over segments of 1, 2, 3 ... iterations, whose gradient keeps the loop
+    variables at the begin of every segment: n iterations have sqrt(2 n) segments, and none is
+    longer, whatever n turns out to be."""
+
+    def segment(length: Any, *before: Any) -> tuple[Any, ...]:
+        result = _record_loop(
+            lambda i, *v: (i < length) & cond(*v),
+            lambda i, *v: (i + 1, *_as_tuple(body(*v), len(v))),
+            (constant(0), *before),
+            _with_counter(invariants),
+            widen,
+        )
+        return (length + 1, *result[1:])
+
+    result = _record_loop(
+        lambda _, *v: cond(*v),
+        segment,
+        (constant(1), *loop_vars),
+        _with_counter(invariants),
+        widen,
+        {"checkpoint": True},
+    )
+    return result[1:]
+
+
+def _record_loop(
+    cond: Any, body: Any, loop_vars: tuple[Any, ...], invariants: Any, widen: bool,
+    attrs: Mapping[str, Any] = NO_ATTRS,
+) -> tuple[Any, ...]:  # fmt: skip
+    builder = context.recorder
+    start = [_as_value(v) for v in nest.flatten(loop_vars)]
+    specs, given, opened = _carried_specs(start, invariants)
+
+    def run_cond(*flat: Any) -> Any:
+        result = convert_to_tensor(cond(*nest.pack(loop_vars, flat)))
+        check_predicate(result, "while_loop")
+        return [result]
+
+    def run_body(*flat: Any) -> Any:
+        return _as_tuple(body(*nest.pack(loop_vars, flat)), len(loop_vars))
+
+    while True:
+        traced = [_trace(builder, run_cond, specs), _trace(builder, run_body, specs)]
+        after = [v.spec for v in traced[1].builder.region.results]
+        found = len(opened)
+        specs = _widened(specs, after, given, opened, widen)
+        if len(opened) == found:
+            break
+    _check_loop(loop_vars, specs, traced[1], opened)
+    outputs = _finish(builder, WHILE, start, traced, attrs)
+    return tuple(nest.pack(loop_vars, outputs))
+
+
+def _widened(
+    specs: Sequence[Spec],
+    after: Sequence[Spec],
+    given: Sequence[bool],
+    opened: set[Dim],
+    every: bool,
+) -> list[Spec]:
+    """The specs with new symbols, added to `opened`, for dims that the body changes: those that
+    were unknown on entry, and with `every` all where no invariant was `given`."""
+    if len(specs) != len(after):
+        return list(specs)  # reported by _check_loop
+
+    def dim(before: Dim, now: Dim) -> Dim:
+        if before == now or before in opened or (isinstance(before, int) and not every):
+            return before
+        symbol = fresh_symbol()
+        opened.add(symbol)
+        return symbol
+
+    return [
+        spec
+        if fixed or type(spec) is not TensorSpec or spec.rank != now.rank
+        else spec.with_dims(dim(b, a) for b, a in zip(spec.dims, now.dims, strict=True))
+        for spec, now, fixed in zip(specs, after, given, strict=True)
+    ]
+
+
+def _as_value(value: Any) -> Tensor:
+    return value if isinstance(value, Tensor) else convert_to_tensor(value)
+
+
+def _carried_specs(
+    start: Sequence[Tensor], invariants: Any
+) -> tuple[list[Spec], list[bool], set[Dim]]:
+    """The specs of the loop variables inside the loop, which of them an invariant gave, and the
+    symbols that stand for its unknown dims."""
+    specs: list[Spec] = [t.spec for t in start]
+    given = [False] * len(specs)
+    opened: set[Dim] = set()
+    if invariants is None:
+        return specs, given, opened
+    shapes = [s.shape if isinstance(s, Spec) else s for s in _flat_shapes(invariants)]
+    if len(shapes) != len(specs):
+        raise ValueError(
+            f"while_loop: {len(shapes)} shape invariants for {len(specs)} loop variables"
+            f"{at(user_origin())}"
+        )
+    for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
+        if shape is None:
+            continue
+        if not shape.is_compatible_with(spec.shape):
+            raise ValueError(
+                f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "
+                f"{shape} does not allow{at(user_origin())}"
+            )
+        given[i] = True
+        dims = [d if isinstance(d, int) else fresh_symbol() for d in shape.dims]
+        opened.update(d for d in dims if not isinstance(d, int))
+        specs[i] = spec.with_dims(dims)
+    return specs, given, opened
+
+
+def _flat_shapes(invariants: Any) -> list[Any]:
+    """Leaves of a structure of shapes: TensorShapes, Specs, and None for what keeps its own."""
+    if invariants is None or isinstance(invariants, TensorShape | Spec):
+        return [invariants]
+    parts = nest.children(invariants)
+    if parts is None:
+        return [TensorShape(invariants)]
+    return [leaf for _, child in parts for leaf in _flat_shapes(child)]
+
+
+class _Traced:
+    """A traced branch or body: its builder and the structure that it returned."""
+
+    def __init__(self) -> None:
+        self.builder: Any = None
+        self.structure: Any = None
+
+
+def _trace(builder: Any, fn: Callable[..., Any], specs: Sequence[Spec]) -> _Traced:
+    traced = _Traced()
+
+    def run(*params: Any) -> list[Tensor]:
+        with taping(()):  # outer tapes see the whole node, not what is inside
+            traced.structure = fn(*params)
+            return [_leaf(v) for v in nest.flatten(traced.structure)]
+
+    traced.builder = builder.trace_region(run, specs)
+    return traced
+
+
+def _leaf(value: Any) -> Tensor:
+    if value is None:
+        raise TypeError(
+            f"A branch or loop body returned None where a tensor is needed{at(user_origin())}"
+        )
+    return _as_value(value)
+
+
+def _finish(
+    builder: Any, op: Op, operands: list[Any], traced: list[_Traced],
+    attrs: Mapping[str, Any] = NO_ATTRS,
+) -> list[Tensor]:  # fmt: skip
+    """Record the node with the outer values that its regions captured as further operands."""
+    children = [t.builder for t in traced]
+    builder.hoist_reads(children)
+    captured = builder.align_captures(children)
+    regions = [c.region for c in children]
+    return list(run_with_regions(op, [*operands, *captured], regions, **attrs))
+
+
+def record_while(
+    builder: Any, start: Sequence[Tensor], condition: Any, body: Any
+) -> tuple[Tensor, ...]:
+    """Record a ``while`` node of two regions that were traced.
+
+    Args:
+        start: the loop variables before the first iteration.
+        condition, body: builders of the regions, whose first parameters are the loop variables.
+    """
+    builder.hoist_reads([condition, body])
+    captured = builder.align_captures([condition, body])
+    regions = [condition.region, body.region]
+    return run_with_regions(WHILE, [*start, *captured], regions, rolled=True)
+
+
+def check_predicate(pred: Tensor, what: str) -> None:
+    """Raise an InvalidArgumentError unless `pred` is a scalar bool."""
+    if pred.dtype is not dtypes.bool or pred.ndim != 0:
+        raise errors.DtypeError(
+            None, None,
+            f"{what}: the condition must be a scalar bool tensor, got {spec_text(pred.spec)}; use "
+            f"a comparison, or td.reduce_any / td.reduce_all on a vector{at(user_origin())}",
+        )  # fmt: skip
+
+
+def _same_branches(a: Any, b: Any) -> Any:
+    try:
+        nest.assert_same_structure(a, b)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"cond: the branches return different structures: {error}{at(user_origin())}"
+        ) from None
+    return a
+
+
+def _check_loop(loop_vars: Any, specs: Sequence[Spec], body: _Traced, opened: set[Dim]) -> None:
+    try:
+        nest.assert_same_structure(loop_vars, body.structure)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"while_loop: the body returns another structure than loop_vars: {error}"
+            f"{at(user_origin())}"
+        ) from None
+    paths = [path for path, _ in nest.flatten_with_paths(loop_vars)]
+    for path, before, value in zip(paths, specs, body.builder.region.results, strict=True):
+        after = value.spec
+        if after.dtype is not before.dtype or type(after) is not type(before):
+            raise TypeError(
+                f"while_loop: loop_vars{path} is {spec_text(before)} before an iteration and "
+                f"{spec_text(after)} after it; cast it to one dtype{at(user_origin())}"
+            )
+        if not isinstance(before, ListSpec) and not _dims_fit(before.dims, after.dims, opened):
+            raise ValueError(
+                f"while_loop: loop_vars{path} has shape {before.shape} before an iteration and "
+                f"{after.shape} after it; give shape_invariants with None for the dims that "
+                f"change{at(user_origin())}"
+            )
+
+
+def _dims_fit(before: Sequence[Dim], after: Sequence[Dim], opened: set[Dim]) -> bool:
+    """A dim that is known on entry must stay so; an opened one may be anything."""
+    return len(before) == len(after) and all(
+        a == b or b in opened for b, a in zip(before, after, strict=True)
+    )
+
+
+def _infer_cond(pred: Spec, *operands: Spec, regions: Sequence[Any]) -> tuple[Spec, ...]:
+    then, otherwise = ([v.spec for v in r.results] for r in regions)
+    merged = []
+    for i, (a, b) in enumerate(zip(then, otherwise, strict=True)):
+        if isinstance(a, ListSpec) and isinstance(b, ListSpec) and a.dtype is b.dtype:
+            merged.append(_merged_list(a, b))
+            continue
+        if a.dtype is not b.dtype or a.rank != b.rank or type(a) is not type(b):
+            raise TypeError(
+                f"cond: result {i} is {spec_text(a)} in one branch and {spec_text(b)} in the "
+                f"other; both must have one dtype and rank{at(user_origin())}"
+            )
+        dims = [x if x == y else fresh_symbol() for x, y in zip(a.dims, b.dims, strict=True)]
+        merged.append(a.with_dims(dims))
+    return tuple(merged)
+
+
+def _merged_list(a: ListSpec, b: ListSpec) -> ListSpec:
+    """What either branch gives: its elements have the shape that one branch knows and the other
+    has not learned yet."""
+    for one, other in ((a, b), (b, a)):
+        if one is other or one.dims == UNKNOWN_SHAPE:
+            return other
+    return ListSpec(UNKNOWN_SHAPE, a.dtype)
+
+
+def _infer_while(
+    *inputs: Spec, regions: Sequence[Any], checkpoint: bool = False, rolled: bool = False
+) -> tuple[Spec, ...]:
+    """`checkpoint`: the gradient computes an iteration again from its loop variables; `rolled`:
+    results have the bits of the iterations one after the other, without a loop."""
+    condition, body = regions
+    if len(condition.results) != 1 or condition.results[0].spec is not TensorSpec((), dtypes.bool):
+        raise errors.InvalidArgumentError(
+            None, None, "while: the condition must give one bool scalar"
+        )
+    return tuple(p.spec for p in body.params[: len(body.results)])
+
+
+_RUNS_REGIONS = frozenset({"control_flow"})
+COND = register(
+    Op(
+        "cond", _infer_cond, lower=Structure.COND, tags=_RUNS_REGIONS, regions=("then", "else"),
+        takes_variables=True,
+    )
+)  # fmt: skip
+WHILE = register(
+    Op(
+        "while", _infer_while, lower=Structure.WHILE, tags=_RUNS_REGIONS,
+        regions=("condition", "body"), takes_variables=True,
+    )
+)  # fmt: skip

@@ -1,0 +1,296 @@
+"""Arithmetic of two tensors: add, divide, pow, maximum and their like. Operands broadcast."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.shapes import broadcast, compound
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.functions import FUNCTIONS
+from treadle.kernel.ir import Expr, apply, const
+from treadle.ops.broadcasting import unbroadcast
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
+from treadle.ops.lowering import LowerCall, elementwise_rule
+from treadle.ops.properties import Refusal
+from treadle.ops.registry import Op, OpCall, register, run
+
+
+def _checked_division(name: str) -> Any:
+    """The kernel function's NumPy meaning, with division of integers by zero refused."""
+    reference = FUNCTIONS[name].reference
+
+    def divide(x: NDArray, y: NDArray) -> NDArray:
+        if y.dtype.kind in "iu" and not y.all():
+            raise errors.InvalidArgumentError(None, None, "integer division by zero")
+        return np.asarray(reference(x, y)).astype(x.dtype, copy=False)
+
+    return divide
+
+
+def _eager_pow(x: NDArray, y: NDArray) -> NDArray:
+    if x.dtype.kind == "i" and y.size and y.min() < 0:
+        raise errors.InvalidArgumentError(None, None, "integers to negative integer powers")
+    return np.power(x, y)
+
+
+def _squared_difference(x: NDArray, y: NDArray) -> NDArray:
+    difference = np.subtract(x, y)
+    return np.multiply(np.conjugate(difference), difference)
+
+
+def _divide_no_nan(x: NDArray, y: NDArray) -> NDArray:
+    zero = np.equal(y, 0)
+    return np.where(zero, x.dtype.type(0), np.divide(x, np.where(zero, y.dtype.type(1), y)))
+
+
+def _lower_divide_no_nan(call: LowerCall, x: Expr, y: Expr) -> Expr:
+    zero, one = const(0, x.dtype), const(1, x.dtype)
+    is_zero = apply("eq", y, zero)
+    return apply("select", is_zero, zero, apply("div", x, apply("select", is_zero, one, y)))
+
+
+def _lower_squared_difference(call: LowerCall, x: Expr, y: Expr) -> Expr:
+    difference = apply("sub", x, y)
+    return apply("mul", difference, difference)
+
+
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate in gradients; real tensors pass unchanged."""
+    if not x.dtype.is_complex:
+        return x
+    from treadle.ops.elementwise.complex_numbers import conj as conjugate
+
+    return conjugate(x)
+
+
+def _grad_pow(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    from treadle.ops.elementwise.selection import where
+    from treadle.ops.elementwise.unary import log
+
+    def by_base() -> Tensor:
+        # y == 0 has slope 0, also where x ** -1 is infinite.
+        zero = equal_zero(y)
+        exponent = where(zero, ones_for(y), y - 1)
+        return dz * conj(where(zero, zeros_for(y), y) * pow(x, exponent))
+
+    def by_exponent() -> Tensor:
+        positive = x > 0 if not x.dtype.is_complex else x != 0
+        safe = where(positive, x, ones_for(x))
+        return dz * conj(z * where(positive, log(safe), zeros_for(x)))
+
+    return by_base, by_exponent
+
+
+def equal_zero(x: Tensor) -> Tensor:
+    return x == 0  # type: ignore[no-any-return]
+
+
+def zeros_for(x: Tensor) -> Tensor:
+    """A scalar zero of x's dtype."""
+    return convert_to_tensor(0, x.dtype)
+
+
+def ones_for(x: Tensor) -> Tensor:
+    """A scalar one of x's dtype."""
+    return convert_to_tensor(1, x.dtype)
+
+
+def _split_by(chosen: Any) -> Any:
+    """Gradient of maximum and minimum: all of it to the chosen operand, x on a tie."""
+    from treadle.ops.elementwise.selection import where
+
+    def rule(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+        mask = chosen(x, y)
+        zero = zeros_for(dz)
+        return lambda: where(mask, dz, zero), lambda: where(mask, zero, dz)
+
+    return rule
+
+
+def _grad_floormod(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    return lambda: dz, lambda: -dz * floordiv(x, y)
+
+
+def _grad_truncmod(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    return lambda: dz, lambda: -dz * truncatediv(x, y)
+
+
+def _grad_divide(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    return lambda: dz / conj(y), lambda: -dz * conj(z / y)
+
+
+def _grad_divide_no_nan(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    return lambda: divide_no_nan(dz, conj(y)), lambda: -dz * conj(divide_no_nan(z, y))
+
+
+def _grad_atan2(y: Tensor, x: Tensor, z: Tensor, dz: Tensor) -> Any:
+    scaled = dz / (x * x + y * y)
+    return lambda: scaled * x, lambda: scaled * -y
+
+
+def _grad_squared_difference(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
+    scaled = dz * conj(x - y) * 2
+    return lambda: scaled, lambda: -scaled
+
+
+NUMBERS, REALS, INTEGERS = "fciu", "fiu", "iu"
+
+_RING = frozenset({"cheap", "ring"})
+ADD = binary_op(
+    "add", np.add, NUMBERS, "add", lambda x, y, z, dz: (lambda: dz, lambda: dz),
+    tags=_RING | {"adds"}, neutral=(-0.0, -0.0), on_dims=lambda a, b: a + b,
+)  # fmt: skip
+SUBTRACT = binary_op(
+    "subtract", np.subtract, NUMBERS, "sub", lambda x, y, z, dz: (lambda: dz, lambda: -dz),
+    tags=_RING, neutral=(None, 0.0), on_dims=lambda a, b: a - b,
+)  # fmt: skip
+MULTIPLY = binary_op(
+    "multiply", np.multiply, NUMBERS, "mul",
+    lambda x, y, z, dz: (lambda: dz * conj(y), lambda: dz * conj(x)),
+    tags=_RING, neutral=(1.0, 1.0), on_dims=lambda a, b: a * b,
+)  # fmt: skip
+DIVIDE = binary_op("divide", np.divide, "fc", "div", _grad_divide, neutral=(None, 1.0))
+FLOORDIV = binary_op(
+    "floordiv", _checked_division("floordiv"), REALS, "floordiv", lambda *_: (None, None),
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
+MOD = binary_op(
+    "mod", _checked_division("mod"), REALS, "mod", _grad_floormod, refuses=Refusal.DIVISOR
+)
+TRUNCATEDIV = binary_op(
+    "truncatediv", _checked_division("truncdiv"), REALS, "truncdiv", lambda *_: (None, None),
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
+TRUNCATEMOD = binary_op(
+    "truncatemod", _checked_division("truncmod"), REALS, "truncmod", _grad_truncmod,
+    refuses=Refusal.DIVISOR,
+)  # fmt: skip
+POW = binary_op(
+    "pow", _eager_pow, "fciu", "pow", _grad_pow, refuses=Refusal.EXPONENT, neutral=(None, 1.0)
+)
+_EXTREMUM = frozenset({"cheap", "idempotent"})
+MAXIMUM = binary_op(
+    "maximum", np.maximum, REALS, "max", lambda *a: _split_by(lambda x, y: x >= y)(*a),
+    tags=_EXTREMUM, on_dims=lambda a, b: compound("max", a, b),
+)  # fmt: skip
+MINIMUM = binary_op(
+    "minimum", np.minimum, REALS, "min", lambda *a: _split_by(lambda x, y: x <= y)(*a),
+    tags=_EXTREMUM, on_dims=lambda a, b: compound("min", a, b),
+)  # fmt: skip
+ATAN2 = binary_op("atan2", np.arctan2, "f", "atan2", _grad_atan2)
+SQUARED_DIFFERENCE = binary_op(
+    "squared_difference", _squared_difference, NUMBERS,
+    elementwise_rule(_lower_squared_difference), _grad_squared_difference,
+)  # fmt: skip
+DIVIDE_NO_NAN = binary_op(
+    "divide_no_nan", _divide_no_nan, "fc",
+    elementwise_rule(_lower_divide_no_nan), _grad_divide_no_nan,
+)  # fmt: skip
+
+add = binary(ADD, "x + y, element by element.")
+subtract = binary(SUBTRACT, "x - y, element by element.")
+multiply = binary(MULTIPLY, "x * y, element by element.")
+maximum = binary(MAXIMUM, "The larger of x and y; NaN where either is NaN.")
+minimum = binary(MINIMUM, "The smaller of x and y; NaN where either is NaN.")
+floordiv = binary(FLOORDIV, "x / y rounded towards minus infinity, in the operands' dtype.")
+mod = binary(MOD, "The remainder of `floordiv`; it has the sign of y.")
+truncatediv = binary(TRUNCATEDIV, "x / y rounded towards zero, in the operands' dtype.")
+truncatemod = binary(TRUNCATEMOD, "The remainder of `truncatediv`; it has the sign of x.")
+squared_difference = binary(SQUARED_DIFFERENCE, "conj(x - y) * (x - y), element by element.")
+divide_no_nan = binary(DIVIDE_NO_NAN, "x / y, and 0 where y is 0.")
+
+
+def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
+    """The angle of the point (x, y), in (-pi, pi]."""
+    a, b = common_dtype("atan2", y, x)
+    return run(ATAN2, a, b)  # type: ignore[no-any-return]
+
+
+# Integers divide as floats, as TensorFlow's: the narrow ones as float32.
+_QUOTIENTS = {
+    "int8": dtypes.float32, "uint8": dtypes.float32,
+    "int16": dtypes.float32, "uint16": dtypes.float32,
+    "int32": dtypes.float64, "uint32": dtypes.float64,
+    "int64": dtypes.float64, "uint64": dtypes.float64,
+}  # fmt: skip
+
+
+def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y. Integers give float64 (float32 for 8 and 16 bits), as Python's ``/``."""
+    from treadle.ops.elementwise.casting import cast
+
+    a, b = common_dtype("divide", x, y)
+    quotient = _QUOTIENTS.get(a.dtype.name)
+    if quotient is not None:
+        a, b = cast(a, quotient), cast(b, quotient)
+    return run(DIVIDE, a, b)  # type: ignore[no-any-return]
+
+
+truediv = divide
+
+
+def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x ** y. InvalidArgumentError for integers to negative powers."""
+    squared: Any = y == 2 if isinstance(y, int | float) else False
+    if squared is True:
+        from treadle.ops.elementwise.unary import square
+
+        return square(x)
+    if squared is not False:  # an exponent that only the running program knows
+        squared.leave_open("an exponent, which gives other bits where it is 2")
+    a, b = common_dtype("pow", x, y)
+    return run(POW, a, b)  # type: ignore[no-any-return]
+
+
+def _infer_add_n(*specs: TensorSpec) -> TensorSpec:
+    require_kinds(NUMBERS, *specs)
+    for spec in specs:
+        if not spec.shape.is_compatible_with(specs[0].shape):
+            raise errors.InvalidArgumentError(
+                None, None, f"shapes {specs[0].shape} and {spec.shape} differ"
+            )
+    return TensorSpec(broadcast(*(s.dims for s in specs)), specs[0].dtype)
+
+
+def _eager_add_n(*arrays: NDArray) -> NDArray:
+    if any(a.shape != arrays[0].shape or a.dtype != arrays[0].dtype for a in arrays):
+        raise errors.InvalidArgumentError(None, None, "shapes or dtypes differ")
+    total = arrays[0]
+    for array in arrays[1:]:
+        total = np.add(total, array)
+    return total
+
+
+def _lower_add_n(call: LowerCall, *elements: Expr) -> Expr:
+    total = elements[0]
+    for element in elements[1:]:
+        total = apply("add", total, element)
+    return total
+
+
+def _grad_add_n(call: OpCall, dy: Tensor) -> list[Any]:
+    return [unbroadcast(dy, x) if needs(call, i) else None for i, x in enumerate(call.inputs)]
+
+
+ADD_N = register(
+    Op(
+        "add_n", _infer_add_n, guard(NUMBERS, _eager_add_n), _grad_add_n,
+        elementwise_rule(_lower_add_n), tags=frozenset({"adds", "cheap"}),
+    )
+)  # fmt: skip
+
+
+def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
+    """The sum of tensors of one shape and dtype."""
+    if not isinstance(inputs, list | tuple):
+        return convert_to_tensor(inputs)
+    if not inputs:
+        raise ValueError("add_n needs at least one tensor")
+    tensors = [convert_to_tensor(x) for x in inputs]
+    return tensors[0] if len(tensors) == 1 else run(ADD_N, *tensors)

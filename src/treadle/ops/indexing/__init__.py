@@ -1,0 +1,1 @@
+"""Parts of tensors, read and replaced: subscripts, slices, gather and scatter."""

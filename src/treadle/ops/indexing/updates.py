@@ -1,0 +1,349 @@
+"""``x[key] = value`` as a function: a new tensor with one part replaced, as NumPy would.
+
+A key is followed inwards, one view after the other; the value is then put back outwards. Parts
+with bounds known while tracing are one select per element, which fuses with what is around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, SymbolicDim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.indexing.gather import INDEX, check_positions
+from treadle.ops.indexing.slicing import STRIDED_SLICE, _both, _python_slices, in_range, slice_known
+from treadle.ops.indexing.subscripts import (
+    DYNAMIC_SLICE,
+    _bounds,
+    _Cut,
+    _one_axis,
+    _size_of,
+    expand,
+    is_array,
+)
+from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
+from treadle.ops.numbers.python_numbers import is_symbolic_number
+from treadle.ops.properties import Part, PartKind, PartUse, Refusal
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.sizes import Pairs, slice_sizes
+
+Restore = Callable[[Tensor], Tensor]
+
+
+def set_item(x: Any, key: Any, value: Any) -> Tensor:
+    """`x` with ``x[key]`` replaced by `value`, which broadcasts to the part and takes x's dtype.
+
+    Args:
+        key: as in NumPy: ints, slices, None, Ellipsis, scalar integer tensors, a bool mask or
+            arrays of positions (those with ``:`` at most).
+
+    Raises:
+        InvalidArgumentError: a position out of range, or a value that does not broadcast.
+        TypeError: a key or value of an unsuitable type.
+    """
+    tensor = convert_to_tensor(x)
+    items = list(key) if isinstance(key, tuple) else [key]
+    if any(is_array(i) for i in items):
+        from treadle.ops.indexing.updates_by_position import set_at_arrays
+
+        return set_at_arrays(tensor, items, value)
+    return _set_part(tensor, expand(items, tensor), key, value)
+
+
+def as_element(value: Any, dtype: DType) -> Tensor:
+    """The assigned value in the tensor's dtype; like NumPy, floats are truncated to ints."""
+    if is_symbolic_number(value):
+        value = value.tensor()
+    given = value if has_dtype(value) else np.asarray(value)
+    tensor = convert_to_tensor(given)
+    if tensor.dtype.is_complex and not dtype.is_complex:
+        raise TypeError(
+            f"a {tensor.dtype.name} value cannot be assigned into a {dtype.name} tensor; take "
+            f"td.math.real of it{at(user_origin())}"
+        )
+    return cast_tensor(tensor, dtype)
+
+
+def fit(value: Tensor, dims: tuple[Dim, ...]) -> Tensor:
+    """`value` broadcast to the part's dims; axes of size 1 in front may be left over."""
+    extra = value.ndim - len(dims)
+    fits = extra <= 0 or all(d == 1 for d in value.dims[:extra])
+    if fits and extra > 0:
+        value = reshape_to(value, value.dims[extra:])
+    pairs = zip(reversed(value.dims), reversed(dims), strict=False)
+    if not fits or any(_unequal(v, d) for v, d in pairs):
+        part = TensorSpec(dims, value.dtype).shape
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"a value of shape {value.shape} cannot be assigned to a part of shape {part}"
+            f"{at(user_origin())}",
+        )  # fmt: skip
+    return broadcast_dims(value, dims)
+
+
+def _unequal(given: Dim, wanted: Dim) -> bool:
+    known = isinstance(given, int) and isinstance(wanted, int)
+    return known and given not in (1, wanted)
+
+
+def _set_part(x: Tensor, items: list[Any], key: Any, value: Any) -> Tensor:
+    cuts: list[_Cut] = []
+    actions: list[tuple[Any, ...]] = []
+    for item in items:
+        if item is None:
+            actions.append(("new",))
+            continue
+        dim = x.dims[len(cuts)]
+        cut, action = _one_axis(item, x, len(cuts), key)
+        if action == ("drop",) and isinstance(dim, SymbolicDim) and isinstance(item, int):
+            # The program checks the position when it knows the size.
+            cut, action = _Cut(0, dim, 1), ("index", convert_to_tensor(np.int64(item)))
+        cuts.append(cut)
+        actions.append(action)
+    part, restores = _follow(_cut_out(x, cuts), actions)
+    updated = fit(as_element(value, x.dtype), part.dims)
+    for restore in reversed(restores):
+        updated = restore(updated)
+    return _put_back(x, updated, cuts)
+
+
+def _cut_out(x: Tensor, cuts: Sequence[_Cut]) -> Tensor:
+    return slice_known(x, [c.begin for c in cuts], [c.size for c in cuts], [c.stride for c in cuts])
+
+
+def _put_back(x: Tensor, part: Tensor, cuts: Sequence[_Cut]) -> Tensor:
+    """The inverse of `_cut_out`."""
+    begin, strides = tuple(c.begin for c in cuts), tuple(c.stride for c in cuts)
+    whole = all(c == _Cut(0, d, 1) for c, d in zip(cuts, x.dims, strict=True))
+    return part if whole else run(SLICE_UPDATE, x, part, begin=begin, strides=strides)
+
+
+def _follow(y: Tensor, actions: Sequence[tuple[Any, ...]]) -> tuple[Tensor, list[Restore]]:
+    """The part that is left after each action, and how to undo each of them."""
+    restores: list[Restore] = []
+    axis = 0
+    for action in actions:
+        before = y
+        match action:
+            case ("index", position):
+                y = run(INDEX, y, position, axis=axis)
+                restores.append(_undo_index(before, position, axis))
+            case ("slice", item, *size):
+                y, restore = _open_slice(y, axis, item, *size)
+                restores.append(restore)
+                axis += 1
+            case ("drop",):
+                y = reshape_to(y, (*y.dims[:axis], *y.dims[axis + 1 :]))
+                restores.append(_undo_reshape(before))
+            case ("new",):
+                y = reshape_to(y, (*y.dims[:axis], 1, *y.dims[axis:]))
+                restores.append(_undo_reshape(before))
+                axis += 1
+            case _:
+                axis += 1
+    return y, restores
+
+
+def _undo_reshape(before: Tensor) -> Restore:
+    return lambda part: reshape_to(part, before.dims)
+
+
+def _undo_index(before: Tensor, position: Tensor, axis: int) -> Restore:
+    return lambda part: run(INDEX_UPDATE, before, position, part, axis=axis)
+
+
+def _open_slice(
+    y: Tensor, axis: int, item: slice, size: int | None = None
+) -> tuple[Tensor, Restore]:
+    """A slice with bounds that only a run can tell."""
+    from treadle.ops.dims import shape_tensor
+
+    bounds = (item.start, item.stop, item.step)
+    packed = shape_tensor([0 if b is None else b for b in bounds])
+    attrs = {"axis": axis, "given": tuple(b is not None for b in bounds)}
+    return (
+        run(DYNAMIC_SLICE, y, packed, **attrs, **_size_of(size)),
+        lambda part: run(DYNAMIC_SLICE_UPDATE, y, packed, part, **attrs),
+    )
+
+
+# -- the ops -------------------------------------------------------------------------------------
+
+
+def _infer_slice_update(
+    x: TensorSpec, part: TensorSpec, *, begin: tuple[Dim, ...], strides: tuple[int, ...]
+) -> TensorSpec:
+    if x.dtype is not part.dtype or x.rank != part.rank:
+        raise TypeError(f"a {part.dtype.name} part of rank {part.rank} does not fit")
+    return x
+
+
+def _eager_slice_update(
+    x: NDArray, part: NDArray, *, begin: tuple[int, ...], strides: tuple[int, ...]
+) -> NDArray:
+    result = x.copy()
+    result[_python_slices(begin, part.shape, strides)] = part
+    return result
+
+
+def _lower_slice_update(call: LowerCall, index: Sequence[Index]) -> Expr:
+    """The part's element inside the range, x's own elsewhere."""
+    source: list[Index] = []
+    inside: Expr | None = None
+    parts = zip(
+        index, call.attrs["begin"], call.attrs["strides"], call.specs[1].dims, call.out.dims,
+        strict=True,
+    )  # fmt: skip
+    for i, begin, step, count, extent in parts:
+        if begin == 0 and step == 1 and count == extent:
+            source.append(i)
+            continue
+        offset = add_index(i, -begin) if step > 0 else add_index(scale_index(i, -1), begin)
+        if abs(step) != 1:
+            place, by = index_expr(offset), const(abs(step), dtypes.int64)
+            exact = apply("eq", apply("mod", place, by), const(0, dtypes.int64))
+            inside = _both(inside, exact)
+            offset = apply("floordiv", place, by)
+        inside = _both(inside, in_range(offset, count))
+        source.append(Affine((), 0) if count == 1 else offset)
+    if inside is None:
+        return call.inputs[1](source)
+    return apply("select", inside, call.inputs[1](source, valid=inside), call.inputs[0](index))
+
+
+def _grad_slice_update(call: OpCall, dz: Tensor) -> list[Any]:
+    from treadle.ops.shaping.creation import zeros_like
+
+    part = call.inputs[1]
+    kept = run(SLICE_UPDATE, dz, zeros_like(part), **call.attrs)
+    return [kept, run(STRIDED_SLICE, dz, size=part.dims, **call.attrs)]
+
+
+def _slice_fits(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    parts = zip(attrs["begin"], specs[1].dims, attrs["strides"], specs[0].dims, strict=True)
+    for part in parts:
+        yield from slice_sizes(*part)
+
+
+# Element begin + i * stride of the result is element i of the part, the others are x's.
+SLICE_UPDATE = register(
+    Op(
+        "slice_update", _infer_slice_update, _eager_slice_update, _grad_slice_update,
+        Compute(_lower_slice_update, "view"), sizes=_slice_fits,
+        part=Part(PartKind.SLICE, PartUse.SET, 1),
+    )
+)  # fmt: skip
+
+
+def _eager_index_update(x: NDArray, i: NDArray, part: NDArray, *, axis: int) -> NDArray:
+    check_positions(np.atleast_1d(i), x.shape[axis], -x.shape[axis])
+    result = x.copy()
+    result[(slice(None),) * axis + (int(i),)] = part
+    return result
+
+
+def _lower_index_update(call: LowerCall, index: Sequence[Index]) -> Expr:
+    axis = call.attrs["axis"]
+    place = cast(call.inputs[1](()), dtypes.int64)
+    if not call.specs[1].dtype.is_unsigned:
+        wrapped = apply("add", place, dim_expr(call.out.dims[axis]))
+        place = apply("select", apply("lt", place, const(0, dtypes.int64)), wrapped, place)
+    here = apply("eq", index_expr(index[axis]), place)
+    part = call.inputs[2]([*index[:axis], *index[axis + 1 :]])
+    return apply("select", here, part, call.inputs[0](index))
+
+
+def _grad_index_update(call: OpCall, dz: Tensor) -> list[Any]:
+    from treadle.ops.shaping.creation import zeros_like
+
+    _, i, part = call.inputs
+    kept = run(INDEX_UPDATE, dz, i, zeros_like(part), **call.attrs)
+    return [kept, None, run(INDEX, dz, i, **call.attrs)]
+
+
+def _part_fits(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """A part has the dims of the array without the axis of the position."""
+    (x, _, part), axis = specs, attrs["axis"]
+    yield from zip((*x.dims[:axis], *x.dims[axis + 1 :]), part.dims, strict=True)
+
+
+INDEX_UPDATE = register(
+    Op(
+        "index_update", lambda x, i, part, *, axis: x, _eager_index_update, _grad_index_update,
+        Compute(_lower_index_update, "gather"), sizes=_part_fits,
+        part=Part(PartKind.INDEX, PartUse.SET, 2), refuses=Refusal.WRAPPING_POSITION,
+    )
+)  # fmt: skip
+
+
+def _eager_dynamic_update(
+    x: NDArray, bounds: NDArray, part: NDArray, *, axis: int, given: tuple[bool, ...]
+) -> NDArray:
+    result = x.copy()
+    result[_bounds(bounds, axis, given)] = part
+    return result
+
+
+def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
+    from treadle.ops.shaping.creation import zeros_like
+
+    _, bounds, part = call.inputs
+    kept = run(DYNAMIC_SLICE_UPDATE, dz, bounds, zeros_like(part), **call.attrs)
+    size = _size_of(part.dims[call.attrs["axis"]])
+    return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs, **size)]
+
+
+def _other_dims_fit(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """A part has the dims of the array but for the axis that is sliced."""
+    (x, _, part), axis = specs, attrs["axis"]
+    pairs = zip(x.dims, part.dims, strict=True)
+    yield from (pair for i, pair in enumerate(pairs) if i != axis)
+
+
+DYNAMIC_SLICE_UPDATE = register(
+    Op(
+        "dynamic_slice_update", lambda x, bounds, part, *, axis, given: x,
+        _eager_dynamic_update, _grad_dynamic_update, sizes=_other_dims_fit,
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, 2),
+    )
+)  # fmt: skip
+
+
+def refuse_assignment(self: Any, key: Any, value: Any) -> None:
+    """``Tensor.__setitem__``: tensors do not change."""
+    name = type(self).__name__
+    if name.endswith("Variable"):
+        raise TypeError(
+            f"{name!r} object does not support item assignment: take a tensor `x = v.value()`, "
+            "assign `x[key] = value` in a @td.function, and store it with `v.assign(x)`"
+            f"{at(user_origin())}"
+        )
+    raise TypeError(
+        f"{name!r} object does not support item assignment: a tensor never changes. Inside a "
+        "@td.function that AutoGraph converts, `x[key] = value` on a variable of the function "
+        "makes a new tensor; not so on one of an enclosing function without `nonlocal`, nor in a "
+        "branch or loop of a variable that a nested function or an except block uses. Code that is "
+        "not converted, also under td.config.run_functions_eagerly, uses "
+        "td.tensor_scatter_nd_update or td.where, or x.numpy() for an array to write to"
+        f"{at(user_origin())}"
+    )
+
+
+def refuse_deletion(self: Any, key: Any) -> None:
+    """``Tensor.__delitem__``: tensors do not change."""
+    raise TypeError(
+        f"{type(self).__name__!r} object does not support item deletion: a tensor never changes. "
+        f"Join the parts to keep, td.concat([x[:i], x[i + 1:]], 0){at(user_origin())}"
+    )

@@ -1,0 +1,1 @@
+"""Products, decompositions, transforms and other ops on matrices and vectors."""

@@ -1,0 +1,65 @@
+"""Sliding products of two vectors: what convolutions and correlations of NumPy's are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index
+from treadle.ops.families import guard, needs, require_kinds
+from treadle.ops.lowering import Compute, LowerCall, sum_index
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reverse
+
+
+def _infer(x: TensorSpec, weights: TensorSpec) -> TensorSpec:
+    require_kinds("fciu", x, weights)
+    if x.rank != 1 or weights.rank != 1:
+        raise errors.InvalidArgumentError(None, None, "both operands must be vectors")
+    n, m = x.dims[0], weights.dims[0]
+    count: Dim = n - m + 1
+    if isinstance(m, int) and m < 1 or isinstance(count, int) and count < 0:
+        raise errors.InvalidArgumentError(None, None, f"{m} weights for {n} values")
+    return TensorSpec((count,), x.dtype)
+
+
+def _eager(x: NDArray, weights: NDArray) -> NDArray:
+    if len(x) < len(weights):
+        return np.zeros(0, x.dtype)
+    flipped = np.conj(weights) if weights.dtype.kind == "c" else weights
+    return np.correlate(x, flipped, "valid")
+
+
+def _rule(call: LowerCall, index: Sequence[Index]) -> Expr:
+    over = call.axis(call.specs[1].dims[0])
+    place = as_index(over)
+    value = call.inputs[0]([sum_index(index[0], place)])
+    return Reduce("sum", (over,), apply("mul", value, call.inputs[1]([place])))
+
+
+def _grad(call: OpCall, dy: Tensor) -> list[Any]:
+    from treadle.ops.elementwise.arithmetic import conj
+    from treadle.ops.indexing.slicing import pad
+
+    x, weights = call.inputs
+    dx = None
+    if needs(call, 0):
+        more = weights.dims[0] - 1
+        dx = sliding_products(pad(dy, [[more, more]]), reverse(conj(weights), [0]))
+    return [dx, sliding_products(conj(x), dy) if needs(call, 1) else None]
+
+
+SLIDING = register(
+    Op("sliding_products", _infer, guard("fciu", _eager), _grad, Compute(_rule, "reduce"))
+)
+
+
+def sliding_products(x: Tensor, weights: Tensor) -> Tensor:
+    """``result[i] = sum(x[i + j] * weights[j] for j)`` for the ``n - m + 1`` places that fit."""
+    return run(SLIDING, x, weights)  # type: ignore[no-any-return]

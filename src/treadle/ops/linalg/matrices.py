@@ -1,0 +1,263 @@
+"""Matrix products and matrices: matmul, tensordot, diag, trace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.axes import normalize_axis
+from treadle.ops.broadcasting import unbroadcast
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.families import guard, needs, require_kinds
+from treadle.ops.lowering import Library
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reshape_to, swap_last, transpose, with_dims
+
+# -- matmul --------------------------------------------------------------------------------------
+
+
+def _infer_matmul(
+    a: TensorSpec, b: TensorSpec, *, transpose_a: bool, transpose_b: bool
+) -> TensorSpec:
+    require_kinds("fciu", a, b)
+    if a.rank < 2 or b.rank < 2:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"shapes {a.shape} and {b.shape}: matmul needs at least two axes; use linalg.matvec "
+            "or tensordot for vectors",
+        )  # fmt: skip
+    m, k = (a.dims[-1], a.dims[-2]) if transpose_a else (a.dims[-2], a.dims[-1])
+    k2, n = (b.dims[-1], b.dims[-2]) if transpose_b else (b.dims[-2], b.dims[-1])
+    if isinstance(k, int) and isinstance(k2, int) and k != k2:
+        raise errors.InvalidArgumentError(
+            None, None, f"shapes {a.shape} and {b.shape}: the inner dims {k} and {k2} differ"
+        )
+    return TensorSpec((*broadcast(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
+
+
+def _eager_matmul(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: bool) -> NDArray:
+    if a.ndim < 2 or b.ndim < 2:
+        raise errors.InvalidArgumentError(None, None, "matmul needs at least two axes")
+    x = a.swapaxes(-1, -2) if transpose_a else a
+    y = b.swapaxes(-1, -2) if transpose_b else b
+    if x.shape[-1] != y.shape[-2]:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"shapes {a.shape} and {b.shape}: the inner dims {x.shape[-1]} and {y.shape[-2]} "
+            "differ",
+        )  # fmt: skip
+    if a.dtype.itemsize == 2 and a.dtype.kind not in "iu":  # accumulate 16-bit floats in float32
+        wide: NDArray = np.matmul(x.astype(np.float32), y.astype(np.float32))
+        return wide.astype(a.dtype)
+    return np.matmul(x, y)  # type: ignore[no-any-return]
+
+
+def _grad_matmul(call: OpCall, dz: Tensor) -> list[Any]:
+    from treadle.ops.elementwise.arithmetic import conj
+
+    a, b = call.inputs
+    ta, tb = call.attrs["transpose_a"], call.attrs["transpose_b"]
+    da = db = None
+    if needs(call, 0):
+        other = conj(b)
+        da = _multiply(other, dz, tb, True) if ta else _multiply(dz, other, False, not tb)
+        da = unbroadcast_batch(da, a)
+    if needs(call, 1):
+        other = conj(a)
+        if not ta and a.ndim > 2 and b.ndim == 2:  # the batch is rows: they are added up as well
+            other, dz = (reshape_to(x, (product(x.dims[:-1]), x.dims[-1])) for x in (other, dz))
+        db = _multiply(dz, other, True, ta) if tb else _multiply(other, dz, not ta, False)
+        db = unbroadcast_batch(db, b)
+    return [da, db]
+
+
+def unbroadcast_batch(grad: Tensor, x: Tensor) -> Tensor:
+    """`unbroadcast` of batch dims; the matrix dims are x's own."""
+    dims = (*grad.dims[:-2], *x.dims[-2:])
+    return unbroadcast(reshape_to(grad, dims) if dims != grad.dims else grad, x)
+
+
+def _multiply(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Tensor:
+    return run(MATMUL, a, b, transpose_a=transpose_a, transpose_b=transpose_b)  # type: ignore[no-any-return]
+
+
+MATMUL = register(
+    Op("matmul", _infer_matmul, guard("fciu", _eager_matmul), _grad_matmul, Library("matmul"))
+)
+
+
+def matmul(
+    a: Any, b: Any, transpose_a: bool = False, transpose_b: bool = False,
+    adjoint_a: bool = False, adjoint_b: bool = False, a_is_sparse: bool = False,
+    b_is_sparse: bool = False, output_type: Any = None, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The matrix product over the last two axes; leading axes broadcast.
+
+    Args:
+        transpose_a, transpose_b: use the transpose of a matrix.
+        adjoint_a, adjoint_b: use the conjugate transpose.
+        a_is_sparse, b_is_sparse: hints of TensorFlow, ignored.
+        output_type: cast the result.
+
+    Raises:
+        InvalidArgumentError: the shapes do not fit.
+    """
+    from treadle.ops.elementwise.casting import cast
+    from treadle.ops.elementwise.complex_numbers import conj
+
+    if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
+        raise ValueError(f"matmul: give transpose or adjoint, not both{at(user_origin())}")
+    x, y = common_dtype("matmul", a, b)
+    x, y = conj(x) if adjoint_a else x, conj(y) if adjoint_b else y
+    product = _multiply(x, y, bool(transpose_a or adjoint_a), bool(transpose_b or adjoint_b))
+    return product if output_type is None else cast(product, output_type)
+
+
+def array_product(a: Any, b: Any) -> Tensor:
+    """``a @ b``, as NumPy has it: a vector is a row on the left and a column on the right.
+
+    Raises:
+        InvalidArgumentError: the shapes do not fit, or one operand is a scalar.
+    """
+    x, y = common_dtype("matmul", a, b)
+    if x.ndim == 0 or y.ndim == 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"matmul: shapes {x.shape} and {y.shape}: a scalar has no axis to multiply "
+            f"over; use *{at(user_origin())}",
+        )  # fmt: skip
+    rows = reshape_to(x, (1, *x.dims)) if x.ndim == 1 else x
+    columns = reshape_to(y, (*y.dims, 1)) if y.ndim == 1 else y
+    product = _multiply(rows, columns, False, False)
+    dims = product.dims[:-1] if y.ndim == 1 else product.dims
+    at_row = len(product.dims) - 2
+    return reshape_to(product, (*dims[:at_row], *dims[at_row + 1 :]) if x.ndim == 1 else dims)
+
+
+def matvec(
+    a: Any, b: Any, transpose_a: bool = False, adjoint_a: bool = False, a_is_sparse: bool = False,
+    b_is_sparse: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The product of a matrix (or a batch) and a vector (or a batch)."""
+    x, y = common_dtype("matvec", a, b)
+    if y.ndim < 1:
+        raise errors.InvalidArgumentError(None, None, f"matvec: b has no axis{at(user_origin())}")
+    columns = matmul(x, reshape_to(y, (*y.dims, 1)), transpose_a, adjoint_a=adjoint_a)
+    return reshape_to(columns, columns.dims[:-1])
+
+
+def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
+    """`a` with its last two axes exchanged."""
+    from treadle.ops.elementwise.complex_numbers import conj
+
+    x = convert_to_tensor(a)
+    if x.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"matrix_transpose: {x.shape} has fewer than two axes{at(user_origin())}"
+        )
+    x = swap_last(x)
+    return conj(x) if conjugate else x
+
+
+# -- tensordot -----------------------------------------------------------------------------------
+
+
+def tensordot(a: Any, b: Any, axes: Any, name: str | None = None) -> Tensor:
+    """The sum of products over pairs of axes.
+
+    Args:
+        axes: an int n (the last n axes of a with the first n of b), or two lists of axes.
+    """
+    x, y = common_dtype("tensordot", a, b)
+    over_x, over_y = _contracted(axes, x, y)
+    free_x = [i for i in range(x.ndim) if i not in over_x]
+    free_y = [i for i in range(y.ndim) if i not in over_y]
+    for i, j in zip(over_x, over_y, strict=True):
+        if not _may_equal(x.dims[i], y.dims[j]):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"tensordot: axis {i} of {x.shape} and axis {j} of {y.shape} differ"
+                f"{at(user_origin())}",
+            )  # fmt: skip
+    inner = product(x.dims[i] for i in over_x)
+    rows, columns = [x.dims[i] for i in free_x], [y.dims[j] for j in free_y]
+    left = reshape_to(transpose(x, free_x + over_x), (product(rows), inner))
+    wanted = dict(zip(over_y, (x.dims[i] for i in over_x), strict=True))
+    y = with_dims(y, tuple(wanted.get(j, d) for j, d in enumerate(y.dims)))
+    inner_y = product(y.dims[j] for j in over_y)
+    right = reshape_to(transpose(y, over_y + free_y), (inner_y, product(columns)))
+    return reshape_to(matmul(left, right), (*rows, *columns))
+
+
+def _may_equal(a: Dim, b: Dim) -> bool:
+    return a == b or isinstance(a, SymbolicDim) or isinstance(b, SymbolicDim)
+
+
+def _contracted(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
+    if isinstance(axes, int | np.integer):
+        count = int(axes)
+        if not 0 <= count <= min(x.ndim, y.ndim):
+            raise ValueError(f"tensordot: axes {count} exceeds a rank{at(user_origin())}")
+        return list(range(x.ndim - count, x.ndim)), list(range(count))
+    first, second = (np.atleast_1d(np.asarray(a)) for a in axes)
+    if len(first) != len(second):
+        raise ValueError(f"tensordot: {axes} names different numbers of axes{at(user_origin())}")
+    over_x = [normalize_axis(i, x.ndim) for i in first]
+    return over_x, [normalize_axis(j, y.ndim) for j in second]
+
+
+# -- diagonals -----------------------------------------------------------------------------------
+
+
+def diag(diagonal: Any, name: str | None = None) -> Tensor:
+    """Matrices with the last axis of `diagonal` on their diagonals and 0 elsewhere."""
+    from treadle.ops.elementwise.selection import where
+    from treadle.ops.shaping.creation import EYE
+
+    x = convert_to_tensor(diagonal)
+    n = x.dims[-1]
+    mask = run(EYE, shape=(n, n), dtype=_bool())
+    return where(
+        mask, reshape_to(x, (*x.dims, 1)), convert_to_tensor(np.zeros((), x.dtype.np_dtype))
+    )
+
+
+def _bool() -> Any:
+    from treadle.core import dtypes
+
+    return dtypes.bool
+
+
+def diag_part(input: Any, name: str | None = None) -> Tensor:
+    """The main diagonals of matrices."""
+    from treadle.core import dtypes
+    from treadle.core.shapes import compound
+    from treadle.ops.elementwise.selection import where
+    from treadle.ops.indexing.slicing import slice_known
+    from treadle.ops.reductions.reduction import reduce_sum
+    from treadle.ops.shaping.creation import EYE
+
+    x = convert_to_tensor(input)
+    rows, columns = x.dims[-2:]
+    n = rows if rows == columns else compound("min", rows, columns)
+    square = slice_known(x, [0] * x.ndim, (*x.dims[:-2], n, n))
+    mask = run(EYE, shape=(n, n), dtype=dtypes.bool)
+    kept = where(mask, square, convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
+    return reduce_sum(kept, -1)
+
+
+def trace(x: Any, name: str | None = None) -> Tensor:
+    """The sum of the main diagonal of matrices."""
+    from treadle.ops.reductions.reduction import reduce_sum
+
+    return reduce_sum(diag_part(x), -1)
+
+
+def outer(a: Any, b: Any) -> Tensor:
+    """All products of an element of a with one of b."""
+    return tensordot(a, b, 0)

@@ -1,0 +1,165 @@
+"""TensorFlow's names for decompositions and equations of matrices (``td.linalg``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core import errors
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.elementwise import unary
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.linalg import decompositions
+from treadle.ops.linalg.matrices import matmul, matrix_transpose
+from treadle.ops.linalg.triangles import tril, triu
+
+
+def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+    """The transpose of matrices, of complex ones the conjugate transpose."""
+    x = convert_to_tensor(matrix)
+    return matrix_transpose(conj(x) if x.dtype.is_complex else x)
+
+
+def inv(input: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """The inverses of square matrices [..., n, n], or of their adjoints.
+
+    Raises:
+        InvalidArgumentError: a matrix is singular.
+    """
+    return decompositions.inv(_turned(input, adjoint))
+
+
+def _turned(matrix: Any, turn: bool) -> Tensor:
+    return adjoint(matrix) if turn else convert_to_tensor(matrix)
+
+
+def det(input: Any, name: str | None = None) -> Tensor:
+    """The determinants of square matrices [..., n, n]."""
+    return decompositions.det(input)
+
+
+def slogdet(input: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(sign, logarithm of the absolute value) of the determinants of matrices [..., n, n]."""
+    return decompositions.slogdet(input)
+
+
+def logdet(matrix: Any, name: str | None = None) -> Tensor:
+    """The logarithms of the determinants of positive definite matrices [..., n, n].
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite.
+    """
+    diagonal = unary.log(_diagonal(decompositions.cholesky(matrix)))
+    from treadle.ops.reductions.reduction import reduce_sum
+
+    return 2.0 * reduce_sum(diagonal, -1)
+
+
+def _diagonal(x: Tensor) -> Tensor:
+    from treadle.ops.linalg.matrices import diag_part
+
+    return diag_part(x)
+
+
+def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
+    """X [..., n, k] with ``matrix @ X = rhs``; matrix is [..., n, n].
+
+    Raises:
+        InvalidArgumentError: a matrix is singular, or the shapes do not fit.
+    """
+    a, b = common_dtype("solve", matrix, rhs)
+    return decompositions.solve(_turned(a, adjoint), b)
+
+
+def triangular_solve(
+    matrix: Any, rhs: Any, lower: bool = True, adjoint: bool = False, name: str | None = None
+) -> Tensor:
+    """X [..., n, k] with ``matrix @ X = rhs`` where only a triangle of matrix [..., n, n] is read.
+
+    Args:
+        lower: which one.
+        adjoint: solve with the adjoint of that triangle.
+    """
+    a, b = common_dtype("triangular_solve", matrix, rhs)
+    return decompositions.triangular_solve(_turned(a, adjoint), b, lower != adjoint)
+
+
+def cholesky(input: Any, name: str | None = None) -> Tensor:
+    """Lower triangles L with ``L @ adjoint(L)`` the positive definite matrices [..., n, n].
+
+    Raises:
+        InvalidArgumentError: a matrix is not positive definite.
+    """
+    return decompositions.cholesky(input)
+
+
+def cholesky_solve(chol: Any, rhs: Any, name: str | None = None) -> Tensor:
+    """X with ``chol @ adjoint(chol) @ X = rhs``."""
+    return triangular_solve(chol, triangular_solve(chol, rhs), adjoint=True)
+
+
+def qr(input: Any, full_matrices: bool = False, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(Q, R): orthonormal columns [..., m, k] and an upper triangle [..., k, n]."""
+    if full_matrices:
+        raise ValueError(f"qr: full_matrices=True is not supported{at(user_origin())}")
+    return decompositions.qr(input)
+
+
+def svd(
+    tensor: Any, full_matrices: bool = False, compute_uv: bool = True, name: str | None = None
+) -> Any:
+    """(s, U, V) with ``U * s @ adjoint(V)`` the matrices, or s alone."""
+    u, s, vh = decompositions.svd(tensor, full_matrices)
+    return (s, u, adjoint(vh)) if compute_uv else s
+
+
+def eigh(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:
+    """(eigenvalues in rising order, eigenvectors in columns) of symmetric matrices, of which the
+    lower triangle is read."""
+    return decompositions.eigh(tensor)
+
+
+def eigvalsh(tensor: Any, name: str | None = None) -> Tensor:
+    """The eigenvalues of symmetric matrices in rising order."""
+    return decompositions.eigh(tensor)[0]
+
+
+def lstsq(
+    matrix: Any, rhs: Any, l2_regularizer: Any = 0.0, fast: bool = True, name: str | None = None
+) -> Tensor:
+    """X that makes ``|matrix @ X - rhs|² + l2_regularizer * |X|²`` smallest.
+
+    Args:
+        matrix: [..., m, n], of full rank.
+        fast: by the normal equations; otherwise by QR, which needs ``m >= n`` and no regularizer.
+    """
+    a, b = common_dtype("lstsq", matrix, rhs)
+    if not fast:
+        q, r = decompositions.qr(a)
+        return triangular_solve(r, matmul(adjoint(q), b), lower=False)
+    from treadle.ops.shaping.creation import eye
+
+    rows, columns = a.dims[-2:]
+    high = not (isinstance(rows, int) and isinstance(columns, int)) or rows >= columns
+    turned = adjoint(a)
+    square = matmul(turned, a) if high else matmul(a, turned)
+    factor = cholesky(square + eye(square.dims[-1], dtype=a.dtype) * l2_regularizer)
+    if high:
+        return cholesky_solve(factor, matmul(turned, b))
+    return matmul(turned, cholesky_solve(factor, b))
+
+
+def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:
+    """The matrices with 0 outside a band around the diagonal; -1 keeps a whole triangle.
+
+    Raises:
+        InvalidArgumentError: `input` has fewer than two axes.
+    """
+    x = convert_to_tensor(input)
+    if x.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"band_part: {x.spec} is no matrix or batch of matrices{at(user_origin())}"
+        )
+    x = tril(x, num_upper) if num_upper >= 0 else x
+    return triu(x, -num_lower) if num_lower >= 0 else x

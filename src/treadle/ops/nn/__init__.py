@@ -1,0 +1,1 @@
+"""Activation functions, softmax, losses and what is made of them."""

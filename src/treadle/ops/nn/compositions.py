@@ -1,0 +1,180 @@
+"""``td.nn`` functions that are compositions of other ops; fusion makes one kernel of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import convert_to_tensor, is_symbolic
+from treadle.ops.elementwise.arithmetic import maximum, squared_difference
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import is_finite, rsqrt, square, stop_gradient
+from treadle.ops.indexing.gather import gather
+from treadle.ops.nn.activations import softplus
+from treadle.ops.random.distributions import random_dims, uniform
+from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
+from treadle.ops.shaping.reshaping import reshape, squeeze, with_dims
+
+
+def bias_add(
+    value: Any, bias: Any, data_format: str | None = None, name: str | None = None
+) -> Tensor:
+    """``value + bias`` with a one-dimensional bias along the channel axis.
+
+    Args:
+        value: [batch, ..., channels], or [batch, channels, ...] for "NCHW".
+        bias: [channels].
+        data_format: "NHWC" (default, any rank) or "NCHW".
+        name: accepted for TensorFlow programs.
+
+    Raises:
+        InvalidArgumentError: the bias is not a vector of the channels' length.
+    """
+    x = convert_to_tensor(value)
+    b = convert_to_tensor(bias, dtype_hint=x.dtype)
+    axis = 1 if data_format is not None and data_format.startswith("NC") else x.ndim - 1
+    if b.ndim != 1 or x.ndim < 2 or not x.shape[axis : axis + 1].is_compatible_with(b.shape):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"bias_add: a bias of shape {b.shape} does not fit axis {axis} of a value of shape "
+            f"{x.shape}{at(user_origin())}",
+        )  # fmt: skip
+    b = with_dims(b, x.dims[axis : axis + 1])
+    if axis != x.ndim - 1:
+        b = reshape(b, (b.dims[0],) + (1,) * (x.ndim - axis - 1))
+    return x + b
+
+
+def moments(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of `x` over `axes` (16-bit floats are computed in float32)."""
+    x = convert_to_tensor(x)
+    wide = cast(x, dtypes.float32) if x.dtype.size == 2 else x
+    mean = reduce_mean(wide, axes, keepdims=True)
+    # The mean's own slope cancels out of the variance's gradient.
+    variance = reduce_mean(squared_difference(wide, stop_gradient(mean)), axes, keepdims=True)
+    if not keepdims:
+        mean, variance = squeeze(mean, axes), squeeze(variance, axes)
+    return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def batch_normalization(
+    x: Any,
+    mean: Any,
+    variance: Any,
+    offset: Any,
+    scale: Any,
+    variance_epsilon: float,
+    name: str | None = None,
+) -> Tensor:
+    """``scale * (x - mean) / sqrt(variance + epsilon) + offset``; scale and offset may be None."""
+    value: Tensor = convert_to_tensor(x)
+    factor = rsqrt(convert_to_tensor(variance) + variance_epsilon)
+    if scale is not None:
+        factor = factor * scale
+    shift = -(convert_to_tensor(mean) * factor)
+    if offset is not None:
+        shift = shift + offset
+    return value * cast(factor, value.dtype) + cast(shift, value.dtype)
+
+
+def dropout(
+    x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
+) -> Tensor:
+    """Zero a fraction `rate` of the elements and scale the rest by ``1 / (1 - rate)``.
+
+    Args:
+        x: floats.
+        rate: in [0, 1), a number or a scalar tensor.
+        noise_shape: the shape of the mask where it broadcasts to x; None in it takes x's dim.
+        seed: as for `random.uniform`.
+        name: accepted for TensorFlow programs.
+
+    Raises:
+        ValueError: a rate outside [0, 1), or `x` not floating.
+    """
+    value: Tensor = convert_to_tensor(x)
+    if not value.dtype.is_floating:
+        raise ValueError(f"dropout: x must be floating, got {value.dtype.name}{at(user_origin())}")
+    if not is_symbolic(rate):
+        rate = float(rate)
+        if not 0 <= rate < 1:
+            raise ValueError(f"dropout: rate must be in [0, 1), got {rate}{at(user_origin())}")
+        if rate == 0:
+            return value
+    dims = value.dims
+    if noise_shape is not None:
+        given = list(noise_shape) if isinstance(noise_shape, list | tuple) else noise_shape
+        if isinstance(given, list):
+            given = [dims[i] if d is None else d for i, d in enumerate(given)]
+        dims = random_dims(given)
+    keep = uniform(dims, seed=seed, dtype=value.dtype) >= rate
+    return where(keep, value * (1 / (1 - rate)), convert_to_tensor(0, value.dtype))
+
+
+def embedding_lookup(
+    params: Any, ids: Any, max_norm: float | None = None, name: str | None = None
+) -> Tensor:
+    """The rows of `params` that `ids` names, each clipped to norm `max_norm` where given."""
+    rows = gather(params, ids)
+    if max_norm is None:
+        return rows
+    axes = list(range(convert_to_tensor(ids).ndim, rows.ndim))
+    norm = reduce_sum(square(rows), axes, keepdims=True)
+    scale: Tensor = max_norm * rsqrt(maximum(norm, max_norm * max_norm))
+    return rows * scale
+
+
+def l2_normalize(
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+) -> Tensor:
+    """``x / sqrt(max(sum(x ** 2, axis), epsilon))``."""
+    value: Tensor = convert_to_tensor(x)
+    return value * rsqrt(maximum(reduce_sum(square(value), axis, keepdims=True), epsilon))
+
+
+def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
+    """Whether each target is among the `k` highest predictions of its row, ties included.
+
+    Args:
+        targets: [batch] class numbers.
+        predictions: [batch, classes].
+        k: how many.
+        name: accepted for TensorFlow programs.
+    """
+    p, t = convert_to_tensor(predictions), convert_to_tensor(targets)
+    if p.ndim != 2 or t.ndim != 1 or not t.shape.is_compatible_with(p.shape[:1]):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"in_top_k: targets of shape {t.shape} do not name a class for each row of "
+            f"predictions of shape {p.shape}{at(user_origin())}",
+        )  # fmt: skip
+    own = gather(p, t[:, None], axis=1, batch_dims=1)
+    higher = reduce_sum(cast(p > own, dtypes.int32), -1)
+    inside: Tensor = (higher < k) & is_finite(own[:, 0])
+    return inside
+
+
+def weighted_cross_entropy_with_logits(
+    labels: Any, logits: Any, pos_weight: Any, name: str | None = None
+) -> Tensor:
+    """Sigmoid cross-entropy with the positive term multiplied by `pos_weight`."""
+    x = convert_to_tensor(logits)
+    z = convert_to_tensor(labels, dtype_hint=x.dtype)
+    loss: Tensor = (1 - z) * x + (1 + (pos_weight - 1) * z) * softplus(-x)
+    return loss
+
+
+def zero_fraction(value: Any, name: str | None = None) -> Tensor:
+    """The fraction of zeros, a float32 scalar."""
+    return reduce_mean(cast(convert_to_tensor(value) == 0, dtypes.float32))
+
+
+__all__ = [
+    "batch_normalization", "bias_add", "dropout", "embedding_lookup", "in_top_k",
+    "l2_normalize", "moments", "weighted_cross_entropy_with_logits", "zero_fraction",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""Python numbers and sequences whose values only the running program knows."""

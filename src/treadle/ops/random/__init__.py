@@ -1,0 +1,1 @@
+"""Random numbers: streams, distributions and the ops that draw them."""

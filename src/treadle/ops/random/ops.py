@@ -1,0 +1,126 @@
+"""The random ops: pure functions of a Philox state (three int64, see `treadle.ops.random.philox`).
+
+The numbers are those of TensorFlow's ``Generator`` with the same state. Uniform numbers and
+integers are the same bits in every implementation; normals agree to the accuracy of log and sin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.ops.lowering import Compute, Rule
+from treadle.ops.properties import Refusal
+from treadle.ops.random.arrays import (
+    MANTISSA_BITS,
+    bits,
+    normal,
+    scramble,
+    skip,
+    truncated_normal,
+    uniform,
+    uniform_int,
+)  # fmt: skip
+from treadle.ops.random.lowering import (
+    bits_rule,
+    normal_rule,
+    scramble_rule,
+    skip_rule,
+    truncated_normal_rule,
+    uniform_int_rule,
+    uniform_rule,
+)  # fmt: skip
+from treadle.ops.registry import Op, register
+
+STATE = TensorSpec((3,), dtypes.int64)
+DRAWS = frozenset({"draws"})
+
+
+def _check_state(state: Any) -> None:
+    if state.dtype is not dtypes.int64 or state.dims != (3,):
+        raise TypeError(f"the state of a generator is int64[3], got {state}")
+
+
+def _infer_float(state: Any, *, shape: tuple[Dim, ...], dtype: str) -> TensorSpec:
+    _check_state(state)
+    if dtype not in MANTISSA_BITS:
+        raise TypeError(f"random floats are float16, bfloat16, float32 or float64, not {dtype}")
+    return TensorSpec(shape, dtype)
+
+
+def _infer_bits(state: Any, *, shape: tuple[Dim, ...], dtype: str) -> TensorSpec:
+    _check_state(state)
+    if dtype not in ("uint32", "uint64"):
+        raise TypeError(f"random bits are uint32 or uint64, not {dtype}")
+    return TensorSpec(shape, dtype)
+
+
+def _elementwise(rule: Rule) -> Compute:
+    return Compute(rule, "elementwise")
+
+
+UNIFORM = register(
+    Op("random_uniform", _infer_float, uniform, lower=_elementwise(uniform_rule), tags=DRAWS)
+)
+NORMAL = register(
+    Op("random_normal", _infer_float, normal, lower=_elementwise(normal_rule), tags=DRAWS)
+)
+TRUNCATED_NORMAL = register(
+    Op(
+        "random_truncated_normal", _infer_float, truncated_normal,
+        lower=_elementwise(truncated_normal_rule), tags=DRAWS,
+    )
+)  # fmt: skip
+BITS = register(Op("random_bits", _infer_bits, bits, lower=_elementwise(bits_rule), tags=DRAWS))
+
+
+def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
+    _check_state(state)
+    if low.dtype is not high.dtype or low.dtype not in (
+        dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64,
+    ):  # fmt: skip
+        raise TypeError(
+            "minval and maxval must both be int32, int64, uint32 or uint64, got "
+            f"{low.dtype.name} and {high.dtype.name}"
+        )
+    if low.rank or high.rank:
+        raise ValueError(f"minval and maxval must be scalars, got shapes {low.shape}, {high.shape}")
+    return TensorSpec(shape, low.dtype)
+
+
+UNIFORM_INT = register(
+    Op(
+        "random_uniform_int", _infer_uniform_int, uniform_int,
+        lower=_elementwise(uniform_int_rule), tags=DRAWS, refuses=Refusal.INTERVAL,
+    )
+)  # fmt: skip
+
+
+# -- states ----------------------------------------------------------------------------------------
+
+
+def _infer_skip(state: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
+    _check_state(state)
+    return STATE
+
+
+SKIP = register(Op("random_skip", _infer_skip, skip, lower=_elementwise(skip_rule), tags=DRAWS))
+
+
+def _infer_scramble(seed: Any) -> TensorSpec:
+    if seed.dims != (2,) or seed.dtype not in (dtypes.int32, dtypes.int64):
+        raise TypeError("a stateless seed is a tensor of two int32 or int64 numbers")
+    return STATE
+
+
+SCRAMBLE = register(
+    Op(
+        "random_seed_state",
+        _infer_scramble,
+        scramble,
+        lower=_elementwise(scramble_rule),
+        tags=DRAWS,
+    )
+)

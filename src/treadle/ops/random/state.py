@@ -1,0 +1,100 @@
+"""Random streams: seeds, and the state that random ops read and advance.
+
+A stream's state is a hidden Variable, so that a compiled program advances it like eager code does
+and ``set_seed`` before a call decides the call's numbers.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from treadle.core import locks
+from treadle.core.context import context, recording, taping
+from treadle.core.shapes import Dim
+from treadle.core.tensor import NDArray, Tensor, from_array
+from treadle.ops.random.ops import SCRAMBLE, SKIP
+from treadle.ops.registry import run
+from treadle.ops.state import Variable
+
+# The global seed that op seeds are combined with where none is set (TensorFlow's).
+_DEFAULT_SEED = 87654321
+_OWN_STREAM = -1  # stands for "no op seed"
+_WORD = 1 << 64
+
+
+class _Streams:
+    """The global stream and one stream per op seed."""
+
+    def __init__(self) -> None:
+        self.lock = locks.reentrant_lock()
+        self.seed: int | None = None
+        self.by_op_seed: dict[int | None, Variable] = {}
+
+    def initial(self, op_seed: int | None) -> NDArray:
+        """The state at which a stream starts under the current global seed."""
+        if op_seed is None and self.seed is None:
+            return np.frombuffer(os.urandom(24), np.int64).copy()
+        seed = _DEFAULT_SEED if self.seed is None else self.seed
+        return seed_state((seed, _OWN_STREAM if op_seed is None else op_seed))
+
+    def variable(self, op_seed: int | None) -> Variable:
+        with self.lock:
+            found = self.by_op_seed.get(op_seed)
+            if found is None:
+                with recording(None), taping(()):
+                    found = Variable(self.initial(op_seed), trainable=False, name="random_state")
+                self.by_op_seed[op_seed] = found
+            return found
+
+    def reset(self, seed: int) -> None:
+        with self.lock, recording(None), taping(()):
+            self.seed = seed
+            for op_seed, variable in self.by_op_seed.items():
+                variable.assign(from_array(self.initial(op_seed)))
+
+
+def _int64(value: int) -> np.int64:
+    return np.uint64(value % _WORD).astype(np.int64)
+
+
+def seed_state(seed: tuple[int, int]) -> NDArray:
+    """The generator state that a pair of ints stands for, as in the stateless ops."""
+    assert SCRAMBLE.eager is not None
+    state: NDArray = SCRAMBLE.eager(np.array([_int64(s) for s in seed], np.int64))
+    return state
+
+
+streams = _Streams()
+
+
+def set_seed(seed: Any) -> None:
+    """Start all random streams anew from `seed`: eager code and compiled functions alike.
+
+    Ops without a seed of their own draw from one stream; ops with ``seed=n`` from a stream that
+    both seeds decide.
+    """
+    streams.reset(int(seed))
+
+
+def advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
+    """The stream's state, after which it moves on by what `shape` uses."""
+    if context.recorder is not None:
+        return _advance(variable, shape)
+    with streams.lock:
+        return _advance(variable, shape)
+
+
+def _advance(variable: Variable, shape: tuple[Dim, ...]) -> Tensor:
+    with taping(()):
+        state = variable.value()
+        variable.assign(run(SKIP, state, shape=shape))
+    return state
+
+
+def draw(op_seed: Any, shape: tuple[Dim, ...]) -> Tensor:
+    """A state for one random op from the global stream, or from that of an op seed."""
+    number = None if op_seed is None else int(op_seed)
+    return advance(streams.variable(number), shape)

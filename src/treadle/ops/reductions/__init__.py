@@ -1,0 +1,1 @@
+"""Ops along axes: sums, running sums, sums of groups, counts, sorting."""

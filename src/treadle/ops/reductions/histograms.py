@@ -1,0 +1,76 @@
+"""TensorFlow's counts: of integers, and of values in bins of one width."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from treadle.core import dtypes
+from treadle.core.tensor import Tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.dims import size_of
+from treadle.ops.elementwise.arithmetic import maximum, minimum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import floor
+from treadle.ops.reductions.segments import COUNT_POSITIONS, unsorted_segment_sum
+from treadle.ops.registry import run
+from treadle.ops.shaping.reshaping import reshape
+
+
+def histogram_fixed_width_bins(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The bin of each value: `nbins` of one width between the two numbers of `value_range`. What
+    lies outside belongs to the first or last bin."""
+    x, limits = common_dtype("histogram_fixed_width_bins", values, value_range)
+    low, high = limits[0], limits[1]
+    count = cast(convert_to_tensor(nbins), x.dtype)
+    one, zero = convert_to_tensor(1, x.dtype), convert_to_tensor(0, x.dtype)
+    place = floor((x - low) / (high - low) * count)
+    return cast(maximum(minimum(place, count - one), zero), dtype)
+
+
+def histogram_fixed_width(
+    values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How many values lie in each bin of `histogram_fixed_width_bins`: [nbins]."""
+    bins = histogram_fixed_width_bins(values, value_range, nbins)
+    size = size_of(nbins, "histogram_fixed_width: nbins")
+    return cast(run(COUNT_POSITIONS, bins, size=size), dtype)
+
+
+def bincount(
+    arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
+    dtype: Any = dtypes.int32, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """How often each integer from 0 on occurs in `arr`, or the sums of the weights.
+
+    Args:
+        weights: of the shape of `arr`; the result has their dtype.
+        minlength: the least length of the result.
+        maxlength: the largest; elements from there on are not counted.
+
+    Raises:
+        InvalidArgumentError: an element is negative.
+    """
+    from treadle.ops.reductions.reduction import reduce_max, reduce_min
+
+    ids = reshape(cast(arr, dtypes.int64), [-1])
+    length = reduce_max(ids) + 1
+    if minlength is not None:
+        length = maximum(length, cast(minlength, dtypes.int64))
+    length = maximum(length, convert_to_tensor(0, dtypes.int64))
+    if maxlength is not None:
+        length = minimum(length, cast(maxlength, dtypes.int64))
+    smallest = reduce_min(ids)
+    size = size_of(where(smallest < 0, smallest, length), "bincount: an element")
+    if maxlength is not None:  # one more place, for what is not counted
+        ids = minimum(ids, length)
+    extra = 0 if maxlength is None else 1
+    if weights is None:
+        found = cast(run(COUNT_POSITIONS, ids, size=size + extra), dtype)
+    else:
+        found = unsorted_segment_sum(reshape(weights, [-1]), ids, size + extra)
+    return found[:-1] if extra else found

@@ -1,0 +1,373 @@
+"""Reshaping, transposing, adding and removing axes, reversing, tiling, padding."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, TensorShape, product, shape_text
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Expr, Index
+from treadle.ops.axes import normalize_axes, normalize_axis
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.conversion import convert_to_tensor, is_symbolic
+from treadle.ops.dims import (
+    dims_tensor,
+    elements_of,
+    partial_dims,
+    shape_tensor,
+    size_of,
+    sizes_of,
+)
+from treadle.ops.dims import shape as dims_of
+from treadle.ops.lowering import Compute, LowerCall
+from treadle.ops.properties import Dims
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.requirements import require
+from treadle.ops.shaping.views import reshape_index
+from treadle.ops.sizes import not_one, same_count, same_dims
+
+# -- reshape -------------------------------------------------------------------------------------
+
+
+def _infer_reshape(x: TensorSpec, *, shape: tuple[Dim, ...]) -> TensorSpec:
+    before, after = product(x.dims), product(shape)
+    if isinstance(before, int) and isinstance(after, int) and before != after:
+        raise errors.InvalidArgumentError(
+            None, None, f"{before} elements do not fill the shape {shape_text(shape)}"
+        )
+    return TensorSpec(shape, x.dtype)
+
+
+def _lower_reshape(call: LowerCall, index: Sequence[Index]) -> Expr:
+    return call.inputs[0](reshape_index(call.specs[0].dims, call.out.dims, index))
+
+
+def _grad_reshape(call: OpCall, dy: Tensor) -> list[Any]:
+    return [reshape_to(dy, call.inputs[0].dims)]
+
+
+def _reshaped(dims: Dims, attrs: Mapping[str, Any]) -> Dims | None:
+    shape = tuple(attrs["shape"])
+    return shape if product(shape) == product(dims) else None
+
+
+RESHAPE = register(
+    Op(
+        "reshape",
+        _infer_reshape,
+        lambda x, *, shape: x.reshape(shape),
+        _grad_reshape,
+        Compute(_lower_reshape, "view"),
+        sizes=same_count,
+        tags=frozenset({"alias", "moves", "numpy_view"}),
+        same_elements=_reshaped,
+    )
+)
+
+
+def reshape_to(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
+    """`x` with exactly these dims; x itself where it has them."""
+    return x if x.dims == dims else run(RESHAPE, x, shape=dims)
+
+
+def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
+    """The same elements in row-major order under another shape; one dim may be -1.
+
+    Raises:
+        InvalidArgumentError: the number of elements differs.
+    """
+    x = convert_to_tensor(tensor)
+    dims = partial_dims(shape)
+    if any(d is None for d in dims):
+        dims = _open_dims(x, shape, dims)
+    return reshape_to(x, fill_in(x, dims))  # type: ignore[arg-type]
+
+
+def _open_dims(x: Tensor, shape: Any, known: Sequence[Dim | None]) -> tuple[Dim, ...]:
+    """The dims of a shape of which only a run can tell some; one of these may be -1."""
+    from treadle.ops.elementwise.selection import where
+    from treadle.ops.reductions.reduction import reduce_prod
+
+    numbers = shape_tensor(shape)
+    if not any(d == -1 for d in known):
+        one = convert_to_tensor(1, numbers.dtype)
+        rest = reduce_prod(where(numbers == -1, one, numbers))
+        total = dims_tensor(product(x.dims), numbers.dtype)
+        numbers = where(numbers == -1, total // where(rest == 0, one, rest), numbers)
+    parts = elements_of(numbers)
+    return tuple(
+        size_of(part, "reshape: a dim") if dim is None else dim
+        for part, dim in zip(parts, known, strict=True)
+    )
+
+
+def fill_in(x: Tensor, dims: tuple[Dim, ...]) -> tuple[Dim, ...]:
+    """`dims` with a -1 replaced by what the number of elements leaves."""
+    open_dims = [i for i, d in enumerate(dims) if d == -1]
+    if any(isinstance(d, int) and d < -1 for d in dims):
+        raise errors.InvalidArgumentError(
+            None, None, f"reshape: {shape_text(dims)} has a negative dim{at(user_origin())}"
+        )
+    if not open_dims:
+        return dims
+    total, rest = product(x.dims), product(d for d in dims if d != -1)
+    both = isinstance(total, int) and isinstance(rest, int)
+    if len(open_dims) > 1:
+        problem = "only one dim may be -1"
+    elif both and (rest == 0 or total % rest != 0):
+        problem = f"{total} elements do not divide into {rest}"
+    else:
+        missing = total // rest
+        return tuple(missing if d == -1 else d for d in dims)
+    raise errors.InvalidArgumentError(
+        None, None, f"reshape: {x.shape} to {shape_text(dims)}: {problem}{at(user_origin())}"
+    )
+
+
+def _eager_ensure_shape(x: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    if x.shape != shape:
+        raise errors.InvalidArgumentError(None, None, f"the shape is {x.shape}, not {shape}")
+    return x
+
+
+ENSURE_SHAPE = register(
+    Op(
+        "ensure_shape",
+        lambda x, *, shape: TensorSpec(shape, x.dtype),
+        _eager_ensure_shape,
+        lambda call, dy: [with_dims(dy, call.inputs[0].dims)],
+        Compute(lambda call, index: call.inputs[0](index), "view"),
+        sizes=same_dims,
+        tags=frozenset({"alias"}),
+    )
+)
+
+
+def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
+    """`x`, checked to have these dims; x itself where it is known to.
+
+    Raises:
+        InvalidArgumentError: it is known to have others.
+    """
+    if not TensorShape(dims).is_compatible_with(x.dims):
+        raise errors.InvalidArgumentError(
+            None, None, f"the shape is {x.shape}, not {shape_text(dims)}{at(user_origin())}"
+        )
+    return x if x.dims == dims else run(ENSURE_SHAPE, x, shape=dims)
+
+
+def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`x`, checked to have a shape compatible with `shape` (None: any)."""
+    tensor = convert_to_tensor(x)
+    wanted = TensorShape(shape)
+    if not tensor.shape.is_compatible_with(wanted):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"ensure_shape: the shape is {tensor.shape}, not {wanted}{at(user_origin())}",
+        )  # fmt: skip
+    dims = tuple(
+        d if isinstance(d, int) or not isinstance(w, int) else w
+        for d, w in zip(tensor.dims, wanted.dims, strict=True)
+    )
+    return with_dims(tensor, dims)
+
+
+def expand_dims(input: Any, axis: Any, name: str | None = None) -> Tensor:
+    """`input` with a dim of 1 inserted before `axis` (negative: counted from the new end)."""
+    x = convert_to_tensor(input)
+    position = normalize_axis(axis, x.ndim + 1)
+    return reshape_to(x, (*x.dims[:position], 1, *x.dims[position:]))
+
+
+def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
+    """`input` without its dims of 1, or without those named by `axis`.
+
+    Raises:
+        InvalidArgumentError: a named dim is not 1; or, without `axis`, a dim is 1 that was not
+            known while tracing.
+    """
+    x = convert_to_tensor(input)
+    if axis is None or (isinstance(axis, list | tuple) and not axis):
+        unknown = [d for d in x.dims if not isinstance(d, int)]
+        y = require(
+            x, map(not_one, unknown),
+            f"squeeze: a dim of {x.shape} is 1 in this call and was not known while tracing; name "
+            "the axes to drop, which decide the rank of the result",
+        )  # fmt: skip
+        return reshape_to(y, tuple(d for d in x.dims if d != 1))
+    chosen = {
+        normalize_axis(a, x.ndim) for a in (axis if isinstance(axis, list | tuple) else [axis])
+    }
+    for position in sorted(chosen):
+        if x.dims[position] != 1 and isinstance(x.dims[position], int):
+            raise errors.InvalidArgumentError(
+                None, None,
+                f"squeeze: dim {position} of {x.shape} is {x.dims[position]}, not 1"
+                f"{at(user_origin())}",
+            )  # fmt: skip
+    x = with_dims(x, tuple(1 if i in chosen else d for i, d in enumerate(x.dims)))
+    return reshape_to(x, tuple(d for i, d in enumerate(x.dims) if i not in chosen))
+
+
+# -- transpose, reverse --------------------------------------------------------------------------
+
+
+def _lower_transpose(call: LowerCall, index: Sequence[Index]) -> Expr:
+    source: list[Any] = [None] * len(index)
+    for position, axis in enumerate(call.attrs["perm"]):
+        source[axis] = index[position]
+    return call.inputs[0](source)
+
+
+def _grad_transpose(call: OpCall, dy: Tensor) -> list[Any]:
+    perm = call.attrs["perm"]
+    return [transpose(dy, [perm.index(i) for i in range(len(perm))])]
+
+
+TRANSPOSE = register(
+    Op(
+        "transpose",
+        lambda x, *, perm: TensorSpec((x.dims[p] for p in perm), x.dtype),
+        lambda x, *, perm: x.transpose(perm),
+        _grad_transpose,
+        Compute(_lower_transpose, "view"),
+        tags=frozenset({"moves", "numpy_view"}),
+    )
+)
+
+
+def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
+    """`a` with its axes in the order `perm` (default: reversed)."""
+    x = convert_to_tensor(a)
+    if is_symbolic(perm) or isinstance(perm, list | tuple) and any(map(is_symbolic, perm)):
+        moved = _transpose_by(x, convert_to_tensor(perm))
+        return _conjugated(moved) if conjugate else moved
+    order = _permutation(perm, x)
+    if order != tuple(range(x.ndim)):
+        x = run(TRANSPOSE, x, perm=order)
+    return _conjugated(x) if conjugate else x
+
+
+def _conjugated(x: Tensor) -> Tensor:
+    from treadle.ops.elementwise.complex_numbers import conj
+
+    return conj(x)
+
+
+def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
+    """`x` with its axes in an order that only a run can tell, as elements read by position.
+
+    Output axis k runs over input axis ``perm[k]``, whose elements lie ``strides[perm[k]]`` apart.
+    """
+    from treadle.ops.control.io import Assert
+    from treadle.ops.elementwise.casting import cast
+    from treadle.ops.elementwise.selection import where
+    from treadle.ops.indexing.gather import gather
+    from treadle.ops.reductions.reduction import reduce_all, reduce_any
+    from treadle.ops.shaping.creation import range as numbers
+
+    order = cast(perm, dtypes.int64)
+    if order.dims != (x.ndim,):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"transpose: perm must have the shape ({x.ndim},), one number for each axis of "
+            f"{x.shape}, not {order.shape}{at(user_origin())}",
+        )  # fmt: skip
+    order = where(order < 0, order + x.ndim, order)
+    hits = expand_dims(order, 1) == numbers(x.ndim, dtype=dtypes.int64)
+    Assert(reduce_all(reduce_any(hits, 0)), ["transpose: perm is no order of the axes:", perm])
+    sizes = elements_of(gather(dims_of(x, dtypes.int64), order))
+    strides = [product(x.dims[k + 1 :]) for k in range(x.ndim)]
+    steps = gather(shape_tensor(strides), order)
+    dims = tuple(size_of(s, "transpose: a dim") for s in sizes)
+    place = convert_to_tensor(0, dtypes.int64)
+    for axis, dim in enumerate(dims):
+        along = (dim, *(1,) * (x.ndim - axis - 1))
+        place = place + reshape_to(numbers(dims_tensor(dim, dtypes.int64)) * steps[axis], along)
+    return gather(reshape_to(x, (product(x.dims),)), place)
+
+
+def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:
+    if perm is None:
+        return tuple(reversed(range(x.ndim)))
+    perm = perm.numpy() if isinstance(perm, Tensor) else perm
+    try:
+        order = tuple(operator.index(p) + (x.ndim if p < 0 else 0) for p in perm)
+    except TypeError:
+        raise TypeError(
+            f"transpose: perm is a sequence of integers, not {perm!r}{at(user_origin())}"
+        ) from None
+    if sorted(order) != list(range(x.ndim)):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"transpose: perm {tuple(int(p) for p in perm)} is no order of the {x.ndim} axes of "
+            f"shape {x.shape}{at(user_origin())}",
+        )  # fmt: skip
+    return order
+
+
+def swap_last(x: Tensor) -> Tensor:
+    """`x` with its last two axes exchanged."""
+    order = list(range(x.ndim))
+    order[-2:] = order[-1], order[-2]
+    return transpose(x, order)
+
+
+def _lower_reverse(call: LowerCall, index: Sequence[Index]) -> Expr:
+    from treadle.ops.lowering import add_index, scale_index
+
+    dims, axes = call.specs[0].dims, call.attrs["axis"]
+    return call.inputs[0](
+        [
+            add_index(scale_index(i, -1), dims[n] - 1) if n in axes else i
+            for n, i in enumerate(index)
+        ]
+    )
+
+
+REVERSE = register(
+    Op(
+        "reverse",
+        lambda x, *, axis: x,
+        lambda x, *, axis: np.flip(x, axis),
+        lambda call, dy: [reverse(dy, call.attrs["axis"])],
+        Compute(_lower_reverse, "view"),
+        tags=frozenset({"moves"}),
+    )
+)
+
+
+def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
+    """`tensor` with the order of elements reversed along the given axes."""
+    x = convert_to_tensor(tensor)
+    return run(REVERSE, x, axis=normalize_axes(axis, x.ndim))  # type: ignore[no-any-return]
+
+
+def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
+    """`input` repeated along dims of 1 and new leading dims to fill `shape`."""
+    return broadcast_dims(convert_to_tensor(input), sizes_of(shape, "broadcast_to: a dim"))
+
+
+def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
+    """`input` repeated ``multiples[i]`` times along axis i."""
+    x = convert_to_tensor(input)
+    counts = sizes_of(multiples, "tile: multiples")
+    if len(counts) != x.ndim:
+        raise ValueError(
+            f"tile: multiples {multiples} must give one count for each of the {x.ndim} axes"
+            f"{at(user_origin())}"
+        )
+    spread: list[Dim] = []
+    split: list[Dim] = []
+    for dim, count in zip(x.dims, counts, strict=True):
+        split += [1, dim]
+        spread += [count, dim]
+    wide = broadcast_dims(reshape_to(x, tuple(split)), tuple(spread))
+    return reshape_to(wide, tuple(d * c for d, c in zip(x.dims, counts, strict=True)))
