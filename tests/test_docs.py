@@ -5,8 +5,10 @@ is what it prints. Under `<!-- figures vary -->` numbers are not compared.
 """
 
 import contextlib
+import importlib
 import io
 import linecache
+import pkgutil
 import re
 import runpy
 from collections.abc import Iterator
@@ -16,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from treadle import ops
 from treadle.ops.registry import OPS
 
 ROOT = Path(__file__).parent.parent
@@ -71,7 +74,9 @@ def run(example: Example, names: dict[str, object], file: Path) -> str:
 
 @pytest.fixture(autouse=True)
 def registry() -> Iterator[None]:
-    """Ops that a page adds are forgotten after it."""
+    """Ops that a page adds are forgotten after it; the library's own, loaded on demand, stay."""
+    for module in pkgutil.walk_packages(ops.__path__, "treadle.ops."):
+        importlib.import_module(module.name)
     before = set(OPS)
     yield
     for name in set(OPS) - before:
