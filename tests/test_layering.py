@@ -133,14 +133,6 @@ CIRCLES = (
     ("ops.indexing", "index_arrays subscripts"),
     ("ops.indexing", "updates updates_by_position"),
     ("ops.numbers", "number_tables python_numbers"),
-    ("runtime.cpu.matmul", "dots pairs tiles"),
-    (
-        "runtime.cpu",
-        "independent_iterations inner_loops loop_versions program_control program_kernels "
-        "program_library program_lists program_loops program_ragged program_steps program_updates "
-        "ragged_memory row_loops strips",
-    ),
-    ("runtime.schedule", "build control direct region"),
 )
 
 

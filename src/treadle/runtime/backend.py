@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from treadle.graph.ir import Graph
     from treadle.runtime.executable import Executable
     from treadle.runtime.memory.plan import Plan
-    from treadle.runtime.schedule.build import Builder
+    from treadle.runtime.schedule.builder import Builder
     from treadle.runtime.schedule.facts import Facts
     from treadle.runtime.schedule.steps import Block
 

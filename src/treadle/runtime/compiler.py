@@ -15,7 +15,8 @@ from treadle.runtime.executable import Executable, InterpretedExecutable
 from treadle.runtime.memory.plan import Plan, plan_memory
 from treadle.runtime.options import Options
 from treadle.runtime.passes import prepare
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.build import build_schedule
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.loop_calls import calls_in_loops
 from treadle.runtime.schedule.steps import Block
@@ -92,7 +93,7 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
     facts = backend().facts()
     work = _prepared(graph, facts)
     builder = Builder(work, facts)
-    block = builder.build()
+    block = build_schedule(builder)
     if os.environ.get("TREADLE_VERIFY", "") not in ("", "0"):
         from treadle.runtime.verify_bounds import verify_bounds
 

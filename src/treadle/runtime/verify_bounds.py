@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.graph.integers import Integers
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, covers, outside, unproved
 from treadle.runtime.reach import is_checked_before, routine_conditions, update_conditions
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Facts
 from treadle.runtime.schedule.steps import (
     Block,

@@ -16,6 +16,7 @@ from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
 from treadle.runtime.cpu.matmul.plan import Product, plan
+from treadle.runtime.cpu.matmul.tile_text import tile_text
 from treadle.runtime.cpu.matmul.tiles import (
     ALONG,
     TABLE_WORDS,
@@ -23,7 +24,6 @@ from treadle.runtime.cpu.matmul.tiles import (
     Tile,
     lanes,
     most_rows,
-    tile_text,
 )  # fmt: skip
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 from treadle.runtime.cpu.threads import pool

@@ -18,7 +18,8 @@ from treadle.runtime.cpu.library import routine_for
 from treadle.runtime.cpu.library_code import library_text
 from treadle.runtime.cpu.matmul.packing import packer_text
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
-from treadle.runtime.cpu.matmul.tiles import Tile, tile_text
+from treadle.runtime.cpu.matmul.tile_text import tile_text
+from treadle.runtime.cpu.matmul.tiles import Tile
 from treadle.runtime.cpu.target import Target, baseline, host
 from treadle.runtime.passes.narrow_products import narrow_products
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from treadle.runtime.cpu.native import NativeExecutable
     from treadle.runtime.executable import Executable
     from treadle.runtime.memory.plan import Plan
-    from treadle.runtime.schedule.build import Builder
+    from treadle.runtime.schedule.builder import Builder
     from treadle.runtime.schedule.steps import Block
 
 MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record on disk holds

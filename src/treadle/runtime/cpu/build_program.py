@@ -18,17 +18,17 @@ from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
+from treadle.runtime.cpu.program_emitters import EMITTERS
 from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_record import Record
 from treadle.runtime.cpu.program_state import StateTable
-from treadle.runtime.cpu.program_steps import emit_block
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.executable import Executable
 from treadle.runtime.memory.plan import Plan
 from treadle.runtime.memory.report import maker, memory_use
 from treadle.runtime.memory.use import Maker, MemoryUse
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
 from treadle.runtime.schedule.steps import (
     Block,
@@ -119,7 +119,7 @@ def emitted_program(
         variables, holds, _whole(work, variables),
     )  # fmt: skip
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
-    return emitter, emitter.emit(emit_block, layout())
+    return emitter, emitter.emit(EMITTERS, layout())
 
 
 class _Kernels:

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from treadle.core import dtypes
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_control import Names, bind, end_of
-from treadle.runtime.cpu.program_steps import emit_block
+from treadle.runtime.cpu.program_carried import Names, bind, end_of
 from treadle.runtime.schedule.steps import Loop
 
 
@@ -69,7 +68,7 @@ def test_of(emitter: Emitter, step: Loop, end: str | None) -> str:
     if end is not None:
         return below(emitter, step, end)
     emitter.contraction.depth += not step.exact
-    emit_block(emitter, step.condition)
+    emitter.emit_block(step.condition)
     emitter.contraction.depth -= not step.exact
     return emitter.registers[step.condition.results[0].value]
 
@@ -78,7 +77,7 @@ def iteration(emitter: Emitter, step: Loop, names: Names) -> list[list[str]]:
     """One iteration; gives the values for the next one."""
     symbols = dict(emitter.symbols)
     emitter.contraction.depth += not step.exact
-    emit_block(emitter, step.body)
+    emitter.emit_block(step.body)
     emitter.contraction.depth -= not step.exact
     pairs = zip(step.carried, step.body.results, names, strict=True)
     ends = [end_of(emitter, c, o, n) for c, o, n in pairs]

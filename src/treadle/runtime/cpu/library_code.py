@@ -14,7 +14,8 @@ from treadle.core import locks
 from treadle.core.switches import is_on
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, PREFIX, TABLE
-from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile, tile_text
+from treadle.runtime.cpu.matmul.tile_text import tile_text
+from treadle.runtime.cpu.matmul.tiles import PACKERS, TABLE_WORDS, TILE_WORDS, Tile
 from treadle.runtime.cpu.target import Target, host
 from treadle.runtime.cpu.threads import pool
 

@@ -32,8 +32,7 @@ from treadle.runtime.cpu.inner_loops import inner, phis, registers
 from treadle.runtime.cpu.linear_forms import LinearForms
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_control import Names, bind, value_type
-from treadle.runtime.cpu.program_steps import emit_block
+from treadle.runtime.cpu.program_carried import Names, bind, value_type
 from treadle.runtime.schedule.steps import Loop
 
 
@@ -238,7 +237,7 @@ class _Versions:
         emitter.registers[self.counter] = narrow
         symbols, emitter.positions = dict(emitter.symbols), dict(self.known)
         emitter.contraction.depth += not self.step.exact
-        emit_block(emitter, self.step.body)
+        emitter.emit_block(self.step.body)
         emitter.contraction.depth -= not self.step.exact
         emitter.symbols = symbols
         new = emitter.load_scalar(address, dtype, place)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from typing import Any
 
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
@@ -130,8 +131,13 @@ class Emitter:
         return all(dim_symbols(d) <= known for d in guard)
 
     # ---- the function as a whole
-    def emit(self, steps: Callable[[Emitter, Block], None], layout: Layout | None) -> str:
-        """The text of the program's module."""
+    def emit(self, emitters: Mapping[type, Any], layout: Layout | None) -> str:
+        """The text of the program's module.
+
+        Args:
+            emitters: for each kind of step the function, of this and the step, that emits it.
+        """
+        self.emitters = emitters
         fn = self.fn
         self.status = fn.alloca("i64, align 8")
         self.record = fn.alloca(f"[{RECORD_WORDS} x i64], align 8")
@@ -151,7 +157,7 @@ class Emitter:
             holding.take([self.cell(n) for n in self.variables])
         if self.releases is not False:
             self._release_gil()
-        steps(self, self.block)
+        self.emit_block(self.block)
         fn.branch("exit")
         fn.label("exit")
         if self.releases is not False:
@@ -182,6 +188,14 @@ class Emitter:
         is_long = text.count("\n") > MOST_LINES
         straight = is_long and not any(isinstance(s, Loop) for s in all_steps(self.block))
         return STRAIGHT + text if straight else text
+
+    def emit_block(self, block: Block) -> None:
+        """All steps of a block."""
+        before = self.step
+        for step in block.steps:
+            self.step = step
+            self.emitters[type(step)](self, step)
+        self.step = before
 
     def fail_if(self, condition: str, status: int | str) -> None:
         """Leave the program with a status where an i1 holds."""

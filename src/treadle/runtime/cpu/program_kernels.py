@@ -11,6 +11,7 @@ from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
+from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.cpu.program_tables import is_plain, operand_words
 from treadle.runtime.schedule.steps import Evaluate, Launch, Operand, SegmentedLaunch
 
@@ -152,8 +153,6 @@ def symbol_values(emitter: Emitter, step: Launch) -> str:
 
 def emit_reference(emitter: Emitter, step: Launch) -> None:
     """A kernel without code is evaluated in Python."""
-    from treadle.runtime.cpu.program_steps import call_python
-
     fn = emitter.fn
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)

@@ -16,6 +16,7 @@ from treadle.runtime.cpu.list_memory import DATA, LENGTH, add_lists
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
+from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.schedule.lists import Ragged, list_form
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
@@ -147,8 +148,6 @@ def put(emitter: Emitter, operand: Operand, target: str) -> None:
 
 def check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> None:
     """Leave the program, through Python, where the index is not in [0, length)."""
-    from treadle.runtime.cpu.program_steps import call_python
-
     fn = emitter.fn
     number = len(emitter.callbacks)
     emitter.callbacks.append(step)

@@ -13,6 +13,7 @@ from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_lists import action_of
+from treadle.runtime.cpu.program_python import call_python
 from treadle.runtime.cpu.ragged_memory import (
     BEGIN,
     COUNT,
@@ -48,8 +49,6 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 def _require(emitter: Emitter, step: ListStep, a: Word, b: Word, text: str) -> None:
     """Leave the program through Python, with an error that has both numbers, where they differ."""
-    from treadle.runtime.cpu.program_steps import call_python
-
     fn = emitter.fn
     differ = fn.compare("ne", a, b)
     if differ is False:

@@ -19,6 +19,7 @@ from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_kernels import emit_launch
+from treadle.runtime.cpu.program_python import emit_callback
 from treadle.runtime.schedule.steps import Callback, Launch, Operand, Place, Update
 
 MOST_VECTOR = 32  # bytes: rows that are added are short, longer vectors would seldom fit
@@ -112,8 +113,6 @@ def write_part(part: Part, axes: Sequence[Walk], start: Word, row: Word) -> None
 
 def refuse_if(emitter: Emitter, condition: str | bool, refuse: Callback | None) -> None:
     """Let the op's NumPy implementation raise its error where an i1 holds."""
-    from treadle.runtime.cpu.program_steps import emit_callback
-
     assert refuse is not None
     with emitter.fn.when(condition) as needed:
         if needed:

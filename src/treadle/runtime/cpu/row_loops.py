@@ -21,7 +21,7 @@ from treadle.runtime.cpu.library import part_routine
 from treadle.runtime.cpu.list_memory import HEADER, LENGTH
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_control import bind, end_of, start_of, value_type
+from treadle.runtime.cpu.program_carried import bind, end_of, start_of, value_type
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values

@@ -31,7 +31,7 @@ from treadle.runtime.cpu.inner_loops import (
 )
 from treadle.runtime.cpu.loop_versions import versions
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_control import bind, start_of, value_type
+from treadle.runtime.cpu.program_carried import bind, start_of, value_type
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.schedule.steps import (
     Block,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core.shapes import Dim, compound, dim_symbols
@@ -11,6 +11,7 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.graph.trip_count import counts_to, ending_flags, trip_count
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.takeovers import storage
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.lists import Ragged
 from treadle.runtime.schedule.order import Order
@@ -28,9 +29,6 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import plain_symbol, unknown_symbols
 
-if TYPE_CHECKING:
-    from treadle.runtime.schedule.build import Builder
-
 
 class ControlFlow:
     """The part of a `RegionBuilder` that schedules nodes with regions."""
@@ -45,6 +43,9 @@ class ControlFlow:
         def emit(self, step: Step) -> None: ...
         def output(self, value: Value) -> Operand: ...
         def call(self, unit: Unit, reason: str = "") -> None: ...
+        def inside(
+            self, region: Region, scheduled: tuple[Fusion, Order], wanted: Mapping[Value, Place]
+        ) -> Block: ...
 
     def cond(self, unit: Unit) -> None:
         """A branch."""
@@ -96,7 +97,7 @@ class ControlFlow:
             for inner, out, target in zip(region.results, results, targets, strict=True)
             if target is not None and out.value not in self.order.taken
         }
-        block = program.region(region, wanted, self._owned(region, node))
+        block = self.inside(region, program.schedule(region, self._owned(region, node)), wanted)
         block.steps[:0] = sizes
         taken = [
             t for t, out in zip(targets, results, strict=True) if out.value in self.order.taken
@@ -324,10 +325,8 @@ class ControlFlow:
         self, body: Region, scheduled: tuple[Fusion, Order], wanted: dict[Value, Place],
         moving: Sequence[tuple[Value, Value, Value]], carried: Sequence[Carried],
     ) -> Block:  # fmt: skip
-        from treadle.runtime.schedule.region import RegionBuilder
-
         program = self.program
-        block = RegionBuilder(program, body, *scheduled, wanted).run()
+        block = self.inside(body, scheduled, wanted)
         results = []
         for (_, _, result), c in zip(moving, carried, strict=True):
             operand = program.operand(result)
@@ -344,7 +343,7 @@ class ControlFlow:
     def _condition(self, condition: Region, body: Region) -> Block:
         """The test sees the loop variables as the body does."""
         sizes = self._bind(condition.params, body.params)
-        block = self.program.region(condition, {})
+        block = self.inside(condition, self.program.schedule(condition), {})
         block.steps[:0] = sizes
         return block
 

@@ -24,7 +24,7 @@ from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.kernels import Part
 from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.takeovers import storage
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import Place
 

@@ -20,7 +20,7 @@ from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_ker
 from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, update_conditions
-from treadle.runtime.schedule.build import Builder
+from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.lists import Ragged, puts_element
@@ -88,6 +88,12 @@ class RegionBuilder(ControlFlow):
             return self._run()
         finally:
             self.program.sizes = outer
+
+    def inside(
+        self, region: Region, scheduled: tuple[Fusion, Order], wanted: Mapping[Value, Place]
+    ) -> Block:
+        """The steps of a region of one of the nodes, whose parameters are bound."""
+        return RegionBuilder(self.program, region, *scheduled, wanted).run()
 
     def _run(self) -> Block:
         self._guard_inlined()

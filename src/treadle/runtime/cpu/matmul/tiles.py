@@ -16,7 +16,7 @@ from treadle.runtime.cpu.library_text import (
     masked_store,
     suffix,
 )
-from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.llvm_text import Function
 from treadle.runtime.cpu.target import Target
 
 MOST_HEIGHT, MOST_VECTORS = 32, 8  # extents of the table of tiles
@@ -97,46 +97,6 @@ def rows_ahead(target: Target) -> int:
     tuning = target.tuning
     step = max(1, 2 * most_rows(target, 2) // tuning.fma)  # cycles of the tallest tile's
     return -(-tuning.far // step)
-
-
-def tile_text(tile: Tile, target: Target) -> str:
-    """A module with the function ``tile.symbol`` of `SIGNATURE`; strides are in bytes."""
-    module = Module(target)
-    fn = Function(module)
-    width = lanes(target, tile.element)
-    if tile.along == "dots":
-        from treadle.runtime.cpu.matmul.dots import Dots
-
-        Dots(fn, tile, width).emit()
-    elif tile.along.startswith("pair"):
-        from treadle.runtime.cpu.matmul.pairs import Pairs
-
-        Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
-    elif target.avx512:  # masks are free there
-        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
-    else:
-        _full_or_part(fn, tile, width, target)
-    fn.emit("ret void")
-    fn.define(tile.symbol, SIGNATURE)
-    return module.text()
-
-
-def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
-    """Whole vectors without masks; the last columns masked, or one by one."""
-    whole = fn.compare("eq", "%n", tile.vectors * width)
-    fn.emit(f"br i1 {whole}, label %whole, label %part")
-    fn.label("whole")
-    Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
-    fn.branch("end")
-    fn.label("part")
-    if target.vector_bits >= 256:
-        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
-    else:
-        with fn.loop(0, "%n") as column:
-            b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))
-            Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
-    fn.branch("end")
-    fn.label("end")
 
 
 class Body:

@@ -1,0 +1,47 @@
+"""The module of a tile, by what its operands are and what the processor has."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.llvm_text import Function, Module
+from treadle.runtime.cpu.matmul.tiles import SIGNATURE, Body, Tile, lanes
+from treadle.runtime.cpu.target import Target
+
+
+def tile_text(tile: Tile, target: Target) -> str:
+    """A module with the function ``tile.symbol`` of `SIGNATURE`; strides are in bytes."""
+    module = Module(target)
+    fn = Function(module)
+    width = lanes(target, tile.element)
+    if tile.along == "dots":
+        from treadle.runtime.cpu.matmul.dots import Dots
+
+        Dots(fn, tile, width).emit()
+    elif tile.along.startswith("pair"):
+        from treadle.runtime.cpu.matmul.pairs import Pairs
+
+        Pairs(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+    elif target.avx512:  # masks are free there
+        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+    else:
+        _full_or_part(fn, tile, width, target)
+    fn.emit("ret void")
+    fn.define(tile.symbol, SIGNATURE)
+    return module.text()
+
+
+def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
+    """Whole vectors without masks; the last columns masked, or one by one."""
+    whole = fn.compare("eq", "%n", tile.vectors * width)
+    fn.emit(f"br i1 {whole}, label %whole, label %part")
+    fn.label("whole")
+    Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
+    fn.branch("end")
+    fn.label("part")
+    if target.vector_bits >= 256:
+        Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
+    else:
+        with fn.loop(0, "%n") as column:
+            b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))
+            Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
+    fn.branch("end")
+    fn.label("end")
