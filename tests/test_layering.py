@@ -130,9 +130,6 @@ CIRCLES = (
         "reductions.reduction reductions.scan reductions.segments shaping.creation "
         "shaping.joining shaping.reshaping",
     ),
-    ("ops.indexing", "index_arrays subscripts"),
-    ("ops.indexing", "updates updates_by_position"),
-    ("ops.numbers", "number_tables python_numbers"),
 )
 
 

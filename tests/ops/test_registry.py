@@ -61,9 +61,9 @@ def _keywords(signature: inspect.Signature) -> set[str] | None:
 # The ops of other test files: nn, random, lists, effects, variables, control flow. Ops of the
 # families tested by the tables must appear in a case.
 FAMILIES = (
-    "arithmetic", "broadcasting", "casting", "comparison", "complex_numbers", "creation", "dims",
-    "gather", "joining", "logic", "matrices", "reduction", "reshaping", "scan", "segments",
-    "selection", "slicing", "sorting", "subscripts", "unary",
+    "arithmetic", "basic", "broadcasting", "casting", "comparison", "complex_numbers", "creation",
+    "dims", "gather", "joining", "logic", "matrices", "reduction", "reshaping", "scan", "segments",
+    "selection", "slicing", "sorting", "unary",
 )  # fmt: skip
 ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.

@@ -29,7 +29,7 @@ from treadle.ops.elementwise import (  # noqa: F401
     unary,
 )
 from treadle.ops.elementwise import complex_functions as functions
-from treadle.ops.indexing import gather, slicing, subscripts, updates  # noqa: F401
+from treadle.ops.indexing import basic, gather, slicing, updates  # noqa: F401
 from treadle.ops.linalg import matrices  # noqa: F401
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.reductions import reduction, scan, segments  # noqa: F401

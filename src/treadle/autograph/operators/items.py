@@ -21,7 +21,7 @@ from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import identity
-from treadle.ops.indexing.subscripts import is_array
+from treadle.ops.indexing.basic import is_array
 from treadle.ops.indexing.updates import set_item as updated_tensor
 from treadle.ops.numbers.python_numbers import is_symbolic_number
 from treadle.ops.numbers.tabulated import element_at

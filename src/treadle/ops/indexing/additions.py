@@ -15,8 +15,8 @@ from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, Index, apply, cast, const
+from treadle.ops.indexing.basic import _bounds
 from treadle.ops.indexing.slicing import _lower_slice_grad, _python_slices
-from treadle.ops.indexing.subscripts import _bounds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, register

@@ -20,8 +20,8 @@ from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
+from treadle.ops.indexing.basic import expand, get_part, is_array
 from treadle.ops.indexing.gather import gather, gather_nd
-from treadle.ops.indexing.subscripts import expand, getitem, is_array
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.reshaping import reshape_to, transpose
 
@@ -37,7 +37,7 @@ def getitem_arrays(x: Tensor, items: list[Any]) -> Tensor:
     key = expand(entries, x)
     advanced = [_selects(k) for k in key]
     basic = [slice(None) if chosen else k for k, chosen in zip(key, advanced, strict=True)]
-    part = getitem(x, tuple(basic))
+    part = get_part(x, tuple(basic))
     axes = [n for n, chosen in enumerate(advanced) if chosen]
     arrays = [convert_to_tensor(key[n]) for n in axes]
     dims = broadcast(*(a.dims for a in arrays))

@@ -11,19 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, errors
-from treadle.core.dtypes import DType
+from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
-from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.elementwise.casting import cast as cast_tensor
-from treadle.ops.indexing.gather import INDEX, check_positions
-from treadle.ops.indexing.slicing import STRIDED_SLICE, _both, _python_slices, in_range, slice_known
-from treadle.ops.indexing.subscripts import (
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.indexing.assigned import as_element, fit
+from treadle.ops.indexing.basic import (
     DYNAMIC_SLICE,
     _bounds,
     _Cut,
@@ -32,8 +28,10 @@ from treadle.ops.indexing.subscripts import (
     expand,
     is_array,
 )
+from treadle.ops.indexing.gather import INDEX, check_positions
+from treadle.ops.indexing.slicing import STRIDED_SLICE, _both, _python_slices, in_range, slice_known
+from treadle.ops.indexing.updates_by_position import set_at_arrays
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
-from treadle.ops.numbers.python_numbers import is_symbolic_number
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.reshaping import reshape_to
@@ -56,46 +54,8 @@ def set_item(x: Any, key: Any, value: Any) -> Tensor:
     tensor = convert_to_tensor(x)
     items = list(key) if isinstance(key, tuple) else [key]
     if any(is_array(i) for i in items):
-        from treadle.ops.indexing.updates_by_position import set_at_arrays
-
         return set_at_arrays(tensor, items, value)
     return _set_part(tensor, expand(items, tensor), key, value)
-
-
-def as_element(value: Any, dtype: DType) -> Tensor:
-    """The assigned value in the tensor's dtype; like NumPy, floats are truncated to ints."""
-    if is_symbolic_number(value):
-        value = value.tensor()
-    given = value if has_dtype(value) else np.asarray(value)
-    tensor = convert_to_tensor(given)
-    if tensor.dtype.is_complex and not dtype.is_complex:
-        raise TypeError(
-            f"a {tensor.dtype.name} value cannot be assigned into a {dtype.name} tensor; take "
-            f"td.math.real of it{at(user_origin())}"
-        )
-    return cast_tensor(tensor, dtype)
-
-
-def fit(value: Tensor, dims: tuple[Dim, ...]) -> Tensor:
-    """`value` broadcast to the part's dims; axes of size 1 in front may be left over."""
-    extra = value.ndim - len(dims)
-    fits = extra <= 0 or all(d == 1 for d in value.dims[:extra])
-    if fits and extra > 0:
-        value = reshape_to(value, value.dims[extra:])
-    pairs = zip(reversed(value.dims), reversed(dims), strict=False)
-    if not fits or any(_unequal(v, d) for v, d in pairs):
-        part = TensorSpec(dims, value.dtype).shape
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"a value of shape {value.shape} cannot be assigned to a part of shape {part}"
-            f"{at(user_origin())}",
-        )  # fmt: skip
-    return broadcast_dims(value, dims)
-
-
-def _unequal(given: Dim, wanted: Dim) -> bool:
-    known = isinstance(given, int) and isinstance(wanted, int)
-    return known and given not in (1, wanted)
 
 
 def _set_part(x: Tensor, items: list[Any], key: Any, value: Any) -> Tensor:

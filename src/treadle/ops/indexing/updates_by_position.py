@@ -12,9 +12,9 @@ from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexing.assigned import as_element, fit
+from treadle.ops.indexing.basic import is_array
 from treadle.ops.indexing.gather import SCATTER_UPDATE, gather
-from treadle.ops.indexing.subscripts import is_array
-from treadle.ops.indexing.updates import as_element, fit
 from treadle.ops.registry import run
 from treadle.ops.shaping.reshaping import reshape_to, transpose
 

@@ -18,7 +18,9 @@ from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise import arithmetic, casting, comparison, logic, unary
+from treadle.ops.elementwise import arithmetic, casting, comparison, complex_numbers, logic, unary
+from treadle.ops.elementwise.selection import where
+from treadle.ops.numbers.terms import add_terms, is_symbolic, multiply_terms
 
 Interval: TypeAlias = tuple[int, int]
 MaybeInterval: TypeAlias = "Interval | None"
@@ -54,7 +56,7 @@ class Operation:
         """
         if self.python is _chosen:
             return kinds[1]
-        samples = [k(1) if _is_symbolic(a) else a for k, a in zip(kinds, args, strict=True)]
+        samples = [k(1) if is_symbolic(a) else a for k, a in zip(kinds, args, strict=True)]
         if self.python is operator.pow:
             return _kind_of_power(kinds, args, samples)
         if self.python in (operator.truediv, operator.floordiv, operator.mod) and not samples[1]:
@@ -85,16 +87,12 @@ class Operation:
         return not surely and fits and self.rounds_once
 
 
-def _is_symbolic(value: Any) -> bool:
-    return hasattr(type(value), "operands")
-
-
 def _kind(value: Any) -> type:
-    return value.kind if _is_symbolic(value) else type(value)
+    return value.kind if is_symbolic(value) else type(value)
 
 
 def _interval(value: Any) -> MaybeInterval:
-    if _is_symbolic(value):
+    if is_symbolic(value):
         return value.interval  # type: ignore[no-any-return]
     return (int(value), int(value)) if isinstance(value, int) else None
 
@@ -103,7 +101,7 @@ def _may_be_zero(value: Any) -> bool:
     interval = _interval(value)
     if interval is not None:
         return interval[0] <= 0 <= interval[1]
-    return bool(_is_symbolic(value) or value == 0)
+    return bool(is_symbolic(value) or value == 0)
 
 
 def _kind_of_power(kinds: Sequence[type], args: Sequence[Any], samples: Sequence[Any]) -> type:
@@ -114,7 +112,7 @@ def _kind_of_power(kinds: Sequence[type], args: Sequence[Any], samples: Sequence
     if interval is not None and interval[1] < 0:
         return float
     if interval is not None and interval[0] < 0:
-        values = args[1].values() if _is_symbolic(args[1]) else None
+        values = args[1].values() if is_symbolic(args[1]) else None
         if values is None or any(v < 0 for v in values):
             raise args[1].needed("an exponent, since the type of the result depends on its sign")
     return int
@@ -214,7 +212,7 @@ def _wide(*operands: Any, least: DType = dtypes.int64) -> list[Tensor]:
 
 
 def _cast(value: Any, dtype: DType) -> Tensor:
-    return casting.cast(value.tensor() if _is_symbolic(value) else convert_to_tensor(
+    return casting.cast(value.tensor() if is_symbolic(value) else convert_to_tensor(
         value, {int: dtypes.int64, float: dtypes.float64}.get(type(value))), dtype)  # fmt: skip
 
 
@@ -238,8 +236,6 @@ def _bits(function: Callable[..., Any], truth: Callable[..., Any]) -> Callable[.
 
 
 def _build_select(test: Any, a: Any, b: Any) -> Tensor:
-    from treadle.ops.elementwise.selection import where
-
     if _kind(a) is bool:
         left, right = (_cast(v, dtypes.bool) for v in (a, b))
     else:
@@ -269,43 +265,25 @@ def _chosen(test: Any, a: Any, b: Any) -> Any:
     return a if test else b
 
 
-def _add(a: Any, b: Any) -> Any:
-    from treadle.ops.numbers.python_numbers import add_terms
-
-    return add_terms(a, b)
-
-
 def _subtract(a: Any, b: Any) -> Any:
-    from treadle.ops.numbers.python_numbers import add_terms
-
     return add_terms(a, b, -1)
 
 
 def _negate(a: Any) -> Any:
-    from treadle.ops.numbers.python_numbers import add_terms
-
     return add_terms(0, a, -1)
 
 
-def _multiply(a: Any, b: Any) -> Any:
-    from treadle.ops.numbers.python_numbers import multiply_terms
-
-    return multiply_terms(a, b)
-
-
 def _positive(a: Any, *more: Any) -> Any:
-    from treadle.ops.numbers.python_numbers import add_terms
-
     return None if more else add_terms(0, a)
 
 
 _RECORDS = [
-    Operation("+", operator.add, _by(arithmetic.add), _from_ends(operator.add), _add, True),
+    Operation("+", operator.add, _by(arithmetic.add), _from_ends(operator.add), add_terms, True),
     Operation("-", operator.sub, _by(arithmetic.subtract),
               lambda a, b: None if a is None or b is None else (a[0] - b[1], a[1] - b[0]),
               _subtract, True),
     Operation("*", operator.mul, _by(arithmetic.multiply), _from_ends(operator.mul),
-              _multiply, True),
+              multiply_terms, True),
     Operation("/", operator.truediv, _float(arithmetic.divide), rounds_once=True),
     Operation("//", operator.floordiv, _by(arithmetic.floordiv), _floordiv),
     Operation("%", operator.mod, _by(arithmetic.mod), _mod),
@@ -357,8 +335,6 @@ REAL, IMAG, CONJUGATE = _RECORDS[-3:]
 
 
 def _complex(name: str, number: Any) -> Tensor:
-    from treadle.ops.elementwise import complex_numbers
-
     return getattr(complex_numbers, name)(_cast(number, dtypes.complex128))  # type: ignore[no-any-return]
 
 

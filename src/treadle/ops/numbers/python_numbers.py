@@ -21,7 +21,7 @@ import math
 import operator
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -43,6 +43,7 @@ from treadle.ops.numbers.number_tables import (
     Operation,
     operation_of,
 )
+from treadle.ops.numbers.terms import Term
 
 INT64 = (-(2**63), 2**63 - 1)
 _INT32 = (-(2**31), 2**31 - 1)
@@ -104,13 +105,6 @@ class Source:
     def converted(self, dtype: DType) -> Tensor | None:
         """The number where it takes the dtype of a tensor; None: `tensor` in that dtype."""
         return None
-
-
-class Term(NamedTuple):
-    """``factor * atom`` in the normal form of an int."""
-
-    atom: SymbolicNumber
-    factor: int
 
 
 class SymbolicNumber:
@@ -505,33 +499,6 @@ def computed(operation: Operation, args: tuple[Any, ...], kind: type | None = No
 
 
 # -- sums of multiples ---------------------------------------------------------------------------
-
-
-def _terms(number: Any) -> tuple[tuple[Term, ...], int]:
-    if type(number) is not SymbolicNumber:
-        return (), int(number)
-    return number.terms, number.offset
-
-
-def add_terms(a: Any, b: Any, factor: int = 1) -> tuple[list[Term], int]:
-    """The normal form of ``a + factor * b``."""
-    (left, offset), (right, other) = _terms(a), _terms(b)
-    total: dict[Any, Term] = {t.atom.key: t for t in left}
-    for atom, count in right:
-        before = total[atom.key].factor if atom.key in total else 0
-        total[atom.key] = Term(atom, before + factor * count)
-    return [t for t in total.values() if t.factor], offset + factor * other
-
-
-def multiply_terms(a: Any, b: Any) -> tuple[list[Term], int] | None:
-    """The normal form of ``a * b`` where one of them is a Python int."""
-    if type(a) is not SymbolicNumber:
-        a, b = b, a
-    if type(b) is SymbolicNumber:
-        return None
-    terms, offset = _terms(a)
-    factor = int(b)
-    return [Term(atom, count * factor) for atom, count in terms if factor], offset * factor
 
 
 def _normal(terms: list[Term], offset: int) -> Any:
