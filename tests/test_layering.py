@@ -77,6 +77,21 @@ LEVELS = {
         "operators",
         "experimental api",
     ),
+    "runtime": (
+        "backend collections_paused graph_key mechanisms options precedence roles scope symbols"
+        " tuning variable_order",
+        "bounds interpreter",
+        "executable fusion",
+        "reach",
+        "schedule",
+        "memory passes verify_operands",
+        "exhausted verify_bounds",
+        "callbacks",
+        "cpu",
+        "devices",
+        "stored",
+        "compiler",
+    ),
     "data": (
         "elements rows options seeds",
         "stages",
@@ -96,6 +111,9 @@ LEVELS = {
 # `treadle.autograph.operators` load the modules of some of their names on demand as well.)
 GAST = "loads gast"
 START = "import treadle does without it"
+FOUND = "programs that are found on disk do without it"
+FEW = "few programs need it"
+LLVM = "loads llvmlite, or writes code that is found on disk"
 ON_DEMAND = {
     ("autodiff.control_flow", "autodiff.cond"): START,
     ("autodiff.control_flow", "autodiff.loop"): START,
@@ -111,6 +129,63 @@ ON_DEMAND = {
     ("numpy_staging.protocols", "numpy_staging.ufuncs"): START,
     ("numpy_staging.protocols", "ops.numbers.tabulated"): START,
     ("numpy_staging.tensor_methods", "numpy_staging.functions"): START,
+    ("runtime", "runtime.compiler"): FOUND,
+    ("runtime", "runtime.devices"): START,
+    ("runtime", "runtime.executable"): START,
+    ("runtime", "runtime.options"): START,
+    ("runtime", "runtime.schedule.facts"): START,
+    ("runtime", "runtime.stored"): START,
+    ("runtime.callbacks", "kernel.reference"): FEW,
+    ("runtime.callbacks", "runtime.interpreter"): FEW,
+    ("runtime.compiler", "runtime.verify_bounds"): "only where TREADLE_VERIFY asks",
+    ("runtime.cpu.backend", "runtime.cpu.build_program"): FOUND,
+    ("runtime.cpu.backend", "runtime.cpu.early"): START,
+    ("runtime.cpu.backend", "runtime.cpu.facts"): FOUND,
+    ("runtime.cpu.backend", "runtime.cpu.stored_program"): START,
+    ("runtime.cpu.dispatch", "runtime.cpu.dispatch.eager"): START,
+    ("runtime.cpu.dispatch.eager", "runtime.cpu.dispatch.eager_code"): LLVM,
+    ("runtime.cpu.dispatch.eager", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.dispatch.eager", "runtime.cpu.target"): LLVM,
+    ("runtime.cpu.dispatch.native_type", "runtime.cpu.dispatch.trampoline"): LLVM,
+    ("runtime.cpu.dispatch.native_type", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.dispatch.native_type", "runtime.cpu.target"): LLVM,
+    ("runtime.cpu.dispatch.self_check", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.early", "runtime.cpu.library"): FEW,
+    ("runtime.cpu.early", "runtime.cpu.library_code"): LLVM,
+    ("runtime.cpu.elements", "runtime.cpu.vector_math"): FEW,
+    ("runtime.cpu.facts", "runtime.cpu.library"): FEW,
+    ("runtime.cpu.facts", "runtime.cpu.library_code"): LLVM,
+    ("runtime.cpu.facts", "runtime.cpu.nest.shape"): FEW,
+    ("runtime.cpu.facts", "runtime.cpu.rows"): FEW,
+    ("runtime.cpu.kept_memory", "runtime.cpu.jit"): LLVM,
+    ("runtime.cpu.kept_memory", "runtime.cpu.kept_memory_code"): LLVM,
+    ("runtime.cpu.kept_memory", "runtime.cpu.target"): LLVM,
+    ("runtime.cpu.library_code", "runtime.cpu.convolution.routines"): FEW,
+    ("runtime.cpu.library_code", "runtime.cpu.depthwise.routines"): FEW,
+    ("runtime.cpu.library_code", "runtime.cpu.llvm_text"): LLVM,
+    ("runtime.cpu.library_code", "runtime.cpu.matmul.packing"): LLVM,
+    ("runtime.cpu.library_code", "runtime.cpu.matmul.routine"): LLVM,
+    ("runtime.cpu.library_code", "runtime.cpu.routines.entry"): FEW,
+    ("runtime.cpu.library_text", "runtime.cpu.library_share"): LLVM,
+    ("runtime.cpu.library_text", "runtime.cpu.program_poll"): LLVM,
+    ("runtime.cpu.matmul.packing", "runtime.cpu.matmul.pairs"): FEW,
+    ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.dots"): FEW,
+    ("runtime.cpu.matmul.tile_text", "runtime.cpu.matmul.pairs"): FEW,
+    ("runtime.cpu.native", "runtime.interpreter"): FEW,
+    ("runtime.cpu.program_carried", "runtime.cpu.ragged_memory"): FEW,
+    ("runtime.cpu.program_control", "runtime.cpu.row_loops"): FEW,
+    ("runtime.cpu.program_control", "runtime.cpu.strips"): FEW,
+    ("runtime.cpu.program_emitters", "runtime.cpu.program_control"): FEW,
+    ("runtime.cpu.program_emitters", "runtime.cpu.program_library"): FEW,
+    ("runtime.cpu.program_emitters", "runtime.cpu.program_ragged"): FEW,
+    ("runtime.cpu.program_loops", "runtime.cpu.program_library"): FEW,
+    ("runtime.cpu.rows", "runtime.cpu.library"): FEW,
+    ("runtime.cpu.rows", "runtime.cpu.library_code"): LLVM,
+    ("runtime.cpu.rows", "runtime.cpu.matmul.tiles"): FEW,
+    ("runtime.cpu.state_words", "runtime.cpu.library_code"): LLVM,
+    ("runtime.cpu.threads", "runtime.cpu.pool_code"): LLVM,
+    ("runtime.devices", "runtime.cpu.backend"): START,
+    ("runtime.executable", "runtime.interpreter"): FEW,
     ("tracing.concrete", "tracing.gradient"): START,
     ("tracing.function", "tracing.native_calls"): START,
     ("tracing.python_effects", "autograph.parsing"): GAST,
@@ -118,7 +193,7 @@ ON_DEMAND = {
 }
 
 # Packages whose folders have no order yet, and whose functions still import modules of treadle.
-OPEN = {"ops", "runtime"}
+OPEN = {"ops"}
 
 # Modules that import one another, function-local imports counted. The list only gets shorter.
 CIRCLES = (

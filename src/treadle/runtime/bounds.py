@@ -43,6 +43,7 @@ from treadle.kernel.ir import (
     const,
     postorder,
 )  # fmt: skip
+from treadle.kernel.rewrite import rebuilt
 from treadle.ops.lowering import dim_expr, index_expr
 
 
@@ -182,8 +183,6 @@ def clamped(kernel: Kernel, loads: Sequence[Load]) -> Kernel:
 
 
 def _rebuilt(expr: Expr, new: Mapping[Expr, Expr], clamp: bool) -> Expr:
-    from treadle.runtime.fusion.rewrite import rebuilt
-
     made = rebuilt(expr, new.__getitem__)
     if not clamp or not isinstance(made, Load):
         return made

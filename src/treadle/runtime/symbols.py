@@ -11,6 +11,7 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.lowering import Rows
+from treadle.runtime.roles import Role, kind_of, role_of
 
 
 @record(frozen=True)
@@ -94,8 +95,6 @@ def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
 
 def _aligned(node: Node) -> bool:
     """Whether the inputs are broadcast to the output."""
-    from treadle.runtime.fusion.roles import Role, kind_of, role_of
-
     elementwise = kind_of(node) == "elementwise" or node.op is BROADCAST_TO
     drawn = "draws" in node.op.tags
     return elementwise and not drawn and role_of(node) in (Role.ARRAY, Role.VIEW)

@@ -16,8 +16,8 @@ from treadle.ops.control.checks import ANY, GOOD
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.lowering import ListAction
 from treadle.runtime.bounds import BoundsError, Sizes, covers
-from treadle.runtime.fusion.roles import literal
 from treadle.runtime.reach import is_checked_before
+from treadle.runtime.roles import literal
 from treadle.runtime.schedule.lists import ElementDims, Ragged, list_form
 from treadle.runtime.schedule.steps import Check, ListStep, Operand, Position, Update
 

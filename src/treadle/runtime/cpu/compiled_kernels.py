@@ -12,11 +12,11 @@ from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash
+from treadle.kernel.rewrite import canonical
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.nest import EmittedKernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import UnsupportedKernel
 from treadle.runtime.cpu.target import Target, host
-from treadle.runtime.fusion.rewrite import canonical
 
 
 @record(frozen=True)

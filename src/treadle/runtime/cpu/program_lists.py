@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from treadle.core import dtypes
 from treadle.core.shapes import product
 from treadle.ops.collections.lists import LIST_PUSH
 from treadle.ops.lowering import ListAction
@@ -98,8 +99,6 @@ def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None
 
 
 def integer(emitter: Emitter, operand: Operand) -> str:
-    from treadle.core import dtypes
-
     register = emitter.registers[operand.value]
     return emitter.elements.apply("cast", [register], [operand.value.spec.dtype], dtypes.int64)
 
@@ -249,8 +248,6 @@ def _get_length(emitter: Emitter, step: ListStep) -> None:
 
 def give_length(emitter: Emitter, step: ListStep, length: str) -> None:
     """A length is what the op gives."""
-    from treadle.core import dtypes
-
     out = step.outputs[0].value
     cast = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
     emitter.registers[out] = cast

@@ -16,11 +16,11 @@ from treadle.core.records import record
 from treadle.core.shapes import product, substitute
 from treadle.core.switches import is_on
 from treadle.kernel.ir import Affine, Axis, Index, Kernel, Load, index_axes, postorder
+from treadle.kernel.rewrite import canonical
 from treadle.ops.collections.lists import LIST_GET, LIST_SET
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
-from treadle.runtime.fusion.rewrite import canonical
 from treadle.runtime.schedule.lists import puts_element
 from treadle.runtime.schedule.steps import (
     Check,

@@ -16,7 +16,7 @@ from treadle.kernel.ir import (
     index_axes,
     postorder,
 )  # fmt: skip
-from treadle.runtime.fusion.rewrite import Rewrite, is_axis
+from treadle.kernel.rewrite import Rewrite, is_axis
 
 Access = tuple[Buffer, tuple[Index, ...]]
 

@@ -11,7 +11,7 @@ from treadle.core.spec import Spec
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index, Load, apply, const
 from treadle.ops.lowering import Access, Compute
-from treadle.runtime.fusion.roles import splat, squeezed
+from treadle.runtime.roles import splat, squeezed
 
 
 class Names:

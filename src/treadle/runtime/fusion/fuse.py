@@ -22,13 +22,13 @@ from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.library_nodes import LibraryNodes
 from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.recomputation import MAX_MOVED, Recomputation
-from treadle.runtime.fusion.roles import Role, kind_of, role_of, squeezed, through_squeezes
 from treadle.runtime.fusion.siblings import Siblings
 from treadle.runtime.fusion.space import Placement, place_in, placement_of
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Fusion, Unit
-from treadle.runtime.schedule.state import earlier_uses
+from treadle.runtime.roles import Role, kind_of, role_of, squeezed, through_squeezes
+from treadle.runtime.variable_order import earlier_uses
 
 MAX_TRIED = 8  # groups that a node may join alone: each try takes time to compile, on any machine
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS, Role.SIZE)

@@ -10,8 +10,8 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce, Scan
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.limits import Limits
-from treadle.runtime.fusion.roles import kind_of
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
+from treadle.runtime.roles import kind_of
 
 # No machine changes these: they bound what a kernel takes to compile (registers are spilled long
 # before), and compare instructions with instructions. The others are in `limits.py`.

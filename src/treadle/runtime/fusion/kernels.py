@@ -23,6 +23,7 @@ from treadle.kernel.ir import (
     apply,
     postorder,
 )  # fmt: skip
+from treadle.kernel.rewrite import Rewrite
 from treadle.runtime.bounds import Sizes, Unproved, clamped, unproved
 from treadle.runtime.fusion.collapse import collapse
 from treadle.runtime.fusion.group import Group
@@ -180,8 +181,6 @@ def _is_flat(kernel: Kernel) -> bool:
 
 def with_extent(kernel: Kernel, extent: Dim) -> Kernel:
     """A flat kernel for arrays of another size."""
-    from treadle.runtime.fusion.rewrite import Rewrite
-
     (axis,) = kernel.axes
     renamed = Axis(axis.name, extent)
     buffers = {b: Buffer(b.name, b.dtype, (extent,) if b.shape else ()) for b in kernel.buffers}

@@ -10,10 +10,10 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.epilogues import is_epilogue
 from treadle.runtime.fusion.limits import Limits
-from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.strided import View, view_of
 from treadle.runtime.fusion.takeovers import Takeovers, storage
 from treadle.runtime.fusion.units import Unit
+from treadle.runtime.roles import Role, squeezed
 
 
 class LibraryNodes(ABC):

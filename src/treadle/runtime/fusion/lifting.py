@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from treadle.kernel.ir import Buffer, Const, Kernel, Load, postorder
+from treadle.kernel.rewrite import Rewrite
 from treadle.runtime.fusion.group import MAX_BUFFERS
-from treadle.runtime.fusion.rewrite import Rewrite
 
 MANY = 16  # sets of constants in a program's kernels: more would take long to compile anywhere
 

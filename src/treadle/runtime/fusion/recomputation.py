@@ -9,9 +9,9 @@ from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Index, Load, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.group import NotFusable, weight
-from treadle.runtime.fusion.roles import Role, kind_of, squeezed, through_squeezes
 from treadle.runtime.fusion.space import index_at, placement_of
 from treadle.runtime.fusion.takeovers import Takeovers
+from treadle.runtime.roles import Role, kind_of, squeezed, through_squeezes
 
 # No machine changes these: they compare instructions on vectors with instructions on vectors, and
 # bound the time of compiling.

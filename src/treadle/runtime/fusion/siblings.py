@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from treadle.graph.ir import Node, Region, Value
 from treadle.runtime.fusion.group import shares_reads, shares_work
-from treadle.runtime.fusion.roles import Role
 from treadle.runtime.fusion.space import Placement
 from treadle.runtime.fusion.units import Unit
+from treadle.runtime.roles import Role
 
 MAX_SIBLINGS = 4  # readers of a value to compare with a further one: they take time to compile
 

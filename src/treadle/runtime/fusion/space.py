@@ -9,7 +9,7 @@ from treadle.core.shapes import Dim
 from treadle.graph.ir import Node, Value
 from treadle.kernel.ir import Affine, Axis, Expr, Index, Load, Reduce, as_index, postorder
 from treadle.runtime.fusion.expressions import ZERO, Expressions
-from treadle.runtime.fusion.roles import kind_of
+from treadle.runtime.roles import kind_of
 
 Space = tuple[Dim, ...]
 

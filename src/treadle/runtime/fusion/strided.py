@@ -13,8 +13,8 @@ from treadle.core.shapes import Dim
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Affine, Load
 from treadle.runtime.fusion.expressions import Expressions
-from treadle.runtime.fusion.roles import is_alias
 from treadle.runtime.fusion.space import axes_for, index_at
+from treadle.runtime.roles import is_alias
 
 
 @record(frozen=True)

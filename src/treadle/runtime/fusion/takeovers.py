@@ -18,10 +18,10 @@ from treadle.graph.ir import Node, Region, Value
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.shaping.joining import CONCAT
 from treadle.ops.state import ASSIGN, READ
-from treadle.runtime.fusion.roles import Role, changes_part, is_alias
 from treadle.runtime.precedence import Precedence
-from treadle.runtime.schedule.state import earlier_uses
+from treadle.runtime.roles import Role, changes_part, is_alias
 from treadle.runtime.symbols import plain_symbol
+from treadle.runtime.variable_order import earlier_uses
 
 # What has memory of its own, which nobody else holds.
 _FRESH = frozenset(

@@ -8,9 +8,9 @@ from treadle.core.records import record
 from treadle.graph.ir import Node, Region, Value
 from treadle.kernel.ir import Buffer, Expr
 from treadle.runtime.fusion.group import Group
-from treadle.runtime.fusion.roles import Role
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.takeovers import Takeovers
+from treadle.runtime.roles import Role
 
 
 @record(eq=False)

@@ -21,7 +21,7 @@ from treadle.ops.control.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op
-from treadle.runtime.fusion.roles import Role, literal, role_of
+from treadle.runtime.roles import Role, literal, role_of
 from treadle.runtime.schedule.facts import Facts
 
 # What to look for, in which input, with which size.

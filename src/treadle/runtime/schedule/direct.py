@@ -22,8 +22,8 @@ from treadle.ops.properties import PartKind, PartUse
 from treadle.runtime.fusion.expressions import ZERO
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.kernels import Part
-from treadle.runtime.fusion.roles import Role, squeezed
 from treadle.runtime.fusion.takeovers import storage
+from treadle.runtime.roles import Role, squeezed
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.steps import Place

@@ -19,11 +19,11 @@ from treadle.graph.rewrite import mentioned_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.ops.collections.lists import LIST_STACK
 from treadle.runtime.fusion.fuse import Fusion, Unit
-from treadle.runtime.fusion.roles import Role, is_alias
 from treadle.runtime.fusion.takeovers import storage
 from treadle.runtime.precedence import Precedence
+from treadle.runtime.roles import Role, is_alias
 from treadle.runtime.schedule.lists import changes_list
-from treadle.runtime.schedule.state import earlier_uses, handles_touched
+from treadle.runtime.variable_order import earlier_uses, handles_touched
 
 
 @record

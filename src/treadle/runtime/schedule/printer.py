@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from treadle.core.shapes import Dim
 from treadle.core.spec import spec_text
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash, kernel_text
-from treadle.runtime.memory.plan import Plan
 from treadle.runtime.schedule.lists import changes_list
 from treadle.runtime.schedule.steps import (
     Append,
@@ -35,6 +35,9 @@ from treadle.runtime.schedule.steps import (
     Step,
     Update,
 )  # fmt: skip
+
+if TYPE_CHECKING:
+    from treadle.runtime.memory.plan import Plan
 
 
 def schedule_text(block: Block, plan: Plan) -> str:

@@ -17,9 +17,9 @@ from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel, with_extent
-from treadle.runtime.fusion.roles import Role, is_alias, literal, splat
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, update_conditions
+from treadle.runtime.roles import Role, is_alias, literal, splat
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores

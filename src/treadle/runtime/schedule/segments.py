@@ -7,7 +7,7 @@ lengths, and its work is divided among the threads as a whole.
 from __future__ import annotations
 
 from treadle.kernel.ir import Kernel
-from treadle.runtime.fusion.rewrite import canonical
+from treadle.kernel.rewrite import canonical
 from treadle.runtime.schedule.steps import Launch, Place, SegmentedLaunch, Step
 
 

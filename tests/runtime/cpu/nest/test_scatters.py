@@ -24,13 +24,13 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.kernel.printer import kernel_hash
 from treadle.kernel.reference import evaluate
+from treadle.kernel.rewrite import canonical
 from treadle.kernel.verifier import KernelError, verify
 from treadle.runtime.bounds import Sizes, unproved
 from treadle.runtime.cpu.nest import UnsupportedKernel, emit_kernel
 from treadle.runtime.cpu.nest.shape import choose_shape
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.collapse import collapse
-from treadle.runtime.fusion.rewrite import canonical
 
 F32, F16, F64, I8, I32, I64, U64 = (
     dtypes.float32, dtypes.float16, dtypes.float64, dtypes.int8, dtypes.int32, dtypes.int64,

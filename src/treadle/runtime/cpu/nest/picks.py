@@ -24,7 +24,7 @@ from treadle.kernel.ir import (
     index_axes,
     postorder,
 )  # fmt: skip
-from treadle.runtime.fusion.rewrite import is_axis, rebuilt
+from treadle.kernel.rewrite import is_axis, rebuilt
 
 
 def without_picks(kernel: Kernel) -> Kernel:

@@ -24,7 +24,7 @@ from treadle.kernel.ir import (
     const,
     postorder,
 )  # fmt: skip
-from treadle.runtime.fusion.rewrite import rebuilt
+from treadle.kernel.rewrite import rebuilt
 
 # The length of code, whatever runs it.
 MOST_PIECES = 6
