@@ -108,7 +108,6 @@ from treadle.ops.elementwise.arithmetic import (
     maximum,
     minimum,
     multiply,
-    pow,
     squared_difference,
     subtract,
     truediv,
@@ -117,11 +116,11 @@ from treadle.ops.elementwise.arithmetic import (
 )
 from treadle.ops.elementwise.casting import (
     cast,
-    saturate_cast,
 )
 from treadle.ops.elementwise.clipping import (
     clip_by_global_norm,
     clip_by_norm,
+    saturate_cast,
 )
 from treadle.ops.elementwise.comparison import (
     equal,
@@ -140,6 +139,7 @@ from treadle.ops.elementwise.logic import (
     logical_or,
     logical_xor,
 )
+from treadle.ops.elementwise.powers import pow
 from treadle.ops.elementwise.selection import (
     where,
 )

@@ -12,7 +12,6 @@ from treadle.ops.elementwise.arithmetic import (
     minimum,
     mod,
     multiply,
-    pow,
     squared_difference,
     subtract,
     truediv,
@@ -43,6 +42,7 @@ from treadle.ops.elementwise.logic import (
     logical_or,
     logical_xor,
 )
+from treadle.ops.elementwise.powers import pow
 from treadle.ops.elementwise.unary import (
     abs,
     acos,
@@ -64,7 +64,6 @@ from treadle.ops.elementwise.unary import (
     is_nan,
     log,
     log1p,
-    log_sigmoid,
     negative,
     reciprocal,
     round,
@@ -82,6 +81,7 @@ from treadle.ops.elementwise.unary import (
     round as rint,
 )
 from treadle.ops.nn.activations import (
+    log_sigmoid,
     softplus,
 )
 from treadle.ops.nn.compositions import (

@@ -13,7 +13,7 @@ from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
 from treadle.ops.control.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
-from treadle.ops.elementwise import arithmetic, casting, comparison, selection, unary
+from treadle.ops.elementwise import arithmetic, casting, comparison, powers, selection, unary
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation, reshaping
 from treadle.ops.state import Variable
@@ -70,7 +70,7 @@ class RandomGraph:
         ops = [
             unary.negative, unary.tanh, unary.identity, unary.square,
             unary.stop_gradient, unary.abs, lambda t: casting.cast(t, dtypes.float64),
-            lambda t: arithmetic.pow(t, 3.0), lambda t: arithmetic.pow(t, 1.0),
+            lambda t: powers.pow(t, 3.0), lambda t: powers.pow(t, 1.0),
         ]  # fmt: skip
         return casting.cast(ops[self.rng.integers(len(ops))](x), dtypes.float32)
 

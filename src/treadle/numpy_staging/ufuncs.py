@@ -19,7 +19,7 @@ from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, is_weak, numpy_dtype, to
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.control_flow import while_loop
-from treadle.ops.elementwise import arithmetic, comparison, complex_numbers, logic, unary
+from treadle.ops.elementwise import arithmetic, comparison, complex_numbers, logic, powers, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.linalg import matrices
@@ -116,7 +116,7 @@ def _copysign(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _cbrt(x: Tensor) -> Tensor:
-    return unary.sign(x) * arithmetic.pow(unary.abs(x), _number(1 / 3, x))
+    return unary.sign(x) * powers.pow(unary.abs(x), _number(1 / 3, x))
 
 
 def _scaled(factor: float) -> Rule:
@@ -160,8 +160,8 @@ _RULES: dict[str, Rule] = {
     "remainder": arithmetic.mod,
     "fmod": arithmetic.truncatemod,
     "divmod": lambda x, y: (arithmetic.floordiv(x, y), arithmetic.mod(x, y)),
-    "power": arithmetic.pow,
-    "float_power": arithmetic.pow,
+    "power": powers.pow,
+    "float_power": powers.pow,
     "arctan2": arithmetic.atan2,
     "hypot": _hypot,
     "logaddexp": _logaddexp,
@@ -186,7 +186,7 @@ _RULES: dict[str, Rule] = {
         unary.reciprocal, lambda x: arithmetic.truncatediv(_number(1, x), x)
     ),
     "exp": unary.exp,
-    "exp2": lambda x: arithmetic.pow(_number(2, x), x),
+    "exp2": lambda x: powers.pow(_number(2, x), x),
     "expm1": unary.expm1,
     "log": unary.log,
     "log2": lambda x: unary.log(x) * _number(1 / math.log(2), x),
@@ -239,7 +239,7 @@ _RULES: dict[str, Rule] = {
     "gcd": _gcd,
     "lcm": _lcm,
     "modf": _modf,
-    "ldexp": lambda x, n: x * arithmetic.pow(_number(2, x), cast(n, x.dtype)),
+    "ldexp": lambda x, n: x * powers.pow(_number(2, x), cast(n, x.dtype)),
 }  # fmt: skip
 UFUNCS: dict[Any, Rule] = {getattr(np, name): rule for name, rule in _RULES.items()}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from treadle.core import errors
@@ -12,23 +14,18 @@ from treadle.ops.lowering import Compute, broadcast_inputs
 from treadle.ops.registry import Op, register, run
 from treadle.ops.sizes import same_dims
 
+_undo: Callable[[Tensor, tuple[Dim, ...]], Tensor]
+
+
+def register_undo(fn: Callable[[Tensor, tuple[Dim, ...]], Tensor]) -> None:
+    """`unbroadcast` sums with ``fn(grad, dims)``."""
+    global _undo
+    _undo = fn
+
 
 def unbroadcast(grad: Tensor, x: Tensor) -> Tensor:
     """`grad` summed over the axes along which `x` was broadcast, giving x's shape."""
-    dims = x.dims
-    if grad.dims == dims:
-        return grad
-    from treadle.ops.reductions.reduction import reduce_sum
-    from treadle.ops.shaping.reshaping import reshape_to
-
-    lead = grad.ndim - len(dims)
-    axes = [i for i, d in enumerate(grad.dims) if i < lead or (dims[i - lead] == 1 and d != 1)]
-    total = reduce_sum(grad, axes) if axes else grad
-    if len(axes) > lead:
-        kept = iter(total.dims)
-        ones = [i for i, d in enumerate(dims) if i + lead in axes]
-        total = reshape_to(total, tuple(1 if i in ones else next(kept) for i in range(len(dims))))
-    return total if total.dims == dims else run(SUM_TO, total, shape=dims)
+    return grad if grad.dims == x.dims else _undo(grad, x.dims)
 
 
 def _eager_sum_to(grad: NDArray, *, shape: tuple[int, ...]) -> NDArray:

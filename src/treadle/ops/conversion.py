@@ -23,6 +23,7 @@ _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
 _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
 # The same for types without a dtype of their own, as Python's numbers have none.
 _weak: dict[type, Callable[[Any, DType | None], Tensor]] = {}
+_pack: Callable[[list[Tensor]], Tensor]
 
 
 def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> None:
@@ -36,6 +37,12 @@ def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None
     """`convert_to_tensor` calls ``fn(value, dtype)`` for values of exactly the type `kind`, which
     take the dtype of what they are combined with."""
     _weak[kind] = fn
+
+
+def register_stack(fn: Callable[[list[Tensor]], Tensor]) -> None:
+    """`convert_to_tensor` packs a list that holds tensors with ``fn(parts)``."""
+    global _pack
+    _pack = fn
 
 
 def _const_infer(*, value: NDArray) -> TensorSpec:
@@ -168,11 +175,9 @@ def _holds_tensor(value: Any) -> bool:
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
     """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
-    from treadle.ops.shaping.joining import stack
-
     found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
     parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]
-    return stack(parts)
+    return _pack(parts)
 
 
 def _has_strong(value: Any) -> bool:

@@ -19,11 +19,12 @@ from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.ops import printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
-from treadle.ops.elementwise import arithmetic, comparison, logic, unary
+from treadle.ops.elementwise import arithmetic, comparison, logic, powers, unary
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import refuse_assignment, refuse_deletion
 from treadle.ops.linalg.matrices import array_product
 from treadle.ops.quiet import quiet
+from treadle.ops.reductions import unbroadcasting  # noqa: F401  (registers itself)
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
 
@@ -130,7 +131,7 @@ _ARITHMETIC: dict[str, tuple[Any, Operator]] = {
     "truediv": (None, arithmetic.divide),
     "floordiv": (None, arithmetic.floordiv),
     "mod": (None, arithmetic.mod),
-    "pow": (None, arithmetic.pow),
+    "pow": (None, powers.pow),
     "matmul": (None, array_product),
     "and": (None, logic.and_),
     "or": (None, logic.or_),

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
-from treadle.ops.elementwise.arithmetic import MULTIPLY, POW
+from treadle.ops.elementwise.arithmetic import MULTIPLY
+from treadle.ops.elementwise.powers import POW
 from treadle.ops.elementwise.unary import RECIPROCAL, SQUARE
 
 

@@ -15,6 +15,9 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj as conjugate
+from treadle.ops.elementwise.selection import where
 from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.properties import Refusal
@@ -31,12 +34,6 @@ def _checked_division(name: str) -> Any:
         return np.asarray(reference(x, y)).astype(x.dtype, copy=False)
 
     return divide
-
-
-def _eager_pow(x: NDArray, y: NDArray) -> NDArray:
-    if x.dtype.kind == "i" and y.size and y.min() < 0:
-        raise errors.InvalidArgumentError(None, None, "integers to negative integer powers")
-    return np.power(x, y)
 
 
 def _squared_difference(x: NDArray, y: NDArray) -> NDArray:
@@ -64,27 +61,7 @@ def conj(x: Tensor) -> Tensor:
     """The complex conjugate in gradients; real tensors pass unchanged."""
     if not x.dtype.is_complex:
         return x
-    from treadle.ops.elementwise.complex_numbers import conj as conjugate
-
     return conjugate(x)
-
-
-def _grad_pow(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.elementwise.unary import log
-
-    def by_base() -> Tensor:
-        # y == 0 has slope 0, also where x ** -1 is infinite.
-        zero = equal_zero(y)
-        exponent = where(zero, ones_for(y), y - 1)
-        return dz * conj(where(zero, zeros_for(y), y) * pow(x, exponent))
-
-    def by_exponent() -> Tensor:
-        positive = x > 0 if not x.dtype.is_complex else x != 0
-        safe = where(positive, x, ones_for(x))
-        return dz * conj(z * where(positive, log(safe), zeros_for(x)))
-
-    return by_base, by_exponent
 
 
 def equal_zero(x: Tensor) -> Tensor:
@@ -103,8 +80,6 @@ def ones_for(x: Tensor) -> Tensor:
 
 def _split_by(chosen: Any) -> Any:
     """Gradient of maximum and minimum: all of it to the chosen operand, x on a tie."""
-    from treadle.ops.elementwise.selection import where
-
     def rule(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
         mask = chosen(x, y)
         zero = zeros_for(dz)
@@ -171,9 +146,6 @@ TRUNCATEMOD = binary_op(
     "truncatemod", _checked_division("truncmod"), REALS, "truncmod", _grad_truncmod,
     refuses=Refusal.DIVISOR,
 )  # fmt: skip
-POW = binary_op(
-    "pow", _eager_pow, "fciu", "pow", _grad_pow, refuses=Refusal.EXPONENT, neutral=(None, 1.0)
-)
 _EXTREMUM = frozenset({"cheap", "idempotent"})
 MAXIMUM = binary_op(
     "maximum", np.maximum, REALS, "max", lambda *a: _split_by(lambda x, y: x >= y)(*a),
@@ -223,8 +195,6 @@ _QUOTIENTS = {
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y. Integers give float64 (float32 for 8 and 16 bits), as Python's ``/``."""
-    from treadle.ops.elementwise.casting import cast
-
     a, b = common_dtype("divide", x, y)
     quotient = _QUOTIENTS.get(a.dtype.name)
     if quotient is not None:
@@ -233,19 +203,6 @@ def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 truediv = divide
-
-
-def pow(x: Any, y: Any, name: str | None = None) -> Tensor:
-    """x ** y. InvalidArgumentError for integers to negative powers."""
-    squared: Any = y == 2 if isinstance(y, int | float) else False
-    if squared is True:
-        from treadle.ops.elementwise.unary import square
-
-        return square(x)
-    if squared is not False:  # an exponent that only the running program knows
-        squared.leave_open("an exponent, which gives other bits where it is 2")
-    a, b = common_dtype("pow", x, y)
-    return run(POW, a, b)  # type: ignore[no-any-return]
 
 
 def _infer_add_n(*specs: TensorSpec) -> TensorSpec:

@@ -1,4 +1,4 @@
-"""Clipping by norm: clip_by_norm, clip_by_global_norm, global_norm."""
+"""Clipping by norm, and to what a dtype holds: clip_by_norm, clip_by_global_norm, saturate_cast."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, minimum, multiply
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
-from treadle.ops.elementwise.unary import is_finite, sqrt
+from treadle.ops.elementwise.unary import clip_by_value, is_finite, sqrt
 from treadle.ops.reductions.reduction import reduce_sum
 
 
@@ -67,3 +69,15 @@ def _listed(what: str, values: Any) -> list[Any]:
     if not isinstance(values, list | tuple):
         raise TypeError(f"{what}: give a list of tensors, not {values!r}{at(user_origin())}")
     return list(values)
+
+
+def saturate_cast(value: Any, dtype: Any, name: str | None = None) -> Tensor:
+    """`cast` that clamps values outside the target's range to its ends."""
+    tensor, target = convert_to_tensor(value), dtypes.as_dtype(dtype)
+    source = tensor.dtype
+    if target.is_integer and source.is_integer:
+        low, high = max(source.min, target.min), min(source.max, target.max)
+        return cast(clip_by_value(tensor, int(low), int(high)), target)
+    if target.is_floating and source.is_floating and target.size < source.size:
+        return cast(clip_by_value(tensor, float(target.min), float(target.max)), target)
+    return cast(tensor, target)

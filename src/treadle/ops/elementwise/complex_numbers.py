@@ -10,6 +10,7 @@ from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.families import Public, binary, binary_op, unary_op
 from treadle.ops.families import real as real_result
 from treadle.ops.registry import run
@@ -44,8 +45,6 @@ def _grad_angle(x: Tensor, y: Tensor, dy: Tensor) -> Tensor | None:
     """The angle of a real number is 0 or pi, which has no slope."""
     if not x.dtype.is_complex:
         return None
-    from treadle.ops.elementwise.casting import cast
-
     turned = complex(-imag(x), real(x))
     return cast(dy, x.dtype) * turned / cast(real(x * conj(x)), x.dtype)
 

@@ -15,6 +15,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.families import guard, needs
 from treadle.ops.lowering import Compaction, RowCall, elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
@@ -98,8 +99,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 def _positions(x: Tensor) -> Tensor:
     """Where elements are true or not 0."""
-    from treadle.ops.elementwise.comparison import not_equal
-
     if not x.dtype.is_bool:
         x = not_equal(x, convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
     return run(NONZERO, x)  # type: ignore[no-any-return]

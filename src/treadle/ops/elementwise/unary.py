@@ -14,6 +14,10 @@ from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import error_function
 from treadle.ops.elementwise.arithmetic import conj, divide_no_nan, maximum, minimum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.complex_numbers import real as real_part
+from treadle.ops.elementwise.selection import where
 from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.lowering import Compute, elementwise_rule
 from treadle.ops.registry import Op, run
@@ -57,9 +61,6 @@ NUMBERS, SIGNED, FLOATS = "fciu", "fci", "fc"
 # name: (NumPy function, dtype kinds, kernel function or rule, gradient of (x, y, dy), summary)
 def _scaled(dy: Tensor, slope: Callable[[], Tensor]) -> Tensor:
     """``slope()``, and 0 where `dy` is: what td.where did not choose stays out of the gradient."""
-    from treadle.ops.elementwise.comparison import equal
-    from treadle.ops.elementwise.selection import where
-
     return where(equal(dy, 0), 0, slope())
 
 
@@ -187,9 +188,6 @@ def _grad_sign(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
     """Real signs have no slope; complex ones change with the angle, across `y`."""
     if not x.dtype.is_complex:
         return dy * 0
-    from treadle.ops.elementwise.casting import cast
-    from treadle.ops.elementwise.complex_numbers import real as real_part
-
     along = cast(real_part(dy * conj(y)), x.dtype)
     return divide_no_nan(dy - y * along, cast(abs(x), x.dtype))
 
@@ -197,8 +195,6 @@ def _grad_sign(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
 def _grad_abs(x: Tensor, y: Tensor, dy: Tensor) -> Tensor:
     if not x.dtype.is_complex:
         return dy * sign(x)
-    from treadle.ops.elementwise.casting import cast
-
     return cast(dy, x.dtype) * sign(x)
 
 
@@ -260,10 +256,3 @@ def clip_by_value(
 ) -> Tensor:
     """`t` with values below the minimum or above the maximum replaced by those."""
     return maximum(minimum(t, clip_value_max), clip_value_min)
-
-
-def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
-    """log(sigmoid(x)), without overflow."""
-    from treadle.ops.nn.activations import softplus
-
-    return -softplus(-convert_to_tensor(x))

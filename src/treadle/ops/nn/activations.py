@@ -14,6 +14,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import erf, exp, sigmoid, square, tanh
 from treadle.ops.families import require_kinds
@@ -209,8 +210,6 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
     """`features` where positive, ``alpha * features`` elsewhere. Integers become float32."""
     x = convert_to_tensor(features)
     if x.dtype.is_integer:
-        from treadle.ops.elementwise.casting import cast
-
         x = cast(x, "float32")
     return run(LEAKY_RELU, x, alpha=float(alpha))  # type: ignore[no-any-return]
 
@@ -247,3 +246,8 @@ def softplus(features: Any, name: str | None = None) -> Tensor:
 def softsign(features: Any, name: str | None = None) -> Tensor:
     """``features / (1 + abs(features))``."""
     return run(SOFTSIGN, convert_to_tensor(features))  # type: ignore[no-any-return]
+
+
+def log_sigmoid(x: Any, name: str | None = None) -> Tensor:
+    """log(sigmoid(x)), without overflow."""
+    return -softplus(-convert_to_tensor(x))

@@ -18,7 +18,15 @@ from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise import arithmetic, casting, comparison, complex_numbers, logic, unary
+from treadle.ops.elementwise import (
+    arithmetic,
+    casting,
+    comparison,
+    complex_numbers,
+    logic,
+    powers,
+    unary,
+)
 from treadle.ops.elementwise.selection import where
 from treadle.ops.numbers.terms import add_terms, is_symbolic, multiply_terms
 
@@ -252,7 +260,7 @@ def _shift(left: bool) -> Callable[..., Tensor]:
 
     def build(x: Any, by: Any) -> Tensor:
         value, count = _wide(x, by)
-        power = arithmetic.pow(convert_to_tensor(2, dtypes.int64), count)
+        power = powers.pow(convert_to_tensor(2, dtypes.int64), count)
         return value * power if left else value // power
 
     return build
@@ -287,7 +295,7 @@ _RECORDS = [
     Operation("/", operator.truediv, _float(arithmetic.divide), rounds_once=True),
     Operation("//", operator.floordiv, _by(arithmetic.floordiv), _floordiv),
     Operation("%", operator.mod, _by(arithmetic.mod), _mod),
-    Operation("**", operator.pow, _by(arithmetic.pow), _pow),
+    Operation("**", operator.pow, _by(powers.pow), _pow),
     Operation("<<", operator.lshift, _shift(True),
               _from_ends(lambda x, y: x << min(max(y, 0), 64))),
     Operation(">>", operator.rshift, _shift(False), _from_ends(lambda x, y: x >> max(y, 0))),
@@ -347,7 +355,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     else unary.log(x) / unary.log(base),
     "log2": lambda x: unary.log(x) / math.log(2.0),
     "log10": lambda x: unary.log(x) / math.log(10.0),
-    "pow": arithmetic.pow,
+    "pow": powers.pow,
     "fabs": unary.abs,
     "atan2": arithmetic.atan2,
     "hypot": lambda *xs: unary.sqrt(sum(x * x for x in xs)),

@@ -15,7 +15,9 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, const
 from treadle.ops.axes import normalize_axis
-from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.control.io import Assert
+from treadle.ops.conversion import convert_to_tensor, has_dtype, register_stack
+from treadle.ops.dims import dims_tensor
 from treadle.ops.families import needs
 from treadle.ops.indexing.slicing import slice_known
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
@@ -198,6 +200,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
 
+register_stack(stack)
+
+
 def unstack(
     value: Any, num: int | None = None, axis: int = 0, name: str | None = None
 ) -> list[Tensor]:
@@ -221,9 +226,6 @@ def unstack(
             None, None, f"unstack: num = {count} is negative{at(user_origin())}"
         )
     if not count and not isinstance(x.dims[position], int):  # no result would carry the check
-        from treadle.ops.control.io import Assert
-        from treadle.ops.dims import dims_tensor
-
         empty = dims_tensor(x.dims[position], dtypes.int64) == 0
         Assert(empty, [f"unstack: axis {axis} has not 0 parts{at(user_origin())}"])
     x = with_dim(x, position, count)
