@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.state import Variable
-from treadle.runtime.backend import Storage
 from treadle.runtime.exhausted import no_array
 from treadle.runtime.memory.use import Maker, MemoryUse
 from treadle.runtime.schedule.steps import (
@@ -34,6 +33,9 @@ from treadle.runtime.schedule.steps import (
     node_of,
 )  # fmt: skip
 from treadle.runtime.scope import Scope
+
+if TYPE_CHECKING:
+    from treadle.runtime.backend import Storage
 
 _UNKNOWN = "none for Python itself"
 
