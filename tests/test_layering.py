@@ -199,8 +199,8 @@ OPEN = {"ops"}
 CIRCLES = (
     (
         "ops",
-        "axes dims indexing.gather indexing.slicing reductions.reduction reductions.scan "
-        "reductions.segments shaping.creation shaping.joining shaping.reshaping",
+        "indexing.gather indexing.slicing reductions.reduction reductions.segments "
+        "shaping.creation shaping.joining shaping.reshaping",
     ),
 )
 

@@ -10,6 +10,7 @@ from treadle.core import errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
 from treadle.core.tensor import Tensor
+from treadle.ops.dims import as_dim_value, elements_of
 
 
 def normalize_axis(axis: Any, rank: int) -> int:
@@ -35,8 +36,6 @@ def _known(axis: Any) -> int:
             return operator.index(axis)
         except TypeError:
             raise TypeError(f"An axis is an integer, not {axis!r}{at(user_origin())}") from None
-    from treadle.ops.dims import as_dim_value
-
     found = as_dim_value(axis, "axis")
     if not isinstance(found, int):
         raise ValueError(
@@ -47,8 +46,6 @@ def _known(axis: Any) -> int:
 
 
 def _elements(axes: Tensor) -> list[Any]:
-    from treadle.ops.dims import elements_of
-
     return elements_of(axes) if axes.is_symbolic else axes.numpy().tolist()
 
 

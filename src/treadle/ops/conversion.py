@@ -45,6 +45,11 @@ def register_stack(fn: Callable[[list[Tensor]], Tensor]) -> None:
     _pack = fn
 
 
+def pack(parts: list[Tensor]) -> Tensor:
+    """Tensors of one shape as the parts of a new first axis."""
+    return _pack(parts)
+
+
 def _const_infer(*, value: NDArray) -> TensorSpec:
     return TensorSpec(value.shape, dtypes.from_numpy(value.dtype))
 
@@ -177,7 +182,7 @@ def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:
     """Nested lists that contain tensors: packed with `stack`, in the tensors' dtype."""
     found = dtype or _dtype_of(values) or _dtype_of_numbers(values)
     parts = [convert_to_tensor(v, None if _has_strong(v) else found, hint) for v in values]
-    return _pack(parts)
+    return pack(parts)
 
 
 def _has_strong(value: Any) -> bool:

@@ -20,7 +20,8 @@ from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound, fresh_s
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
-from treadle.ops.conversion import constant, convert_to_tensor, has_dtype
+from treadle.ops.conversion import constant, convert_to_tensor, has_dtype, pack
+from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.lowering import (
     Compute,
     LoopRoutine,
@@ -375,9 +376,6 @@ def elements_of(value: Any) -> list[Tensor]:
 
 def shape_tensor(value: Any) -> Tensor:
     """A shape argument as an int64 vector."""
-    from treadle.ops.elementwise.casting import cast as cast_tensor
-    from treadle.ops.shaping.joining import stack
-
     if isinstance(value, list | tuple):
         parts = [
             dims_tensor(d, dtypes.int64)
@@ -385,5 +383,5 @@ def shape_tensor(value: Any) -> Tensor:
             else cast_tensor(d, dtypes.int64)
             for d in value
         ]
-        return stack(parts)
+        return pack(parts)
     return cast_tensor(value, dtypes.int64)
