@@ -25,7 +25,7 @@ from treadle.core.spec import Spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.registry import Op, register, run
 
-_PACKAGE = str(Path(__file__).parents[1])
+_PACKAGE = str(Path(__file__).parents[2])
 _MARK = r"<value (\d+)(?::([^<>]*))?>"
 
 
