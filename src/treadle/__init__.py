@@ -169,6 +169,10 @@ from treadle.ops.elementwise.unary import (
     tan,
     tanh,
 )
+from treadle.ops.indexing.extremes import (
+    tensor_scatter_nd_max,
+    tensor_scatter_nd_min,
+)
 from treadle.ops.indexing.gather import (
     boolean_mask,
     gather,
@@ -485,6 +489,8 @@ __all__ = [
     "tan",
     "tanh",
     "tensor_scatter_nd_add",
+    "tensor_scatter_nd_max",
+    "tensor_scatter_nd_min",
     "tensor_scatter_nd_sub",
     "tensor_scatter_nd_update",
     "tensordot",

@@ -248,6 +248,37 @@ GATHERS = [
          lambda x: td.math.unsorted_segment_sum(x, [1, -1, 1, 0], 3),
          lambda x: np.stack([x[3], x[0] + x[2], 0 * x[0]]), (((4, 2),), ((4,),)),
          ("float32", "float64", "int32", "bfloat16"), kernels=False),
+    *(Case(f"tensor_scatter_{name}", lambda x, y, f=fn: f(x, [[1], [0], [1]], y),
+           lambda x, y, r=ref: np.stack([r(x[0], y[1]), r(r(x[1], y[0]), y[2]), x[2]]),
+           (((3, 2), (3, 2)),), ("float32", "float64", "int32", "bfloat16"), kernels=False)
+      for name, fn, ref in [("max", td.tensor_scatter_nd_max, np.maximum),
+                            ("min", td.tensor_scatter_nd_min, np.minimum)]),
+    *(Case(f"unsorted_segment_{name}",
+           lambda x, f=fn: f(x, [1, -1, 1, 0], 3),
+           lambda x, r=ref: np.stack([x[3], r(x[0], x[2]), np.full_like(x[0], r(x[0], x[0]))])[:2],
+           (((4, 2),), ((4,),)), ("float32", "float64", "int32", "bfloat16"), kernels=False)
+      for name, fn, ref in [
+          ("prod", lambda *a: td.math.unsorted_segment_prod(*a)[:2], np.multiply),
+          ("max", lambda *a: td.math.unsorted_segment_max(*a)[:2], np.maximum),
+          ("min", lambda *a: td.math.unsorted_segment_min(*a)[:2], np.minimum),
+      ]),
+    Case("unsorted_segment_mean", lambda x: td.math.unsorted_segment_mean(x, [1, -1, 1, 0], 3),
+         lambda x: np.stack([x[3], (x[0] + x[2]) / 2, 0 * x[0]]), (((4, 2),), ((4,),)),
+         ("float32", "float64", "bfloat16"), kernels=False),
+    Case("unsorted_segment_sqrt_n",
+         lambda x: td.math.unsorted_segment_sqrt_n(x, [1, -1, 1, 0], 3),
+         lambda x: np.stack([x[3], (x[0] + x[2]) / np.sqrt(2), 0 * x[0]]), (((4, 2),), ((4,),)),
+         ("float32", "float64"), kernels=False),
+    *(Case(f"segment_{name}", lambda x, f=fn: f(x, [0, 0, 2, 2]),
+           lambda x, r=ref, e=empty: np.stack([r(x[0], x[1]), 0 * x[0] + e, r(x[2], x[3])]),
+           (((4, 2),), ((4,),)), ("float32", "float64", "int32"), kernels=False)
+      for name, fn, ref, empty in [
+          ("sum", td.math.segment_sum, np.add, 0), ("prod", td.math.segment_prod, np.multiply, 1),
+          ("max", td.math.segment_max, np.maximum, 0), ("min", td.math.segment_min, np.minimum, 0),
+      ]),
+    Case("segment_mean", lambda x: td.math.segment_mean(x, [0, 0, 2, 2]),
+         lambda x: np.stack([(x[0] + x[1]) / 2, 0 * x[0], (x[2] + x[3]) / 2]), (((4, 2),), ((4,),)),
+         ("float32", "float64"), kernels=False),
     Case("one_hot", lambda x: td.one_hot(td.cast(x, td.int32), 3), lambda x: np.eye(3)[
         np.trunc(x).astype(int)], (((4,),), ((2, 3),)), ("int32", "int64"), low=0, high=2,
         differentiable=False),

@@ -9,6 +9,7 @@ import pytest
 
 import treadle  # noqa: F401  (registers the ops)
 from treadle.core import errors
+from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.control import checks  # noqa: F401
 from treadle.ops.indexing import additions  # noqa: F401
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal, Relation
@@ -205,7 +206,8 @@ def test_ops_do_what_their_records_say_with_parts(op: Op) -> None:
     if part.use is PartUse.SET:
         wanted.ravel()[numbers] = data.ravel()
     else:
-        wanted.ravel()[numbers] += data.ravel()
+        combine = FUNCTIONS[part.use.combine].reference
+        wanted.ravel()[numbers] = combine(wanted.ravel()[numbers], data.ravel())
     assert (op.eager(*inputs, **attrs) == wanted).all()
 
 

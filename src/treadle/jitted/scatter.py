@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast, product
 from treadle.core.tensor import Tensor
@@ -20,10 +22,12 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.control.control_flow import while_loop
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import tensor_scatter_nd_add
+from treadle.ops.indexing.extremes import SCATTER_MAX, SCATTER_MIN
+from treadle.ops.indexing.gather import tensor_scatter_nd_add, tensor_scatter_nd_sub
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import set_item
 from treadle.ops.indexing.updates_by_position import columns_of
+from treadle.ops.registry import run
 from treadle.ops.shaping import creation
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -58,14 +62,26 @@ def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:
         return
     dims = broadcast(*(p.dims for p in positions))
     rest = old.dims[len(positions) :]
-    if ufunc in (np.add, np.subtract):
+    scatter = _scatter_of(ufunc, old, made)
+    if scatter is not None:
         added = broadcast_dims(element_of(values, old.dtype), (*dims, *rest))
         columns = columns_of(positions, old.dims, dims)
         if not dims:
             columns, added = columns[None], added[None]
-        target.write(tensor_scatter_nd_add(old, columns, added if ufunc is np.add else -added))
+        target.write(scatter(old, columns, added))
         return
     target.write(_one_by_one(ufunc, old, positions, given, dims))
+
+
+def _scatter_of(ufunc: Any, old: Tensor, made: DType) -> Callable[..., Tensor] | None:
+    """The scatter that combines elements as a ufunc does whose result has dtype `made`."""
+    if ufunc in (np.add, np.subtract):
+        return tensor_scatter_nd_add if ufunc is np.add else tensor_scatter_nd_sub
+    # Values may be rounded to the array's dtype before they are compared, but not wrapped.
+    if old.dtype.is_floating or (old.dtype.is_integer and made is old.dtype):
+        found = {np.maximum: SCATTER_MAX, np.minimum: SCATTER_MIN}.get(ufunc)
+        return None if found is None else partial(run, found)
+    return None
 
 
 def _one_by_one(

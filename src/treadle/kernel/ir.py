@@ -242,7 +242,7 @@ class Scan(Expr):
         return (self.value,)
 
 
-COMBINES = ("set", "add", "max", "min")
+COMBINES = ("set", "add", "mul", "max", "min")
 
 
 @record(frozen=True, eq=False, repr=False)

@@ -190,8 +190,8 @@ class _Evaluator:
         if store.combine == "set":
             target[flat[inside]] = values[inside]
         else:
-            ufunc = {"add": np.add, "max": np.maximum, "min": np.minimum}[store.combine]
-            ufunc.at(target, flat[inside], values[inside])
+            combine: Any = FUNCTIONS[store.combine].reference
+            combine.at(target, flat[inside], values[inside])
 
 
 def cast_array(value: Array, dtype: DType) -> Array:

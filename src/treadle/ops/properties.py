@@ -152,6 +152,16 @@ class PartUse(Enum):
     PLACE = "place"  # gives zeros with the part in its place: the gradient of reading it
     SET = "set"  # gives its first input with another part
     ADD = "add"  # gives its first input with the part added
+    MUL = "mul"  # the same, multiplied by the part
+    MAX = "max"  # the same, where the larger of two elements stays
+    MIN = "min"  # the same, where the smaller one stays
+
+    @property
+    def combine(self) -> str:
+        """How elements of the part are stored (`treadle.kernel.ir.COMBINES`). Those that are placed
+        are added: several may have one place."""
+        combined = PartUse.ADD, PartUse.MUL, PartUse.MAX, PartUse.MIN
+        return self.value if self in combined else "add" if self is PartUse.PLACE else "set"
 
 
 @record(frozen=True)
@@ -160,8 +170,8 @@ class Part:
 
     Attributes:
         data: the number of the input that holds the part; None for ops that read it. The first
-            input of SET and ADD is the array, all others are positions, in the same order for
-            all uses of one kind.
+            input of ops that change an array is the array, all others are positions, in the same
+            order for all uses of one kind.
     """
 
     kind: PartKind
@@ -171,4 +181,4 @@ class Part:
     @property
     def changes(self) -> bool:
         """Whether the op gives its first input back, changed: it may do so in its memory."""
-        return self.use in (PartUse.SET, PartUse.ADD)
+        return self.use not in (PartUse.READ, PartUse.PLACE)

@@ -323,6 +323,18 @@ class Variable:
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))
 
+    def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace elements at `indices` by updates that are larger."""
+        from treadle.ops.indexing.extremes import tensor_scatter_nd_max
+
+        return self.assign(tensor_scatter_nd_max(self.value(), indices, updates))
+
+    def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
+        """Replace elements at `indices` by updates that are smaller."""
+        from treadle.ops.indexing.extremes import tensor_scatter_nd_min
+
+        return self.assign(tensor_scatter_nd_min(self.value(), indices, updates))
+
     def _in_place(self, other: Any) -> NoReturn:
         raise RuntimeError(
             f"Variable {self.name!r} cannot be changed with += and the like: use v.assign_add(x), "

@@ -421,3 +421,47 @@ def max_pool_of_nan(tf):
     windows = [[nan, 1.0, 2.0, 3.0], [1.0, nan, 2.0, 3.0], [3.0, 2.0, 1.0, nan], [nan] * 4]
     images = tf.reshape(tf.constant(windows), (4, 2, 2, 1))
     return [tf.nn.max_pool2d(image, 2, 2, "VALID") for image in tf.split(images, 4)]
+
+
+@program
+def reductions_of_segments(tf):
+    data = tf.constant([[2.0, 1.0], [3.0, 0.0], [4.0, 5.0], [0.5, 7.0]])
+    unsorted = ("sum", "prod", "max", "min", "mean", "sqrt_n")
+    ascending = ("sum", "prod", "max", "min", "mean")
+    ids = [2, 0, -1, 2]
+    return (
+        [getattr(tf.math, f"unsorted_segment_{name}")(data, ids, 4) for name in unsorted],
+        [getattr(tf.math, f"segment_{name}")(data, [0, 0, 2, 2]) for name in ascending],
+        [getattr(tf.math, f"segment_{name}")([-3, -4, 5], [0, 0, 1]) for name in ascending],
+        [getattr(tf.math, f"unsorted_segment_{name}")([3, 4, 5], [0, 0, -1], 2)
+         for name in ("prod", "max", "min", "mean")],
+        tf.math.unsorted_segment_max(tf.reshape(tf.range(8.0), (2, 2, 2)), [[0, 1], [1, -1]], 2),
+        raised(tf.math.unsorted_segment_max, data, [0, 1, 2, 4], 4),
+        [raised(tf.math.segment_sum, data, ids) for ids in ([1, 0, 0, 2], [-1, 0, 0, 1])],
+    )  # fmt: skip
+
+
+@program
+def gradients_of_segments(tf):
+    data = tf.constant([2.0, 2.0, 4.0, 3.0, 0.0])
+
+    def gradient(fn, *more):
+        with tf.GradientTape() as tape:
+            tape.watch(data)
+            y = fn(data, *more)
+            loss = tf.reduce_sum(y * tf.range(1.0, 1.0 + float(len(y))))
+        return tape.gradient(loss, data)
+
+    def of(name):
+        return getattr(tf.math, name)
+
+    unsorted = ("prod", "max", "min", "mean", "sqrt_n")
+    ascending = ("prod", "max", "min", "mean", "sum")
+    scatters = (tf.tensor_scatter_nd_max, tf.tensor_scatter_nd_min)
+    return (
+        [gradient(of("unsorted_segment_" + name), [0, 0, 1, -1, 1], 3) for name in unsorted],
+        [gradient(of("segment_" + name), [0, 0, 1, 1, 3]) for name in ascending],
+        [gradient(f, [[0], [0], [1], [3]], [2.0, 1.0, 2.0, 5.0]) for f in scatters],
+        [gradient(lambda x, f=f: f([1.0, 2.0, 9.0], [[0], [0], [1], [2], [2]], x))
+         for f in scatters],
+    )  # fmt: skip

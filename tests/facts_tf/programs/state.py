@@ -183,6 +183,15 @@ def tensor_scatter(tf):
 
 
 @program
+def scatter_of_extremes(tf):
+    v = tf.Variable([1.0, 5.0, float("nan")])
+    v.scatter_nd_max([[0], [0], [1], [2]], [2.0, float("nan"), 3.0, 1.0])
+    larger = v.numpy()
+    v.scatter_nd_min([[0], [1], [1]], [1.5, 7.0, float("nan")])
+    return larger, v, raised(v.scatter_nd_max, [[3]], [1.0])
+
+
+@program
 def tensor_scatter_other(tf):
     t = tf.constant([1, 2, 3, 4])
     at, new = [[0], [2], [2]], [10, 20, 30]

@@ -263,6 +263,9 @@ def _segments(g: Chooser) -> Choice:
     return [x, g.positions(g.shape(x)[:1], count)], {"count": count}
 
 
+add(
+    "segment_max", lambda x, s, count: td.math.unsorted_segment_max(x, s, count), _segments, 0.3
+)
 add("segment_sum", lambda x, s, count: td.math.unsorted_segment_sum(x, s, count), _segments, 0.5)
 
 

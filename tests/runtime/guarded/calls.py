@@ -455,7 +455,9 @@ def scatter(r: Random) -> Call:
     positions = Input(r.choice(("int32", "int64")), (*lead, depth), min(shape[:depth]), known=1)
     dtype = r.choice(("float32", "float64", "int32"))
     updates = Input(dtype, (*lead, *shape[depth:]))
-    name = r.choice(["scatter_nd", "tensor_scatter_nd_add", "tensor_scatter_nd_update"])
+    name = r.choice([
+        "scatter_nd", "tensor_scatter_nd_add", "tensor_scatter_nd_update", "tensor_scatter_nd_max",
+    ])  # fmt: skip
     if name == "scatter_nd":
         return Call(
             f"scatter_nd {shape}", lambda i, u: td.scatter_nd(i, u, shape), [positions, updates]
@@ -468,9 +470,10 @@ def segments(r: Random) -> Call:
     shape, count = dims(r, 1, 3), number(r, 0, 5)
     count = min(max(count, -2), 50)
     rank = r.randint(1, len(shape))
+    name = "unsorted_segment_" + r.choice(["sum", "prod", "max", "mean"])
     return Call(
-        f"unsorted_segment_sum {count}",
-        lambda x, i: td.math.unsorted_segment_sum(x, i, count),
+        f"{name} {count}",
+        lambda x, i: getattr(td.math, name)(x, i, count),
         [
             Input(r.choice(("float32", "float64", "int32")), shape),
             Input("int32", shape[:rank], max(count, 1)),

@@ -13,7 +13,7 @@ from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.shapes import Dim, product
-from treadle.ops.properties import PartKind, PartUse
+from treadle.ops.properties import PartKind
 from treadle.runtime.cpu.elements import Elements, stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
@@ -29,20 +29,20 @@ def emit_update(emitter: Emitter, step: Update) -> None:
     """One update."""
     part = step.node.op.part
     assert part is not None
-    _WRITERS[part.kind](emitter, step, "add" if part.use is PartUse.ADD else "")
+    _WRITERS[part.kind](emitter, step, part.use.combine)
 
 
 @record
 class Part:
     """What is written: the elements of an operand, replacing or changing the target's.
 
-    combine: the kernel function of the old and the new element; "" to replace.
+    combine: how, as in stores of kernels.
     """
 
     emitter: Emitter
     operand: Operand
     target: str
-    combine: str = ""
+    combine: str = "set"
     place: Place | None = None  # of the target
 
     @property
@@ -58,7 +58,7 @@ class Part:
             return
         origin = self.emitter.pointer(self.operand.place)
         origin = fn.offset(origin, source, stored_type(self.dtype))
-        if self.combine:
+        if self.combine != "set":
             combine_row(self.emitter, self.combine, self.dtype, address, origin, count)
         else:
             move(self.emitter, address, origin, fn.mul(count, self.dtype.size))
@@ -67,7 +67,7 @@ class Part:
         """Write a rank-0 value."""
         emitter, dtype = self.emitter, self.dtype
         register = emitter.registers[self.operand.value]
-        if self.combine:
+        if self.combine != "set":
             old = emitter.load_scalar(address, dtype, self.place)
             register = emitter.elements.apply(self.combine, [old, register], [dtype] * 2, dtype)
         emitter.store_scalar(register, dtype, address, self.place)
@@ -373,7 +373,7 @@ def slice_bounds(
     return str(zero).lower() if isinstance(zero, bool) else zero, first, count, stride
 
 
-# How a part is written, with how it is combined with what was there: "" replaces it.
+# How a part is written, with how it is combined with what was there.
 _WRITERS: dict[PartKind, Callable[[Emitter, Update, str], None]] = {
     PartKind.ELEMENT: _element_update,
     PartKind.INDEX: _index,

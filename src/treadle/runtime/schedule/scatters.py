@@ -1,4 +1,4 @@
-"""The kernels of ops that store rows at computed places: scatters and sums of segments.
+"""The kernels of ops that store rows at computed places: scatters and reductions of segments.
 
 Rows and positions are taken in the order in which they lie in memory, so a matrix of positions and
 one of rows stand for arrays of every rank.
@@ -13,7 +13,7 @@ from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node
 from treadle.kernel.ir import Axis, Buffer, Index, Kernel, as_index, load, store
-from treadle.ops.properties import PartKind, PartUse
+from treadle.ops.properties import PartKind
 
 LEAST_ROWS = 2  # a single row is copied or added where the program stands
 
@@ -26,8 +26,8 @@ def scatter_kernel(node: Node) -> tuple[Kernel, list[int]] | None:
         return None
     places = next(n for n in range(part.changes, len(node.inputs)) if n != part.data)
     positions, rows = (node.inputs[n].spec for n in (places, part.data))
-    combine = "set" if part.use is PartUse.SET else "add"
-    kernel = _KERNELS[part.kind](positions, rows.dtype, node.outputs[0].spec.dims, combine)
+    dims = node.outputs[0].spec.dims
+    kernel = _KERNELS[part.kind](positions, rows.dtype, dims, part.use.combine)
     return None if kernel is None else (kernel, [places, part.data])
 
 

@@ -88,7 +88,7 @@ def by_hand(kernel, arrays, out, width):
         for j in range(width):
             old, new = found[row, j], x[i, j] * x.dtype.type(2)
             found[row, j] = {
-                "set": new, "add": old + new, "max": np.maximum(old, new),
+                "set": new, "add": old + new, "mul": old * new, "max": np.maximum(old, new),
                 "min": np.minimum(old, new),
             }[s.combine]  # fmt: skip
     return found
