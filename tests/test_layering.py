@@ -80,12 +80,12 @@ LEVELS = {
     "runtime": (
         "backend collections_paused graph_key mechanisms options precedence roles scope symbols"
         " tuning variable_order",
-        "bounds interpreter",
+        "bounds interpreter signature",
         "executable fusion",
         "reach",
         "schedule",
         "memory passes verify_operands",
-        "exhausted verify_bounds",
+        "exhausted planned verify_bounds",
         "callbacks",
         "cpu",
         "devices",

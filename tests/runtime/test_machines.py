@@ -97,9 +97,9 @@ def texts(target: Target, function: Callable[..., Any], arrays: list[np.ndarray]
         specs = [td.TensorSpec(a.shape, a.dtype) for a in arrays]
         graph = clone_graph(td.function(function).get_concrete_function(*specs).graph)
         optimize(graph)
-        work, builder, block, plan = plan_program(graph)
-        emitter, text = emitted_program(work, builder, block, plan)
-        codes = [kernel_code(kernel) for kernel in all_kernels(block)]
+        planned = plan_program(graph)
+        emitter, text = emitted_program(planned)
+        codes = [kernel_code(kernel) for kernel in all_kernels(planned.block)]
         found = [text, *(code.emitted.text for code in codes if code is not None)]
         for kind, symbol in emitter.table.keys:
             if kind == "routine":

@@ -100,7 +100,8 @@ def planned(function, *specs):
     """The builder and the steps of a program."""
     graph = clone_graph(td.function(function).get_concrete_function(*specs).graph)
     optimize(graph)
-    _, builder, block, _ = plan_program(graph)
+    plan = plan_program(graph)
+    builder, block = plan.builder, plan.block
     verify_bounds(builder, block)  # as it is, it passes
     return builder, block
 
@@ -207,7 +208,8 @@ def test_a_position_that_nothing_checks():
     specs = (X, td.TensorSpec([], td.int32))
     graph = clone_graph(function.get_concrete_function(*specs).graph)
     optimize(graph)
-    _, builder, block, _ = plan_program(graph)
+    plan = plan_program(graph)
+    builder, block = plan.builder, plan.block
     verify_bounds(builder, block)
     without(Check, block)
     without(Position, block)

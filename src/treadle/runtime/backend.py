@@ -9,10 +9,8 @@ if TYPE_CHECKING:
 
     from treadle.graph.ir import Graph
     from treadle.runtime.executable import Executable
-    from treadle.runtime.memory.plan import Plan
-    from treadle.runtime.schedule.builder import Builder
+    from treadle.runtime.planned import Planned
     from treadle.runtime.schedule.facts import Facts
-    from treadle.runtime.schedule.steps import Block
 
 
 class Storage(Protocol):
@@ -33,12 +31,29 @@ class Storage(Protocol):
         """Let the peak begin at what is in use now."""
 
 
-class Backend(Protocol):
-    """A kind of device: how programs for it are made, kept and found again."""
+class Backend:
+    """A kind of device: how programs for it are made, kept and found again.
+
+    A backend must have `facts` and `build`. One that also has `key`, `record` and `load` keeps its
+    programs on disk.
+    """
 
     @property
     def storage(self) -> Storage:
         """The memory of its programs."""
+        raise NotImplementedError(f"{type(self).__name__} counts no memory")
+
+    def facts(self) -> Facts:
+        """What passes and the schedule must know of the device, as it is set up now."""
+        raise NotImplementedError
+
+    def build(self, planned: Planned) -> Executable:
+        """A program for a schedule.
+
+        Raises:
+            Unsupported: the backend has no form of one of its steps.
+        """
+        raise NotImplementedError
 
     def expect_compilation(self) -> None:
         """A function is about to be traced: begin what any program needs, on another thread."""
@@ -46,34 +61,19 @@ class Backend(Protocol):
     def begin_compilation(self, graph: Graph) -> None:
         """A graph is about to be compiled: begin what its program needs, on another thread."""
 
-    def facts(self) -> Facts:
-        """What passes and the schedule must know of the device, as it is set up now."""
-
-    def build(
-        self, graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
-    ) -> Executable:
-        """A program for a schedule.
-
-        Args:
-            graph: the optimized graph, which is interpreted where shapes broadcast unexpectedly.
-            work: the copy of it, prepared by the target's passes, that `block` is the schedule of.
-            builder: what made the schedule; it knows the constants, arguments and variables.
-            plan: where the temporaries lie.
-        """
-
     def key(self) -> str | None:
         """All that decides what a graph is compiled to, except the graph, treadle's source and
-        switches: the device, its settings, the versions of its compiler. None where nothing can be
-        compiled here."""
+        switches: the device, its settings, the versions of its compiler. None where programs are
+        not kept on disk, or nothing can be compiled here."""
+        return None
 
-    def record(
-        self, executable: Executable, traced: Graph, builder: Builder, block: Block
-    ) -> bytes | None:
+    def record(self, executable: Executable, traced: Graph, planned: Planned) -> bytes | None:
         """A program as it is kept on disk; None for one that only this process can run.
 
         Args:
             traced: the graph that the program was made from.
         """
+        return None
 
     def load(
         self, data: bytes, graph: Graph, compile: Callable[[Graph], Executable]
@@ -84,3 +84,4 @@ class Backend(Protocol):
         Args:
             compile: makes the program of the graph anew, for what a record does not tell.
         """
+        return None

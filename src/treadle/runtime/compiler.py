@@ -12,14 +12,14 @@ from treadle.graph.passes import optimize
 from treadle.graph.rewrite import clone_graph
 from treadle.runtime.devices import backend
 from treadle.runtime.executable import Executable, InterpretedExecutable
-from treadle.runtime.memory.plan import Plan, plan_memory
+from treadle.runtime.memory.plan import plan_memory
 from treadle.runtime.options import Options
 from treadle.runtime.passes import prepare
+from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.build import build_schedule
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.loop_calls import calls_in_loops
-from treadle.runtime.schedule.steps import Block
 from treadle.runtime.stored import program_key, store
 
 
@@ -83,9 +83,8 @@ def _is_strict() -> bool:
     return os.environ.get("TREADLE_STRICT", "") not in ("", "0")
 
 
-def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
-    """The schedule of an optimized graph and where its temporaries lie: the graph as scheduled,
-    its builder, the steps, the plan of memory.
+def plan_program(graph: Graph) -> Planned:
+    """The schedule of an optimized graph for the device in use, and its plan of memory.
 
     Raises:
         Unsupported: the graph needs the interpreter.
@@ -98,7 +97,7 @@ def plan_program(graph: Graph) -> tuple[Graph, Builder, Block, Plan]:
         from treadle.runtime.verify_bounds import verify_bounds
 
         verify_bounds(builder, block)
-    return work, builder, block, plan_memory(block)
+    return Planned(graph, work, builder, block, plan_memory(block))
 
 
 def _prepared(graph: Graph, facts: Facts) -> Graph:
@@ -110,18 +109,18 @@ def _prepared(graph: Graph, facts: Facts) -> Graph:
 def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
     """Compile an optimized graph, and store the program under the key of the traced one."""
     started = time.perf_counter()
-    work, builder, block, plan = plan_program(graph)
-    planned = time.perf_counter()
+    planned = plan_program(graph)
+    scheduled = time.perf_counter()
     target = backend()
-    executable = target.build(graph, work, builder, block, plan)
-    executable.prepared = lambda: str(_prepared(graph, builder.facts))
-    executable.calls = calls_in_loops(block)
+    executable = target.build(planned)
+    executable.prepared = lambda: str(_prepared(graph, planned.builder.facts))
+    executable.calls = calls_in_loops(planned.block)
     if executable.calls:
         slow = f"{graph.name!r} is slow: {executable.calls}"
         warnings.warn(slow, RuntimeWarning, stacklevel=2)
-    executable.counters["microseconds_schedule"] = int(1e6 * (planned - started))
-    executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - planned))
-    record = None if key is None else target.record(executable, traced, builder, block)
+    executable.counters["microseconds_schedule"] = int(1e6 * (scheduled - started))
+    executable.counters["microseconds_code"] = int(1e6 * (time.perf_counter() - scheduled))
+    record = None if key is None else target.record(executable, traced, planned)
     if key is not None and record is not None:
         store(key, record)
     return executable

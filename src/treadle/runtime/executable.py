@@ -21,9 +21,9 @@ class Executable:
         graph: the graph that runs, after passes.
         mode: "native" or "interpreted".
         reason: why it is not native ("" when it is).
-        stages: texts for `inspect`, by name; each is written when it is read.
+        texts: what `inspect` shows beside the graph: writers of texts, by the name of the stage.
         counters: numbers about the compilation, by name.
-        note: what it has to do with the programs of other traces ("" for nothing).
+        note: how it shares a program with other traces, or why it does not ("": not tried).
         calls: which ops call Python in its loops ("" for none).
         prepared: writes the graph as it was scheduled, where one was.
     """
@@ -36,6 +36,7 @@ class Executable:
         self.note = ""
         self.calls = ""
         self.counters: dict[str, int] = {}
+        self.texts: dict[str, Callable[[], str]] = {}
         self.prepared: Callable[[], str] | None = None
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
@@ -60,7 +61,9 @@ class Executable:
 
     @property
     def stages(self) -> Texts:
-        return Texts({"graph": lambda: str(self.graph)})
+        """The graph and the texts behind it, by name; each is written when it is read."""
+        prepared = {} if self.prepared is None else {"graph for the target": self.prepared}
+        return Texts({"graph": lambda: str(self.graph)} | prepared | self.texts)
 
     @property
     def memory(self) -> MemoryUse | None:
@@ -74,13 +77,9 @@ class InterpretedExecutable(Executable):
     def __init__(self, graph: Graph, reason: str, check_numerics: bool = False) -> None:
         super().__init__(graph, reason)
         self.check_numerics = check_numerics
+        self.texts = {"program": lambda: f"interpreted: {reason}"}
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         from treadle.runtime import interpreter
 
         return interpreter.run(self.graph, arrays, check_numerics=self.check_numerics)
-
-    @property
-    def stages(self) -> Texts:
-        why = f"interpreted: {self.reason}"
-        return Texts({"graph": lambda: str(self.graph), "program": lambda: why})

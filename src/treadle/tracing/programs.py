@@ -218,7 +218,7 @@ class _Family:
             Unsupported: it needs the sizes.
         """
         executable = compile_native(pattern.graph)
-        if executable.counters["callbacks"] > self._callbacks:
+        if executable.counters.get("callbacks", 0) > self._callbacks:
             raise Unsupported("with symbolic dims it would call back into Python")
         return _SharedProgram(pattern, executable, number)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from treadle.runtime.backend import Backend, Storage
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.target import host
@@ -22,17 +23,17 @@ if TYPE_CHECKING:
     from treadle.runtime.cpu.facts import CpuFacts
     from treadle.runtime.cpu.native import NativeExecutable
     from treadle.runtime.executable import Executable
-    from treadle.runtime.memory.plan import Plan
-    from treadle.runtime.schedule.builder import Builder
-    from treadle.runtime.schedule.steps import Block
+    from treadle.runtime.planned import Planned
 
 MOST_CONSTANT_BYTES = 4 << 20  # of literal arrays that a record on disk holds
 
 
-class Cpu:
+class Cpu(Backend):
     """See `treadle.runtime.backend.Backend`."""
 
-    storage = host_memory
+    @property
+    def storage(self) -> Storage:
+        return host_memory
 
     def expect_compilation(self) -> None:
         from treadle.runtime.cpu import early
@@ -49,23 +50,19 @@ class Cpu:
 
         return CpuFacts()
 
-    def build(
-        self, graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
-    ) -> NativeExecutable:
+    def build(self, planned: Planned) -> NativeExecutable:
         from treadle.runtime.cpu.build_program import build_program
 
-        return build_program(graph, work, builder, block, plan)
+        return build_program(planned)
 
     def key(self) -> str | None:
         made = _compiler()
         return made and "\n".join([host().full_key, made, str(planned_workers())])
 
-    def record(
-        self, executable: Executable, traced: Graph, builder: Builder, block: Block
-    ) -> bytes | None:
+    def record(self, executable: Executable, traced: Graph, planned: Planned) -> bytes | None:
         from treadle.runtime.cpu.build_program import record_of
 
-        record = record_of(executable, traced, builder, block)
+        record = record_of(executable, traced, planned)
         if record is None or record.constant_bytes > MOST_CONSTANT_BYTES:
             return None
         return record.to_bytes()

@@ -8,7 +8,7 @@ from operator import add
 from typing import Any
 
 from treadle.core.shapes import Dim, dim_symbols, product
-from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec
+from treadle.core.spec import BufferSpec, ResourceSpec
 from treadle.graph.ir import Graph, Region
 from treadle.ops.state import ASSIGN
 from treadle.runtime.callbacks import Callbacks
@@ -19,17 +19,16 @@ from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.native import NativeExecutable, Program
 from treadle.runtime.cpu.program import SHORT_WORK, Emitter
 from treadle.runtime.cpu.program_emitters import EMITTERS
-from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_record import Record
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
 from treadle.runtime.executable import Executable
-from treadle.runtime.memory.plan import Plan
-from treadle.runtime.memory.report import maker, memory_use
+from treadle.runtime.memory.report import maker
 from treadle.runtime.memory.use import Maker, MemoryUse
+from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.builder import Builder
-from treadle.runtime.schedule.printer import all_kernels, all_steps, kernels_text, schedule_text
+from treadle.runtime.schedule.printer import all_kernels, all_steps
 from treadle.runtime.schedule.steps import (
     Block,
     Callback,
@@ -44,30 +43,20 @@ from treadle.runtime.schedule.steps import (
     Update,
     node_of,
 )
-from treadle.runtime.symbols import broadcast_guards, symbol_sources
+from treadle.runtime.signature import Signature
 
 
-def build_program(
-    graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
-) -> NativeExecutable:
-    """Compile a schedule.
-
-    Args:
-        graph: the optimized graph, which is interpreted where shapes broadcast unexpectedly.
-        work: the copy of it that `block` is the schedule of.
-    """
-    emitter, text = emitted_program(work, builder, block, plan)
+def build_program(planned: Planned) -> NativeExecutable:
+    """Compile a schedule."""
+    emitter, text = emitted_program(planned)
+    graph, builder, block = planned.graph, planned.builder, planned.block
     signature, written, workers = emitter.signature, list(emitter.written), emitter.workers
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
     by_object = layout() is not None and not signature.cells
     asks = bool(builder.late) or (bool(signature.cells) and _uses_variables(block, emitter))
-    lists = _uses_lists(work)
-    python_lists = lists and not builder.native_lists
-    memory = memory_use(
-        work, signature.outputs, builder.constants, builder.temporaries, lists, block, plan
-    )
-    callbacks = _callbacks(graph, builder, emitter, written, memory)
+    python_lists = planned.uses_lists and not builder.native_lists
+    callbacks = _callbacks(graph, builder, emitter, written, planned.memory)
     calls_python = any(not isinstance(s, Exhausted) for s in emitter.callbacks)
     program = Program(
         signature=signature,
@@ -86,14 +75,14 @@ def build_program(
         written=written,
         releases_gil=emitter.releases is not False,
         needs_frame=calls_python and (python_lists or asks),
-        texts=_texts(block, plan, text, memory),
-        memory=memory,
+        texts=_texts(planned, text),
+        memory=planned.memory,
         counters={
             "kernels": sum(isinstance(s, Launch | SegmentedLaunch) for s in all_steps(block)),
             "epilogues": sum(
                 isinstance(s, LibraryCall) and s.epilogue is not None for s in all_steps(block)
             ),
-            "workspace_bytes": plan.static_bytes,
+            "workspace_bytes": planned.plan.static_bytes,
             "callbacks": _count_callbacks(block, emitter),
         },
         code=loaded.key,
@@ -102,11 +91,10 @@ def build_program(
     return NativeExecutable(graph, program)
 
 
-def emitted_program(
-    work: Graph, builder: Builder, block: Block, plan: Plan
-) -> tuple[Emitter, str]:
+def emitted_program(planned: Planned) -> tuple[Emitter, str]:
     """The module of a schedule, with the emitter that knows what it needs. Nothing is loaded."""
-    signature = _signature(work, builder)
+    work, builder, block = planned.work, planned.builder, planned.block
+    signature = planned.signature
     written = sorted(_written(work, builder))
     variables = sorted(set(builder.variables.values()))
     runs_user_code = any(node.runs_user_code for node in work.nodes)
@@ -115,7 +103,7 @@ def emitted_program(
     holds = bool(variables) and (releases is not False or calls) and not runs_user_code
     workers = builder.facts.workers
     emitter = Emitter(
-        host(), workers, block, plan, signature, list(broadcast_guards(work)), written, releases,
+        host(), workers, block, planned.plan, signature, planned.equal_sizes, written, releases,
         variables, holds, _whole(work, variables),
     )  # fmt: skip
     emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
@@ -134,16 +122,14 @@ class _Kernels:
         return code.address(symbol)
 
 
-def record_of(
-    executable: Executable, traced: Graph, builder: Builder, block: Block
-) -> Record | None:
+def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record | None:
     """What is stored of a program; None for one that runs Python code or knows this process.
 
     Args:
         traced: the graph that the program was made from.
     """
     assert isinstance(executable, NativeExecutable)
-    program = executable.program
+    program, builder = executable.program, planned.builder
     constants = [_stored_constant(c, executable.graph) for c in builder.constants]
     if program.needs_frame or program.counters["callbacks"]:
         return None
@@ -224,30 +210,18 @@ def _callbacks(
     )
 
 
-def _texts(block: Block, plan: Plan, text: str, memory: MemoryUse) -> dict[str, Callable[[], str]]:
+def _texts(planned: Planned, text: str) -> dict[str, Callable[[], str]]:
     """The stages for `inspect`, made when they are asked for."""
     codes = {
         code.name: code.emitted.text
-        for kernel in all_kernels(block)
+        for kernel in all_kernels(planned.block)
         if (code := kernel_code(kernel)) is not None
     }
     return {
-        "schedule": lambda: schedule_text(block, plan),
-        "memory": lambda: str(memory),
-        "kernels": lambda: kernels_text(block),
+        **planned.texts,
         "llvm": lambda: "\n".join([text, *(f"; kernel {n}\n{t}" for n, t in codes.items())]),
         "assembly": lambda: "\n".join(map(jit().assembly, [text, *codes.values()])),
     }
-
-
-def _signature(work: Graph, builder: Builder) -> Signature:
-    first_capture = len(work.params) - len(work.captures)
-    arrays = [p.number for p in builder.arguments]
-    cells = [
-        i for i, p in enumerate(work.params[:first_capture]) if isinstance(p.spec, ResourceSpec)
-    ]
-    outputs = [n for n in range(len(work.results)) if n not in builder.delivered]
-    return Signature(arrays, cells, outputs, symbol_sources(work.params))
 
 
 def _written(region: Region, builder: Builder) -> set[int]:
@@ -297,7 +271,3 @@ def _work(step: object) -> Dim:
     if isinstance(step, Update | Loops) and step.launch is not None:
         return _work(step.launch)
     return 0
-
-
-def _uses_lists(work: Graph) -> bool:
-    return any(isinstance(v.spec, ListSpec) for node in work.walk() for v in node.outputs)

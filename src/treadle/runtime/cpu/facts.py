@@ -13,15 +13,15 @@ from treadle.runtime.cpu.thread_count import planned_workers
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.memory.plan import ALIGNMENT
 from treadle.runtime.reach import Reach
-from treadle.runtime.schedule.facts import Needs
+from treadle.runtime.schedule.facts import Facts, Needs
 from treadle.runtime.schedule.steps import Loop, Rows
 
 
-class CpuFacts:
+class CpuFacts(Facts):
     """What the schedule must know of this machine (`schedule.facts.Facts`)."""
 
     def __init__(self) -> None:
-        self.workers, self.tuning = planned_workers(), host().tuning
+        super().__init__(host().tuning, planned_workers())
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()

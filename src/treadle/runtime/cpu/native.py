@@ -16,7 +16,6 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.shapes import Dim, SymbolicDim, substitute
 from treadle.core.spec import ResourceSpec, Spec
-from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.ops.state import Variable
 from treadle.runtime.callbacks import Call, Callbacks
@@ -31,11 +30,11 @@ from treadle.runtime.cpu.program_entry import (
     NOT_WRITABLE,
     RAISED,
     WRONG_SHAPE,
-    Signature,
 )  # fmt: skip
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.executable import Executable
 from treadle.runtime.exhausted import no_results, no_workspace
+from treadle.runtime.signature import Signature
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.use import MemoryUse
@@ -91,7 +90,7 @@ class NativeExecutable(Executable):
         """`output_specs`: where `graph` is not the optimized one, which may know more dims."""
         super().__init__(graph)
         self.program = program
-        self.counters = program.counters
+        self.counters, self.texts = program.counters, program.texts
         self.output_specs = output_specs or [v.spec for v in graph.results]
         self._keep: list[Any] = []
         self._state = self._fill_state()
@@ -100,11 +99,6 @@ class NativeExecutable(Executable):
         self._slots = [i for i, p in enumerate(graph.params) if isinstance(p.spec, ResourceSpec)]
         self.call = self._entry()
         self.run = self._write_run()  # type: ignore[assignment, method-assign]
-
-    @property
-    def stages(self) -> Texts:
-        prepared = {} if self.prepared is None else {"graph for the target": self.prepared}
-        return Texts({"graph": lambda: str(self.graph)} | prepared | self.program.texts)
 
     @property
     def memory(self) -> MemoryUse | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import Any
 
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim, SymbolicDim, dim_symbols
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.switches import is_on
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Expr, postorder
@@ -22,7 +22,6 @@ from treadle.runtime.cpu.program_entry import (
     NO_MEMORY,
     NOT_WRITABLE,
     WRONG_SHAPE,
-    Signature,
     add_entry,
 )
 from treadle.runtime.cpu.program_memory import (
@@ -60,6 +59,7 @@ from treadle.runtime.schedule.steps import (
     SegmentedLaunch,
     Step,
 )
+from treadle.runtime.signature import Signature
 from treadle.runtime.symbols import plain_symbol
 
 SHORT_WORK = 50_000  # element operations, some ten microseconds, for which a program keeps the GIL
@@ -93,7 +93,7 @@ class Emitter:
         self.scopes = Scopes(plan)
         self.table = StateTable()
         self.block, self.plan, self.signature = block, plan, signature
-        self.guards = [g for g in guards if self._on_entry(g)]
+        self.guards = guards
         self.written, self.variables, self.holds = written, variables, holds
         self.whole = whole
         self.asks = any(isinstance(s, Loop) for s in all_steps(block))  # for Ctrl-C
@@ -125,10 +125,6 @@ class Emitter:
         self.refusals: dict[Step, int] = {}  # step -> the callback for when it gets no memory
         self.is_first = ""  # in code that several threads run: whether this is the first one
         self.scratch_words = 0
-
-    def _on_entry(self, guard: tuple[Dim, Dim]) -> bool:
-        known = {s.name for s in self.signature.symbols}
-        return all(dim_symbols(d) <= known for d in guard)
 
     # ---- the function as a whole
     def emit(self, emitters: Mapping[type, Any], layout: Layout | None) -> str:

@@ -1,14 +1,11 @@
-"""How a program is called: its signature, its statuses, and the entry for CPython."""
+"""What a program returns, and its entry for CPython."""
 
 from __future__ import annotations
 
-from dataclasses import field
-
-from treadle.core.records import record
 from treadle.runtime.cpu.abi import Layout
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.program_state import fixed
-from treadle.runtime.symbols import SymbolSource
+from treadle.runtime.signature import Signature
 
 # What `run` returns. RAISED: a callback failed and its exception is kept; INTERRUPTED: a Python
 # exception is set in the thread. NO_ARRAY: an argument is something else than an ndarray.
@@ -17,28 +14,6 @@ from treadle.runtime.symbols import SymbolSource
 DONE, RAISED, NOT_WRITABLE, WRONG_SHAPE = 0, -1, -2, -3
 NO_MEMORY, INTERRUPTED, NO_ARRAY, EXHAUSTED = -4, -5, -6, -7
 MOST_WRITTEN_OUT = 64  # objects that `entry` takes one by one, without a loop
-
-
-@record
-class Signature:
-    """How a program is called.
-
-    Attributes:
-        arguments: numbers of the array parameters, in frame order.
-        cells: numbers of the variables that are passed at the call.
-        outputs: numbers of the results that the caller makes room for; the others are delivered.
-        symbols: where the symbolic dims come from.
-    """
-
-    arguments: list[int]
-    cells: list[int]
-    outputs: list[int]
-    symbols: list[SymbolSource] = field(default_factory=list)
-
-    @property
-    def words(self) -> int:
-        """Words of a frame: addresses of arguments, cells and outputs, then the symbols."""
-        return len(self.arguments) + len(self.cells) + len(self.outputs) + len(self.symbols)
 
 
 def add_entry(module: Module, signature: Signature, layout: Layout) -> None:

@@ -18,9 +18,9 @@ from treadle.core.shapes import OPEN_SYMBOLS, Dim, SymbolicDim, compound
 from treadle.core.spec import BufferSpec, ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
-from treadle.runtime.cpu.program_entry import Signature
 from treadle.runtime.cpu.program_state import FIXED
 from treadle.runtime.memory.use import PARTS, Array, Maker, MemoryUse
+from treadle.runtime.signature import Signature
 from treadle.runtime.symbols import symbol_sources
 
 _SPECS: dict[str, type[Spec]] = {

@@ -32,6 +32,23 @@ class Plan:
     static_bytes: int = 0
     live: dict[Place, Interval] = field(default_factory=dict)
 
+    @property
+    def bytes(self) -> Dim:
+        """The size of the workspace."""
+        return self._start_of_slot(len(self.slot_sizes))
+
+    def offset(self, place: Place) -> Dim:
+        """Where a temporary begins, in bytes from the beginning of the workspace."""
+        if place in self.offsets:
+            return self.offsets[place]
+        return self._start_of_slot(self.slots[place])
+
+    def _start_of_slot(self, number: int) -> Dim:
+        start: Dim = self.static_bytes
+        for size in self.slot_sizes[:number]:
+            start = start + (size + (ALIGNMENT - 1)) // ALIGNMENT * ALIGNMENT
+        return start
+
 
 def plan_memory(block: Block) -> Plan:
     """Assign every temporary of the schedule its place in the workspace."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
@@ -25,16 +25,17 @@ class Needs(NamedTuple):
     shared: Dim
 
 
-class Facts(Protocol):
-    """What passes for a target and the schedule must know of the machine.
+class Facts:
+    """What passes for a target and the schedule must know of the machine. As they stand here they
+    are those of one thread without a library, whose kernels need no workspace.
 
     Attributes:
         workers: the most threads that get workspace.
         tuning: what code is fitted to.
     """
 
-    workers: int
-    tuning: Tuning
+    def __init__(self, tuning: Tuning, workers: int = 1) -> None:
+        self.tuning, self.workers = tuning, workers
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -44,27 +45,35 @@ class Facts(Protocol):
         apart: of the one that keeps its result in the workspace, for the epilogue only.
         views: of which memory the operands are views; none where each has memory of its own.
         """
+        return None
 
     def reaches(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
     ) -> Sequence[Reach | None]:
         """Which elements of its operands and results the routine for a node touches, as far as
         its numbers tell; None for others, which it touches as a whole."""
+        return ()
 
     def takes_views(self, node: Node, views: Sequence[View]) -> bool:
         """Whether the routine for a node reads such views."""
+        return False
 
     def takes_epilogue(self, node: Node) -> bool:
         """Whether the routine for a node runs a blocked kernel on its result."""
+        return False
 
     def kernel_needs(self, kernel: Kernel) -> Needs | None:
-        """Workspace of a kernel; None where it has no code."""
+        """Workspace of a kernel; None where it has no code, and the NumPy form of kernels runs."""
+        return Needs(0, 0)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         """Whether one thread does all work of a kernel that has at most so many points."""
+        return self.workers == 1
 
     def is_vector(self, kernel: Kernel, points: int) -> bool:
         """Whether a kernel computes so many points as one vector."""
+        return False
 
     def rows(self, loop: Loop) -> Rows | None:
         """How threads share the rows of a loop's arrays; None where iterations mix them."""
+        return None
