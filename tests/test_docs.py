@@ -1,8 +1,8 @@
 """Runs the Python of the README and the docs, and compares what it prints with what they show.
 
 A ```python block runs after the ones before it in the same file; the ```text block that follows it
-is what it prints. Under `<!-- figures vary -->` numbers are not compared. docs/extending.md compiles C
-and needs a C compiler, `cc`.
+is what it prints. Under `<!-- figures vary -->` numbers are not compared. docs/extending.md needs a
+C compiler, `cc`.
 """
 
 import contextlib
