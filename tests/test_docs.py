@@ -1,8 +1,8 @@
 """Runs the Python of the README and the docs, and compares what it prints with what they show.
 
 A ```python block runs after the ones before it in the same file; the ```text block that follows it
-is what it prints. Under `<!-- figures vary -->` numbers are not compared. docs/extending.md needs a
-C compiler, `cc`.
+is what it prints (docs/make_outputs.py rewrites it). Under `<!-- figures vary -->` numbers are not
+compared. docs/extending.md needs a C compiler, `cc`.
 """
 
 import contextlib
@@ -93,7 +93,8 @@ def test_examples(page: Path, tmp_path: Path) -> None:
         if example.figures_vary:
             actual, expected = without_figures(actual), without_figures(expected)
         actual, expected = (without_places(text) for text in (actual, expected))
-        assert actual.rstrip() == expected.rstrip(), f"{page.name}, line {example.line}"
+        place = f"{page.name}, line {example.line} (docs/make_outputs.py rewrites outputs)"
+        assert actual.rstrip() == expected.rstrip(), place
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

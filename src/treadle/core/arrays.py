@@ -1,4 +1,9 @@
-"""Memory for arrays that the library makes itself."""
+"""Memory for arrays that the library makes itself.
+
+Large copies (constants, variables that are about to be written in place) begin at cache lines. Once
+there are programs, copies lie in the memory that these keep (`treadle.runtime.cpu.kept_memory`), in
+huge pages.
+"""
 
 from __future__ import annotations
 

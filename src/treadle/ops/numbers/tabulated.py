@@ -3,6 +3,9 @@ in the iterations of a loop over it.
 
     value_at([0.1, 0.7, 0.2], iterations)        # a symbolic float
     value_at([(1, a), (2, b)], iterations)       # a tuple of a symbolic int and an array of a table
+
+Numbers that compiled code would round otherwise, as ``math.sin(i)``, are such tables, too: a loop
+of the graph then has the bits of the loop that Python runs.
 """
 
 from __future__ import annotations

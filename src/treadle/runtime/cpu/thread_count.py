@@ -1,4 +1,8 @@
-"""How many threads the pool shall have; known without a pool or a compiler."""
+"""How many threads the pool shall have; known without a pool or a compiler.
+
+The number may change at any time. A program plans workspace for as many threads as the process may
+use, or has when the program is compiled, and never runs a kernel that needs workspace on more.
+"""
 
 from __future__ import annotations
 

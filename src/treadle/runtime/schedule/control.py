@@ -1,4 +1,8 @@
-"""Branches and loops of a schedule, and the lists that they carry."""
+"""Branches and loops of a schedule, and the lists that they carry.
+
+Loop variables that change their size live in buffers that grow; their sizes are registers. An array
+of a loop whose size has a bound is planned with room for the bound (`Place.most`).
+"""
 
 from __future__ import annotations
 
