@@ -56,7 +56,10 @@ def without_figures(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """Lines of the page change with every edit above them, names of open dims with what ran."""
+    """Lines of the page change with every edit above them, names of open dims with what ran, and
+    numbers of values in kernels with how often their graph was compiled: those are counted anew."""
+    values: dict[str, str] = {}
+    text = re.sub(r"\bv\d+\b", lambda found: values.setdefault(found[0], f"v{len(values)}"), text)
     return re.sub(r"\bd\d+\b", "d#", re.sub(r"\.py:\d+", ".py:#", text))
 
 
