@@ -41,18 +41,21 @@ class Runs:
     Under TREADLE_VERIFY=1 the graph is verified before the first pass and after each.
 
     Args:
+        made_by: what made the graph, for the error where it is wrong before any pass.
         dump: called with a label and the graph after every pass that changed it.
 
     Attributes:
         reports: of those so far.
     """
 
-    def __init__(self, graph: Graph, dump: Callable[[str, Graph], None] | None = None) -> None:
+    def __init__(
+        self, graph: Graph, made_by: str, dump: Callable[[str, Graph], None] | None = None
+    ) -> None:
         self.graph, self.dump = graph, dump
         self.check = os.environ.get("TREADLE_VERIFY", "") not in ("", "0", "bounds")
         self.reports: list[Report] = []
         self.nodes = count_nodes(graph)
-        self._verify("tracing")
+        self._verify(made_by)
 
     def run(self, item: Pass, number: int) -> bool:
         """Run a pass in a round; whether it changed anything."""

@@ -106,7 +106,7 @@ def optimize(
         dump: called with a label and the graph after every pass that changed it.
     """
     active = switched_on(pipeline)
-    runs = Runs(graph, dump)
+    runs = Runs(graph, "tracing", dump)
     rounds = [p for p in active if not p.last]
     number = idle = 0  # idle: how many passes one after the other have changed nothing
     for number in range(MOST_ROUNDS):

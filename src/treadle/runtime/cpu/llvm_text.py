@@ -149,12 +149,9 @@ class Function:
 
     def remainder(self, a: Word, b: Word) -> Word:
         """What is left of a non-negative word; a divisor of 0 leaves 0."""
-        return self._rest(a, b, self.divide(a, b))
-
-    def _rest(self, a: Word, b: Word, quotient: Word) -> Word:
         if b == 0:
             return 0
-        rest = self.sub(a, self.mul(quotient, b))
+        rest = self.sub(a, self.mul(self.divide(a, b), b))
         return rest if isinstance(b, int) else self.select(self.compare("eq", b, 0), 0, rest)
 
     def signed_divide(self, a: Word, b: Word) -> Word:
@@ -169,10 +166,6 @@ class Function:
         below = self.value(f"ashr i64 {apart}, 63")
         exact = self.value(f"icmp eq i64 {rest}, 0")
         return self.select(zero, 0, self.add(quotient, self.select(exact, 0, below)))
-
-    def signed_remainder(self, a: Word, b: Word) -> Word:
-        """What `signed_divide` leaves, with the sign of the divisor."""
-        return self._rest(a, b, self.signed_divide(a, b))
 
     def compare(self, predicate: str, a: Word, b: Word) -> str | bool:
         if isinstance(a, int) and isinstance(b, int):

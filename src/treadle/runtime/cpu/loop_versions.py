@@ -1,7 +1,7 @@
 """Versions of a counting loop: without checks, and with iterations side by side.
 
     while i < end: ...   ->   if the positions stay inside:            (hoisted_checks)
-                                  if no iteration needs another one:   (independent_iterations)
+                                  if no iteration needs another one:   (vector_iterations)
                                       while i < end: ...               (marked so for LLVM)
                                   else:
                                       while i < end: ...
@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 from treadle.core import dtypes
 from treadle.runtime.cpu.elements import alignment, compute_type, stored_type
 from treadle.runtime.cpu.hoisted_checks import Counting
-from treadle.runtime.cpu.independent_iterations import Crossing, Independence, independence
+from treadle.runtime.cpu.vector_iterations import Crossing, Independence, independence
 from treadle.runtime.cpu.inner_loops import inner, phis, registers
 from treadle.runtime.cpu.linear_forms import LinearForms
 from treadle.runtime.cpu.llvm_text import Word

@@ -4,7 +4,7 @@ Addresses come out of tables, so LLVM cannot see that a store into one array lea
 they are; loads stay in loops that they could leave. Each piece of memory has an alias scope, and
 each access says which one is its own and that it touches none of the others.
 
-Accesses of loops whose iterations are independent (`independent_iterations`) form a group.
+Accesses of loops whose iterations are independent (`vector_iterations`) form a group.
 """
 
 from __future__ import annotations

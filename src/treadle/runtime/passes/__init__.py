@@ -70,7 +70,7 @@ def prepare(
     Args:
         dump: called with a label and the graph after every pass that changed it.
     """
-    runs = Runs(graph, dump)
+    runs = Runs(graph, "the passes for every target", dump)
     for item in PIPELINE:
         if is_on(item.name):
             runs.run(_for(item, facts), 0)

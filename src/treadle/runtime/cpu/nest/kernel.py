@@ -22,7 +22,6 @@ from treadle.runtime.cpu.nest.streams import streamed_stores
 from treadle.runtime.cpu.nest.tiles import Tiles
 from treadle.runtime.cpu.target import Target
 
-_SIGNATURE = "void @{}(ptr %buffers, ptr %dims, i64 %lo, i64 %hi, ptr %scratch)"
 # No machine changes these: the length of code, and a bound that holds for every width.
 FEW_ELEMENTS = 4096  # which are not worth the code for several rows
 TILE_UNITS = 64  # at least as many as a tile has
