@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import treadle as td
-from tests.runtime.cpu.machines import MACHINES, RUNNABLE
+from tests.runtime.cpu.machines import LARGE_CACHES, MACHINES, RUNNABLE
 from tests.runtime.fuzz.compare import check
 from tests.runtime.fuzz.generate import generate
 from treadle.core.object_cache import ObjectCache
@@ -21,7 +21,7 @@ from treadle.runtime.cpu.build_program import emitted_program
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.jit import Jit
 from treadle.runtime.cpu.routines.entry import PREFIX, row_text
-from treadle.runtime.cpu.target import Target, using
+from treadle.runtime.cpu.target import Target, can_run, this_machine, using
 from treadle.runtime.schedule.printer import all_kernels
 
 rng = np.random.default_rng(0)
@@ -130,3 +130,8 @@ def test_vectors_have_the_width_of_the_machine() -> None:
         code = "\n".join(texts(MACHINES[name], function, arrays))
         assert f"<{lanes} x float>" in code
         assert f"<{2 * lanes} x float>" not in code
+
+
+def test_processors_with_avx2_run_the_tests_that_need_it() -> None:
+    here = this_machine()
+    assert can_run(LARGE_CACHES) == (here.arch == "x86_64" and {"avx2", "fma"} <= here.features)

@@ -1,5 +1,7 @@
 """Made-up machines: what the compiler is told to write code for, whatever the tests run on."""
 
+import pytest
+
 from treadle.runtime.cpu.target import Target, can_run, host, named
 from treadle.runtime.tuning import Cache
 
@@ -26,3 +28,9 @@ PROCESSORS = {
         caches=(Cache(48 << 10, 12), Cache(2 << 20, 16), Cache(480 << 20, 16)),
     ),
 }  # fmt: skip
+
+# What the compiler decides by the record of a machine is tested with one of these records, for the
+# tests run on many machines: ZEN5 where code is only written, LARGE_CACHES where it runs.
+ZEN5 = PROCESSORS["AMD Zen 5"]
+LARGE_CACHES = named("avx2,l1=48K/12,l2=1M/16,l3=32M/16")
+needs_avx2 = pytest.mark.skipif(not can_run(LARGE_CACHES), reason="runs code for AVX2")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import pytest
 
+from tests.runtime.cpu.machines import ZEN5
 from treadle.core.object_cache import MAGIC, ObjectCache, default_folder
 from treadle.runtime.cpu.image import is_supported
 from treadle.runtime.cpu.jit import Jit
@@ -90,7 +91,7 @@ def test_a_damaged_entry_is_compiled_again(tmp_path, damage):
 
 def test_the_key_names_everything_that_changes_the_code(tmp_path):
     cache = ObjectCache(tmp_path)
-    here = host()
+    here = ZEN5
     targets = [here, baseline(1), baseline(3), here.without("avx512f"), aarch64()]
     targets += [replace(here, opt=0), replace(here, llvm="0.0.0")]
     keys = {Jit(t, cache).key(ADD.format(1)) for t in targets}

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import treadle
-from tests.runtime.cpu.machines import PROCESSORS
+from tests.runtime.cpu.machines import PROCESSORS, ZEN5
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
@@ -288,7 +288,7 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
 
 def test_threads_do_not_share_the_lines_of_short_rows() -> None:
     def by_rows(m: int, n: int, k: int) -> bool:
-        return plan(Product("float", 1, m, n, k), host()).by_rows == 1
+        return plan(Product("float", 1, m, n, k), ZEN5).by_rows == 1
 
     for m in (32, 48, 64, 80, 128):
         assert by_rows(m, 64, 64) and by_rows(m, 100, 100) and by_rows(m, 128, 128)
@@ -320,7 +320,7 @@ def test_few_rows_have_wide_tiles() -> None:
 @pytest.mark.parametrize("transpose_b", [0, 1])
 def test_threads_share_what_takes_long_to_read(transpose_b: int) -> None:
     def parts(m: Any, n: Any, k: Any, **others: Any) -> Any:
-        return plan(Product("double", 1, m, n, k, 0, transpose_b, **others), host()).parts
+        return plan(Product("double", 1, m, n, k, 0, transpose_b, **others), ZEN5).parts
 
     assert parts(1, 100, 100) == 1
     assert parts(1, 300, 300) > 1  # little arithmetic, but a matrix that is hardly in the caches
@@ -333,7 +333,7 @@ def test_threads_share_what_takes_long_to_read(transpose_b: int) -> None:
 
 def test_a_matrix_of_the_whole_batch_is_read_once() -> None:
     def parts(stride: int) -> Any:
-        return plan(Product("double", 20, 1, 100, 100, 0, 1, 100, stride), host()).parts
+        return plan(Product("double", 20, 1, 100, 100, 0, 1, 100, stride), ZEN5).parts
 
     assert parts(0) == 2  # by its arithmetic
     assert parts(100 * 100) > parts(0)

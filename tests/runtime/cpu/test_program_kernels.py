@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import treadle
+from tests.runtime.cpu.machines import ZEN5
 from tests.runtime.cpu.native_kernels import JITS
 from treadle.runtime.cpu.llvm_text import Function, Module
 from treadle.runtime.cpu.nest.shape import SHARED_LINES
 from treadle.runtime.cpu.program_kernels import FIRST_SLICE, fewest_units
-from treadle.runtime.cpu.target import host
+from treadle.runtime.cpu.target import host, using
 from treadle.runtime.cpu.threads import pool
 
 
@@ -71,7 +72,8 @@ def test_two_threads_share_a_large_array_in_few_slices():
         (lambda x: treadle.reduce_logsumexp(x, 1), (1024, 1024)),
         (lambda x: treadle.reduce_sum(x, 0), (1024, 1024)),
     ):
-        ((units, _, slice_, _),) = launches(function, shape)
+        with using(ZEN5, run=False):
+            ((units, _, slice_, _),) = launches(function, shape)
         assert -(-units // 2) <= 8 * slice_  # fewer still: slices grow
 
 

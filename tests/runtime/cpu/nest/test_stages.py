@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from tests.runtime.cpu.machines import ZEN5
 from tests.runtime.cpu.native_kernels import JITS, check, run
 from tests.runtime.cpu.test_nest import F32, F64, numbers
 from treadle.core.shapes import SymbolicDim
@@ -49,8 +50,8 @@ def flat(dtype, streaming=False):
 
 
 def cut(*values, axis=i):
-    """The stages for the machine that the tests run on."""
-    return stages(postorder(values), axis, longest_chain(host().tuning))
+    """The stages for a machine with a long window of instructions."""
+    return stages(postorder(values), axis, longest_chain(ZEN5.tuning))
 
 
 def in_one_piece(monkeypatch, *arguments, **options):
