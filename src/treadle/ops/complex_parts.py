@@ -287,7 +287,7 @@ _RULES: dict[Rule, str] = {
         add subtract add_n negative identity stop_gradient where fill
         index_grad index_update slice_update sum_to strided_slice_grad
         dynamic_slice dynamic_slice_grad dynamic_slice_update scatter_nd
-        tensor_scatter_nd_update tensor_scatter_nd_add unsorted_segment_sum
+        tensor_scatter_nd_update tensor_scatter_nd_add unsorted_segment_sum expand_masked
         reduce_sum reduce_mean cumsum
         """,
     moved: """

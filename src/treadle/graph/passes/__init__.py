@@ -34,7 +34,7 @@ from treadle.graph.passes.joined_iterations import join_iterations
 from treadle.graph.passes.late_operands import order_operands
 from treadle.graph.passes.list_sums import add_to_elements
 from treadle.graph.passes.magnitudes import compare_squares
-from treadle.graph.passes.masked import reduce_under_masks
+from treadle.graph.passes.masked import use_masks
 from treadle.graph.passes.parts import place_parts
 from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
@@ -63,7 +63,7 @@ PIPELINE: tuple[Pass, ...] = (
     Pass("product_sums", add_rows_first, "likewise; after repeats, which leaves fewer readers"),
     Pass("common", merge_common_subexpressions, "after all that makes values equal"),
     Pass("elements", write_elements, "equal views are one value; before rows leave loops"),
-    Pass("masked", reduce_under_masks, "after common; leaves what it replaced"),
+    Pass("masked", use_masks, "after common; leaves what it replaced"),
     Pass("pooling", mask_winners, "equal images are one value; leaves what it replaced"),
     Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
     Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),

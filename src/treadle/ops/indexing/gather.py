@@ -458,10 +458,8 @@ def tensor_scatter_nd_sub(
 # -- masks ---------------------------------------------------------------------------------------
 
 
-def _select_call(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
-) -> RowCall | None:
-    x = inputs[0]
+def _select_call(specs: Sequence[TensorSpec], *_: Any) -> RowCall:
+    x = specs[0]
     numbers: dict[str, Dim] = {"n": x.dims[0], "inner": product(x.dims[1:])}
     return RowCall(1, product(x.dims), numbers, {"K": _BY_SIZE[x.dtype.size]})
 
@@ -504,12 +502,14 @@ def _eager_expand(x: NDArray, mask: NDArray) -> NDArray:
 
 def _expand_call(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
-) -> RowCall | None:
-    return _select_call(outputs, inputs, attrs)
+) -> RowCall:
+    call = _select_call(outputs)
+    numbers: dict[str, Dim] = {**call.numbers, "given": inputs[0].dims[0]}
+    return RowCall(1, call.work, numbers, call.names)
 
 
-# The rows of x, which are as many as the mask has true elements, at these; zeros elsewhere. Only
-# gradients need it, so that the numbers agree.
+# The rows of x, which are as many as the mask has true elements, at these; zeros elsewhere. In
+# gradients the numbers agree; assignments to what a mask selects compare them before.
 EXPAND = register(
     Op(
         "expand_masked",

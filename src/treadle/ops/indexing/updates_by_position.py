@@ -14,7 +14,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.assigned import as_element, fit
 from treadle.ops.indexing.basic import is_array
-from treadle.ops.indexing.gather import SCATTER_UPDATE, gather
+from treadle.ops.indexing.gather import EXPAND, SCATTER_UPDATE
 from treadle.ops.registry import run
 from treadle.ops.shaping.reshaping import reshape_to, transpose
 
@@ -95,30 +95,19 @@ def _set_masked(x: Tensor, mask: Tensor, value: Tensor, lead: int, rest: tuple[D
 
 
 def _spread(mask: Tensor, values: Tensor) -> Tensor:
-    """``values[k]`` at the k-th true position of the mask, something at the others."""
+    """``values[k]`` at the k-th true position of the mask, zeros at the others."""
     from treadle.ops.control.io import Assert
+    from treadle.ops.dims import dims_tensor
     from treadle.ops.reductions.reduction import reduce_sum
-    from treadle.ops.reductions.scan import cumsum
-    from treadle.ops.shaping.creation import zeros
-    from treadle.ops.shaping.joining import concat
 
-    flat = cast(reshape_to(mask, (product(mask.dims),)), dtypes.int64)
-    given = cast(_length(values), dtypes.int64)
+    flat = reshape_to(mask, (product(mask.dims),))
+    given = dims_tensor(values.dims[0], dtypes.int64)
     Assert(
-        reduce_sum(flat) == given,
+        reduce_sum(cast(flat, dtypes.int64)) == given,
         ["the mask must select as many elements as are assigned to it; assigned:", given],
     )
-    spare = zeros((1, *values.dims[1:]), values.dtype)  # read where the mask is false
-    place = cumsum(flat) - 1
-    index = flat * place + (1 - flat) * given
-    found = gather(concat([values, spare], 0), index)
+    found = run(EXPAND, values, flat)
     return reshape_to(found, (*mask.dims, *values.dims[1:]))
-
-
-def _length(values: Tensor) -> Tensor:
-    from treadle.ops.dims import shape
-
-    return shape(values)[0]
 
 
 def _set_positions(

@@ -27,12 +27,12 @@ from collections.abc import Callable, Sequence
 from treadle.core import dtypes
 from treadle.runtime.cpu.elements import alignment, compute_type, stored_type
 from treadle.runtime.cpu.hoisted_checks import Counting
-from treadle.runtime.cpu.vector_iterations import Crossing, Independence, independence
 from treadle.runtime.cpu.inner_loops import inner, phis, registers
 from treadle.runtime.cpu.linear_forms import LinearForms
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import Names, bind, value_type
+from treadle.runtime.cpu.vector_iterations import Crossing, Independence, independence
 from treadle.runtime.schedule.steps import Loop
 
 

@@ -49,13 +49,18 @@ def select_true(
 
 
 def spread_true(
-    x: Apart[K], mask: Apart[u8], found: Apart[K], n: i64, inner: i64, first: i64, last: i64
-) -> None:
-    """The reverse of `select_true`: rows of zeros where the mask is false."""
+    x: Apart[K], mask: Apart[u8], found: Apart[K], n: i64, inner: i64, given: i64, first: i64,
+    last: i64,
+) -> None:  # fmt: skip
+    """The reverse of `select_true`: rows of zeros where the mask is false.
+
+    given: the number of rows of x. True elements of the mask beyond as many get zeros, too: the
+    program has compared the numbers, but nothing may be read behind x in any case.
+    """
     for _ in range(first, last):
         place = 0
         for i in range(n):
-            if mask[i] != 0:
+            if (mask[i] != 0) & (place < given):
                 for j in range(inner):
                     found[i * inner + j] = x[place * inner + j]
                 place += 1
