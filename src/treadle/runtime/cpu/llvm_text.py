@@ -1,7 +1,10 @@
-"""Textual LLVM IR: modules and functions built line by line.
+"""Textual LLVM IR: modules, and functions that are built block by block and line by line.
 
 An SSA value is its text (``%v3`` or a constant). 64-bit integer arithmetic takes Python ints
 too and folds them, so that shapes known at compile time cost nothing.
+
+A block has parameters in place of phis: they are declared when the block is made, and each branch
+to the block gives their values. A loop's head is a block whose parameters are what the loop carries.
 """
 
 from __future__ import annotations
@@ -67,20 +70,95 @@ class Module:
         )
 
 
+class Block:
+    """A block of a function, with parameters that each branch to it gives values.
+
+    Attributes:
+        parameters: the type and the name of each.
+        ways: for every branch to the block the block that it comes from, and the values.
+        lines: the instructions; a branch written by `Function.emit` is one of them.
+        end: the branch at the end, where `Function.branch` or `Function.fork` wrote it.
+        on_data: whether that branch depends on anything but the counter of a loop.
+    """
+
+    def __init__(self, name: str, parameters: Sequence[tuple[str, str]] = ()) -> None:
+        self.name = name
+        self.parameters = list(parameters)
+        self.ways: list[tuple[str, list[str]]] = []
+        self.lines: list[str] = []
+        self.end = ""
+        self.on_data = False
+
+    def __call__(self, *values: Word) -> Edge:
+        """The way to the block, with these values of its parameters."""
+        return Edge(self, [str(v) for v in values])
+
+    def body(self) -> list[str]:
+        """The text of the block after its label."""
+        phis = []
+        for i, (kind, name) in enumerate(self.parameters):
+            ways = ", ".join(f"[{values[i]}, %{block}]" for block, values in self.ways)
+            phis.append(f"  {name} = phi {kind} {ways}")
+        return [*phis, *self.lines, *([self.end] if self.end else [])]
+
+
+class Edge:
+    """A way to a block, with the values that its parameters have when it is taken."""
+
+    def __init__(self, block: Block, values: list[str]) -> None:
+        self.block, self.values = block, values
+
+
+Target: TypeAlias = "str | Block | Edge"  # where a branch goes; a name: a block without parameters
+
+
 class Function:
-    """The body of one function under construction."""
+    """The body of one function under construction.
+
+    Attributes:
+        blocks: what is written so far; instructions go to the last block.
+        block: the name of the block that is being written.
+        entry: lines at the beginning of the function, whatever block is being written.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
-        self.lines: list[str] = []
+        self.blocks = [Block("entry")]
+        self.block = "entry"
         self.entry: list[str] = []
         self.count = 0
-        self.block = "entry"
+
+    def text(self, head: str) -> str:
+        """The function in LLVM's language, given the line before its body."""
+        return "\n".join([head, "entry:", *self.entry, *self.lines, "}", ""])
 
     def define(self, name: str, signature: str, linkage: str = "") -> None:
         """Add the function to its module: ``define(name, "void @{}(ptr %x)")``."""
         head = f"define {linkage} {signature.format(name)} #0 {{".replace("  ", " ")
-        self.module.define(name, "\n".join([head, "entry:", *self.entry, *self.lines, "}", ""]))
+        self.module.define(name, self.text(head))
+
+    @property
+    def lines(self) -> list[str]:
+        """The text of the body, without the lines of `entry`."""
+        first, *others = self.blocks
+        return [*first.body(), *(x for b in others for x in (f"{b.name}:", *b.body()))]
+
+    @contextmanager
+    def apart(self) -> Iterator[list[Block]]:
+        """Keep what is written inside apart from the function; `append` adds it. The first block is
+        the rest of the block that is being written now."""
+        before, self.blocks = self.blocks, [Block(self.block)]
+        try:
+            yield self.blocks
+        finally:
+            self.blocks = before
+
+    def append(self, blocks: Sequence[Block]) -> None:
+        """Add blocks that were written apart."""
+        last, (first, *others) = self.blocks[-1], blocks
+        last.lines += first.lines
+        last.end, last.on_data = first.end, first.on_data
+        self.blocks += others
 
     # ---- statements
     def unique(self) -> int:
@@ -88,11 +166,11 @@ class Function:
         return self.count
 
     def emit(self, text: str) -> None:
-        self.lines.append("  " + text)
+        self.blocks[-1].lines.append("  " + text)
 
     def value(self, text: str) -> str:
         name = f"%v{self.unique()}"
-        self.lines.append(f"  {name} = {text}")
+        self.emit(f"{name} = {text}")
         return name
 
     def alloca(self, text: str) -> str:
@@ -101,12 +179,38 @@ class Function:
         self.entry.append(f"  {name} = alloca {text}")
         return name
 
-    def label(self, name: str) -> None:
-        self.lines.append(name + ":")
-        self.block = name
+    def label(self, block: str | Block) -> None:
+        """What follows belongs to a block."""
+        self.blocks.append(Block(block) if isinstance(block, str) else block)
+        self.block = self.blocks[-1].name
 
-    def branch(self, label: str) -> None:
-        self.emit(f"br label %{label}")
+    def branch(self, target: Target, ending: str = "") -> None:
+        """Go to a block; `ending` is metadata of the branch."""
+        self.blocks[-1].end = f"  br label %{self._way(target)}{ending}"
+
+    def fork(self, condition: str, then: Target, other: Target, likely: bool | None = None) -> None:
+        """Go to the one block where an i1 holds, else to the other one.
+
+        likely: whether it nearly always holds, or hardly ever.
+        """
+        ending = "" if likely is None else f", !prof !{2 if likely else 1}"
+        names = self._way(then), self._way(other)
+        last = self.blocks[-1]
+        last.end = f"  br i1 {condition}, label %{names[0]}, label %{names[1]}{ending}"
+        last.on_data = True
+
+    def _way(self, target: Target) -> str:
+        """Note a branch from the block being written, and give the name of where it goes."""
+        if isinstance(target, str):
+            return target
+        edge = target if isinstance(target, Edge) else target()
+        edge.block.ways.append((self.block, edge.values))
+        return edge.block.name
+
+    def enter(self, target: Target) -> None:
+        """Go to a block, which begins here."""
+        self.branch(target)
+        self.label(target.block if isinstance(target, Edge) else target)
 
     def call(self, declaration: str, arguments: str) -> str:
         """Call ``float @llvm.fma.f32(float, float, float)`` and return its value."""
@@ -220,20 +324,9 @@ class Function:
             yield start
             return
         k = self.unique()
-        self.branch(f"pre{k}")
-        self.label(f"pre{k}")
-        self.branch(f"head{k}")
-        self.label(f"head{k}")
-        self.emit(f"%i{k} = phi i64 [{start}, %pre{k}], [%next{k}, %latch{k}]")
-        self.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
-        self.emit(f"br i1 %more{k}, label %body{k}, label %exit{k}")
-        self.label(f"body{k}")
+        head = self._begin_counting(k, [], [start], stop)
         yield f"%i{k}"
-        self.branch(f"latch{k}")
-        self.label(f"latch{k}")
-        self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
-        self.branch(f"head{k}")
-        self.label(f"exit{k}")
+        self._count(k, head, step, [])
 
     def carried(
         self, start: Word, stop: Word, step: int, kinds: Sequence[str], state: list[str],
@@ -250,43 +343,49 @@ class Function:
                     state = body(start + i * step, state)
                 return state
         k = self.unique()
-        self.branch(f"pre{k}")
-        self.label(f"pre{k}")
-        self.branch(f"head{k}")
-        self.label(f"head{k}")
-        self.emit(f"%i{k} = phi i64 [{start}, %pre{k}], [%next{k}, %latch{k}]")
-        hole = len(self.lines)
         names = [f"%s{k}_{n}" for n in range(len(state))]
-        self.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
-        self.emit(f"br i1 %more{k}, label %body{k}, label %exit{k}")
-        self.label(f"body{k}")
-        after = body(f"%i{k}", names)
-        self.branch(f"latch{k}")
-        self.label(f"latch{k}")
-        self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
-        self.branch(f"head{k}")
-        self.label(f"exit{k}")
-        self.lines[hole:hole] = [
-            f"  {name} = phi {kind} [{before}, %pre{k}], [{value}, %latch{k}]"
-            for name, kind, before, value in zip(names, kinds, state, after, strict=True)
-        ]
+        head = self._begin_counting(k, list(zip(kinds, names, strict=True)), [start, *state], stop)
+        self._count(k, head, step, body(f"%i{k}", names))
         return names
+
+    def _begin_counting(
+        self, k: int, carried: Sequence[tuple[str, str]], starts: Sequence[Word], stop: Word
+    ) -> Block:
+        """Begin a loop that counts up to `stop`, and its body. Gives the head, whose parameters are
+        the counter and what the loop carries beside it."""
+        head = Block(f"head{k}", [("i64", f"%i{k}"), *carried])
+        self.enter(f"pre{k}")
+        self.enter(head(*starts))
+        self.emit(f"%more{k} = icmp slt i64 %i{k}, {stop}")
+        self.fork(f"%more{k}", f"body{k}", f"exit{k}")
+        head.on_data = False
+        self.label(f"body{k}")
+        return head
+
+    def _count(self, k: int, head: Block, step: Word, state: Sequence[str]) -> None:
+        """End the body of a counting loop, which gives what the next iteration begins with."""
+        self.enter(f"latch{k}")
+        self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
+        self.branch(head(f"%next{k}", *state))
+        self.label(f"exit{k}")
 
     @contextmanager
     def when(self, condition: str | bool) -> Iterator[bool]:
         """Statements run only where `condition` holds; yields whether to emit them at all."""
-        if isinstance(condition, bool):
-            mark = len(self.lines)
-            yield condition
-            if not condition:
-                del self.lines[mark:]
+        if condition is True:
+            yield True
+            return
+        if condition is False:
+            block = self.block
+            with self.apart():
+                yield False
+            self.block = block
             return
         k = self.unique()
-        self.emit(f"br i1 {condition}, label %then{k}, label %after{k}")
+        self.fork(condition, f"then{k}", f"after{k}")
         self.label(f"then{k}")
         yield True
-        self.branch(f"after{k}")
-        self.label(f"after{k}")
+        self.enter(f"after{k}")
 
 
 _COMPARE: dict[str, Callable[[int, int], bool]] = {
@@ -310,13 +409,12 @@ def interleave(function: Function, emitters: list[Callable[[], None]]) -> None:
     """
     parts = []
     for emitter in emitters:
-        start = len(function.lines)
-        emitter()
-        parts.append(function.lines[start:])
-        del function.lines[start:]
-    straight = len({len(p) for p in parts}) == 1 and all(x.startswith("  ") for x in parts[0])
-    if straight:
-        function.lines += [line for row in zip(*parts, strict=True) for line in row]
+        with function.apart() as part:
+            emitter()
+        parts.append(part)
+    if all(len(p) == 1 for p in parts) and len({len(p[0].lines) for p in parts}) == 1:
+        for row in zip(*(p[0].lines for p in parts), strict=True):
+            function.blocks[-1].lines += row
     else:
         for part in parts:
-            function.lines += part
+            function.append(part)

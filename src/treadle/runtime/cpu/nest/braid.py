@@ -6,12 +6,9 @@ of independent rows overlap when their instructions stand next to each other.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
-from treadle.runtime.cpu.llvm_text import Function
-
-_LABEL = re.compile(r"%(\w+)")
+from treadle.runtime.cpu.llvm_text import Block, Function
 
 
 def braid(function: Function, emitters: Sequence[Callable[[], None]]) -> None:
@@ -20,54 +17,37 @@ def braid(function: Function, emitters: Sequence[Callable[[], None]]) -> None:
     The copies must go through the same loops equally often. Where a copy branches on data they
     follow one another.
     """
-    parts: list[list[str]] = []
+    parts: list[list[Block]] = []
     for emitter in emitters:
-        start = len(function.lines)
-        emitter()
-        parts.append(function.lines[start:])
-        del function.lines[start:]
-    merged = _merged(parts)
-    if merged is None:
-        merged = [line for part in parts for line in part]
+        with function.apart() as part:
+            emitter()
+        parts.append(part)
+    if _go_together(parts):
+        function.append(_merged(parts))
+        function.block = function.blocks[-1].name
     else:
-        function.block = next((x[:-1] for x in reversed(parts[0]) if _is_label(x)), function.block)
-    function.lines += merged
+        for part in parts:
+            function.append(part)
 
 
-def _merged(parts: Sequence[list[str]]) -> list[str] | None:
-    """The parts as one; None where their control flow may differ."""
-    first = parts[0]
-    if any(len(p) != len(first) for p in parts) or any(_branches_on_data(x) for x in first):
-        return None
-    names = [{b[:-1]: a[:-1] for a, b in zip(first, p, strict=True) if _is_label(b)} for p in parts]
-    merged: list[str] = []
-    position = 0
-    while position < len(first):
-        line = first[position]
-        if _is_label(line) or line.startswith("  br "):
-            merged.append(line)
-            position += 1
-            continue
-        end = position + 1
-        if " = phi " in line:  # those of a block stand together
-            while end < len(first) and " = phi " in first[end]:
-                end += 1
-        for p, known in zip(parts, names, strict=True):
-            merged += [_with_labels(x, known) for x in p[position:end]]
-        position = end
+def _go_together(parts: Sequence[list[Block]]) -> bool:
+    """Whether the copies have the same blocks, and branch on counters of loops only."""
+    sizes = [[len(block.lines) for block in part] for part in parts]
+    return all(s == sizes[0] for s in sizes) and all(
+        block.end and not block.on_data for block in parts[0][:-1]
+    )
+
+
+def _merged(parts: Sequence[list[Block]]) -> list[Block]:
+    """The blocks of the first copy, each with the parameters and the lines of all copies."""
+    merged = []
+    for copies in zip(*parts, strict=True):
+        first = copies[0]
+        block = Block(first.name, [p for copy in copies for p in copy.parameters])
+        for number, (source, _) in enumerate(first.ways):
+            block.ways.append((source, [v for copy in copies for v in copy.ways[number][1]]))
+        lines = zip(*(copy.lines for copy in copies), strict=True)
+        block.lines = [line for row in lines for line in row]
+        block.end, block.on_data = first.end, first.on_data
+        merged.append(block)
     return merged
-
-
-def _is_label(line: str) -> bool:
-    return not line.startswith(" ")
-
-
-def _branches_on_data(line: str) -> bool:
-    return line.startswith("  br i1 ") and not line.startswith("  br i1 %more")
-
-
-def _with_labels(line: str, known: dict[str, str]) -> str:
-    """A phi's line with the blocks of the first copy."""
-    if " = phi " not in line:
-        return line
-    return _LABEL.sub(lambda m: "%" + known.get(m[1], m[1]), line)

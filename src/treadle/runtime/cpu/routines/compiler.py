@@ -143,7 +143,7 @@ class _Writer:
             f"{kind.text}{' noalias' if name in apart else ''} %{name}" for name, kind in parameters
         )
         head = f"define internal {result.text if result else 'void'} @{symbol}({listed}) #0 {{"
-        return "\n".join([head, "entry:", *self.fn.entry, *self.fn.lines, "}", ""])
+        return self.fn.text(head)
 
     def fail(self, node: ast.AST, message: str) -> RoutineError:
         return RoutineError(f"{self.where}: {message}: {ast.unparse(node)}")
