@@ -8,6 +8,8 @@ taken into a sum only where nobody else reads it, and not where the other operan
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from treadle.graph.ir import Value, uses
@@ -15,7 +17,7 @@ from treadle.kernel.ir import Apply, Expr, Load, postorder
 
 if TYPE_CHECKING:
     from treadle.runtime.cpu.program import Emitter
-    from treadle.runtime.schedule.steps import Evaluate
+    from treadle.runtime.schedule.steps import Evaluate, Loop
 
 Factors = tuple[str, str]
 
@@ -25,7 +27,8 @@ class Contraction:
 
     Attributes:
         has_fma: whether the target has the operation; nothing is contracted where it has not.
-        depth: how many loops are around the step being emitted.
+        depth: how many loops are around the step being emitted, without those that round
+            products and sums one by one.
     """
 
     def __init__(self, has_fma: bool) -> None:
@@ -33,6 +36,13 @@ class Contraction:
         self.depth = 0
         self._products: dict[Value, Factors] = {}
         self._uses: dict[object, dict[Value, int]] = {}
+
+    @contextmanager
+    def inside(self, loop: Loop) -> Iterator[None]:
+        """What is emitted here belongs to an iteration of the loop."""
+        self.depth += not loop.exact
+        yield
+        self.depth -= not loop.exact
 
     def note(self, step: Evaluate, values: dict[Expr, str]) -> None:
         """Remember a value that is a product with a single reader."""

@@ -5,104 +5,100 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.core import dtypes
+from treadle.runtime.cpu.llvm_text import Block, Edge
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_carried import Names, bind, end_of
+from treadle.runtime.cpu.program_carried import Variables
 from treadle.runtime.schedule.steps import Loop
 
 
-def inner(
-    emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]], end: str | None
-) -> Names:
-    """The loop itself, entered from block `strip{k}` and left for `after{k}`.
+class InnerLoop:
+    """A loop that computes nothing but rank-0 values and elements of arrays."""
 
-    end: what the counter stops at instead of the loop's own test.
-    """
-    fn = emitter.fn
-    fn.branch(f"head{k}")
-    fn.label(f"head{k}")
-    mark = len(fn.lines)
-    names = bind(emitter, step, f"x{k}")
-    test = test_of(emitter, step, end)
-    tested = fn.block
-    fn.emit(f"br i1 {test}, label %body{k}, label %after{k}")
-    fn.label(f"body{k}")
-    ends = iteration(emitter, step, names)
-    again = leave(emitter, step, k, ends)
-    fn.label(f"latch{k}")
-    fn.emit(f"br label %head{k}{'' if emitter.group is None else emitter.group.loop}")
-    fn.lines[mark:mark] = phis(names, (starts, f"strip{k}"), (again, f"latch{k}"))
-    return after_loop(emitter, step, k, "after", (names, tested), ends)
+    def __init__(self, emitter: Emitter, step: Loop) -> None:
+        self.emitter, self.fn, self.step = emitter, emitter.fn, step
+        self.variables = Variables(emitter, step)
 
+    def emit(self, k: int, starts: Sequence[str], end: str | None) -> list[str]:
+        """The loop itself, up to the block `after{k}`; gives what it leaves in its variables.
 
-def leave(emitter: Emitter, step: Loop, k: int, ends: list[list[str]]) -> list[list[str]]:
-    """The end of an iteration: to block `leave{k}` where a flag ends the loop, else to `latch{k}`.
-    Gives the values for the next iteration."""
-    fn, again = emitter.fn, list(ends)
-    for flag in step.flags:
-        number, stay = step.carried.index(flag), fn.unique()
-        fn.emit(f"br i1 {ends[number][0]}, label %leave{k}, label %stay{stay}")
-        fn.label(f"stay{stay}")
-        again[number] = ["false"]
-    fn.branch(f"latch{k}")
-    return again
+        Args:
+            k: the number of the names of its blocks.
+            starts: what it begins with.
+            end: what the counter stops at instead of the loop's own test.
+        """
+        fn, variables = self.fn, self.variables
+        head = variables.block(f"head{k}", f"x{k}")
+        fn.enter(head(*starts))
+        words = variables.bind(head)
+        after = self.after(k, "after")
+        fn.fork(self.test(end), f"body{k}", self.way_out(after, words))
+        fn.label(f"body{k}")
+        ends = self.iteration(words)
+        again = self.leave(k, ends)
+        fn.enter(f"latch{k}")
+        group = self.emitter.group
+        fn.branch(head(*again), "" if group is None else group.loop)
+        return self.finish(k, after, words, ends)
 
+    def after(self, k: int, name: str) -> Block:
+        """A block for after the loop. Where a flag can end it there are two ways to the block, with
+        the variables as they are at the test and as they are after an iteration."""
+        block = f"{name}{k}"
+        return self.variables.block(block, f"w{k}") if self.step.flags else Block(block)
 
-def after_loop(
-    emitter: Emitter, step: Loop, k: int, exit: str, test: tuple[Names, str], ends: list[list[str]]
-) -> Names:
-    """The block `{exit}{k}` after a loop, which follows its test or a flag."""
-    fn, (names, tested) = emitter.fn, test
-    if not step.flags:
-        fn.label(f"{exit}{k}")
-        return names
-    fn.label(f"leave{k}")
-    fn.branch(f"{exit}{k}")
-    fn.label(f"{exit}{k}")
-    merged = bind(emitter, step, f"w{k}")
-    fn.lines += phis(merged, (registers(names), tested), (ends, f"leave{k}"))
-    return merged
+    def way_out(self, after: Block, words: Sequence[str]) -> Block | Edge:
+        """The way to the block after the loop, with these values of the variables."""
+        return after(*words) if self.step.flags else after
 
+    def leave(self, k: int, ends: list[str]) -> list[str]:
+        """The end of an iteration: to block `leave{k}` where a flag ends the loop, else on. Gives
+        the values for the next iteration."""
+        fn, again = self.fn, list(ends)
+        for flag in self.step.flags:
+            position = self.variables.position(flag.param)
+            assert position is not None
+            stay = f"stay{fn.unique()}"
+            fn.fork(ends[position], f"leave{k}", stay)
+            fn.label(stay)
+            again[position] = "false"
+        return again
 
-def test_of(emitter: Emitter, step: Loop, end: str | None) -> str:
-    """Whether there is another iteration."""
-    if end is not None:
-        return below(emitter, step, end)
-    emitter.contraction.depth += not step.exact
-    emitter.emit_block(step.condition)
-    emitter.contraction.depth -= not step.exact
-    return emitter.registers[step.condition.results[0].value]
+    def finish(self, k: int, after: Block, words: list[str], ends: Sequence[str]) -> list[str]:
+        """Begin the block after the loop; gives the variables there.
 
+        Args:
+            words: the variables at the test.
+            ends: the variables after an iteration.
+        """
+        if not self.step.flags:
+            self.fn.label(after)
+            return words
+        self.fn.label(f"leave{k}")
+        self.fn.enter(after(*ends))
+        return self.variables.bind(after)
 
-def iteration(emitter: Emitter, step: Loop, names: Names) -> list[list[str]]:
-    """One iteration; gives the values for the next one."""
-    symbols = dict(emitter.symbols)
-    emitter.contraction.depth += not step.exact
-    emitter.emit_block(step.body)
-    emitter.contraction.depth -= not step.exact
-    pairs = zip(step.carried, step.body.results, names, strict=True)
-    ends = [end_of(emitter, c, o, n) for c, o, n in pairs]
-    emitter.symbols = symbols
-    return ends
+    def test(self, end: str | None) -> str:
+        """Whether there is another iteration."""
+        if end is not None:
+            return self.below(end)
+        condition = self.step.condition
+        with self.emitter.contraction.inside(self.step):
+            self.emitter.emit_block(condition)
+        return self.emitter.registers[condition.results[0].value]
 
+    def iteration(self, words: Sequence[str]) -> list[str]:
+        """One iteration; gives the values for the next one."""
+        emitter, body = self.emitter, self.step.body
+        symbols = dict(emitter.symbols)
+        with emitter.contraction.inside(self.step):
+            emitter.emit_block(body)
+        ends = self.variables.ends(body.results, words)
+        emitter.symbols = symbols
+        return ends
 
-def below(emitter: Emitter, step: Loop, end: str) -> str:
-    """Whether the counter is below a number."""
-    assert step.counted is not None
-    counter = step.counted.counter
-    args, dtype = [emitter.registers[counter], end], counter.spec.dtype
-    return emitter.elements.apply("lt", args, [dtype] * 2, dtypes.bool)
-
-
-def registers(names: Names) -> list[list[str]]:
-    """The phis of a loop as values."""
-    return [[name for _, name in group] for group in names]
-
-
-def phis(names: Names, *edges: tuple[Sequence[list[str]], str]) -> list[str]:
-    """The lines of a block's phis, given the values and the block of every way into it."""
-    lines = []
-    for n, group in enumerate(names):
-        for j, (kind, name) in enumerate(group):
-            pairs = ", ".join(f"[{values[n][j]}, %{block}]" for values, block in edges)
-            lines.append(f"  {name} = phi {kind} {pairs}")
-    return lines
+    def below(self, end: str) -> str:
+        """Whether the counter is below a number."""
+        assert self.step.counted is not None
+        counter = self.step.counted.counter
+        args, dtype = [self.emitter.registers[counter], end], counter.spec.dtype
+        return self.emitter.elements.apply("lt", args, [dtype] * 2, dtypes.bool)

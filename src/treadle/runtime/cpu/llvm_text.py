@@ -4,7 +4,7 @@ An SSA value is its text (``%v3`` or a constant). 64-bit integer arithmetic take
 too and folds them, so that shapes known at compile time cost nothing.
 
 A block has parameters in place of phis: they are declared when the block is made, and each branch
-to the block gives their values. A loop's head is a block whose parameters are what the loop carries.
+to the block gives their values. The head of a loop has what the loop carries as parameters.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Edge:
         self.block, self.values = block, values
 
 
-Target: TypeAlias = "str | Block | Edge"  # where a branch goes; a name: a block without parameters
+Goal: TypeAlias = "str | Block | Edge"  # of a branch; a name: a block without parameters
 
 
 class Function:
@@ -184,11 +184,11 @@ class Function:
         self.blocks.append(Block(block) if isinstance(block, str) else block)
         self.block = self.blocks[-1].name
 
-    def branch(self, target: Target, ending: str = "") -> None:
+    def branch(self, target: Goal, ending: str = "") -> None:
         """Go to a block; `ending` is metadata of the branch."""
         self.blocks[-1].end = f"  br label %{self._way(target)}{ending}"
 
-    def fork(self, condition: str, then: Target, other: Target, likely: bool | None = None) -> None:
+    def fork(self, condition: str, then: Goal, other: Goal, likely: bool | None = None) -> None:
         """Go to the one block where an i1 holds, else to the other one.
 
         likely: whether it nearly always holds, or hardly ever.
@@ -199,7 +199,7 @@ class Function:
         last.end = f"  br i1 {condition}, label %{names[0]}, label %{names[1]}{ending}"
         last.on_data = True
 
-    def _way(self, target: Target) -> str:
+    def _way(self, target: Goal) -> str:
         """Note a branch from the block being written, and give the name of where it goes."""
         if isinstance(target, str):
             return target
@@ -207,7 +207,7 @@ class Function:
         edge.block.ways.append((self.block, edge.values))
         return edge.block.name
 
-    def enter(self, target: Target) -> None:
+    def enter(self, target: Goal) -> None:
         """Go to a block, which begins here."""
         self.branch(target)
         self.label(target.block if isinstance(target, Edge) else target)

@@ -27,34 +27,32 @@ from collections.abc import Callable, Sequence
 from treadle.core import dtypes
 from treadle.runtime.cpu.elements import alignment, compute_type, stored_type
 from treadle.runtime.cpu.hoisted_checks import Counting
-from treadle.runtime.cpu.inner_loops import inner, phis, registers
+from treadle.runtime.cpu.inner_loops import InnerLoop
 from treadle.runtime.cpu.linear_forms import LinearForms
-from treadle.runtime.cpu.llvm_text import Word
-from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_carried import Names, bind, value_type
-from treadle.runtime.cpu.vector_iterations import Crossing, Independence, independence
-from treadle.runtime.schedule.steps import Loop
+from treadle.runtime.cpu.llvm_text import Block, Word
+from treadle.runtime.cpu.program_carried import value_type
+from treadle.runtime.cpu.vector_iterations import Crossing, independence
 
 
-def versions(
-    emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]], first: str, end: str
-) -> Names:
-    """As `inner`, while the counter goes from `first` to `end`."""
-    before = emitter.inside
-    names = _Versions(emitter, step, starts, first, end).emit(k)
-    emitter.inside = before
-    return names
+def emit_versions(
+    loop: InnerLoop, k: int, starts: Sequence[str], first: str, end: str
+) -> list[str]:
+    """As `InnerLoop.emit`, while the counter goes from `first` to `end`."""
+    before = loop.emitter.inside
+    words = _Versions(loop, starts, first, end).emit(k)
+    loop.emitter.inside = before
+    return words
 
 
 class _Versions:
-    """The versions of one loop. Methods are entered from block `strip{k}`, left for `after{k}`."""
+    """The versions of one loop. Each method that emits some gets the number `k` of the names of its
+    blocks, ends in block `after{k}`, and gives what the loop leaves in its variables."""
 
-    def __init__(
-        self, emitter: Emitter, step: Loop, starts: Sequence[list[str]], first: str, end: str
-    ) -> None:
+    def __init__(self, loop: InnerLoop, starts: Sequence[str], first: str, end: str) -> None:
+        emitter, step = loop.emitter, loop.step
         assert step.counted is not None
-        self.emitter, self.fn, self.step = emitter, emitter.fn, step
-        self.starts, self.first, self.end = starts, first, end
+        self.loop, self.emitter, self.fn = loop, emitter, emitter.fn
+        self.starts, self.first, self.end = list(starts), first, end
         self.counter = step.counted.counter
         self.kind = value_type(emitter, self.counter)
         self.forms = LinearForms(emitter, step)
@@ -62,7 +60,7 @@ class _Versions:
         self.independence = independence(emitter, step, self.forms, self.counting)
         self.known = dict(emitter.positions)
 
-    def emit(self, k: int) -> Names:
+    def emit(self, k: int) -> list[str]:
         """All versions."""
         if not self.counting.steps:
             return self._proved(k)
@@ -75,31 +73,29 @@ class _Versions:
         return first, end
 
     def _either(
-        self, k: int, condition: str, then: Callable[[int], Names], other: Callable[[int], Names]
-    ) -> Names:
-        fn = self.fn
+        self, k: int, condition: str, then: Callable[[int], list[str]],
+        other: Callable[[int], list[str]],
+    ) -> list[str]:  # fmt: skip
+        fn, variables = self.fn, self.loop.variables
         numbers = fn.unique(), fn.unique()
-        yes, no = numbers
-        fn.emit(f"br i1 {condition}, label %strip{yes}, label %strip{no}, !prof !2")
-        ways = []
+        after = variables.block(f"after{k}", f"z{k}")
+        yes, no = (f"strip{number}" for number in numbers)
+        fn.fork(condition, yes, no, likely=True)
         for number, way in zip(numbers, (then, other), strict=True):
             fn.label(f"strip{number}")
-            ways.append((registers(way(number)), f"after{number}"))
-            fn.branch(f"after{k}")
-        fn.label(f"after{k}")
-        merged = bind(self.emitter, self.step, f"z{k}")
-        fn.lines += phis(merged, *ways)
-        return merged
+            fn.branch(after(*way(number)))
+        fn.label(after)
+        return variables.bind(after)
 
-    def _plain(self, k: int) -> Names:
+    def _plain(self, k: int) -> list[str]:
         self.emitter.positions = dict(self.known)
-        return inner(self.emitter, self.step, k, self.starts, self.end)
+        return self.loop.emit(k, self.starts, self.end)
 
-    def _checked(self, k: int) -> Names:
+    def _checked(self, k: int) -> list[str]:
         self.emitter.inside = frozenset()
         return self._plain(k)
 
-    def _proved(self, k: int) -> Names:
+    def _proved(self, k: int) -> list[str]:
         self.emitter.inside = frozenset(self.counting.steps)
         if self.independence is None:
             return self._plain(k)
@@ -108,49 +104,47 @@ class _Versions:
         holds = self.independence.holds(*self._ends())
         return self._either(k, holds, self._parallel, self._plain)
 
-    def _parallel(self, k: int) -> Names:
+    def _parallel(self, k: int) -> list[str]:
         """The loop with iterations that LLVM may do side by side."""
         emitter = self.emitter
         assert self.independence is not None
         crossing = self.independence.crossing
         group, emitter.group = emitter.group, None
         if crossing is not None:
-            names = self._in_pieces(k, self.independence, crossing)
+            words = self._in_pieces(k, crossing)
         else:
             emitter.group = emitter.scopes.group()
-            names = self._plain(k)
+            words = self._plain(k)
         emitter.group = group
-        return names
+        return words
 
     # -- elements that one iteration stores and all of them read
 
-    def _in_pieces(self, k: int, independence: Independence, crossing: Crossing) -> Names:
+    def _in_pieces(self, k: int, crossing: Crossing) -> list[str]:
         """Up to the iteration that stores the element with the old value, then with the new one."""
         emitter, fn, number = self.emitter, self.fn, self.fn.unique()
-        old, new, cut = self._values(independence, crossing)
-        ready = fn.block
-        fn.branch(f"strip{number}")
-        fn.label(f"strip{number}")
-        kept = compute_type(crossing.store.place.dtype)
-        fn.emit(f"%from{number} = phi {self.kind} [{self.first}, %{ready}], [{cut}, %more{number}]")
-        fn.emit(f"%to{number} = phi {self.kind} [{cut}, %{ready}], [{self.end}, %more{number}]")
-        fn.emit(f"%kept{number} = phi {kept} [{old}, %{ready}], [{new}, %more{number}]")
-        at = [n for n, c in enumerate(self.step.carried) if c.param is self.counter]
+        old, new, cut = self._values(crossing)
+        from_, to, kept = f"%from{number}", f"%to{number}", f"%kept{number}"
+        held = compute_type(crossing.store.place.dtype)
+        piece = Block(f"strip{number}", [(self.kind, from_), (self.kind, to), (held, kept)])
+        fn.enter(piece(self.first, cut, old))
+        position = self.loop.variables.position(self.counter)
+        assert position is not None
         starts = list(self.starts)
-        starts[at[0]] = [f"%from{number}"]
-        emitter.kept = {(a.step, a.load): f"%kept{number}" for a in crossing.loads if a.load}
+        starts[position] = from_
+        emitter.kept = {(a.step, a.load): kept for a in crossing.loads if a.load}
         emitter.positions, emitter.group = dict(self.known), emitter.scopes.group()
-        names = inner(emitter, self.step, number, starts, f"%to{number}")
+        words = self.loop.emit(number, starts, to)
         emitter.kept = {}
-        words = [f"%to{number}", self.end]
-        more = emitter.elements.apply("lt", words, [self.counter.spec.dtype] * 2, dtypes.bool)
-        fn.emit(f"br i1 {more}, label %more{number}, label %after{k}")
+        dtype = self.counter.spec.dtype
+        more = emitter.elements.apply("lt", [to, self.end], [dtype] * 2, dtypes.bool)
+        fn.fork(more, f"more{number}", f"after{k}")
         fn.label(f"more{number}")
-        fn.branch(f"strip{number}")
+        fn.branch(piece(cut, self.end, new))
         fn.label(f"after{k}")
-        return names
+        return words
 
-    def _values(self, independence: Independence, crossing: Crossing) -> tuple[str, str, str]:
+    def _values(self, crossing: Crossing) -> tuple[str, str, str]:
         """Emit the element's values before and after the iteration that stores it, and the counter
         of the first iteration that reads the new one; the end where there is none."""
         emitter, fn, k = self.emitter, self.fn, self.fn.unique()
@@ -161,32 +155,21 @@ class _Versions:
         exists, offset = self._element(crossing, first)
         exists = fn.value(f"and i1 {runs}, {exists}")
         meets, counter = self._meeting(crossing, first, end)
-        before = fn.block
-        fn.emit(f"br i1 {exists}, label %hold{k}, label %kept{k}")
+        kind, none = compute_type(dtype), emitter.elements.constant(0, dtype)
+        values = [(kind, f"%old{k}"), (kind, f"%new{k}"), (self.kind, f"%cut{k}")]
+        kept = Block(f"kept{k}", values)
+        fn.fork(exists, f"hold{k}", kept(none, none, self.end))
         fn.label(f"hold{k}")
         address = fn.offset(emitter.pointer(place), offset, stored_type(dtype))
         old = emitter.load_scalar(address, dtype, place)
-        held = fn.block
-        fn.emit(f"br i1 {meets}, label %try{k}, label %kept{k}")
+        fn.fork(meets, f"try{k}", kept(old, old, self.end))
         fn.label(f"try{k}")
         new, same = self._tried(crossing, address, counter)
         cut = counter if crossing.after else fn.value(f"add i64 {counter}, 1")
         cut = cut if self.kind == "i64" else fn.value(f"trunc i64 {cut} to {self.kind}")
         cut = fn.value(f"select i1 {same}, {self.kind} {self.end}, {self.kind} {cut}")
-        tried = fn.block
-        fn.branch(f"kept{k}")
-        fn.label(f"kept{k}")
-        kind, none = compute_type(dtype), emitter.elements.constant(0, dtype)
-        values = []
-        for what, words in (
-            (kind, (none, old, old)),
-            (kind, (none, old, new)),
-            (self.kind, (self.end, self.end, cut)),
-        ):
-            pairs = zip(words, (before, held, tried), strict=True)
-            values.append(fn.value(f"phi {what} " + ", ".join(f"[{w}, %{b}]" for w, b in pairs)))
-        old, new, cut = values
-        return old, new, cut
+        fn.enter(kept(old, new, cut))
+        return f"%old{k}", f"%new{k}", f"%cut{k}"
 
     def _element(self, crossing: Crossing, first: str) -> tuple[str, Word]:
         """Emit whether the position of the element is inside the array, and its offset."""
@@ -236,11 +219,10 @@ class _Versions:
         narrow = counter if self.kind == "i64" else fn.value(f"trunc i64 {counter} to {self.kind}")
         emitter.registers[self.counter] = narrow
         symbols, emitter.positions = dict(emitter.symbols), dict(self.known)
-        emitter.contraction.depth += not self.step.exact
-        emitter.emit_block(self.step.body)
-        emitter.contraction.depth -= not self.step.exact
+        with emitter.contraction.inside(self.loop.step):
+            emitter.emit_block(self.loop.step.body)
         emitter.symbols = symbols
         new = emitter.load_scalar(address, dtype, place)
         after = fn.value(f"load {bits}, ptr {address}, {ending}")
         fn.emit(f"store {bits} {before}, ptr {address}, {ending}")
-        return new, fn.value(f"icmp eq i64 {before}, {after}".replace("i64", bits))
+        return new, fn.value(f"icmp eq {bits} {before}, {after}")

@@ -1,13 +1,15 @@
-"""The variables of loops: their values on entry, as phis, and after an iteration."""
+"""The variables of loops: on entry, as parameters of a block, and after an iteration."""
 
 from __future__ import annotations
 
-from typing import TypeAlias
+import itertools
+from collections.abc import Sequence
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
+from treadle.runtime.cpu.llvm_text import Block
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_steps import copy_array
@@ -22,8 +24,83 @@ def value_type(emitter: Emitter, value: Value) -> str:
     return compute_type(value.spec.dtype)
 
 
-def start_of(emitter: Emitter, carried: Carried) -> list[str]:
-    """The values on entry: a register; nothing for an array updated in place; two buffers."""
+class Variables:
+    """The variables of a loop, in the function that an emitter writes.
+
+    A loop carries some words for each of them: the register of a rank-0 value; the addresses of
+    the two arrays that take turns, and the sizes of an array that grows. An array that is updated
+    in place, in memory of a known size, needs none. All words stand in one list.
+    """
+
+    def __init__(self, emitter: Emitter, step: Loop) -> None:
+        self.emitter, self.carried = emitter, step.carried
+        counts = [len(_parameters(emitter, c, "", 0)) for c in step.carried]
+        ends = list(itertools.accumulate(counts, initial=0))
+        self.count = ends[-1]
+        self._slices = [slice(a, b) for a, b in itertools.pairwise(ends)]
+
+    def of(self, number: int, words: Sequence[str]) -> list[str]:
+        """The words of one variable."""
+        return list(words[self._slices[number]])
+
+    def position(self, param: Value) -> int | None:
+        """Where the words of a variable are, if the loop carries it."""
+        numbers = [n for n, c in enumerate(self.carried) if c.param is param]
+        return self._slices[numbers[0]].start if numbers else None
+
+    def starts(self) -> list[str]:
+        """Emit the values on entry."""
+        return [word for carried in self.carried for word in _start(self.emitter, carried)]
+
+    def block(self, name: str, prefix: str, *counters: tuple[str, str]) -> Block:
+        """A block whose parameters are the variables' words, after those of counters.
+
+        prefix: what the names of the parameters have in common.
+        """
+        words = [
+            parameter
+            for number, carried in enumerate(self.carried)
+            for parameter in _parameters(self.emitter, carried, prefix, number)
+        ]
+        return Block(name, [*counters, *words])
+
+    def bind(self, block: Block) -> list[str]:
+        """Let the variables stand for the parameters of the block that is being written; gives
+        these."""
+        words = [name for _, name in block.parameters[len(block.parameters) - self.count :]]
+        for number, carried in enumerate(self.carried):
+            _bind(self.emitter, carried, self.of(number, words))
+        return words
+
+    def ends(self, results: Sequence[Operand], words: Sequence[str]) -> list[str]:
+        """The values for the next iteration, given those of this one and what the body gives."""
+        pairs = enumerate(zip(self.carried, results, strict=True))
+        return [
+            end
+            for number, (carried, result) in pairs
+            for end in _end(self.emitter, carried, result, self.of(number, words))
+        ]
+
+
+def _parameters(
+    emitter: Emitter, carried: Carried, prefix: str, number: int
+) -> list[tuple[str, str]]:
+    """The type of each word of a variable, and its name."""
+    place = carried.place
+    if place is None:
+        return [(value_type(emitter, carried.param), f"%{prefix}.{number}")]
+    sizes = [("i64", f"%size{prefix}.{number}.{axis}") for axis in range(len(place.dims))]
+    if place.kind == "buffer":
+        return sizes
+    if carried.other is None:
+        return []
+    if place.kind == "grown":
+        return [("ptr", f"%now{prefix}.{number}"), ("ptr", f"%new{prefix}.{number}"), *sizes]
+    return [("ptr", f"%{prefix}.now{number}"), ("ptr", f"%{prefix}.new{number}")]
+
+
+def _start(emitter: Emitter, carried: Carried) -> list[str]:
+    """Emit the words of a variable on entry."""
     if carried.place is None:
         register = emitter.registers[carried.start.value]
         if carried.copied:
@@ -42,16 +119,11 @@ def start_of(emitter: Emitter, carried: Carried) -> list[str]:
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
         return []
     if carried.place.kind == "grown":
-        return _start_growing(emitter, carried)
+        now, *sizes = _start_buffer(emitter, carried)
+        return [now, emitter.new_buffer(), *sizes]
     a, b = (emitter.pointer(p) for p in carried.place.parts)
     copy_array(emitter, carried.start, a, carried.place)
     return [a, b]
-
-
-def _start_growing(emitter: Emitter, carried: Carried) -> list[str]:
-    """Two growing buffers, the first with the start's elements, and its sizes."""
-    now, *sizes = _start_buffer(emitter, carried)
-    return [now, emitter.new_buffer(), *sizes]
 
 
 def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
@@ -65,63 +137,39 @@ def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
     return [buffer, *(str(emitter.dim(d)) for d in dims)]
 
 
-# The phis of a loop: for each of its variables pairs of (type, name).
-Names: TypeAlias = "list[list[tuple[str, str]]]"
+def _bind(emitter: Emitter, carried: Carried, words: list[str]) -> None:
+    """Let a variable stand for its words."""
+    if carried.place is None:
+        emitter.registers[carried.param] = words[0]
+    elif carried.place.kind == "buffer":
+        buffer = emitter.in_place[carried.place.number]
+        emitter.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
+        _bind_sizes(emitter, carried.place, words)
+    elif carried.other is not None and carried.place.kind == "grown":
+        now, new, *sizes = words
+        emitter.pointers[carried.place] = emitter.fn.load_word(now, 0, "ptr")
+        emitter.pointers.pop(carried.other, None)
+        emitter.buffers[carried.other] = new
+        _bind_sizes(emitter, carried.place, sizes)
+    elif carried.other is not None:
+        emitter.pointers[carried.place], emitter.pointers[carried.other] = words
 
 
-def bind(emitter: Emitter, step: Loop, prefix: str) -> Names:
-    """Names for the phis, which the loop variables stand for from here on."""
-    names: Names = []
-    for i, carried in enumerate(step.carried):
-        if carried.place is None:
-            name = f"%{prefix}.{i}"
-            emitter.registers[carried.param] = name
-            names.append([(value_type(emitter, carried.param), name)])
-        elif carried.place.kind == "buffer":
-            buffer = emitter.in_place[carried.place.number]
-            emitter.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
-            names.append(_declare_sizes(emitter, carried.place, f"{prefix}.{i}"))
-        elif carried.other is None:
-            names.append([])
-        elif carried.place.kind == "grown":
-            names.append(_declare_growing(emitter, carried, f"{prefix}.{i}"))
-        else:
-            pair = [("ptr", f"%{prefix}.now{i}"), ("ptr", f"%{prefix}.new{i}")]
-            emitter.pointers[carried.place] = pair[0][1]
-            emitter.pointers[carried.other] = pair[1][1]
-            names.append(pair)
-    return names
-
-
-def _declare_growing(emitter: Emitter, carried: Carried, suffix: str) -> list[tuple[str, str]]:
-    """Names for the phis of a growing array: two buffers and the sizes."""
-    assert carried.place is not None and carried.other is not None
-    names = [("ptr", f"%now{suffix}"), ("ptr", f"%new{suffix}")]
-    emitter.pointers[carried.place] = emitter.fn.load_word(names[0][1], 0, "ptr")
-    emitter.pointers.pop(carried.other, None)
-    emitter.buffers[carried.other] = names[1][1]
-    return names + _declare_sizes(emitter, carried.place, suffix)
-
-
-def _declare_sizes(emitter: Emitter, place: Place, suffix: str) -> list[tuple[str, str]]:
-    """Names for the phis of an array's sizes, which give its symbols their values."""
-    names = [("i64", f"%size{suffix}.{axis}") for axis in range(len(place.dims))]
-    for dim, (_, name) in zip(place.dims, names, strict=True):
+def _bind_sizes(emitter: Emitter, place: Place, sizes: Sequence[str]) -> None:
+    """The sizes of an array give its symbols their values."""
+    for dim, size in zip(place.dims, sizes, strict=True):
         symbol = plain_symbol(dim)
         if symbol is not None and symbol not in emitter.symbols:
-            emitter.symbols[symbol] = name
-    return names
+            emitter.symbols[symbol] = size
 
 
-def end_of(
-    emitter: Emitter, carried: Carried, result: Operand, names: list[tuple[str, str]]
-) -> list[str]:
-    """The values for the next iteration; the halves of a pair change roles."""
+def _end(emitter: Emitter, carried: Carried, result: Operand, words: list[str]) -> list[str]:
+    """The words of a variable for the next iteration; the arrays of a pair change roles."""
     if carried.place is None:
         return [emitter.registers[result.value]]
     if carried.place.kind == "buffer":
         return [str(emitter.dim(d)) for d in result.value.spec.dims]
-    if carried.other is not None and carried.other.kind == "grown'":
-        sizes = [str(emitter.dim(d)) for d in carried.other.dims]
-        return [names[1][1], names[0][1], *sizes]
-    return [names[1][1], names[0][1]] if names else []
+    if carried.other is None:
+        return []
+    sizes = carried.other.dims if carried.other.kind == "grown'" else ()
+    return [words[1], words[0], *(str(emitter.dim(d)) for d in sizes)]

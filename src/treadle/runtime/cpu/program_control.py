@@ -1,10 +1,11 @@
-"""Branches and loops of a program: native control flow, rank-0 values as phis."""
+"""Branches and loops of a program: native control flow, with rank-0 values in registers."""
 
 from __future__ import annotations
 
 from treadle.core.spec import ListSpec
+from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_carried import bind, end_of, start_of, value_type
+from treadle.runtime.cpu.program_carried import Variables, value_type
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import free_lists_since, makes_lists
 from treadle.runtime.schedule.printer import all_steps
@@ -12,34 +13,40 @@ from treadle.runtime.schedule.steps import Block, Branch, Loop, Operand
 
 
 def emit_branch(emitter: Emitter, step: Branch) -> None:
-    """``if`` with a phi for every rank-0 result, and for address and sizes of arrays whose size
-    depends on the branch; other arrays were written by the branches."""
+    """``if``: the block after it has a parameter for every rank-0 result, and for the address and
+    the sizes of each array whose size depends on the branch; other arrays the branches write."""
     fn = emitter.fn
     k = fn.unique()
     predicate = emitter.registers[step.predicate.value]
     for out in step.results:
         if out.place is not None and out.place.kind != "joined":
             emitter.pointer(out.place)  # both branches write there
-    fn.emit(f"br i1 {predicate}, label %then{k}, label %else{k}")
-    ends: list[tuple[list[list[str]], str]] = []
+    kinds = [kind for out in step.results for kind in _kinds(emitter, out)]
+    join = TextBlock(f"join{k}", [(kind, f"%join{k}.{i}") for i, kind in enumerate(kinds)])
+    fn.fork(predicate, f"then{k}", f"else{k}")
     for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
         fn.label(label)
         symbols, positions = dict(emitter.symbols), dict(emitter.positions)
         emitter.emit_block(block)
         emitter.positions = positions
-        values = [
-            _merged(emitter, operand, out)
-            for operand, out in zip(block.results, step.results, strict=True)
-        ]
+        pairs = zip(block.results, step.results, strict=True)
+        words = [word for operand, out in pairs for word in _given(emitter, operand, out)]
         emitter.symbols = symbols
-        ends.append((values, fn.block))
-        fn.branch(f"join{k}")
-    fn.label(f"join{k}")
-    for i, out in enumerate(step.results):
-        _join(emitter, out, [(values[i], block) for values, block in ends])
+        fn.branch(join(*words))
+    fn.label(join)
+    names = (name for _, name in join.parameters)
+    for out in step.results:
+        _take(emitter, out, [next(names) for _ in _kinds(emitter, out)])
 
 
-def _merged(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
+def _kinds(emitter: Emitter, out: Operand) -> list[str]:
+    """The types of the words that the branches give for a result."""
+    if out.place is None:
+        return [value_type(emitter, out.value)]
+    return ["ptr", *("i64" for _ in out.place.dims)] if out.place.kind == "joined" else []
+
+
+def _given(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
     """What a branch gives for a result: a register, or address and sizes, or nothing."""
     if out.place is None:
         return [emitter.registers[operand.value]]
@@ -50,24 +57,17 @@ def _merged(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
     return [emitter.pointer(operand.place), *sizes]
 
 
-def _join(emitter: Emitter, out: Operand, ends: list[tuple[list[str], str]]) -> None:
-    """The phis of one result."""
-    fn = emitter.fn
-
-    def phi(kind: str, number: int) -> str:
-        pairs = ", ".join(f"[{values[number]}, %{block}]" for values, block in ends)
-        return fn.value(f"phi {kind} {pairs}")
-
+def _take(emitter: Emitter, out: Operand, words: list[str]) -> None:
+    """Let a result be what the branches gave."""
     if out.place is None:
-        emitter.registers[out.value] = phi(value_type(emitter, out.value), 0)
+        (emitter.registers[out.value],) = words
     elif out.place.kind == "joined":
-        emitter.pointers[out.place] = phi("ptr", 0)
-        dims = out.place.dims
-        emitter.define_symbols(dims, [phi("i64", 1 + axis) for axis in range(len(dims))])
+        emitter.pointers[out.place], *sizes = words
+        emitter.define_symbols(out.place.dims, sizes)
 
 
 def emit_loop(emitter: Emitter, step: Loop) -> None:
-    """A loop: the condition in its header, a poll for signals on the way back."""
+    """A loop, by the way of emitting it that suits it."""
     if step.rows is not None:
         from treadle.runtime.cpu.row_loops import emit_row_loop
 
@@ -77,47 +77,44 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
     if is_light(step):
         emit_strips(emitter, step)
-        return
+    else:
+        _emit_polling_loop(emitter, step)
+
+
+def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
+    """A loop with the condition in its head, and a poll for signals on the way back."""
     fn = emitter.fn
     k = fn.unique()
     counter = fn.alloca("i64, align 8")
     fn.entry.append(f"  store i64 1, ptr {counter}")
-    starts = [start_of(emitter, c) for c in step.carried]
+    variables = Variables(emitter, step)
+    starts = variables.starts()
     first = fn.value(f"load i64, ptr {counter}")
-    fn.branch(f"pre{k}")
-    fn.label(f"pre{k}")
-    fn.branch(f"head{k}")
-    fn.label(f"head{k}")
-    mark = len(fn.lines)
-    names = bind(emitter, step, f"x{k}")
+    fn.enter(f"pre{k}")
+    head = variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))
+    fn.enter(head(first, *starts))
+    words = variables.bind(head)
     symbols, positions = dict(emitter.symbols), dict(emitter.positions)
     allocates = _allocates(step.body) or _allocates(step.condition)
     before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
     lists = fn.load_word(emitter.chain, 0, "ptr") if makes_lists(step.body) else ""
-    emitter.contraction.depth += not step.exact
-    emitter.emit_block(step.condition)
-    (test,) = step.condition.results
-    fn.emit(f"br i1 {_register(emitter, test)}, label %body{k}, label %exit{k}")
-    fn.label(f"body{k}")
-    emitter.emit_block(step.body)
-    emitter.contraction.depth -= not step.exact
+    with emitter.contraction.inside(step):
+        emitter.emit_block(step.condition)
+        (test,) = step.condition.results
+        fn.fork(emitter.registers[test.value], f"body{k}", f"exit{k}")
+        fn.label(f"body{k}")
+        emitter.emit_block(step.body)
     _free_late(emitter, before)
-    ends = [
-        end_of(emitter, c, o, n)
-        for c, o, n in zip(step.carried, step.body.results, names, strict=True)
-    ]
+    ends = variables.ends(step.body.results, words)
     emitter.symbols, emitter.positions = symbols, positions
     if lists:
-        handles = [c.param for c in step.carried if isinstance(c.param.spec, ListSpec)]
-        kept = [e[0] for c, e in zip(step.carried, ends, strict=True) if c.param in handles]
+        kept = [
+            variables.of(number, ends)[0]
+            for number, carried in enumerate(step.carried)
+            if isinstance(carried.param.spec, ListSpec)
+        ]
         free_lists_since(emitter, lists, kept)
-    _poll(emitter, counter, k)
-    fn.emit(f"br label %head{k}")
-    phis = [f"  %count{k} = phi i64 [{first}, %pre{k}], [%next{k}, %latch{k}]"]
-    for begin, end, group in zip(starts, ends, names, strict=True):
-        for (kind, name), a, b in zip(group, begin, end, strict=True):
-            phis.append(f"  {name} = phi {kind} [{a}, %pre{k}], [{b}, %latch{k}]")
-    fn.lines[mark:mark] = phis
+    fn.branch(head(_polled(emitter, counter, k), *ends))
     fn.label(f"exit{k}")
     _free_late(emitter, before)
 
@@ -133,22 +130,15 @@ def _allocates(block: Block) -> bool:
     return any(p.kind == "late" for s in all_steps(block) for p in (*s.reads, *s.writes))
 
 
-def _register(emitter: Emitter, operand: Operand) -> str:
-    return emitter.registers[operand.value]
-
-
-def _poll(emitter: Emitter, counter: str, k: int) -> None:
-    """Count down; at zero ask whether a signal came."""
+def _polled(emitter: Emitter, counter: str, k: int) -> str:
+    """Count down, and ask at zero whether a signal came; gives the count for the next iteration."""
     fn = emitter.fn
     fn.emit(f"%left{k} = sub i64 %count{k}, 1")
     fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
-    before = fn.block
-    fn.emit(f"br i1 %zero{k}, label %poll{k}, label %latch{k}, !prof !1")
+    latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
+    fn.fork(f"%zero{k}", f"poll{k}", latch(f"%left{k}"), likely=False)
     fn.label(f"poll{k}")
     polled = fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {counter})")
-    bad = fn.value(f"icmp slt i64 {polled}, 0")
-    emitter.fail_if(bad, INTERRUPTED)
-    after = fn.block
-    fn.branch(f"latch{k}")
-    fn.label(f"latch{k}")
-    fn.emit(f"%next{k} = phi i64 [%left{k}, %{before}], [{polled}, %{after}]")
+    emitter.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
+    fn.enter(latch(polled))
+    return f"%next{k}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from treadle.core import dtypes
 from treadle.core.shapes import product
+from treadle.runtime.cpu.llvm_text import Block
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import RAISED
@@ -79,7 +80,7 @@ def emit_check(emitter: Emitter, step: Check) -> None:
     fn = emitter.fn
     holds = emitter.registers[step.holds.value]
     k = fn.unique()
-    fn.emit(f"br i1 {holds}, label %held{k}, label %broken{k}, !prof !2")
+    fn.fork(holds, f"held{k}", f"broken{k}", likely=True)
     fn.label(f"broken{k}")
     emit_callback(emitter, step.callback)
     fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
@@ -103,22 +104,23 @@ def emit_position(emitter: Emitter, step: Position) -> None:
         return
     k = fn.unique()
     inside = fn.value(f"icmp ult i64 {place}, {size}")
-    before = fn.block
     wraps = step.wraps and not spec.dtype.is_unsigned
-    other, back = ("wrap" if wraps else "broken"), ""
-    fn.emit(f"br i1 {inside}, label %inside{k}, label %{other}{k}, !prof !2")
     if wraps:
+        found = Block(f"inside{k}", [("i64", f"%place{k}")])
+        fn.fork(inside, found(place), f"wrap{k}", likely=True)
         fn.label(f"wrap{k}")
         back = fn.value(f"add i64 {place}, {size}")
         again = fn.value(f"icmp ult i64 {back}, {size}")
-        fn.emit(f"br i1 {again}, label %inside{k}, label %broken{k}, !prof !2")
+        fn.fork(again, found(back), f"broken{k}", likely=True)
+        place = f"%place{k}"
+    else:
+        found = Block(f"inside{k}")
+        fn.fork(inside, found, f"broken{k}", likely=True)
     fn.label(f"broken{k}")
     emit_callback(emitter, step.callback)
     fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
     fn.branch("exit")
-    fn.label(f"inside{k}")
-    if wraps:
-        place = fn.value(f"phi i64 [{place}, %{before}], [{back}, %wrap{k}]")
+    fn.label(found)
     emitter.registers[step.value] = emitter.positions[given, str(size)] = place
 
 

@@ -19,9 +19,10 @@ from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.elements import Elements
 from treadle.runtime.cpu.library import part_routine
 from treadle.runtime.cpu.list_memory import HEADER, LENGTH
+from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_carried import bind, end_of, start_of, value_type
+from treadle.runtime.cpu.program_carried import Variables, value_type
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
 from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
@@ -106,9 +107,9 @@ class _Captured(dict[Any, Any]):
 
 def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
     """Run a loop on all threads, each on its own rows."""
-    fn = emitter.fn
-    starts = [start_of(emitter, c) for c in step.carried]
-    _reserve_lists(emitter, step, starts)
+    fn, variables = emitter.fn, Variables(emitter, step)
+    starts = variables.starts()
+    _reserve_lists(emitter, step, variables, starts)
     task = _Task(emitter, step, rows)
     name = f"rows{fn.unique()}"
     task.emit(starts, name)
@@ -126,11 +127,11 @@ def _leave_if_failed(emitter: Emitter) -> None:
     fn, k = emitter.fn, emitter.fn.unique()
     status = fn.value(f"load i64, ptr {emitter.status}")
     good = fn.value(f"icmp eq i64 {status}, {DONE}")
-    fn.emit(f"br i1 {good}, label %good{k}, label %exit")
+    fn.fork(good, f"good{k}", "exit")
     fn.label(f"good{k}")
 
 
-def _reserve_lists(emitter: Emitter, step: Loop, starts: list[list[str]]) -> None:
+def _reserve_lists(emitter: Emitter, step: Loop, variables: Variables, starts: list[str]) -> None:
     """Room for all elements: a list must not move while threads write to it."""
     pushed = {
         s.inputs[0].value for s in step.body.steps
@@ -140,11 +141,11 @@ def _reserve_lists(emitter: Emitter, step: Loop, starts: list[list[str]]) -> Non
         return
     assert step.trips is not None
     fn = emitter.fn
-    for carried, start in zip(step.carried, starts, strict=True):
+    for number, carried in enumerate(step.carried):
         if isinstance(carried.param.spec, ListSpec):
-            count = fn.add(fn.load_word(start[0], LENGTH), step.trips * len(pushed))
-            size = element_bytes(emitter, carried.start)
-            reserve(emitter, start[0], count, size)
+            (items,) = variables.of(number, starts)
+            count = fn.add(fn.load_word(items, LENGTH), step.trips * len(pushed))
+            reserve(emitter, items, count, element_bytes(emitter, carried.start))
 
 
 def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int]) -> None:
@@ -172,6 +173,7 @@ class _Task:
         self.record = _Record(outer.fn, self.fn)
         self.results: list[list[int]] = []
         self.emitter = self._inner_emitter()
+        self.variables = Variables(self.emitter, step)
 
     def _inner_emitter(self) -> Emitter:
         outer, fn, capture = self.outer, self.fn, self.record.capture
@@ -201,43 +203,31 @@ class _Task:
 
     # -- the function
 
-    def emit(self, starts: list[list[str]], name: str) -> None:
+    def emit(self, starts: list[str], name: str) -> None:
         fn, step = self.fn, self.step
         self._share()
         heads, begins = self._begin(starts)
         counter = fn.alloca("i64, align 8")
         fn.emit(f"store i64 1, ptr {counter}")
         k = fn.unique()
-        fn.branch(f"pre{k}")
-        fn.label(f"pre{k}")
-        fn.branch(f"head{k}")
-        fn.label(f"head{k}")
-        mark = len(fn.lines)
-        names = bind(self.emitter, step, f"x{k}")
+        fn.enter(f"pre{k}")
+        head = self.variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))
+        fn.enter(head(1, *begins))
+        words = self.variables.bind(head)
         stop = fn.value("load atomic i64, ptr %record monotonic, align 8")
-        fn.emit(f"br i1 {fn.compare('eq', stop, 0)}, label %test{k}, label %exit")
+        fn.fork(fn.value(f"icmp eq i64 {stop}, 0"), f"test{k}", "exit")
         fn.label(f"test{k}")
-        self.emitter.contraction.depth += not step.exact
-        self._block(step.condition)
-        (test,) = step.condition.results
-        going = self.emitter.registers[test.value]
-        fn.emit(f"br i1 {going}, label %body{k}, label %done{k}")
-        fn.label(f"body{k}")
-        self._block(step.body)
-        self.emitter.contraction.depth -= not step.exact
-        pairs = zip(step.carried, step.body.results, names, strict=True)
-        ends = [end_of(self.emitter, c, o, n) for c, o, n in pairs]
-        self._poll(counter, k)
-        fn.emit(f"br label %head{k}")
-        phis = [f"  %count{k} = phi i64 [1, %pre{k}], [%next{k}, %latch{k}]"]
-        for begin, end, group in zip(begins, ends, names, strict=True):
-            for (kind, phi), a, b in zip(group, begin, end, strict=True):
-                phis.append(f"  {phi} = phi {kind} [{a}, %pre{k}], [{b}, %latch{k}]")
-        fn.lines[mark:mark] = phis
+        with self.emitter.contraction.inside(step):
+            self._block(step.condition)
+            (test,) = step.condition.results
+            fn.fork(self.emitter.registers[test.value], f"body{k}", f"done{k}")
+            fn.label(f"body{k}")
+            self._block(step.body)
+        ends = self.variables.ends(step.body.results, words)
+        fn.branch(head(self._polled(counter, k), *ends))
         fn.label(f"done{k}")
-        self._hand_over(names, heads)
-        fn.branch("exit")
-        fn.label("exit")
+        self._hand_over(head, words, heads)
+        fn.enter("exit")
         fn.emit("ret void")
         fn.define(name, "void @{}(ptr %record, i64 %part, i64 %parts)", "internal")
 
@@ -258,23 +248,22 @@ class _Task:
         self.emitter.is_first = fn.value("icmp eq i64 %part, 0")
         some = fn.value(f"icmp slt i64 {self.first}, {self.last}")
         needed = fn.value(f"or i1 {some}, {self.emitter.is_first}")
-        fn.emit(f"br i1 {needed}, label %needed, label %exit")
+        fn.fork(needed, "needed", "exit")
         fn.label("needed")
 
-    def _begin(self, starts: list[list[str]]) -> tuple[dict[int, str], list[list[str]]]:
-        """The loop variables on entry; each thread has headers of the lists of its own."""
+    def _begin(self, starts: list[str]) -> tuple[dict[int, str], list[str]]:
+        """The loop variables on entry; each thread has headers of the lists of its own. Gives the
+        headers that the program has, too, by the number of the variable."""
         heads: dict[int, str] = {}
         begins = []
-        for number, (carried, start) in enumerate(zip(self.step.carried, starts, strict=True)):
-            if carried.place is None:
-                kind = value_type(self.outer, carried.param)
-                word = self.record.capture(start[0], kind)
-                if isinstance(carried.param.spec, ListSpec):
-                    heads[number] = word
-                    word = self._own_header(start[0])
-                begins.append([word])
+        for number, carried in enumerate(self.step.carried):
+            words = self.variables.of(number, starts)
+            if isinstance(carried.param.spec, ListSpec):
+                heads[number] = self.record.capture(words[0], "ptr")
+                begins.append(self._own_header(words[0]))
             else:
-                begins.append([self.record.capture(w, "ptr") for w in start])
+                kind = "ptr" if carried.place else value_type(self.outer, carried.param)
+                begins += [self.record.capture(word, kind) for word in words]
         return heads, begins
 
     def _own_header(self, items: str) -> str:
@@ -285,47 +274,48 @@ class _Task:
             self.fn.emit(f"store i64 {word}, ptr {self.fn.offset(own, i, 'i64')}, align 8")
         return own
 
-    def _hand_over(self, names: list[list[tuple[str, str]]], heads: dict[int, str]) -> None:
+    def _hand_over(self, head: TextBlock, words: list[str], heads: dict[int, str]) -> None:
         """The first thread leaves the loop variables' last values."""
         fn, k = self.fn, self.fn.unique()
-        fn.emit(f"br i1 {self.emitter.is_first}, label %leave{k}, label %exit")
+        fn.fork(self.emitter.is_first, f"leave{k}", "exit")
         fn.label(f"leave{k}")
-        for number, group in enumerate(names):
+        kinds = {name: kind for kind, name in head.parameters}
+        for number in range(len(self.step.carried)):
+            own = self.variables.of(number, words)[:1]
             if number in heads:
-                length = fn.load_word(group[0][1], LENGTH)
+                length = fn.load_word(own[0], LENGTH)
                 place = fn.offset(heads[number], LENGTH, "i64")
                 fn.emit(f"store i64 {length}, ptr {place}, align 8")
                 self.results.append([self._leave("ptr", heads[number])])
             else:
-                self.results.append([self._leave(kind, word) for kind, word in group[:1]])
+                self.results.append([self._leave(kinds[word], word) for word in own])
 
     def _leave(self, kind: str, word: str) -> int:
         place = self.record.result()
         self.fn.emit(f"store {kind} {word}, ptr {self.fn.offset('%record', place, 'i64')}, align 8")
         return place
 
-    def _poll(self, counter: str, k: int) -> None:
-        """The first thread counts down, and asks at zero whether a signal came."""
+    def _polled(self, counter: str, k: int) -> str:
+        """The first thread counts down, and asks at zero whether a signal came. Gives the count for
+        the next iteration."""
         fn = self.fn
         fn.emit(f"%left{k} = sub i64 %count{k}, 1")
         fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
-        before = fn.block
-        fn.emit(f"br i1 %zero{k}, label %ask{k}, label %latch{k}, !prof !1")
+        latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
+        fn.fork(f"%zero{k}", f"ask{k}", latch(f"%left{k}"), likely=False)
         fn.label(f"ask{k}")
-        fn.emit(f"br i1 {self.emitter.is_first}, label %poll{k}, label %latch{k}")
+        fn.fork(self.emitter.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
         call = f"call i64 @poll(ptr %state, ptr {self.emitter.record}, ptr {counter})"
         polled = fn.value(call)
-        fn.emit(f"br i1 {fn.compare('slt', polled, 0)}, label %stop{k}, label %go{k}, !prof !1")
+        fn.fork(fn.value(f"icmp slt i64 {polled}, 0"), f"stop{k}", f"go{k}", likely=False)
         fn.label(f"stop{k}")
         fn.emit("store atomic i64 1, ptr %record monotonic, align 8")
         fn.emit(f"store i64 {INTERRUPTED}, ptr {self.emitter.status}")
         fn.branch("exit")
         fn.label(f"go{k}")
-        fn.branch(f"latch{k}")
-        fn.label(f"latch{k}")
-        ways = f"[%left{k}, %{before}], [{MOST_ITERATIONS}, %ask{k}], [{polled}, %go{k}]"
-        fn.emit(f"%next{k} = phi i64 {ways}")
+        fn.enter(latch(polled))
+        return f"%next{k}"
 
     # -- steps
 

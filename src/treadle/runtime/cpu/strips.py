@@ -17,21 +17,10 @@ not by the test before the next one. LLVM then leads the branch that sets it out
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from treadle.runtime.cpu.inner_loops import (
-    after_loop,
-    below,
-    inner,
-    iteration,
-    leave,
-    phis,
-    registers,
-    test_of,
-)
-from treadle.runtime.cpu.loop_versions import versions
+from treadle.runtime.cpu.inner_loops import InnerLoop
+from treadle.runtime.cpu.loop_versions import emit_versions
 from treadle.runtime.cpu.program import Emitter
-from treadle.runtime.cpu.program_carried import bind, start_of, value_type
+from treadle.runtime.cpu.program_carried import value_type
 from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.schedule.steps import (
     Block,
@@ -74,45 +63,39 @@ def emit_strips(emitter: Emitter, step: Loop) -> None:
     emitter.improved = True
     positions = dict(emitter.positions)
     fn, k = emitter.fn, emitter.fn.unique()
-    starts = [start_of(emitter, c) for c in step.carried]
+    loop = InnerLoop(emitter, step)
+    starts = loop.variables.starts()
     if step.most is not None and step.most <= UNINTERRUPTED:
-        fn.branch(f"strip{k}")
-        fn.label(f"strip{k}")
-        _uninterrupted(emitter, step, k, starts)
-        fn.branch(f"exit{k}")
+        fn.enter(f"strip{k}")
+        _uninterrupted(loop, k, starts)
+        fn.enter(f"exit{k}")
     elif step.counted is not None:
-        _counted(emitter, step, k, starts)
+        _counted(loop, step.counted, k, starts)
     else:
-        _tested(emitter, step, k, starts)
-    fn.label(f"exit{k}")
+        _tested(loop, k, starts)
     emitter.positions = positions
 
 
-def _uninterrupted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -> None:
+def _uninterrupted(loop: InnerLoop, k: int, starts: list[str]) -> None:
     """A loop without polls."""
-    counted = step.counted
-    numbers = [n for n, c in enumerate(step.carried) if counted and c.param is counted.counter]
-    if counted is None or not numbers:
-        inner(emitter, step, k, starts, None)
-        return
-    limit = _limit(emitter, counted)
-    versions(emitter, step, k, starts, starts[numbers[0]][0], limit)
+    counted = loop.step.counted
+    position = None if counted is None else loop.variables.position(counted.counter)
+    if counted is None or position is None:
+        loop.emit(k, starts, None)
+    else:
+        emit_versions(loop, k, starts, starts[position], _limit(loop.emitter, counted))
 
 
-def _counted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -> None:
+def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> None:
     """The number of iterations is known when the loop begins."""
-    fn, counted = emitter.fn, step.counted
-    assert counted is not None
+    emitter, fn, variables = loop.emitter, loop.fn, loop.variables
     limit = _limit(emitter, counted)
     kind, countdown = value_type(emitter, counted.counter), _countdown(emitter)
-    fn.branch(f"pre{k}")
-    fn.label(f"pre{k}")
-    fn.branch(f"more{k}")
-    fn.label(f"more{k}")
-    mark = len(fn.lines)
-    outer = bind(emitter, step, f"y{k}")
-    some = below(emitter, step, limit)
-    fn.emit(f"br i1 {some}, label %strip{k}, label %exit{k}")
+    fn.enter(f"pre{k}")
+    more = variables.block(f"more{k}", f"y{k}")
+    fn.enter(more(*starts))
+    words = variables.bind(more)
+    fn.fork(loop.below(limit), f"strip{k}", f"exit{k}")
     fn.label(f"strip{k}")
     first = emitter.registers[counted.counter]
     length = fn.load_word(countdown)
@@ -120,60 +103,52 @@ def _counted(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) 
     kinds = f"{kind} {{}}, {kind} {{}}"
     end = fn.call(f"{kind} @llvm.sadd.sat.{kind}({kind}, {kind})", kinds.format(first, length))
     end = fn.call(f"{kind} @llvm.smin.{kind}({kind}, {kind})", kinds.format(limit, end))
-    inner = versions(emitter, step, k, registers(outer), first, end)
-    again = below(emitter, step, limit)
-    fn.emit(f"br i1 {again}, label %poll{k}, label %done{k}, !prof !1")
-    after = _poll(emitter, k, countdown)
-    fn.branch(f"more{k}")
+    left = emit_versions(loop, k, words, first, end)
+    fn.fork(loop.below(limit), f"poll{k}", f"done{k}", likely=False)
+    fn.label(f"poll{k}")
+    _poll(emitter, countdown)
+    fn.branch(more(*left))
     fn.label(f"done{k}")
-    fn.branch(f"more{k}")
-    values = registers(inner)
-    fn.lines[mark:mark] = phis(
-        outer, (starts, f"pre{k}"), (values, after), (values, f"done{k}")
-    )  # fmt: skip
-    bind(emitter, step, f"y{k}")
+    fn.branch(more(*left))
+    fn.label(f"exit{k}")
+    variables.bind(more)
 
 
-def _tested(emitter: Emitter, step: Loop, k: int, starts: Sequence[list[str]]) -> None:
+def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     """Any test: the inner loop counts its strip down."""
-    fn, countdown = emitter.fn, _countdown(emitter)
-    fn.branch(f"pre{k}")
-    fn.label(f"pre{k}")
-    fn.branch(f"strip{k}")
-    fn.label(f"strip{k}")
-    mark = len(fn.lines)
-    outer = bind(emitter, step, f"y{k}")
+    emitter, fn, variables, countdown = (
+        loop.emitter, loop.fn, loop.variables, _countdown(loop.emitter),
+    )  # fmt: skip
+    fn.enter(f"pre{k}")
+    strip = variables.block(f"strip{k}", f"y{k}")
+    fn.enter(strip(*starts))
+    outer = variables.bind(strip)
     length = fn.load_word(countdown)
-    fn.branch(f"head{k}")
-    fn.label(f"head{k}")
-    within = len(fn.lines)
-    names = bind(emitter, step, f"x{k}")
-    test = test_of(emitter, step, None)
-    tested = fn.block
-    fn.emit(f"br i1 {test}, label %body{k}, label %done{k}")
+    head = variables.block(f"head{k}", f"x{k}", ("i64", f"%left{k}"))
+    fn.enter(head(length, *outer))
+    words = variables.bind(head)
+    done = loop.after(k, "done")
+    fn.fork(loop.test(None), f"body{k}", loop.way_out(done, words))
     fn.label(f"body{k}")
     # Not at the end: LLVM moves the test there, which then sees what the iteration has found.
     zero = fn.value(f"icmp eq i64 %left{k}, 0")
-    fn.emit(f"br i1 {zero}, label %poll{k}, label %go{k}, !prof !1")
+    fn.fork(zero, f"poll{k}", f"go{k}", likely=False)
     fn.label(f"go{k}")
     left = fn.value(f"sub i64 %left{k}, 1")
-    ends = iteration(emitter, step, names)
-    again = leave(emitter, step, k, ends)
-    fn.label(f"latch{k}")
-    fn.branch(f"head{k}")
-    after = _poll(emitter, k, countdown)
-    fn.branch(f"strip{k}")
-    fn.lines[within:within] = [
-        f"  %left{k} = phi i64 [{length}, %strip{k}], [{left}, %latch{k}]",
-        *phis(names, (registers(outer), f"strip{k}"), (again, f"latch{k}")),
-    ]
-    fn.lines[mark:mark] = phis(outer, (starts, f"pre{k}"), (registers(names), after))
-    bind(emitter, step, f"x{k}")
-    after_loop(emitter, step, k, "done", (names, tested), ends)
-    fn.branch(f"exit{k}")
+    ends = loop.iteration(words)
+    again = loop.leave(k, ends)
+    fn.enter(f"latch{k}")
+    fn.branch(head(left, *again))
+    fn.label(f"poll{k}")
+    _poll(emitter, countdown)
+    fn.branch(strip(*words))
+    variables.bind(head)
+    loop.finish(k, done, words, ends)
+    fn.enter(f"exit{k}")
 
 
 def _limit(emitter: Emitter, counted: Counted) -> str:
+    """What the counter stops at."""
     limit = counted.limit
     return str(limit) if isinstance(limit, int) else emitter.registers[limit]
 
@@ -185,10 +160,7 @@ def _countdown(emitter: Emitter) -> str:
     return countdown
 
 
-def _poll(emitter: Emitter, k: int, countdown: str) -> str:
-    """Ask whether a signal came; gives the block from which the loop goes on."""
-    fn = emitter.fn
-    fn.label(f"poll{k}")
-    polled = fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {countdown})")
-    emitter.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
-    return fn.block
+def _poll(emitter: Emitter, countdown: str) -> None:
+    """Ask whether a signal came; the program ends where its handler raises."""
+    polled = emitter.fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {countdown})")
+    emitter.fail_if(emitter.fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
