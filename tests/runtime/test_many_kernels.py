@@ -11,7 +11,7 @@ from treadle.kernel.ir import Affine, Axis, Buffer, Const, Kernel, Load, Store, 
 from treadle.passes import disabled
 from treadle.runtime import interpreter
 from treadle.runtime.cpu.elements import MOST_INLINE
-from treadle.runtime.cpu.program import MOST_OPERANDS
+from treadle.runtime.cpu.program_blueprint import MOST_OPERANDS
 from treadle.runtime.cpu.program_entry import MOST_WRITTEN_OUT
 from treadle.runtime.fusion.lifting import MANY, Lifting, lift_constants
 

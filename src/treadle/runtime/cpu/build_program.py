@@ -17,9 +17,10 @@ from treadle.runtime.cpu.compiled_kernels import KernelCode, kernel_code
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.jit import Code, jit
 from treadle.runtime.cpu.native import NativeExecutable, Program
-from treadle.runtime.cpu.program import SHORT_WORK, Emitter
+from treadle.runtime.cpu.program_blueprint import SHORT_WORK, Blueprint
 from treadle.runtime.cpu.program_emitters import EMITTERS
 from treadle.runtime.cpu.program_record import Record
+from treadle.runtime.cpu.program_run import program_text
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.state_words import StateWords
 from treadle.runtime.cpu.target import host
@@ -48,19 +49,19 @@ from treadle.runtime.signature import Signature
 
 def build_program(planned: Planned) -> NativeExecutable:
     """Compile a schedule."""
-    emitter, text = emitted_program(planned)
+    emitted, text = emitted_program(planned)
     graph, builder, block = planned.graph, planned.builder, planned.block
-    signature, written, workers = emitter.signature, list(emitter.written), emitter.workers
+    signature, written, workers = emitted.signature, list(emitted.written), emitted.workers
     loaded = jit().load(text, forever=False)
     kernels = _Kernels()
     by_object = layout() is not None and not signature.cells
-    asks = bool(builder.late) or (bool(signature.cells) and _uses_variables(block, emitter))
+    asks = bool(builder.late) or (bool(signature.cells) and _uses_variables(block, emitted))
     python_lists = planned.uses_lists and not builder.native_lists
-    callbacks = _callbacks(graph, builder, emitter, written, planned.memory)
-    calls_python = any(not isinstance(s, Exhausted) for s in emitter.callbacks)
+    callbacks = _callbacks(graph, builder, emitted, written, planned.memory)
+    calls_python = any(not isinstance(s, Exhausted) for s in emitted.callbacks)
     program = Program(
         signature=signature,
-        table=emitter.table,
+        table=emitted.table,
         entry=loaded.address("entry") if by_object else 0,
         run=loaded.address("run"),
         words=StateWords(
@@ -68,12 +69,12 @@ def build_program(planned: Planned) -> NativeExecutable:
             builder.constants,
             callbacks,
             workers,
-            _has_library(emitter.table),
+            _has_library(emitted.table),
             kernels.address,
         ),  # fmt: skip
         callbacks=callbacks,
         written=written,
-        releases_gil=emitter.releases is not False,
+        releases_gil=emitted.releases is not False,
         needs_frame=calls_python and (python_lists or asks),
         texts=_texts(planned, text),
         memory=planned.memory,
@@ -83,7 +84,7 @@ def build_program(planned: Planned) -> NativeExecutable:
                 isinstance(s, LibraryCall) and s.epilogue is not None for s in all_steps(block)
             ),
             "workspace_bytes": planned.plan.static_bytes,
-            "callbacks": _count_callbacks(block, emitter),
+            "callbacks": _count_callbacks(block, emitted),
         },
         code=loaded.key,
         keep=[loaded, callbacks, builder.constants, kernels],
@@ -91,8 +92,8 @@ def build_program(planned: Planned) -> NativeExecutable:
     return NativeExecutable(graph, program)
 
 
-def emitted_program(planned: Planned) -> tuple[Emitter, str]:
-    """The module of a schedule, with the emitter that knows what it needs. Nothing is loaded."""
+def emitted_program(planned: Planned) -> tuple[Blueprint, str]:
+    """The text of a schedule's module, with what is known of the program. Nothing is loaded."""
     work, builder, block = planned.work, planned.builder, planned.block
     signature = planned.signature
     written = sorted(_written(work, builder))
@@ -101,13 +102,11 @@ def emitted_program(planned: Planned) -> tuple[Emitter, str]:
     releases = _long(block, signature, bool(variables) and runs_user_code)
     calls = any(isinstance(s, Callback) for s in all_steps(block))
     holds = bool(variables) and (releases is not False or calls) and not runs_user_code
-    workers = builder.facts.workers
-    emitter = Emitter(
-        host(), workers, block, planned.plan, signature, planned.equal_sizes, written, releases,
-        variables, holds, _whole(work, variables),
+    emitted = Blueprint(
+        host(), builder.facts.workers, block, planned.plan, signature, releases, written, variables,
+        holds, _whole(work, variables), builder.native_lists, builder.element_dims,
     )  # fmt: skip
-    emitter.native_lists, emitter.element_dims = builder.native_lists, builder.element_dims
-    return emitter, emitter.emit(EMITTERS, layout())
+    return emitted, program_text(emitted, planned.equal_sizes, EMITTERS, layout())
 
 
 class _Kernels:
@@ -182,31 +181,31 @@ def _has_library(table: StateTable) -> bool:
     return any(kind == "routine" for kind, _ in table.keys)
 
 
-def _count_callbacks(block: Block, emitter: Emitter) -> int:
+def _count_callbacks(block: Block, emitted: Blueprint) -> int:
     """Steps that always run in Python, in contrast to checks, which do so when they fail."""
     steps = set(all_steps(block))
-    return sum(s in steps and not isinstance(s, Guard | ListStep) for s in emitter.callbacks)
+    return sum(s in steps and not isinstance(s, Guard | ListStep) for s in emitted.callbacks)
 
 
-def _uses_variables(block: Block, emitter: Emitter) -> bool:
+def _uses_variables(block: Block, emitted: Blueprint) -> bool:
     """Whether Python code that the program calls may look at variables that are arguments: code
     that goes back to the program, and ops that take them."""
-    if _count_callbacks(block, emitter):
+    if _count_callbacks(block, emitted):
         return True
-    nodes = [s.node for s in emitter.callbacks if isinstance(s, Callback)]
+    nodes = [s.node for s in emitted.callbacks if isinstance(s, Callback)]
     return any(isinstance(v.spec, ResourceSpec) for node in nodes for v in node.inputs)
 
 
 def _callbacks(
-    graph: Graph, builder: Builder, emitter: Emitter, written: Sequence[int], memory: MemoryUse
+    graph: Graph, builder: Builder, emitted: Blueprint, written: Sequence[int], memory: MemoryUse
 ) -> Callbacks | None:
-    if not emitter.callbacks:
+    if not emitted.callbacks:
         return None
-    signature = emitter.signature
+    signature = emitted.signature
     names = [s.name for s in signature.symbols]
     first = signature.words - len(names)
     return Callbacks(
-        emitter.callbacks, names, first, builder.variables, graph, written, memory, host_memory
+        emitted.callbacks, names, first, builder.variables, graph, written, memory, host_memory
     )
 
 

@@ -23,7 +23,7 @@ Factors = tuple[str, str]
 
 
 class Contraction:
-    """What is known of the products among the rank-0 values of a program.
+    """What is known of the products among the rank-0 values of a function of a program.
 
     Attributes:
         has_fma: whether the target has the operation; nothing is contracted where it has not.
@@ -31,9 +31,9 @@ class Contraction:
             products and sums one by one.
     """
 
-    def __init__(self, has_fma: bool) -> None:
+    def __init__(self, has_fma: bool, depth: int = 0) -> None:
         self.has_fma = has_fma
-        self.depth = 0
+        self.depth = depth
         self._products: dict[Value, Factors] = {}
         self._uses: dict[object, dict[Value, int]] = {}
 

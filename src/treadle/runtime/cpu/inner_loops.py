@@ -89,12 +89,10 @@ class InnerLoop:
     def iteration(self, words: Sequence[str]) -> list[str]:
         """One iteration; gives the values for the next one."""
         emitter, body = self.emitter, self.step.body
-        symbols = dict(emitter.symbols)
-        with emitter.contraction.inside(self.step):
-            emitter.emit_block(body)
-        ends = self.variables.ends(body.results, words)
-        emitter.symbols = symbols
-        return ends
+        with emitter.forgetting():
+            with emitter.contraction.inside(self.step):
+                emitter.emit_block(body)
+            return self.variables.ends(body.results, words)
 
     def below(self, end: str) -> str:
         """Whether the counter is below a number."""

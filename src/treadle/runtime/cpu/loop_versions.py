@@ -113,7 +113,7 @@ class _Versions:
         if crossing is not None:
             words = self._in_pieces(k, crossing)
         else:
-            emitter.group = emitter.scopes.group()
+            emitter.group = emitter.program.scopes.group()
             words = self._plain(k)
         emitter.group = group
         return words
@@ -133,7 +133,7 @@ class _Versions:
         starts = list(self.starts)
         starts[position] = from_
         emitter.kept = {(a.step, a.load): kept for a in crossing.loads if a.load}
-        emitter.positions, emitter.group = dict(self.known), emitter.scopes.group()
+        emitter.positions, emitter.group = dict(self.known), emitter.program.scopes.group()
         words = self.loop.emit(number, starts, to)
         emitter.kept = {}
         dtype = self.counter.spec.dtype
@@ -213,15 +213,14 @@ class _Versions:
         those of the old one."""
         emitter, fn = self.emitter, self.fn
         place, dtype = crossing.store.place, crossing.store.place.dtype
-        ending = f"align {alignment(dtype)}{emitter.scopes.of(place)}"
+        ending = f"align {alignment(dtype)}{emitter.program.scopes.of(place)}"
         bits = f"i{dtype.size * 8}"
         before = fn.value(f"load {bits}, ptr {address}, {ending}")
         narrow = counter if self.kind == "i64" else fn.value(f"trunc i64 {counter} to {self.kind}")
         emitter.registers[self.counter] = narrow
-        symbols, emitter.positions = dict(emitter.symbols), dict(self.known)
-        with emitter.contraction.inside(self.loop.step):
+        emitter.positions = dict(self.known)
+        with emitter.forgetting(), emitter.contraction.inside(self.loop.step):
             emitter.emit_block(self.loop.step.body)
-        emitter.symbols = symbols
         new = emitter.load_scalar(address, dtype, place)
         after = fn.value(f"load {bits}, ptr {address}, {ending}")
         fn.emit(f"store {bits} {before}, ptr {address}, {ending}")

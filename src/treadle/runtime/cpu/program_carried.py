@@ -20,7 +20,7 @@ from treadle.runtime.symbols import plain_symbol
 def value_type(emitter: Emitter, value: Value) -> str:
     """The LLVM type of a register: lists are handles."""
     if isinstance(value.spec, ListSpec):
-        return "ptr" if emitter.native_lists else "i64"
+        return "ptr" if emitter.program.native_lists else "i64"
     return compute_type(value.spec.dtype)
 
 
@@ -110,7 +110,7 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
         return [register]
     if carried.place.kind == "buffer":
         now, *sizes = _start_buffer(emitter, carried)
-        emitter.in_place[carried.place.number] = now
+        emitter.places.in_place[carried.place.number] = now
         return sizes
     if carried.other is None:
         if carried.start.place is carried.place:  # the loop takes it over
@@ -120,7 +120,7 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
         return []
     if carried.place.kind == "grown":
         now, *sizes = _start_buffer(emitter, carried)
-        return [now, emitter.new_buffer(), *sizes]
+        return [now, emitter.places.new_buffer(), *sizes]
     a, b = (emitter.pointer(p) for p in carried.place.parts)
     copy_array(emitter, carried.start, a, carried.place)
     return [a, b]
@@ -132,8 +132,8 @@ def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
     assert start.place is not None
     dims = start.value.spec.dims
     size = emitter.dim(product(dims) * start.value.spec.dtype.size)
-    buffer = emitter.new_buffer()
-    move(emitter, emitter.reserve(buffer, size), emitter.pointer(start.place), size)
+    buffer = emitter.places.new_buffer()
+    move(emitter, emitter.places.reserved(buffer, size), emitter.pointer(start.place), size)
     return [buffer, *(str(emitter.dim(d)) for d in dims)]
 
 
@@ -142,25 +142,25 @@ def _bind(emitter: Emitter, carried: Carried, words: list[str]) -> None:
     if carried.place is None:
         emitter.registers[carried.param] = words[0]
     elif carried.place.kind == "buffer":
-        buffer = emitter.in_place[carried.place.number]
-        emitter.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
+        buffer = emitter.places.in_place[carried.place.number]
+        emitter.places.pointers[carried.place] = emitter.fn.load_word(buffer, 0, "ptr")
         _bind_sizes(emitter, carried.place, words)
     elif carried.other is not None and carried.place.kind == "grown":
         now, new, *sizes = words
-        emitter.pointers[carried.place] = emitter.fn.load_word(now, 0, "ptr")
-        emitter.pointers.pop(carried.other, None)
-        emitter.buffers[carried.other] = new
+        emitter.places.pointers[carried.place] = emitter.fn.load_word(now, 0, "ptr")
+        emitter.places.pointers.pop(carried.other, None)
+        emitter.places.buffers[carried.other] = new
         _bind_sizes(emitter, carried.place, sizes)
     elif carried.other is not None:
-        emitter.pointers[carried.place], emitter.pointers[carried.other] = words
+        emitter.places.pointers[carried.place], emitter.places.pointers[carried.other] = words
 
 
 def _bind_sizes(emitter: Emitter, place: Place, sizes: Sequence[str]) -> None:
     """The sizes of an array give its symbols their values."""
     for dim, size in zip(place.dims, sizes, strict=True):
         symbol = plain_symbol(dim)
-        if symbol is not None and symbol not in emitter.symbols:
-            emitter.symbols[symbol] = size
+        if symbol is not None and symbol not in emitter.sizes.symbols:
+            emitter.sizes.symbols[symbol] = size
 
 
 def _end(emitter: Emitter, carried: Carried, result: Operand, words: list[str]) -> list[str]:

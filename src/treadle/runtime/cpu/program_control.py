@@ -6,7 +6,6 @@ from treadle.core.spec import ListSpec
 from treadle.runtime.cpu.llvm_text import Block as TextBlock
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import Variables, value_type
-from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.cpu.program_lists import free_lists_since, makes_lists
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Branch, Loop, Operand
@@ -26,12 +25,10 @@ def emit_branch(emitter: Emitter, step: Branch) -> None:
     fn.fork(predicate, f"then{k}", f"else{k}")
     for label, block in ((f"then{k}", step.then), (f"else{k}", step.otherwise)):
         fn.label(label)
-        symbols, positions = dict(emitter.symbols), dict(emitter.positions)
-        emitter.emit_block(block)
-        emitter.positions = positions
-        pairs = zip(block.results, step.results, strict=True)
-        words = [word for operand, out in pairs for word in _given(emitter, operand, out)]
-        emitter.symbols = symbols
+        with emitter.forgetting():
+            emitter.emit_block(block)
+            pairs = zip(block.results, step.results, strict=True)
+            words = [word for operand, out in pairs for word in _given(emitter, operand, out)]
         fn.branch(join(*words))
     fn.label(join)
     names = (name for _, name in join.parameters)
@@ -62,7 +59,7 @@ def _take(emitter: Emitter, out: Operand, words: list[str]) -> None:
     if out.place is None:
         (emitter.registers[out.value],) = words
     elif out.place.kind == "joined":
-        emitter.pointers[out.place], *sizes = words
+        emitter.places.pointers[out.place], *sizes = words
         emitter.define_symbols(out.place.dims, sizes)
 
 
@@ -94,19 +91,18 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
     head = variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))
     fn.enter(head(first, *starts))
     words = variables.bind(head)
-    symbols, positions = dict(emitter.symbols), dict(emitter.positions)
     allocates = _allocates(step.body) or _allocates(step.condition)
-    before = fn.load_word(emitter.late, 0, "ptr") if allocates else ""
-    lists = fn.load_word(emitter.chain, 0, "ptr") if makes_lists(step.body) else ""
-    with emitter.contraction.inside(step):
-        emitter.emit_block(step.condition)
-        (test,) = step.condition.results
-        fn.fork(emitter.registers[test.value], f"body{k}", f"exit{k}")
-        fn.label(f"body{k}")
-        emitter.emit_block(step.body)
-    _free_late(emitter, before)
-    ends = variables.ends(step.body.results, words)
-    emitter.symbols, emitter.positions = symbols, positions
+    before = fn.load_word(emitter.memory.late, 0, "ptr") if allocates else ""
+    lists = fn.load_word(emitter.memory.lists, 0, "ptr") if makes_lists(step.body) else ""
+    with emitter.forgetting():
+        with emitter.contraction.inside(step):
+            emitter.emit_block(step.condition)
+            (test,) = step.condition.results
+            fn.fork(emitter.registers[test.value], f"body{k}", f"exit{k}")
+            fn.label(f"body{k}")
+            emitter.emit_block(step.body)
+        _free_late(emitter, before)
+        ends = variables.ends(step.body.results, words)
     if lists:
         kept = [
             variables.of(number, ends)[0]
@@ -122,7 +118,9 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
 def _free_late(emitter: Emitter, before: str) -> None:
     """Free what an iteration allocated."""
     if before and "late_free" in emitter.module.functions:
-        emitter.fn.emit(f"call void @late_free(ptr %state, ptr {emitter.late}, ptr {before})")
+        emitter.fn.emit(
+            f"call void @late_free(ptr %state, ptr {emitter.memory.late}, ptr {before})"
+        )
 
 
 def _allocates(block: Block) -> bool:
@@ -138,7 +136,5 @@ def _polled(emitter: Emitter, counter: str, k: int) -> str:
     latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
     fn.fork(f"%zero{k}", f"poll{k}", latch(f"%left{k}"), likely=False)
     fn.label(f"poll{k}")
-    polled = fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {counter})")
-    emitter.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
-    fn.enter(latch(polled))
+    fn.enter(latch(emitter.exits.polled(counter)))
     return f"%next{k}"

@@ -26,7 +26,7 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         emit_reference(emitter, step)
         return
     fn, emitted = emitter.fn, code.emitted
-    if emitter.is_large and is_plain(step):
+    if emitter.program.is_large and is_plain(step):
         words = operand_words(emitter, [*step.operands, 0])
     else:
         words = fn.alloca(f"[{len(step.operands) + 1} x ptr], align 8")
@@ -38,7 +38,7 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
     dims = symbol_values(emitter, step)
     units = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.units)))
     scratch = "null" if step.scratch is None else emitter.pointer(step.scratch)
-    function = emitter.state_word("kernel", (code, emitted.symbol))
+    function = emitter.state.word("kernel", (code, emitted.symbol))
     least = emitter.dim(_outer(step, in_terms_of(step.kernel, emitted.grain)))
     if isinstance(units, int) and isinstance(least, int) and units < 2 * least:
         fn.emit(f"call void {function}(ptr {words}, ptr {dims}, i64 0, i64 {units}, ptr {scratch})")
@@ -46,14 +46,14 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
         grain, stride = _division(emitter, step, least, units)
         slice_ = _slice(emitter, least, emitted.together)
         long = not (isinstance(units, int) and isinstance(slice_, int) and units <= slice_)
-        call = emitter.call_of(step) if long else "null"
+        call = emitter.exits.call_of(step) if long else "null"
         fn.emit(
-            f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {words}, ptr {dims}, "
+            f"call void {emitter.state.fixed('launch')}(ptr {function}, ptr {words}, ptr {dims}, "
             f"i64 {units}, i64 {grain}, ptr {scratch}, i64 {stride}, i64 {slice_}, ptr {call})"
         )
-        emitter.leave_if_stopped(call)
+        emitter.exits.leave_if_stopped(call)
     if emitted.finish is not None:
-        finish = emitter.state_word("kernel", (code, emitted.finish))
+        finish = emitter.state.word("kernel", (code, emitted.finish))
         fn.emit(f"call void {finish}(ptr {words}, ptr {dims})")
     _load_outputs(emitter, step)
 
@@ -70,10 +70,10 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
         length = emitter.dim(segment.extent)
         total = fn.add(total, length)
         words += [length, *segment.operands]
-    table = operand_words(emitter, words) if emitter.is_large else _stored(emitter, words)
-    function = emitter.state_word("kernel", (code, emitted.symbol))
+    table = operand_words(emitter, words) if emitter.program.is_large else _stored(emitter, words)
+    function = emitter.state.word("kernel", (code, emitted.symbol))
     fn.emit(
-        f"call void {emitter.fixed_word('launch')}(ptr {function}, ptr {table}, ptr null, "
+        f"call void {emitter.state.fixed('launch')}(ptr {function}, ptr {table}, ptr null, "
         f"i64 {total}, i64 {emitted.grain}, ptr null, i64 0, i64 0, ptr null)"
     )
 
@@ -96,7 +96,7 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
     and the distance between the threads' scratch."""
     if step.scratch is None:
         return grain, 0
-    fn, planned = emitter.fn, emitter.workers
+    fn, planned = emitter.fn, emitter.program.workers
     share = fewest_units(fn, units, planned)
     return fn.max(share, grain), fn.divide(emitter.dim(product(step.scratch.dims)), planned)
 
@@ -154,8 +154,7 @@ def symbol_values(emitter: Emitter, step: Launch) -> str:
 def emit_reference(emitter: Emitter, step: Launch) -> None:
     """A kernel without code is evaluated in Python."""
     fn = emitter.fn
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(step)
+    number = emitter.program.add_callback(step)
     count = len(step.operands)
     words = fn.alloca(f"[{max(1, count + len(step.kernel.symbols))} x i64], align 8")
     for i, pointer in enumerate(operand_addresses(emitter, step)):

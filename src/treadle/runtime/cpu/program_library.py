@@ -21,14 +21,14 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
     fn = emitter.fn
     routine = routine_for(step.node, step.apart, step.views)
     assert routine is not None, "the schedule has library calls only where there is a routine"
-    call = emitter.call_of(step)
+    call = emitter.exits.call_of(step)
     operands = routine_operands(emitter, step, call)
     numbers = routine_numbers(emitter, routine)
     workspace = "null" if step.scratch is None else emitter.pointer(step.scratch)
-    address = emitter.state_word("routine", routine.symbol)
-    table = emitter.fixed_word("library")
+    address = emitter.state.word("routine", routine.symbol)
+    table = emitter.state.fixed("library")
     fn.emit(f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr {workspace})")
-    emitter.leave_if_stopped(call)
+    emitter.exits.leave_if_stopped(call)
     for output in step.outputs:
         if output.place is None:
             value = output.value
@@ -40,16 +40,16 @@ def call_rows(
     emitter: Emitter, step: Loops, routine: str, call: RowCall, operands: Sequence[str]
 ) -> None:
     """Call a routine of rows that needs no workspace on addresses, for a step."""
-    fn, answers = emitter.fn, emitter.call_of(step)
+    fn, answers = emitter.fn, emitter.exits.call_of(step)
     tuning = emitter.module.target.tuning
     found = Routine(row_symbol(routine, call), row_numbers(routine, call, tuning))
     pointers = fn.alloca(f"[{len(operands) + 2} x ptr], align 8")
     for i, pointer in enumerate((*operands, "null", answers)):
         fn.emit(f"store ptr {pointer}, ptr {fn.offset(pointers, i, 'ptr')}")
-    address = emitter.state_word("routine", found.symbol)
-    table, numbers = emitter.fixed_word("library"), routine_numbers(emitter, found)
+    address = emitter.state.word("routine", found.symbol)
+    table, numbers = emitter.state.fixed("library"), routine_numbers(emitter, found)
     fn.emit(f"call void {address}(ptr {table}, ptr {pointers}, ptr {numbers}, ptr null)")
-    emitter.leave_if_stopped(answers)
+    emitter.exits.leave_if_stopped(answers)
 
 
 def routine_operands(emitter: Emitter, step: LibraryCall, call: str = "null") -> str:
@@ -84,7 +84,7 @@ def _epilogue(emitter: Emitter, launch: Launch, made: Value) -> str:
     own = [i for i, operand in enumerate(launch.operands) if operand.value is made]
     numbers = {"count": len(pointers), "own": own[0] if own else 0}
     words = {
-        "code": emitter.state_word("kernel", (code, code.emitted.symbol)),
+        "code": emitter.state.word("kernel", (code, code.emitted.symbol)),
         "buffers": buffers,
         "dims": symbol_values(emitter, launch),
     }

@@ -30,7 +30,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     """One list op."""
     define(emitter)
     if step.slot is not None:
-        emitter.pointers[step.slot] = list_slot(emitter, step)
+        emitter.places.pointers[step.slot] = list_slot(emitter, step)
         return
     _BY_ACTION[action_of(step)](emitter, step)
 
@@ -41,7 +41,7 @@ def define(emitter: Emitter) -> None:
 
 def element_bytes(emitter: Emitter, operand: Operand) -> Word:
     """The size of an element of a list operand."""
-    dims = emitter.element_dims[operand.value]
+    dims = emitter.program.element_dims[operand.value]
     assert not isinstance(dims, Ragged)
     count = product(dims)
     return emitter.fn.mul(emitter.dim(count), operand.value.spec.dtype.size)
@@ -56,8 +56,8 @@ def _items(emitter: Emitter, step: ListStep) -> str:
 def copied(emitter: Emitter, items: str, size: Word) -> str:
     """A copy of a list."""
     define(emitter)
-    places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
-    return emitter.obtained(f"@list_copy({places}, ptr {items}, i64 {size})")
+    places = f"ptr %state, ptr {emitter.memory.lists}, ptr {emitter.memory.wanted}"
+    return emitter.exits.obtained(f"@list_copy({places}, ptr {items}, i64 {size})")
 
 
 def makes_lists(block: Block) -> bool:
@@ -85,7 +85,7 @@ def action_of(step: ListStep) -> ListAction:
 
 def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None:
     """Free the lists made since the chain began with `before`, but those in `kept`."""
-    if not emitter.native_lists:
+    if not emitter.program.native_lists:
         return
     define(emitter)
     fn = emitter.fn
@@ -93,7 +93,7 @@ def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None
     for i, items in enumerate(kept):
         fn.emit(f"store ptr {items}, ptr {fn.offset(words, i, 'ptr')}")
     fn.emit(
-        f"call void @free_lists_since(ptr %state, ptr {emitter.chain}, ptr {before}, "
+        f"call void @free_lists_since(ptr %state, ptr {emitter.memory.lists}, ptr {before}, "
         f"ptr {words}, i64 {len(kept)})"
     )
 
@@ -119,14 +119,14 @@ def reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
 
 def _ready(emitter: Emitter, function: str, items: str, count: Word, size: Word) -> None:
     """Leave the program where there is no memory for the elements."""
-    operands = f"ptr %state, ptr {emitter.wanted}, ptr {items}, i64 {count}, i64 {size}"
-    emitter.leave_unless(emitter.fn.value(f"call i1 @{function}({operands})"))
+    operands = f"ptr %state, ptr {emitter.memory.wanted}, ptr {items}, i64 {count}, i64 {size}"
+    emitter.exits.leave_unless(emitter.fn.value(f"call i1 @{function}({operands})"))
 
 
 def made(emitter: Emitter, capacity: Word, size: Word) -> str:
     """A new list."""
-    places = f"ptr %state, ptr {emitter.chain}, ptr {emitter.wanted}"
-    return emitter.obtained(f"@list_new({places}, i64 {capacity}, i64 {size})")
+    places = f"ptr %state, ptr {emitter.memory.lists}, ptr {emitter.memory.wanted}"
+    return emitter.exits.obtained(f"@list_new({places}, i64 {capacity}, i64 {size})")
 
 
 def address(emitter: Emitter, items: str, index: Word, size: Word) -> str:
@@ -148,18 +148,16 @@ def put(emitter: Emitter, operand: Operand, target: str) -> None:
 def check_index(emitter: Emitter, step: ListStep, index: str, length: str) -> None:
     """Leave the program, through Python, where the index is not in [0, length)."""
     fn = emitter.fn
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(step)
+    number = emitter.program.add_callback(step)
     words = fn.alloca("[2 x i64], align 8")
     outside = fn.value(f"icmp uge i64 {index}, {length}")
     k = fn.unique()
-    fn.emit(f"br i1 {outside}, label %outside{k}, label %inside{k}, !prof !1")
+    fn.fork(outside, f"outside{k}", f"inside{k}", likely=False)
     fn.label(f"outside{k}")
     fn.emit(f"store i64 {index}, ptr {words}")
     fn.emit(f"store i64 {length}, ptr {fn.offset(words, 1, 'i64')}")
     call_python(emitter, number, words)
-    fn.branch(f"inside{k}")
-    fn.label(f"inside{k}")
+    fn.enter(f"inside{k}")
 
 
 def expected(step: ListStep) -> int:
@@ -216,13 +214,13 @@ def _get(emitter: Emitter, step: ListStep) -> None:
     if out.place is None:
         emitter.registers[out.value] = emitter.load_scalar(source, out.value.spec.dtype)
     elif out.place.kind == "element":
-        emitter.pointers[out.place] = source
+        emitter.places.pointers[out.place] = source
     else:
         move(emitter, emitter.pointer(out.place), source, size)
 
 
 def _element_shape(emitter: Emitter, step: ListStep) -> list[str]:
-    dims = emitter.element_dims[step.inputs[0].value]
+    dims = emitter.program.element_dims[step.inputs[0].value]
     assert not isinstance(dims, Ragged)
     return [str(emitter.dim(d)) for d in dims]
 
@@ -290,7 +288,7 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
     emitter.define_symbols(out.value.spec.dims, [length, *_element_shape(emitter, step)])
     data = emitter.fn.load_word(items, DATA, "ptr")
     if out.place.kind == "element":
-        emitter.pointers[out.place] = data
+        emitter.places.pointers[out.place] = data
         return
     size = emitter.fn.mul(length, element_bytes(emitter, step.inputs[0]))
     move(emitter, emitter.pointer(out.place), data, size)

@@ -45,7 +45,7 @@ def emit_append(emitter: Emitter, step: Append) -> None:
     used, size = _bytes(emitter, first), _bytes(emitter, out)
     sources = [_array(emitter, o) for o in step.inputs]
     if out.place.kind == "buffer":
-        target = emitter.pointers[out.place] = emitter.extend(out.place, used, size)
+        target = emitter.places.pointers[out.place] = emitter.places.extended(out.place, used, size)
         parts = list(zip(step.inputs, sources, strict=True))[1:]
         offset = used
     else:

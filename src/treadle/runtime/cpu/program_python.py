@@ -17,8 +17,7 @@ from treadle.runtime.schedule.steps import Callback, Operand
 def emit_callback(emitter: Emitter, step: Callback) -> None:
     """Call Python with the addresses of operands and results; lists pass as their handles."""
     fn = emitter.fn
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(step)
+    number = emitter.program.add_callback(step)
     words = fn.alloca(f"[{max(1, callback_words(step))} x i64], align 8")
     for i, operand, sized in zip(input_positions(step), step.inputs, step.sized, strict=True):
         _put(emitter, words, i, operand)
@@ -32,7 +31,7 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
             fn.emit(f"store ptr {target or emitter.slot(operand.value)}, ptr {slot}")
     last = callback_words(step) - len(step.mentioned)
     for i, name in enumerate(step.mentioned, last):
-        fn.emit(f"store i64 {emitter.symbols[name]}, ptr {fn.offset(words, i, 'i64')}")
+        fn.emit(f"store i64 {emitter.sizes.symbols[name]}, ptr {fn.offset(words, i, 'i64')}")
     call_python(emitter, number, words)
     for i, operand in zip(positions, step.outputs, strict=True):
         _take(emitter, words, i, operand)
@@ -40,15 +39,12 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
 
 def call_python(emitter: Emitter, number: int, words: str) -> None:
     """Run callback step `number`; leave the program where it fails."""
-    if emitter.is_first:  # of the threads that are here, all for the same reason
-        k = emitter.fn.unique()
-        emitter.fn.emit(f"br i1 {emitter.is_first}, label %speak{k}, label %exit")
-        emitter.fn.label(f"speak{k}")
+    emitter.exits.all_but_first()
     add_python(emitter.module)
-    record = "null" if emitter.releases is False else emitter.record
+    record = "null" if emitter.program.releases is False else emitter.memory.record
     operands = f"ptr %state, ptr {record}, i64 {number}, ptr {words}, ptr %frame"
     status = emitter.fn.value(f"call i64 @python({operands})")
-    emitter.fail_if(emitter.fn.value(f"icmp ne i64 {status}, 0"), status)
+    emitter.exits.fail_if(emitter.fn.value(f"icmp ne i64 {status}, 0"), status)
 
 
 def _output_positions(step: Callback) -> list[int]:
@@ -68,7 +64,7 @@ def _take(emitter: Emitter, words: str, position: int, operand: Operand) -> None
         slot = emitter.slot(operand.value)
         emitter.registers[operand.value] = emitter.load_scalar(slot, spec.dtype)
     elif output_words(operand) > 1:
-        emitter.pointers[operand.place] = fn.load_word(words, position, "ptr")
+        emitter.places.pointers[operand.place] = fn.load_word(words, position, "ptr")
         sizes = [fn.load_word(words, position + 1 + k) for k in range(spec.rank)]
         emitter.define_symbols(spec.dims, sizes)
 

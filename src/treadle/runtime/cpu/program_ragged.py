@@ -37,12 +37,12 @@ _PIECES = "the elements have {} values in all, not the {} that are given"
 def emit_list_step(emitter: Emitter, step: ListStep) -> None:
     """One list op, on either kind of lists."""
     lists = [o.value for o in (*step.inputs, *step.outputs) if isinstance(o.value.spec, ListSpec)]
-    if not isinstance(emitter.element_dims[lists[0]], Ragged):
+    if not isinstance(emitter.program.element_dims[lists[0]], Ragged):
         plain.emit_list_step(emitter, step)
         return
     plain.define(emitter)
     if step.slot is not None:
-        emitter.pointers[step.slot] = _slot(emitter, step)
+        emitter.places.pointers[step.slot] = _slot(emitter, step)
     else:
         _BY_ACTION[action_of(step)](emitter, step)
 
@@ -53,8 +53,7 @@ def _require(emitter: Emitter, step: ListStep, a: Word, b: Word, text: str) -> N
     differ = fn.compare("ne", a, b)
     if differ is False:
         return
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(Guard(step.node, (0, 0), text))
+    number = emitter.program.add_callback(Guard(step.node, (0, 0), text))
     words = fn.alloca("[2 x i64], align 8")
     with fn.when(differ):
         fn.emit(f"store i64 {a}, ptr {words}, align 8")
@@ -77,7 +76,7 @@ def _changed(emitter: Emitter, step: ListStep) -> RaggedList:
 
 def _made(emitter: Emitter, out: Operand, capacity: Word = plain.FEWEST) -> RaggedList:
     """A new list, without elements."""
-    ragged = emitter.element_dims[out.value]
+    ragged = emitter.program.element_dims[out.value]
     assert isinstance(ragged, Ragged)
     items = plain.made(emitter, plain.FEWEST, out.value.spec.dtype.size)
     records = plain.made(emitter, capacity, 8 * (DIMS + ragged.rank))
@@ -142,7 +141,7 @@ def _get(emitter: Emitter, step: ListStep) -> None:
     source = items.place(begin)
     size = fn.mul(product_of(emitter, [emitter.dim(d) for d in out.value.spec.dims]), items.size)
     if out.place is not None and out.place.kind == "element":
-        emitter.pointers[out.place] = source
+        emitter.places.pointers[out.place] = source
         return
     target = emitter.slot(out.value) if out.place is None else emitter.pointer(out.place)
     if items.holes:
@@ -160,7 +159,7 @@ def _tell_dims(
     fn = emitter.fn
     dims = list(zip(out.value.spec.dims, found, strict=True))
     for dim, word in dims:
-        new = told_symbol(dim, emitter.symbols.keys())
+        new = told_symbol(dim, emitter.sizes.symbols.keys())
         if new is None:
             continue
         name, rest = new
@@ -168,7 +167,7 @@ def _tell_dims(
             _require(emitter, step, fn.select(hole, 1, 0), 0, _UNWRITTEN)
         least = emitter.dim(rest)
         _require(emitter, step, word, fn.max(word, least) if rest != 0 else word, _SHAPE)
-        emitter.symbols[name] = str(fn.sub(word, least))
+        emitter.sizes.symbols[name] = str(fn.sub(word, least))
     for dim, word in dims:
         expected = emitter.dim(dim)
         if expected != word:
@@ -214,7 +213,7 @@ def _pack(emitter: Emitter, step: ListStep) -> None:
 def _unpack(emitter: Emitter, step: ListStep) -> None:
     values, shapes = step.inputs
     rows, fn = emitter.operand_pointer(shapes), emitter.fn
-    ragged = emitter.element_dims[step.outputs[0].value]
+    ragged = emitter.program.element_dims[step.outputs[0].value]
     assert isinstance(ragged, Ragged)
     rank = ragged.rank
 

@@ -47,8 +47,7 @@ def emit_load_scalar(emitter: Emitter, step: LoadScalar) -> None:
 def emit_guard(emitter: Emitter, step: Guard) -> None:
     """Compare two sizes."""
     fn = emitter.fn
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(step)
+    number = emitter.program.add_callback(step)
     a, b = (emitter.dim(d) for d in step.sizes)
     words = fn.alloca("[2 x i64], align 8")
     with fn.when(fn.compare("ne", a, b)) as needed:
@@ -60,14 +59,13 @@ def emit_guard(emitter: Emitter, step: Guard) -> None:
 
 def emit_measure(emitter: Emitter, step: Measure) -> None:
     """A symbol is the value of an integer."""
-    emitter.symbols[step.name] = integer(emitter, step.source)
+    emitter.sizes.symbols[step.name] = integer(emitter, step.source)
 
 
 def emit_deliver(emitter: Emitter, step: Deliver) -> None:
     """Give a result to Python: its address and its dims."""
     fn, spec = emitter.fn, step.source.value.spec
-    number = len(emitter.callbacks)
-    emitter.callbacks.append(step)
+    number = emitter.program.add_callback(step)
     words = fn.alloca(f"[{1 + spec.rank} x i64], align 8")
     fn.emit(f"store ptr {emitter.operand_pointer(step.source)}, ptr {words}")
     for k, dim in enumerate(spec.dims):
@@ -83,8 +81,7 @@ def emit_check(emitter: Emitter, step: Check) -> None:
     fn.fork(holds, f"held{k}", f"broken{k}", likely=True)
     fn.label(f"broken{k}")
     emit_callback(emitter, step.callback)
-    fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
-    fn.branch("exit")
+    emitter.exits.leave(RAISED)
     fn.label(f"held{k}")
 
 
@@ -118,8 +115,7 @@ def emit_position(emitter: Emitter, step: Position) -> None:
         fn.fork(inside, found, f"broken{k}", likely=True)
     fn.label(f"broken{k}")
     emit_callback(emitter, step.callback)
-    fn.emit(f"store i64 {RAISED}, ptr {emitter.status}")
-    fn.branch("exit")
+    emitter.exits.leave(RAISED)
     fn.label(found)
     emitter.registers[step.value] = emitter.positions[given, str(size)] = place
 
@@ -127,4 +123,4 @@ def emit_position(emitter: Emitter, step: Position) -> None:
 def emit_sizes(emitter: Emitter, step: Sizes) -> None:
     """Symbols get their values."""
     for name, dim in step.pairs:
-        emitter.symbols[name] = str(emitter.dim(dim))
+        emitter.sizes.symbols[name] = str(emitter.dim(dim))

@@ -34,15 +34,17 @@ def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
         if found is None:
             pointer = emitter.operand_pointer(word) if isinstance(word, Operand) else word
             late.append((i, "ptr" if isinstance(word, Operand) else "i64", pointer))
-    table = emitter.table_words(len(entries))
+    program = emitter.program
+    program.most_table_words = max(program.most_table_words, len(entries))
+    table = "%table.words"  # `run` reserves it: for the operands of one launch at a time
     body = ", ".join(f"i64 {kind}, i64 {value}" for kind, value in entries)
     constant = emitter.module.constant(
         f"words{fn.unique()}", f"[{2 * len(entries)} x i64] [{body}], align 8"
     )
     add_fill(emitter.module)
     fn.emit(
-        f"call void @fill_words(ptr %state, ptr %frame, ptr {emitter.workspace or 'null'}, "
-        f"ptr {emitter.held or 'null'}, ptr {constant}, ptr {table}, i64 {len(entries)})"
+        f"call void @fill_words(ptr %state, ptr %frame, ptr {emitter.memory.workspace or 'null'}, "
+        f"ptr {emitter.memory.held or 'null'}, ptr {constant}, ptr {table}, i64 {len(entries)})"
     )
     for i, kind, value in late:
         fn.emit(f"store {kind} {value}, ptr {fn.offset(table, i, 'i64')}")
@@ -59,17 +61,17 @@ def _described(emitter: Emitter, word: Word | Operand) -> tuple[int, int] | None
     if isinstance(word, int):
         return NUMBER, word
     place = word.place if isinstance(word, Operand) else None
-    if place is None or place in emitter.pointers:
+    if place is None or place in emitter.places.pointers:
         return None
     if place.kind in ("argument", "output"):
-        return FRAME, emitter.frame_positions[place.kind, place.number]
+        return FRAME, emitter.program.frame_positions[place.kind, place.number]
     if place.kind == "constant":
-        return STATE, emitter.table.position("constant", place.number)
-    if place.kind == "variable" and emitter.held:
-        return HELD, emitter.held_position(place.number)
-    if place.kind == "variable" and ("cell", place.number) not in emitter.frame_positions:
-        return VARIABLE, emitter.table.position("cell", place.number)
-    offset = emitter.plan.offsets.get(place)
+        return STATE, emitter.program.table.position("constant", place.number)
+    if place.kind == "variable" and emitter.memory.held:
+        return HELD, emitter.memory.held_positions[place.number]
+    if place.kind == "variable" and ("cell", place.number) not in emitter.program.frame_positions:
+        return VARIABLE, emitter.program.table.position("cell", place.number)
+    offset = emitter.program.plan.offsets.get(place)
     return None if offset is None else (WORKSPACE, offset)
 
 

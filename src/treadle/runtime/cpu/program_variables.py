@@ -45,17 +45,17 @@ class Holding:
     Args:
         numbers: the variables.
         written: those that the program writes.
+
+    Attributes:
+        words: which words of the table are the addresses of the variables' elements, by number.
     """
 
     def __init__(self, fn: TextFunction, numbers: Sequence[int], written: Collection[int]) -> None:
         self.fn, self.written = fn, written
         self.position = {number: HELD_WORDS * i for i, number in enumerate(numbers)}
+        self.words = {number: position + 1 for number, position in self.position.items()}
         self.table = fn.alloca(f"[{HELD_WORDS * len(numbers)} x i64], align 8")
         add_hold(fn.module)
-
-    def word(self, number: int) -> int:
-        """Which word of the table is the address of a variable's elements."""
-        return self.position[number] + 1
 
     def take(self, cells: Sequence[str]) -> None:
         """Hold the buffers; `cells` are in the order of the numbers."""

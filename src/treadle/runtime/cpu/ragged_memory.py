@@ -24,7 +24,7 @@ BEGIN, COUNT, DIMS = 0, 1, 2  # words of a record
 def copy_of(emitter: Emitter, operand: Operand) -> str:
     """A copy of a list of either kind."""
     items = emitter.registers[operand.value]
-    dims = emitter.element_dims[operand.value]
+    dims = emitter.program.element_dims[operand.value]
     if not isinstance(dims, Ragged):
         return plain.copied(emitter, items, plain.element_bytes(emitter, operand))
     old = RaggedList(emitter, operand, items)
@@ -42,7 +42,7 @@ class RaggedList:
     """
 
     def __init__(self, emitter: Emitter, operand: Operand, items: str) -> None:
-        ragged = emitter.element_dims[operand.value]
+        ragged = emitter.program.element_dims[operand.value]
         assert isinstance(ragged, Ragged)
         self.emitter, self.fn, self.items = emitter, emitter.fn, items
         self.rank, self.holes = ragged.rank, ragged.holes

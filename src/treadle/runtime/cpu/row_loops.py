@@ -8,7 +8,6 @@ hands over what the loop leaves: its numbers, the lengths of lists, which half o
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -25,29 +24,23 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import Variables, value_type
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_entry import DONE, INTERRUPTED
-from treadle.runtime.cpu.program_kernels import emit_evaluate, operand_addresses, symbol_values
+from treadle.runtime.cpu.program_kernels import operand_addresses, symbol_values
 from treadle.runtime.cpu.program_library import routine_numbers, routine_operands
 from treadle.runtime.cpu.program_lists import (
     element_bytes,
-    emit_list_step,
     list_slot,
     reserve,
 )
 from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
-from treadle.runtime.cpu.program_steps import emit_check, emit_load_scalar, emit_position
 from treadle.runtime.cpu.rows import units_of_a_row
+from treadle.runtime.cpu.run_memory import RunMemory
 from treadle.runtime.schedule.steps import (
-    Block,
     Carried,
-    Check,
     Copy,
-    Evaluate,
     Launch,
     LibraryCall,
     ListStep,
-    LoadScalar,
     Loop,
-    Position,
     Rows,
 )
 
@@ -116,7 +109,7 @@ def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
     record = fn.alloca(f"[{task.record.words} x i64], align 64")
     for place, kind, word in task.record.stores:
         fn.emit(f"store {kind} {word}, ptr {fn.offset(record, place, 'i64')}, align 8")
-    parallel = emitter.fixed_word("parallel")
+    parallel = emitter.state.fixed("parallel")
     fn.emit(f"call void {parallel}(ptr @{name}, ptr {record}, ptr null)")
     _leave_if_failed(emitter)
     for carried, places in zip(step.carried, task.results, strict=True):
@@ -125,7 +118,7 @@ def emit_row_loop(emitter: Emitter, step: Loop, rows: Rows) -> None:
 
 def _leave_if_failed(emitter: Emitter) -> None:
     fn, k = emitter.fn, emitter.fn.unique()
-    status = fn.value(f"load i64, ptr {emitter.status}")
+    status = fn.value(f"load i64, ptr {emitter.memory.status}")
     good = fn.value(f"icmp eq i64 {status}, {DONE}")
     fn.fork(good, f"good{k}", "exit")
     fn.label(f"good{k}")
@@ -157,7 +150,7 @@ def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int
             kind = value_type(emitter, carried.param)
             emitter.registers[carried.param] = fn.value(f"load {kind}, ptr {words[0]}, align 8")
     elif words:
-        emitter.pointers[carried.place] = fn.value(f"load ptr, ptr {words[0]}, align 8")
+        emitter.places.pointers[carried.place] = fn.value(f"load ptr, ptr {words[0]}, align 8")
 
 
 class _Task:
@@ -172,40 +165,45 @@ class _Task:
         self.fn = Function(outer.module)
         self.record = _Record(outer.fn, self.fn)
         self.results: list[list[int]] = []
-        self.emitter = self._inner_emitter()
+        self._share()
+        self.emitter = self._emitter()
         self.variables = Variables(self.emitter, step)
 
-    def _inner_emitter(self) -> Emitter:
+    def _emitter(self) -> Emitter:
+        """The emitter of the task, to which the program's registers and addresses are captured."""
         outer, fn, capture = self.outer, self.fn, self.record.capture
-        inner = copy.copy(outer)
-        inner.fn, inner.elements = fn, Elements(fn, 0)
         capture("%state", "ptr", "%state")
         capture("%frame", "ptr", "%frame")
-        inner.registers = _Captured(
-            outer.registers, lambda value, word: capture(word, value_type(outer, value))
-        )
-        inner.pointers = _Captured(outer.pointers, lambda _, word: capture(word, "ptr"))
-        inner.frame_words = _Captured(outer.frame_words, lambda _, word: capture(word, "ptr"))
-        inner.symbols = _Captured(outer.symbols, lambda _, word: capture(word, "i64"))
-        inner.slots, inner.positions = {}, {}
-        inner.workspace = capture(outer.workspace, "ptr")
-        inner.slot_offsets = [capture(o, "i64") for o in outer.slot_offsets]
-        for name in (
-            "status",
-            "record",
-            "chain",
-            "late",
-            "wanted",
-            *(["held"] if outer.held else []),
-        ):
-            setattr(inner, name, capture(getattr(outer, name), "ptr"))
-        return inner
+        steps = {
+            **outer.steps, Launch: self._launch, LibraryCall: self._product, ListStep: self._list,
+            Copy: self._copy,
+        }  # fmt: skip
+        return Emitter(
+            outer.program, fn, self._memory(), steps, Elements(fn, 0), self.is_first,
+            outer.contraction.depth,
+            _Captured(outer.registers, lambda value, word: capture(word, value_type(outer, value))),
+            _Captured(outer.places.pointers, lambda _, word: capture(word, "ptr")),
+            _Captured(outer.sizes.symbols, lambda _, word: capture(word, "i64")),
+        )  # fmt: skip
+
+    def _memory(self) -> RunMemory:
+        """The memory of the run as the task finds it."""
+        outer, capture = self.outer.memory, self.record.capture
+        workspace = capture(outer.workspace, "ptr")
+        offsets = [capture(o, "i64") for o in outer.slot_offsets]
+        cells = (outer.status, outer.record, outer.lists, outer.late, outer.wanted)
+        status, record, lists, late, wanted = (capture(cell, "ptr") for cell in cells)
+        words = _Captured(outer.frame_words, lambda _, word: capture(word, "ptr"))
+        held = capture(outer.held, "ptr")
+        return RunMemory(
+            status, record, lists, late, wanted, words, workspace, offsets, held,
+            outer.held_positions,
+        )  # fmt: skip
 
     # -- the function
 
     def emit(self, starts: list[str], name: str) -> None:
         fn, step = self.fn, self.step
-        self._share()
         heads, begins = self._begin(starts)
         counter = fn.alloca("i64, align 8")
         fn.emit(f"store i64 1, ptr {counter}")
@@ -218,11 +216,11 @@ class _Task:
         fn.fork(fn.value(f"icmp eq i64 {stop}, 0"), f"test{k}", "exit")
         fn.label(f"test{k}")
         with self.emitter.contraction.inside(step):
-            self._block(step.condition)
+            self.emitter.emit_block(step.condition)
             (test,) = step.condition.results
             fn.fork(self.emitter.registers[test.value], f"body{k}", f"done{k}")
             fn.label(f"body{k}")
-            self._block(step.body)
+            self.emitter.emit_block(step.body)
         ends = self.variables.ends(step.body.results, words)
         fn.branch(head(self._polled(counter, k), *ends))
         fn.label(f"done{k}")
@@ -237,7 +235,7 @@ class _Task:
         blocks = rows.blocks
         high = rows.extent // blocks
         higher = rows.extent - blocks * high
-        parts = fn.min("%parts", self.outer.workers)  # there is scratch for so many
+        parts = fn.min("%parts", self.outer.program.workers)  # there is scratch for so many
         self.first, self.last = (
             fn.min(fn.divide(fn.mul(blocks, part), parts), blocks)
             for part in ("%part", fn.add("%part", 1))
@@ -245,9 +243,9 @@ class _Task:
         self.low, self.high = (
             fn.add(fn.mul(block, high), fn.min(block, higher)) for block in (self.first, self.last)
         )
-        self.emitter.is_first = fn.value("icmp eq i64 %part, 0")
+        self.is_first = fn.value("icmp eq i64 %part, 0")
         some = fn.value(f"icmp slt i64 {self.first}, {self.last}")
-        needed = fn.value(f"or i1 {some}, {self.emitter.is_first}")
+        needed = fn.value(f"or i1 {some}, {self.is_first}")
         fn.fork(needed, "needed", "exit")
         fn.label("needed")
 
@@ -277,7 +275,7 @@ class _Task:
     def _hand_over(self, head: TextBlock, words: list[str], heads: dict[int, str]) -> None:
         """The first thread leaves the loop variables' last values."""
         fn, k = self.fn, self.fn.unique()
-        fn.fork(self.emitter.is_first, f"leave{k}", "exit")
+        fn.fork(self.is_first, f"leave{k}", "exit")
         fn.label(f"leave{k}")
         kinds = {name: kind for kind, name in head.parameters}
         for number in range(len(self.step.carried)):
@@ -304,43 +302,22 @@ class _Task:
         latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
         fn.fork(f"%zero{k}", f"ask{k}", latch(f"%left{k}"), likely=False)
         fn.label(f"ask{k}")
-        fn.fork(self.emitter.is_first, f"poll{k}", latch(MOST_ITERATIONS))
+        fn.fork(self.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
-        call = f"call i64 @poll(ptr %state, ptr {self.emitter.record}, ptr {counter})"
-        polled = fn.value(call)
+        record = self.emitter.memory.record
+        polled = fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {counter})")
         fn.fork(fn.value(f"icmp slt i64 {polled}, 0"), f"stop{k}", f"go{k}", likely=False)
         fn.label(f"stop{k}")
         fn.emit("store atomic i64 1, ptr %record monotonic, align 8")
-        fn.emit(f"store i64 {INTERRUPTED}, ptr {self.emitter.status}")
-        fn.branch("exit")
+        self.emitter.exits.leave(INTERRUPTED)
         fn.label(f"go{k}")
         fn.enter(latch(polled))
         return f"%next{k}"
 
     # -- steps
 
-    def _block(self, block: Block) -> None:
-        for step in block.steps:
-            match step:
-                case Evaluate():
-                    emit_evaluate(self.emitter, step)
-                case LoadScalar():
-                    emit_load_scalar(self.emitter, step)
-                case Check():
-                    emit_check(self.emitter, step)
-                case Position():
-                    emit_position(self.emitter, step)
-                case Launch():
-                    self._launch(step)
-                case LibraryCall():
-                    self._product(step)
-                case ListStep():
-                    self._list(step)
-                case Copy():
-                    self._copy(step)
-
-    def _launch(self, step: Launch) -> None:
-        fn, emitter = self.fn, self.emitter
+    def _launch(self, emitter: Emitter, step: Launch) -> None:
+        fn = self.fn
         code = kernel_code(step.kernel)
         units = units_of_a_row(step, self.rows)
         assert code is not None and units is not None
@@ -351,40 +328,39 @@ class _Task:
         scratch = "null"
         if step.scratch is not None:
             size = emitter.dim(product(step.scratch.dims))
-            stride = fn.divide(size, emitter.workers)
+            stride = fn.divide(size, emitter.program.workers)
             scratch = fn.offset(emitter.pointer(step.scratch), fn.mul("%part", stride), "i8")
-        function = emitter.state_word("kernel", (code, code.emitted.symbol))
+        function = emitter.state.word("kernel", (code, code.emitted.symbol))
         low, high = (fn.mul(row, units) for row in (self.low, self.high))
         fn.emit(
             f"call void {function}(ptr {words}, ptr {dims}, i64 {low}, i64 {high}, ptr {scratch})"
         )
 
-    def _product(self, step: LibraryCall) -> None:
-        fn, emitter = self.fn, self.emitter
+    def _product(self, emitter: Emitter, step: LibraryCall) -> None:
+        fn = self.fn
         routine = part_routine(step.node, self.rows.blocks)
         assert routine is not None
         operands = routine_operands(emitter, step)
-        address = emitter.state_word("routine", routine.symbol)
-        table = emitter.fixed_word("library")
+        address = emitter.state.word("routine", routine.symbol)
+        table = emitter.state.fixed("library")
         numbers = routine_numbers(emitter, routine)
         fn.emit(
             f"call void {address}(ptr {table}, ptr {operands}, ptr {numbers}, ptr null, "
             f"i64 {self.first}, i64 {self.last})"
         )
 
-    def _list(self, step: ListStep) -> None:
+    def _list(self, emitter: Emitter, step: ListStep) -> None:
         if step.node.op is LIST_GET or step.slot is not None:
-            emit_list_step(self.emitter, step)
+            self.outer.steps[ListStep](emitter, step)
             return
-        target = list_slot(self.emitter, step)
+        target = list_slot(emitter, step)
         operand = step.inputs[-1]
         assert operand.place is not None
         size = product(operand.value.spec.dims) * operand.value.spec.dtype.size
-        self._move(target, self.emitter.pointer(operand.place), self.emitter.dim(size))
+        self._move(target, emitter.pointer(operand.place), emitter.dim(size))
 
-    def _copy(self, step: Copy) -> None:
+    def _copy(self, emitter: Emitter, step: Copy) -> None:
         assert step.source.place is not None
-        emitter = self.emitter
         size = emitter.dim(step.target.bytes)
         self._move(emitter.pointer(step.target), emitter.pointer(step.source.place), size)
 

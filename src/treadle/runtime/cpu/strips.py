@@ -21,7 +21,6 @@ from treadle.runtime.cpu.inner_loops import InnerLoop
 from treadle.runtime.cpu.loop_versions import emit_versions
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_carried import value_type
-from treadle.runtime.cpu.program_entry import INTERRUPTED
 from treadle.runtime.schedule.steps import (
     Block,
     Branch,
@@ -60,7 +59,7 @@ def _one_element(step: Update) -> bool:
 
 def emit_strips(emitter: Emitter, step: Loop) -> None:
     """A light loop."""
-    emitter.improved = True
+    emitter.program.improved = True
     positions = dict(emitter.positions)
     fn, k = emitter.fn, emitter.fn.unique()
     loop = InnerLoop(emitter, step)
@@ -106,7 +105,7 @@ def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> No
     left = emit_versions(loop, k, words, first, end)
     fn.fork(loop.below(limit), f"poll{k}", f"done{k}", likely=False)
     fn.label(f"poll{k}")
-    _poll(emitter, countdown)
+    emitter.exits.polled(countdown)
     fn.branch(more(*left))
     fn.label(f"done{k}")
     fn.branch(more(*left))
@@ -140,7 +139,7 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     fn.enter(f"latch{k}")
     fn.branch(head(left, *again))
     fn.label(f"poll{k}")
-    _poll(emitter, countdown)
+    emitter.exits.polled(countdown)
     fn.branch(strip(*words))
     variables.bind(head)
     loop.finish(k, done, words, ends)
@@ -158,9 +157,3 @@ def _countdown(emitter: Emitter) -> str:
     countdown = emitter.fn.alloca("i64, align 8")
     emitter.fn.entry.append(f"  store i64 {FIRST_STRIP}, ptr {countdown}")
     return countdown
-
-
-def _poll(emitter: Emitter, countdown: str) -> None:
-    """Ask whether a signal came; the program ends where its handler raises."""
-    polled = emitter.fn.value(f"call i64 @poll(ptr %state, ptr {emitter.record}, ptr {countdown})")
-    emitter.fail_if(emitter.fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)

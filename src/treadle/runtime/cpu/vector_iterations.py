@@ -301,7 +301,7 @@ def _stored(forms: LinearForms, step: Update, always: bool) -> Access:
 
 def _overlap(emitter: Emitter, a: Access, b: Access) -> bool:
     """Whether two accesses may be of the same memory."""
-    one, other = emitter.scopes.memory(a.place), emitter.scopes.memory(b.place)
+    one, other = emitter.program.scopes.memory(a.place), emitter.program.scopes.memory(b.place)
     return not one or not other or not set(one).isdisjoint(other)
 
 

@@ -1,0 +1,100 @@
+"""The ways out of a program before its end: errors, signals, and no memory."""
+
+from __future__ import annotations
+
+from treadle.runtime.cpu.llvm_text import Function
+from treadle.runtime.cpu.program_blueprint import Blueprint
+from treadle.runtime.cpu.program_entry import EXHAUSTED, INTERRUPTED
+from treadle.runtime.cpu.program_poll import STOPPED
+from treadle.runtime.cpu.run_memory import RunMemory, StateWords
+from treadle.runtime.schedule.steps import Exhausted, Step
+
+
+class Exits:
+    """Writes what leaves one function of a program, all by its block `exit`.
+
+    Attributes:
+        step: the step that is being written.
+        is_first: in code that several threads run: whether this is the first one.
+    """
+
+    def __init__(
+        self, program: Blueprint, fn: Function, memory: RunMemory, state: StateWords, is_first: str
+    ) -> None:
+        self.program, self.fn, self.memory, self.state = program, fn, memory, state
+        self.is_first = is_first
+        self.step: Step | None = None
+        self._refusals: dict[Step, int] = {}  # step -> the callback for when it gets no memory
+
+    def leave(self, status: int | str) -> None:
+        """Leave the program with a status."""
+        self.fn.emit(f"store i64 {status}, ptr {self.memory.status}")
+        self.fn.branch("exit")
+
+    def fail_if(self, condition: str, status: int | str) -> None:
+        """Leave the program with a status where an i1 holds."""
+        fn = self.fn
+        k = fn.unique()
+        fn.fork(condition, f"fail{k}", f"go{k}", likely=False)
+        fn.label(f"fail{k}")
+        self.leave(status)
+        fn.label(f"go{k}")
+
+    def all_but_first(self) -> None:
+        """Let the first thread alone go on, where several run this code: all are here for the same
+        reason."""
+        if self.is_first:
+            speak = f"speak{self.fn.unique()}"
+            self.fn.fork(self.is_first, speak, "exit")
+            self.fn.label(speak)
+
+    # ---- signals
+    def polled(self, countdown: str) -> str:
+        """The next countdown of a loop, which is asked for where one reaches zero. The program ends
+        where the handler of a signal raises."""
+        fn = self.fn
+        polled = fn.value(f"call i64 @poll(ptr %state, ptr {self.memory.record}, ptr {countdown})")
+        self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
+        return polled
+
+    def call_of(self, step: Step) -> str:
+        """The record of the call where a step may end before its work is done, else null: what it
+        writes must not be needed then."""
+        program = self.program
+        if program.releases is False or self.is_first:
+            return "null"
+        if any(p.kind == "variable" and p.number in program.whole for p in step.writes):
+            return "null"
+        program.asks = True
+        return self.memory.record
+
+    def leave_if_stopped(self, call: str) -> None:
+        """Leave the program where a step that got `call_of` has seen that it is to stop."""
+        if call != "null":
+            stopped = self.fn.load_word(call, STOPPED)
+            self.fail_if(self.fn.value(f"icmp ne i64 {stopped}, 0"), INTERRUPTED)
+
+    # ---- memory
+    def obtained(self, call: str) -> str:
+        """The memory that a function gives; the program ends where that is null."""
+        pointer = self.fn.value(f"call ptr {call}")
+        self.leave_unless(self.fn.value(f"icmp ne ptr {pointer}, null"))
+        return pointer
+
+    def leave_unless(self, obtained: str) -> None:
+        """Leave the program where an i1 says that the current step got no memory. Python is told
+        how much; it need not have the memory to listen."""
+        if self.is_first:  # what several threads run has its memory from before
+            return
+        fn, step = self.fn, self.step
+        assert step is not None
+        if step not in self._refusals:
+            self._refusals[step] = self.program.add_callback(Exhausted(step))
+        k = fn.unique()
+        fn.fork(obtained, f"got{k}", f"lacks{k}", likely=True)
+        fn.label(f"lacks{k}")
+        callback = self.state.fixed("callback")
+        words = f"i64 {self._refusals[step]}, ptr {self.memory.wanted}, ptr %frame"
+        fn.value(f"call i64 {callback}({words})")
+        self.leave(EXHAUSTED)
+        fn.label(f"got{k}")
