@@ -12,7 +12,7 @@ def run(options: argparse.Namespace) -> None:
     """Print the table; what TREADLE_DISABLE_PASSES names is marked."""
     off = disabled_passes()
     shown = Table(title="switched off by TREADLE_DISABLE_PASSES=name,name or td.passes.disabled")
-    for heading in ("name", "of", "what it does, or why it comes where it comes"):
+    for heading in ("name", "of", "what it does, and why it comes where it comes"):
         shown.add_column(heading, overflow="fold")
     for switch in switches():
         mark = " (off)" if {switch.name, "all"} & off else ""

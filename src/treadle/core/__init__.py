@@ -1,1 +1,1 @@
-"""Tensors, dtypes, shapes, nested structures, errors and contexts: what every other part uses."""
+"""Tensors, dtypes, shapes, nested structures, errors and contexts, which all other parts use."""

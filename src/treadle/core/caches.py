@@ -25,7 +25,7 @@ def returns_memory(fn: Callable[[], None]) -> Callable[[], None]:
 
 
 def clear_caches() -> None:
-    """Free what treadle remembers: traces, their programs, machine code, conversions.
+    """Empty the caches of treadle: traces, their programs, machine code, conversions.
 
     Functions stay usable and are traced again when they are next called. Variables that functions
     created on their first call, the state of random generators, objects held by the program (such

@@ -1,4 +1,4 @@
-"""What is going on in this thread: the graph being built, if any, and the active gradient tapes."""
+"""The state of this thread: the graph being built, if any, and the active gradient tapes."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Recorder(Protocol):
         """The graph's own view of an eager tensor, a variable or an outer graph's tensor."""
 
     def trace_region(self, fn: Callable[..., Any], specs: Sequence[Any]) -> Any:
-        """A region whose parameters have `specs` and whose results are what ``fn(*params)``
-        returns (a list of symbolic tensors)."""
+        """A region whose parameters have `specs` and whose results are the symbolic tensors that
+        ``fn(*params)`` returns in a list."""
 
 
 class TapeLike(Protocol):
@@ -59,7 +59,7 @@ context = is_mode(_Context())
 # How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
 # compiled calls look at it from native code.
 modes = ctypes.c_int64(0)
-_counts: dict[object, int] = {}  # what `modes` adds up: for each thread, and for a setting
+_counts: dict[object, int] = {}  # the terms of `modes`: one for each thread, and one for a setting
 _counting = locks.reentrant_lock()
 
 
@@ -147,7 +147,7 @@ def watched() -> bool:
 
 
 def recount() -> None:
-    """Let `modes` count what is at work in this thread now, whatever it counted before."""
+    """Let `modes` count the recorder and the tapes that are at work in this thread now."""
     wanted = (context.recorder is not None) + bool(context.tapes)
     if wanted != context.counted:
         count_modes(threading.get_ident(), wanted)

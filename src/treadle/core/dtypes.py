@@ -27,7 +27,7 @@ class DType:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """NumPy's dtype: what NumPy asks for where it is given this one as a dtype."""
+        """NumPy's dtype. NumPy asks for this attribute where it is given a `DType` as a dtype."""
         return self.np_dtype
 
     @property
@@ -66,8 +66,8 @@ class DType:
 
     @property
     def complex_dtype(self) -> DType:
-        """The dtype of numbers with such parts: complex128 for float64, complex64 for float32 and
-        narrower ones; itself for complex dtypes."""
+        """The dtype of complex numbers with parts of this dtype: complex128 for float64, complex64
+        for float32 and narrower ones; itself for complex dtypes."""
         if self.is_complex:
             return self
         return complex128 if self.size == 8 else complex64

@@ -64,7 +64,7 @@ class PermissionDeniedError(OpError):
 
 
 class ResourceExhaustedError(OpError, MemoryError):
-    """There is no memory for what was to be computed. Also a MemoryError."""
+    """There is no memory for a result or for what computes it. Also a MemoryError."""
 
     code = 8
 

@@ -147,7 +147,7 @@ class _Proof:
     def _named(
         self, atom: Any, dim: Dim, facts: tuple[Dim, ...], depth: int
     ) -> tuple[Dim, tuple[Dim, ...]]:
-        """A quotient or remainder as a symbol, with what is known of it.
+        """A quotient or remainder as a symbol, with the inequalities that hold for it.
 
         Symbols are not negative: a quotient that may be is the difference of two of them.
         """
@@ -201,7 +201,7 @@ def _facts_with(fact: Dim, mono: Monomial) -> Iterator[Dim]:
 
 
 def _reduced(dim: Dim) -> Dim:
-    """A dim divided by what all coefficients have in common."""
+    """A dim divided by the greatest common divisor of its coefficients."""
     terms = dict(_terms(dim))
     common = math.gcd(*terms.values()) if terms else 1
     return dim if common <= 1 else sum((_times(m, c // common) for m, c in terms.items()), 0)

@@ -22,8 +22,8 @@ _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _L = TypeVar("_L", bound=threading.local)
 
-# What `np.errstate` sets, which is such a block, too. Where it is set and put back without one, in
-# a ``try`` of the same function, no interrupt comes in between: both calls are C's.
+# The variable that `np.errstate` sets. That is such a block, too. Where the variable is set and put
+# back by calls in a ``try`` of the same function, no interrupt comes in between: both are C's.
 #
 #     before = numpy_errors.get()
 #     try:
@@ -46,9 +46,9 @@ _settle: list[Callable[[], None]] = []
 
 
 def is_mode(mode: _L) -> _L:
-    """Declare an object whose attributes say what a thread is in the middle of. They are replaced,
-    never changed; elements of tuples that have a method `undo` are undone where they are taken
-    away."""
+    """Declare an object whose attributes say what a thread is doing. Attributes are replaced, never
+    changed. Where an interrupt takes elements out of an attribute that is a tuple, those that have
+    a method `undo` are undone."""
     _modes.append(mode)
     return mode
 
@@ -57,7 +57,7 @@ class during:
     """An attribute of a mode has a value inside the block, and its earlier one afterwards.
 
     Args:
-        gives: what the ``with`` statement binds.
+        gives: the value that the ``with`` statement binds.
     """
 
     __slots__ = ("_before", "_gives", "_mode", "_name", "_value")
@@ -75,7 +75,7 @@ class during:
 
 
 def settles(fn: Callable[[], None]) -> Callable[[], None]:
-    """Decorator: `fn` is called after modes were put back, for what follows from them."""
+    """Decorator: `fn` is called after modes were put back, to recompute what depends on them."""
     _settle.append(fn)
     return fn
 

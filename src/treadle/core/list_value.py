@@ -1,4 +1,4 @@
-"""ListValue: what a graph value of a ListSpec is at run time, a persistent list of arrays."""
+"""ListValue: the run-time form of a graph value with a ListSpec, a persistent list of arrays."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _lock = locks.lock()
 class ListValue:
     """An immutable list of arrays whose updates are O(1) when each version is used once.
 
-    The newest version holds the items. An older one holds what to undo in the next newer one,
-    and takes a copy of its own when it is read or changed after all. An item that was never
-    written is None and stands for zeros.
+    The newest version holds the items. An older one holds the changes that lead back to it from
+    the next newer one, and takes a copy of its own when it is read or changed after all. An item
+    that was never written is None and stands for zeros.
     """
 
     __slots__ = ("_items", "_newer", "_undo", "length", "spec")

@@ -1,7 +1,7 @@
 """Locks that are free in a child made by fork: the threads that held them do not exist there.
 
-A lock guards short changes of a cache or a count, which the child finds done or not begun; what a
-thread was in the middle of making is made again.
+A lock guards short changes of a cache or a count, which the child finds done or not begun. An
+object that another thread was making when the child began is made again.
 """
 
 from __future__ import annotations

@@ -22,31 +22,31 @@ def register_node(
     static: Callable[[Any], Hashable] | None = None,
 ) -> None:
     """Take instances of `kind` apart: ``parts(x)`` are its children, ``build(x, new)`` is like x
-    with other children, ``static(x)`` is what else tells its type."""
+    with other children, ``static(x)`` is the part of its type that its class does not tell."""
     _registered[kind] = parts, build
     if static is not None:
         _static[kind] = static
 
 
 def taker_of(value: Any) -> tuple[Callable[[Any], list[Any]], Callable[[Any], Hashable]] | None:
-    """For an object of a registered type with a static part: what gives an object's children and
-    what gives its static part."""
+    """The functions that give the children and the static part of an object; None where its type is
+    not registered, or has no static part."""
     kind = type(value)
     return (_registered[kind][0], _static[kind]) if kind in _static else None
 
 
 def static_part(value: Any) -> Hashable:
-    """What besides its children tells the type of an object of a registered type."""
+    """The part of an object's type that class and children do not tell, for registered types."""
     static = _static.get(type(value))
     return None if static is None else static(value)
 
 
-# What is said of structures that functions which call themselves cannot follow.
+# The error for structures that a recursive function cannot follow to their end.
 ENDLESS = "The structure contains itself, or is nested too deeply to be taken apart"
 
 
 def is_nested(value: Any) -> bool:
-    """True for what is taken apart: list, tuple, mapping, dataclass instance, registered types."""
+    """True for structures: list, tuple, mapping, dataclass instance, registered types."""
     return (
         isinstance(value, list | tuple | Mapping)
         or type(value) in _registered

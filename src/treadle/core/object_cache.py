@@ -1,13 +1,13 @@
 """Compiled objects on disk, so that a second process compiles nothing.
 
-One file an object: a magic line, the checksum of what it is and of its contents, the object. What
-it is: its kind (machine code, program, conversion...), treadle's version, its name.
+One file an object: a magic line, a checksum, the object. The checksum covers the contents and what
+the object is: its kind (machine code, program, conversion...), treadle's version, its name.
 Files are written under a temporary name and renamed, so readers see whole files only. A file that
-is damaged, is something else than what is asked for, or could have been written by another user is
+is damaged, holds another object than its name says, or could have been written by another user is
 ignored and written again. The least recently used files go when the folder outgrows its bound.
 
-Whoever can write files of this user's has no need of the folder to run code as this user. What is
-read nevertheless runs nothing: all but machine code is plain data (`plain_data`).
+Somebody who can write files of this user has no need of the folder to run code as this user.
+Nevertheless reading a file runs nothing: all but machine code is plain data (`plain_data`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class ObjectCache:
         """Keep an object. A folder that cannot be written gives one warning, no error.
 
         Args:
-            kind: what it is, one word; it can be loaded as nothing else.
+            kind: one word; an object can be loaded as one of its own kind only.
             key: names it among all objects of all kinds.
         """
         if not self._ready():
@@ -150,7 +150,7 @@ class ObjectCache:
     def _prepare(self, folder: Path) -> bool:
         try:
             for missing in reversed([p for p in (folder, *folder.parents) if not p.exists()]):
-                missing.mkdir(mode=0o700, exist_ok=True)  # parents, too, whatever the umask is
+                missing.mkdir(mode=0o700, exist_ok=True)  # `parents=True` would ignore the mode
             status = folder.stat()
         except OSError as error:
             self._give_up(error)

@@ -17,7 +17,7 @@ _E = TypeVar("_E", bound=BaseException)
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _EXAMPLES = os.path.join(_PACKAGE, "examples") + os.sep  # written as users write
 
-STARTED = time.time()  # files written later may not be what this process loaded
+STARTED = time.time()  # files written later may differ from those that this process loaded
 # Generated file -> {generated line: (source file, source line, function)}; AutoGraph fills it.
 LINE_MAPS: dict[str, dict[int, tuple[str, int, str]]] = {}
 

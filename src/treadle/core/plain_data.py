@@ -1,6 +1,6 @@
 """Plain data as bytes: None, bools, ints, floats, strings, bytes, tuples, lists and dicts of these.
 
-Reading builds such values and nothing else, whatever the bytes are: no code runs, no class is
+Reading builds these values and nothing else, also from damaged bytes: no code runs, no class is
 looked up, and memory and time stay in proportion to the number of bytes.
 
 A value is a byte that names its type, then its contents; strings, bytes and containers tell their
@@ -21,7 +21,7 @@ _SIMPLE = {None: b"N", False: b"F", True: b"T"}
 
 
 class DamagedError(ValueError):
-    """The bytes are not what was written."""
+    """The bytes differ from those that were written."""
 
 
 def to_bytes(value: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""What symbols of dims may be: proofs that one expression is never less than another."""
+"""Ranges of symbols: proofs that one dim is never less than another."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Ranges:
         if isinstance(dim, int):
             return dim
         total: Dim = 0
-        linear: Dim = 0  # what the symbol is multiplied by
+        linear: Dim = 0  # the coefficient of the symbol
         for mono, coefficient in dim.terms:
             term = SymbolicDim({mono: coefficient}) if mono else coefficient
             if mono.count(name) == 1 and name not in dim_symbols(_without(mono, coefficient, name)):

@@ -104,7 +104,7 @@ def _init_method(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:
 
 
 def _key(names: list[str]) -> Callable[[Any], Any]:
-    """What tells records of a class apart."""
+    """A function that gives the values of the fields that are compared."""
     return operator.attrgetter(*names) if names else lambda self: ()
 
 

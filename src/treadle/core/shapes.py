@@ -168,7 +168,7 @@ def dim_symbols(dim: Dim) -> frozenset[str]:
 
 
 def is_non_negative(dim: Dim) -> bool:
-    """Whether a dim cannot be negative, whatever sizes its symbols stand for; False if unknown."""
+    """Whether a dim cannot be negative for any sizes of its symbols; False if unknown."""
     if isinstance(dim, int):
         return dim >= 0
     return all(c >= 0 and all(_is_non_negative_atom(a) for a in m) for m, c in dim.terms)
@@ -253,7 +253,7 @@ def fresh_symbol(hint: str = "d") -> SymbolicDim:
 
 # An unknown dim that a user wrote as None; a trace puts a fresh symbol in its place.
 ANY = SymbolicDim.symbol("?")
-# What dims are called that stand for no one size: ANY, and those of lists without elements.
+# The names of dims that stand for no one size: ANY, and the dims of lists without elements.
 OPEN_SYMBOLS = frozenset({"?", "*", "**"})
 
 
@@ -304,7 +304,7 @@ class TensorShape:
             raise ValueError(f"Shapes {self} and {TensorShape(other)} are incompatible")
 
     def merge_with(self, other: Any) -> TensorShape:
-        """What is known from either; ValueError where they contradict."""
+        """The dims that are known from either shape; ValueError where they contradict."""
         self.assert_is_compatible_with(other)
         pairs = zip(self.dims, TensorShape(other).dims, strict=True)
         return TensorShape(a if isinstance(a, int) else b for a, b in pairs)

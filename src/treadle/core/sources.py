@@ -1,4 +1,4 @@
-"""Which version of treadle's source this is: part of the names of what is kept on disk."""
+"""The version of treadle's source: part of the names of objects that are kept on disk."""
 
 from __future__ import annotations
 

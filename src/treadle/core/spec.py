@@ -1,4 +1,4 @@
-"""Types of values: what a tensor, a list of tensors or a variable handle holds.
+"""Types of values: dtype and dims of a tensor, a list of tensors or a variable.
 
 Specs are interned: equal specs are the same object, so a signature check is an ``is``.
 """

@@ -1,11 +1,11 @@
 """Everything that improves programs and can be left out by name: one list for all of it.
 
 Passes over graphs and mechanisms of the compiler and of calls declare a name here. Results do not
-need any of them, so a name switched off shows what it contributes, or whether it is at fault:
+need any of them, so switching a name off shows its contribution, or whether it is at fault:
 
     with disabled("fusion", "common"): ...      TREADLE_DISABLE_PASSES=fusion,common
 
-(``all`` for everything). What was compiled before keeps what it was compiled with.
+(``all`` for everything). A program that exists keeps the passes that it was compiled with.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Switch(NamedTuple):
     Attributes:
         stage: "graph" for passes over graphs, "target" for those that prepare a graph for its
             target, "tracing", "program" for mechanisms of the compiler, "calls".
-        does: what it does, or why it stands where it stands among the passes.
+        does: what it does, and for passes why it stands where it stands.
         required: programs are wrong without it: it is listed, and cannot be left out.
     """
 

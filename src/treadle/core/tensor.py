@@ -134,9 +134,9 @@ class _NoValueAnyMore(errors.InaccessibleTensorError, AttributeError):
 class SymbolicTensor(Tensor):
     """A value of a graph under construction. It has no elements until the graph runs."""
 
-    # source: the Variable behind a handle, or what a region captured for its parameter; None for
-    # other tensors. assigned: for a variable that control flow may leave without a value, a bool
-    # tensor that tells and the variable's name.
+    # source: the Variable behind a handle, or the outer value that a region captured for its
+    # parameter; None for other tensors. assigned: for a variable that control flow may leave
+    # without a value, a bool tensor that says whether it has one, and the variable's name.
     __slots__ = ("assigned", "origin", "recorder", "source", "value")
 
     is_symbolic = True

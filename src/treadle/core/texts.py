@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 class Texts(Mapping[str, str]):
     """A mapping whose texts are written when somebody reads them, and then kept.
 
-    What a program became has many texts, and a reader wants one of them. Some take long: the
+    There are many texts about a program, and a reader wants one of them. Some take long: the
     assembly takes as long as compiling the program.
     """
 

@@ -1,5 +1,5 @@
-"""Traces made to find out whether they can stand for something else, such as all iterations of a
-loop: what cannot be undone is refused while one is made."""
+"""Trials: traces made to find out whether they can stand for something else, such as all iterations
+of a loop. While one is made, operations are refused that could not be undone."""
 
 from __future__ import annotations
 

@@ -187,12 +187,12 @@ class GraphBuilder:
                 if n.op is READ and n.inputs[0] in outer}  # fmt: skip
 
     def _used_otherwise(self) -> list[Any]:
-        """What is captured and used by other nodes than reads: perhaps assigned."""
+        """The captured values that other nodes than reads use: they may be assigned."""
         used = {v for n in self.region.nodes if n.op is not READ for v in n.inputs}
         return [outer for outer, inner in self.captured.values() if inner.value in used]
 
     def _replace_reads(self, nodes: Sequence[Node], value: SymbolicTensor) -> None:
-        """Use the captured `value` in place of what the nodes read."""
+        """Use the captured `value` in place of the results of nodes that read its variable."""
         if not nodes:
             return
         param = self.use(value).value
@@ -264,7 +264,7 @@ def _runs_python(region: Region) -> bool:
 
 
 def _label(outer: Any) -> str:
-    """What to call the parameter for a captured thing: as its tensor or variable is called."""
+    """The name of the parameter for a captured tensor or variable: the name of that."""
     if isinstance(outer, SymbolicTensor):
         return str(outer.value.name)
     return str(getattr(outer, "name", "")).removesuffix(":0")

@@ -36,7 +36,7 @@ class Integers:
     """The scalars of one graph.
 
     Args:
-        results: also find the ranges of what loops leave in their counters. Symbols for these
+        results: also find the ranges of counters after their loops. The symbols for these
             are not to be bound.
 
     Attributes:
@@ -62,7 +62,7 @@ class Integers:
     def dim(self, value: Value) -> Dim | None:
         """The value of an integer scalar as a dim; None where nothing tells that it is none."""
         if value not in self._dims:
-            self._dims[value] = None  # what a loop makes of itself is not known
+            self._dims[value] = None  # a value that a loop computes from itself is not known
             self._dims[value] = self._find(value)
         return self._dims[value]
 
@@ -90,7 +90,7 @@ class Integers:
         return None
 
     def most_trips(self, loop: Node) -> int | None:
-        """A number that no run of a loop that counts exceeds, whatever the sizes are."""
+        """A bound on the iterations of a counting loop, for all sizes; None where there is none."""
         found = [t for number in range(len(loop.outputs)) for t in self._trips(loop, number)]
         known = trip_count(loop)
         return min(found, default=None) if known is None else known
@@ -228,7 +228,7 @@ class Integers:
         return self.leaf(value, 0, size - 1) if isinstance(size, int) and size > 0 else None
 
     def _left(self, loop: Node, number: int) -> Dim | None:
-        """What a loop leaves in a counter: its start, or one step from where an iteration was."""
+        """A counter after its loop: its start, or one step after its value in an iteration."""
         step, start = step_of(loop, number), self.dim(loop.inputs[number])
         inside = self.dim(loop.regions[1].params[number])
         name = None if inside is None else symbol_name(inside)
@@ -249,7 +249,7 @@ class Integers:
         return symbol - shift
 
     def _same(self, value: Value) -> Dim | None:
-        """The one element of what is given another dtype or other dims."""
+        """The only element of the operand of a cast or reshape."""
         if value.spec.rank == 0:
             return self.dim(value)
         found = self.elements(value)

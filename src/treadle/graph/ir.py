@@ -85,12 +85,12 @@ class Node:
 
     @property
     def region_inputs(self) -> Sequence[Value]:
-        """What the parameters of the node's regions stand for: all inputs but ``cond``'s test."""
+        """The inputs that the regions' parameters stand for: all but the test of a ``cond``."""
         return self.inputs[len(self.inputs) - len(self.regions[0].params) :] if self.regions else ()
 
     @property
     def runs_user_code(self) -> bool:
-        """True for Python callbacks, which may use any variable, and for what contains them."""
+        """True for Python callbacks, which may use any variable, and for nodes around them."""
         if self.op.runs_user_code:
             return True
         return any(node.runs_user_code for region in self.regions for node in region.nodes)

@@ -16,16 +16,22 @@ from treadle.graph.ir import Graph
 
 
 class Pass(NamedTuple):
-    """A rewriting of graphs and why it stands where it stands in the pipeline."""
+    """A rewriting of graphs.
+
+    Attributes:
+        run: rewrites a graph in place; whether it changed anything.
+        reason: what it does, and why it stands where it stands in the pipeline.
+        last: it runs once, after all rounds of the others.
+    """
 
     name: str
     run: Callable[[Graph], bool]
     reason: str
-    last: bool = False  # runs once, after all rounds of the others
+    last: bool = False
 
 
 class Report(NamedTuple):
-    """What one run of a pass did."""
+    """One run of a pass: its time, and the number of nodes before and after."""
 
     name: str
     round: int

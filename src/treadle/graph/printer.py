@@ -102,7 +102,7 @@ class _Printer:
         self.lines.append(f"{indent}return {results}".rstrip())
 
     def node(self, node: Node, names: dict[Value, str], indent: str) -> None:
-        if not node.regions:  # outputs of nodes with regions are numbered after what is inside
+        if not node.regions:  # outputs of nodes with regions are numbered after the nodes inside
             for value in node.outputs:
                 self.define(value, names)
             self.lines.append(f"{indent}{self.node_head(node, names)}{self.origin(node.origin)}")

@@ -36,7 +36,7 @@ def replay(region: Region, inputs: Sequence[Any], caller: Origin | None = None) 
         caller: the place in the user's program that calls the graph, if any does.
     """
     values: dict[Value, Any] = {}
-    dims: Dims = {}  # what symbols of the region became
+    dims: Dims = {}  # symbol of the region -> the dim that replaces it
     known: set[str] = set()  # the symbols that stand outside inner regions
     for param, given in zip(region.params, inputs, strict=True):
         values[param] = given
@@ -78,7 +78,7 @@ def inner_symbols(regions: Iterable[Region]) -> set[str]:
 
 
 def learn_dims(old: Spec, new: Spec, dims: Dims) -> None:
-    """Note what the symbols of `old` stand for where its value got the spec `new`."""
+    """Note the dims that replace symbols of `old` in a value whose spec is now `new`."""
     for before, after in zip(old.dims, new.dims, strict=False):
         name = symbol_name(before)
         if name is not None and before != after:

@@ -15,7 +15,7 @@ from treadle.graph.printer import has_automatic_name
 from treadle.ops.conversion import CONST
 from treadle.ops.registry import Op, infer_outputs
 
-# What a rule gives for a node: nothing, or values that replace its outputs.
+# A rule's answer for a node: None, or values that replace the node's outputs.
 Replacement = Sequence[Value] | None
 
 
@@ -41,7 +41,7 @@ class Rewriter:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.changed = False
-        self.symbols: dict[str, Dim] = {}  # learned: symbol -> what it is
+        self.symbols: dict[str, Dim] = {}  # learned: symbol -> its value
         self._nodes: list[Node] = []  # the rewritten part of the current region
         self._region: Region = graph
         self._origin: Origin | None = None

@@ -67,7 +67,7 @@ def counts_to(node: Node) -> tuple[int, Value | int] | None:
 
 
 def invariants(node: Node) -> dict[Value, Value]:
-    """The parameters of the body that are the same in every iteration, with what they stand for."""
+    """The body's parameters that are the same in every iteration -> the loop's inputs for them."""
     body = node.regions[1]
     fixed = (i >= len(body.results) or body.results[i] is p for i, p in enumerate(body.params))
     pairs = zip(body.params, node.inputs, fixed, strict=True)
@@ -182,7 +182,7 @@ def ending_flags(node: Node) -> list[int]:
 
 
 def _disjuncts(value: Value) -> list[Value]:
-    """Values of which none is true where a value is false."""
+    """Values that are all false where a value is false."""
     node = value.node
     if node is None:
         return [value]
@@ -206,7 +206,7 @@ def _is_true(value: Value) -> bool:
 
 
 def bounding(node: Node) -> Relation | None:
-    """What a node asks, if it is a comparison that a counter passes for a while."""
+    """The relation of a comparison, if a counter fulfils it for a while; None for ==."""
     return None if node.op.relation is Relation.EQUAL else node.op.relation
 
 

@@ -94,7 +94,7 @@ def _verify_node(node: Node) -> None:
 
 
 def _verify_outputs(node: Node) -> None:
-    """The outputs' specs are what the op's shape rule says."""
+    """The outputs have the specs that the op's shape rule gives."""
     extra = {"regions": node.regions} if node.regions else {}
     try:
         inferred = node.op.infer(*(v.spec for v in node.inputs), **extra, **node.attrs)
@@ -108,7 +108,7 @@ def _verify_outputs(node: Node) -> None:
 
 
 def _known_symbols(node: Node) -> set[str]:
-    """The symbols of what the node reads; others in its shape rule's answer are fresh."""
+    """The symbols of the node's operands; others in its shape rule's answer are fresh."""
     values = [*node.inputs]
     for region in node.regions:
         values += [*region.params, *region.results]

@@ -275,22 +275,22 @@ class Store(Node):
 
     @property
     def roots(self) -> tuple[Expr, ...]:
-        """What must be known to store: the computed indices and the value."""
+        """The expressions that the store needs: the computed indices and the value."""
         return (*self.computed, self.value)
 
 
 @record(frozen=True, eq=False, repr=False)
 class Kernel(Node):
-    """Loops `axes`, parameters `buffers` in call order, and what is stored.
+    """Loops `axes`, parameters `buffers` in call order, and the stores.
 
     A buffer that is both loaded and stored is updated in place: its loads must read the
     element being stored. One that is stored into at computed places, or with a combination, is used
     nowhere else in the kernel. A *segmented* kernel has one axis and runs its body over many groups
     of buffers of different lengths in one launch (an optimizer step over all parameters): its
-    buffers have the axis's extent or are scalars. A kernel of *few* points, whatever its symbols
-    are, is one thread's work. A *streaming* kernel moves more than caches hold: what it stores may
-    go past them. A *blocked* kernel is run on blocks of a matrix: a call does a range of positions
-    of the last axis at a range of the others, taken as one row-major axis.
+    buffers have the axis's extent or are scalars. A kernel of *few* points is one thread's work for
+    all values of its symbols. A *streaming* kernel moves more than caches hold: its stores may go
+    past them. A *blocked* kernel is run on blocks of a matrix: a call does a range of positions of
+    the last axis at a range of the others, taken as one row-major axis.
     """
 
     axes: tuple[Axis, ...]

@@ -1,4 +1,4 @@
-"""What a kernel means: evaluates it with NumPy. The oracle of every target's tests."""
+"""The meaning of kernels: an evaluator in NumPy, which the tests compare all targets with."""
 
 from __future__ import annotations
 
@@ -222,7 +222,7 @@ def neutral(op: str, dtype: DType) -> Any:
 
 
 def scan_start(scan: Scan) -> Any:
-    """What the first value of a scan is combined with.
+    """The value that a scan combines with its first value.
 
     -0 + x is x for every x: a running sum begins with the first value itself, as NumPy's does. An
     exclusive one begins with 0.

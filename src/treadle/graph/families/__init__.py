@@ -1,8 +1,8 @@
 """Families of graphs that differ only in dims.
 
 Functions are traced once per shape. `generalize` makes one *pattern* of such traces, a graph with
-symbolic dims; `Pattern.match` proves that a trace is the pattern with ints for its symbols. What
-was compiled from the pattern may then run that trace.
+symbolic dims; `Pattern.match` proves that a trace is the pattern with ints for its symbols. The
+program that was compiled from the pattern may then run that trace.
 
     graph f(%x: f32[4, 8]) { %0: f32[32] = reshape(%x) {shape=(32,)} ... }
     graph f(%x: f32[5, 8]) { %0: f32[40] = reshape(%x) {shape=(40,)} ... }

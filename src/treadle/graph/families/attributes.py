@@ -1,4 +1,4 @@
-"""Attributes of nodes: comparing them, and finding what several have in common."""
+"""Attributes of nodes: comparing them, and finding one form that fits several."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
 
 
 def common_attr(attrs: Sequence[Any], expressions: Expressions, near: Sequence[Dim]) -> Any:
-    """One attribute for those of the sample graphs, with expressions where ints differ.
+    """One attribute for the attributes of all sample graphs, with expressions where ints differ.
 
     Raises:
         Different: there is none.

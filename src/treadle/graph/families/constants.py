@@ -30,7 +30,7 @@ class DimConstant:
     Attributes:
         dims: one expression for each element.
         shape: () or (len(dims),).
-        numerator: None, or what is divided by the dim (in double precision).
+        numerator: None, or the number that the dim divides (in double precision).
     """
 
     dims: tuple[Dim, ...]
@@ -50,7 +50,7 @@ class DimConstant:
 
 
 def common_constant(arrays: Sequence[NDArray], expressions: Expressions) -> DimConstant:
-    """What the constants of the sample graphs have in common.
+    """One description of dims that fits the constants of all sample graphs.
 
     Raises:
         Different: they are not made of dims, as far as can be seen.

@@ -21,7 +21,7 @@ MOST_CAPTURED = 1024  # elements of two captured tensors that are compared
 
 
 class Correspondence:
-    """What the values and symbols of a pattern are in one graph.
+    """The values and dims of one graph that stand for the values and symbols of a pattern.
 
     Attributes:
         values: pattern value -> (the graph's value, dims): the elements of that value in the same
@@ -135,7 +135,7 @@ class Correspondence:
 
 
 def live_nodes(region: Region) -> list[Node]:
-    """The nodes with effects or used results, in order. What binds an inner symbol counts."""
+    """The nodes with effects or used results, in order. A node that binds a symbol is used."""
     used: set[Value] = set(region.results)
     kept: list[Node] = []
     for node in reversed(region.nodes):

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from treadle.core.shapes import Dim, SymbolicDim, compound, substitute
 
-# What one dim or attribute is in each of the sample graphs.
+# The values of one dim or attribute, one for each sample graph.
 Sample: TypeAlias = tuple[Dim, ...]
 
 MOST_BASES = 24  # dims that an expression may be made of
@@ -24,7 +24,7 @@ class Expressions:
     """Symbols and expressions, with their values in every sample graph.
 
     Attributes:
-        scopes: for each sample graph what the pattern's symbols are in it; shared with the
+        scopes: for each sample graph the values of the pattern's symbols; shared with the
             `Correspondence` of that graph, which learns symbols of inner values.
     """
 
@@ -64,7 +64,7 @@ class Expressions:
                 self._known.setdefault(self.values(dim), dim)
 
     def values(self, dim: Dim) -> Sample:
-        """What a dim of the pattern is in every sample graph."""
+        """The values of a dim of the pattern, one for each sample graph."""
         return tuple(substitute(dim, scope) for scope in self.scopes)
 
     def find(self, sample: Sample, near: Sequence[Dim] = ()) -> Dim | None:

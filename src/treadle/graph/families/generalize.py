@@ -82,7 +82,7 @@ class _Generalizer:
     # -- regions -----------------------------------------------------------------------------
 
     def region(self, into: Region, regions: Sequence[Region], specs: Sequence[Spec]) -> None:
-        """Fill the pattern's region from those of the sample graphs."""
+        """Fill a region of the pattern from the same region of each sample graph."""
         for column, spec in zip(zip(*(r.params for r in regions), strict=True), specs, strict=True):
             param = into.add_param(spec, column[0].name)
             self.bind(param, column, "the parameter")
@@ -141,7 +141,7 @@ class _Generalizer:
         return having
 
     def place(self, node: Node, nodes: Sequence[Node | None]) -> None:
-        """Note what the outputs of a new node of the pattern are in each graph."""
+        """Note which values of each graph the outputs of a new node of the pattern stand for."""
         for beside, known_as, own in zip(self.beside, self.known_as, nodes, strict=True):
             if own is None:
                 if not beside.leave_out(node):
@@ -248,7 +248,7 @@ class _Generalizer:
         return regions
 
     def inner_spec(self, values: Sequence[Value], operand: Spec) -> Spec:
-        """The spec of a region's parameter: that of the operand, or more general."""
+        """The spec of a region's parameter: the operand's spec, or a more general one."""
         specs = [v.spec for v in values]
         _check_kinds(specs)
         dims = [
@@ -288,7 +288,7 @@ def _check_kinds(specs: Sequence[Spec]) -> None:
 
 
 def _dims_nearby(inputs: Sequence[Value]) -> list[Dim]:
-    """Dims of which the attributes of a node are likely made."""
+    """The dims that the attributes of a node are probably computed from."""
     specs = [v.spec for v in inputs if isinstance(v.spec, TensorSpec)]
     sizes = [d for s in specs for d in s.dims]
     return [*sizes, *(product(s.dims) for s in specs)]

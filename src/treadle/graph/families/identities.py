@@ -17,8 +17,8 @@ Dims: TypeAlias = tuple[Dim, ...]
 
 
 def is_meaningless(node: Node, name: str) -> bool:
-    """Whether an attribute of a node is nothing to the program: where an empty slice begins, and
-    the gradient (a closure of its trace) of what is not differentiated any more."""
+    """Whether an attribute makes no difference to the program: the beginning of an empty slice, and
+    the gradient (a closure of its trace) of a node that is not differentiated any more."""
     if "gradient_mark" in node.op.tags:
         return name == "gradient"
     return node.op is STRIDED_SLICE and name == "begin" and 0 in node.outputs[0].spec.dims
@@ -29,7 +29,7 @@ def guess_attr(name: str, seen: Sequence[Any], wanted: Dims, given: Dims) -> Any
 
     Args:
         name: the attribute's.
-        seen: what it is in the graphs that have the node.
+        seen: its value in the graphs that have the node.
         wanted: the dims of the value that stands for the node's result.
         given: the dims of its input.
     """

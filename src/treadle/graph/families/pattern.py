@@ -13,7 +13,7 @@ from treadle.graph.printer import has_automatic_name
 
 
 class Mismatch(Exception):
-    """A graph is not what a pattern is for any ints in place of its symbols."""
+    """A graph cannot be had from a pattern by putting ints in place of its symbols."""
 
 
 @record(frozen=True)
@@ -29,7 +29,7 @@ class SymbolOrigin:
 
 
 class Pattern:
-    """What a family of graphs has in common.
+    """A graph with symbolic dims that stands for a family of graphs.
 
     Attributes:
         graph: with symbols for the dims in which the graphs differ.
@@ -44,7 +44,7 @@ class Pattern:
         self._inserted = dict(inserted)
 
     def match(self, graph: Graph) -> dict[str, Dim]:
-        """What the symbols are in `graph`: ints, or symbols where its own dims are open.
+        """The values of the symbols in `graph`: ints, or symbols where its own dims are open.
 
         Raises:
             Mismatch: the graph differs from the pattern in more than the values of symbols.

@@ -48,46 +48,155 @@ from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.pipeline import Pass, Report, Runs, switched_on
 
 PIPELINE: tuple[Pass, ...] = (
-    Pass("custom_gradients", drop_custom_gradients, "first: they hide what results are made of"),
-    Pass("constants", fold_constants, "early: the others look for constants"),
-    Pass("conditionals", inline_conditionals, "predicates are folded; what it exposes comes next"),
-    Pass("choices", choose_numbers, "with the other conditionals; before equal values are merged"),
-    Pass("forwarding", forward_variables, "branches are gone; equal reads become equal values"),
-    Pass("algebra", simplify_algebra, "before merging, which then sees normal forms"),
-    Pass("powers", reduce_powers, "after x ** 1 went; its squares can be merged"),
-    Pass("complex_parts", split_complex_numbers, "after powers; what follows sees real tensors"),
-    Pass("magnitudes", compare_squares, "after complex_parts, which makes the magnitudes"),
-    Pass("products", prepare_products, "what it adds is merged, and leaves loops"),
-    Pass("unflatten", unflatten_rows, "the reshapes that it moves meet others in algebra"),
-    Pass("repeats", add_repeats_first, "what it adds up is merged with other sums"),
-    Pass("product_sums", add_rows_first, "likewise; after repeats, which leaves fewer readers"),
-    Pass("common", merge_common_subexpressions, "after all that makes values equal"),
-    Pass("elements", write_elements, "equal views are one value; before rows leave loops"),
-    Pass("masked", use_masks, "after common; leaves what it replaced"),
-    Pass("pooling", mask_winners, "equal images are one value; leaves what it replaced"),
-    Pass("dead_code", eliminate_dead_code, "the rewrites above leave what they replaced"),
-    Pass("invariants", hoist_invariants, "only what lives is worth an operand of a loop"),
-    Pass("trips", apply_trip_counts, "after constants: what loops count to is known"),
-    Pass("counted_lists", resolve_counted_lists, "after trips: positions are known"),
-    Pass("list_sums", add_to_elements, "after counted_lists, which leaves fewer lists"),
-    Pass("batching", batch_products, "after invariants: factors have become operands of the loop"),
-    Pass("accumulations", gather_accumulations, "after trips: a loop may run back over a counted"),
-    Pass("row_sums", keep_rows_apart, "with the other sums of loops"),
-    Pass("factors", lay_out_factors, "after what takes products out of loops"),
-    Pass("element_shapes", infer_element_shapes, "last: dims have become known, uses are final"),
-    Pass("parts", place_parts, "last of all: others know positions by their counters", last=True),
-    Pass("equal_sizes", unify_sizes, "after parts, which tells by how much sizes grow", last=True),
-    Pass("thin_products", write_thin_products_out, "sizes of parts are known", last=True),
-    Pass("independent_iterations", do_iterations_at_once, "positions move as symbols", last=True),
-    Pass("joined_iterations", join_iterations, "positions are symbols that move", last=True),
-    Pass("carried_elements", carry_elements, "no loop changes its variables any more", last=True),
-    Pass("late_operands", order_operands, "what loops carry on in registers is known", last=True),
-)
+    Pass(
+        "custom_gradients", drop_custom_gradients,
+        "drops the marks of custom gradients; first, as they hide how results are computed",
+    ),
+    Pass(
+        "constants", fold_constants,
+        "computes nodes whose operands are constants; early, as most passes look for constants",
+    ),
+    Pass(
+        "conditionals", inline_conditionals,
+        "puts a branch in place of a cond with a known predicate; after constants",
+    ),
+    Pass(
+        "choices", choose_numbers,
+        "computes both sides of a cheap cond and selects; before common, which merges equal ones",
+    ),
+    Pass(
+        "forwarding", forward_variables,
+        "gives a read the last assigned value; after conditionals, as branches hide writes",
+    ),
+    Pass(
+        "algebra", simplify_algebra,
+        "simplifies arithmetic and moves of elements; before common, which merges normal forms",
+    ),
+    Pass(
+        "powers", reduce_powers,
+        "writes small powers as products, which common can merge; after algebra took x ** 1",
+    ),
+    Pass(
+        "complex_parts", split_complex_numbers,
+        "computes complex tensors as pairs of real ones; passes behind it see real ones only",
+    ),
+    Pass(
+        "magnitudes", compare_squares,
+        "compares squares instead of magnitudes; after complex_parts, which makes magnitudes",
+    ),
+    Pass(
+        "products", prepare_products,
+        "converts operands of products for the library; before common and invariants",
+    ),
+    Pass(
+        "unflatten", unflatten_rows,
+        "gives products of flattened rows back their shape; algebra joins its reshapes",
+    ),
+    Pass(
+        "repeats", add_repeats_first,
+        "adds up rows of a product that meet the same row; before common merges sums",
+    ),
+    Pass(
+        "product_sums", add_rows_first,
+        "adds up rows before their product; after repeats, which leaves sums fewer readers",
+    ),
+    Pass(
+        "common", merge_common_subexpressions,
+        "merges equal values; after the passes that make values equal",
+    ),
+    Pass(
+        "elements", write_elements,
+        "makes reads and updates of single elements; after common, which merges equal views",
+    ),
+    Pass(
+        "masked", use_masks,
+        "reduces and assigns under a mask without collecting; after common, for equal masks",
+    ),
+    Pass(
+        "pooling", mask_winners,
+        "puts masks into the winners of max pooling; after common, for equal images",
+    ),
+    Pass(
+        "dead_code", eliminate_dead_code,
+        "removes nodes without use or effect; after the rewrites, which leave such nodes",
+    ),
+    Pass(
+        "invariants", hoist_invariants,
+        "moves constant values of a loop before it; after dead_code, as each costs an operand",
+    ),
+    Pass(
+        "trips", apply_trip_counts,
+        "uses the lengths of counting loops; after constants, which finds their bounds",
+    ),
+    Pass(
+        "counted_lists", resolve_counted_lists,
+        "makes arrays of lists of known length; after trips, which finds the lengths",
+    ),
+    Pass(
+        "list_sums", add_to_elements,
+        "adds to an element instead of a whole list; after counted_lists leaves fewer lists",
+    ),
+    Pass(
+        "batching", batch_products,
+        "takes products of slices together before a loop; after invariants took factors out",
+    ),
+    Pass(
+        "accumulations", gather_accumulations,
+        "takes products that a loop adds up together after it; after trips, for lengths",
+    ),
+    Pass(
+        "row_sums", keep_rows_apart,
+        "adds totals of loops up row by row until the end; beside accumulations, for sums, too",
+    ),
+    Pass(
+        "factors", lay_out_factors,
+        "lays transposed factors out before loops; after the passes that take products out",
+    ),
+    Pass(
+        "element_shapes", infer_element_shapes,
+        "gives lists the shapes of their elements; at the end of a round, when dims are known",
+    ),
+    Pass(
+        "parts", place_parts,
+        "gives parts of arrays symbolic bounds; after the rounds, before passes that need these",
+        last=True,
+    ),
+    Pass(
+        "equal_sizes", unify_sizes,
+        "gives sizes that change in step one symbol; after parts, which finds how they grow",
+        last=True,
+    ),
+    Pass(
+        "thin_products", write_thin_products_out,
+        "writes products with vectors as sums; after parts, which finds their sizes",
+        last=True,
+    ),
+    Pass(
+        "independent_iterations", do_iterations_at_once,
+        "does independent iterations at once; after parts, for positions as symbols",
+        last=True,
+    ),
+    Pass(
+        "joined_iterations", join_iterations,
+        "does several iterations in one pass over an array; after independent_iterations",
+        last=True,
+    ),
+    Pass(
+        "carried_elements", carry_elements,
+        "carries elements in registers from iteration to iteration; after changes of loops",
+        last=True,
+    ),
+    Pass(
+        "late_operands", order_operands,
+        "takes the previous iteration's number last in minima; after carried_elements",
+        last=True,
+    ),
+)  # fmt: skip
 
-# What runs again after the last passes: they leave what they replaced.
+# Passes that run again after the last ones, to remove the nodes that those replaced.
 CLEANING = frozenset({"algebra", "common", "dead_code"})
 
-# What one pass exposes to an earlier one is found in the next round.
+# A chance that one pass opens for an earlier one is taken in the next round.
 MOST_ROUNDS = 4
 
 

@@ -33,7 +33,7 @@ from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
 
 LEAST_TRIPS = 4
 MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own
-MOST_BYTES = 1 << 27  # of what is collected for a loop: of memory, beyond all caches
+MOST_BYTES = 1 << 27  # of the factors that are collected for a loop: memory, beyond all caches
 
 
 def gather_accumulations(graph: Graph) -> bool:
@@ -99,7 +99,7 @@ class _Loop:
             self.body.results[number] = self.body.params[number]
         return results
 
-    # -- what can be taken out
+    # -- products that can be taken out
 
     def _factors(self, number: int) -> tuple[Node, list[_Rows]] | None:
         """The node whose results variable `number` adds up, and where its factors are."""

@@ -1,7 +1,7 @@
 """Algebraic simplification by rules that never change a result bit.
 
-For floats x + 0 is not x (-0.0 + 0.0 is 0.0) and x * 0 is not 0 (NaN, infinities), so only what
-IEEE 754 allows is done: x + -0.0, x - 0.0, x * 1, x / 1, and x / 2**k as a multiplication.
+For floats x + 0 is not x (-0.0 + 0.0 is 0.0) and x * 0 is not 0 (NaN, infinities). So the rules are
+those that IEEE 754 allows: x + -0.0, x - 0.0, x * 1, x / 1, and x / 2**k as a multiplication.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Rule: TypeAlias = "Callable[[Rewriter, Node], Value | None]"
 
 
 def simplify_algebra(graph: Graph) -> bool:
-    """Apply the rules below and those of `movement` wherever they fit."""
+    """Apply the rules of this file and of `movement` wherever they fit."""
     return _Simplifier(graph).run()
 
 

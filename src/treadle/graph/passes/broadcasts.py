@@ -1,4 +1,4 @@
-"""Broadcasts sink towards their users: what is one number is computed once.
+"""Broadcasts sink towards their users: a number that is spread is computed once.
 
 multiply(%x, broadcast_to(%b))            ->  multiply(%x, %b)
 multiply(fill(%a, [B]), %b: scalar)       ->  fill(multiply(%a, %b), [B])

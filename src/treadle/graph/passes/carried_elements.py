@@ -138,7 +138,7 @@ class _Carrier(Rewriter):
         return None
 
     def _earlier(self, loop: Node, dims: list[Dim | None], ago: int) -> list[Dim | None]:
-        """Positions as they were so many iterations ago; None for what is not known."""
+        """Positions as they were so many iterations ago; None for a position that is not known."""
         if not ago:
             return dims
         body, before = loop.regions[1], dict[str, Dim]()
@@ -160,7 +160,7 @@ class _Carrier(Rewriter):
         ]
 
     def _differ(self, read: _Access, write: _Access, dims: list[Dim | None]) -> bool:
-        """Whether a write, at positions `dims`, is proved to leave what is read alone."""
+        """Whether a write, at positions `dims`, is proved to leave the element of a read alone."""
         axes = zip(read.dims, write.values, dims, read.node.inputs[0].spec.dims, strict=True)
         for mine, value, other, size in axes:
             if mine is None or other is None:
@@ -181,7 +181,7 @@ class _Carrier(Rewriter):
         return trips is not None and self.integers.ranges.is_less_equal(times, trips)
 
     def _at_start(self, loop: Node, array: Value, read: _Access, later: int) -> Value:
-        """What iteration number `later` would read of the array that the loop begins with."""
+        """The element that iteration `later` would read of the array that the loop begins with."""
         positions = [self._outer(loop, v, later) for v in read.values]
         if not self._runs(loop, later + 1):  # then nobody sees the element: any one will do
             axes = zip(positions, array.spec.dims, strict=True)
@@ -223,7 +223,7 @@ def _moving_sizes(loop: Node) -> set[str]:
 
 
 def _made_inside(body: Region) -> set[Value]:
-    """All values of a loop's body, those of its nested regions among them."""
+    """All values that a loop's body computes, nested regions included."""
     made = {*body.params}
     for node in body.walk():
         made.update(node.outputs)
@@ -243,7 +243,7 @@ def _writes(array: Value, result: Value) -> list[Node]:
     if type(spec) is not TensorSpec or not spec.rank or spec.dtype.is_complex:
         return []
     if spec.dtype.is_floating and spec.dtype.size < np.dtype(np.float32).itemsize:
-        return []  # registers of narrow floats are wider than what is stored
+        return []  # registers of narrow floats are wider than memory
     found: list[Node] = []
     while result is not array:
         node = result.node

@@ -9,7 +9,7 @@ loop keeps its iterations apart. Nothing is computed that could be refused, as a
 
 A conditional that may end the loop around it (``break``, ``return``) stays, and so does one that
 asks whether the loop has ended. It goes the same way in every iteration but the last, and as a
-branch it leaves the loop there: what is computed on the way out costs the iterations nothing.
+branch it leaves the loop there: operations on the way out cost the iterations nothing.
 """
 
 from __future__ import annotations
@@ -114,8 +114,8 @@ def takes_few_instructions(node: Node) -> bool:
 
 
 class _Scalars:
-    """What a lowering rule sees of a node of scalars, or of arrays taken for scalars: constants in
-    place of its inputs."""
+    """A node as a lowering rule sees it, with constants in place of its inputs. Its operands are
+    scalars, or arrays that are taken for scalars."""
 
     def __init__(self, node: Node) -> None:
         self.specs: Sequence[Spec] = [TensorSpec((), v.spec.dtype) for v in node.inputs]

@@ -72,7 +72,7 @@ class _Splitter:
     # -- the two forms of a value --------------------------------------------------------------
 
     def real(self, value: Value) -> Value:
-        """What a real value has become."""
+        """The value that stands for a real value now."""
         return self.renamed.get(value, value)
 
     def pair(self, value: Value) -> tuple[Value, Value]:
@@ -122,7 +122,7 @@ class _Splitter:
 
     def stays(self, node: Node, operands: Sequence[Value]) -> bool:
         """Whether a node is left as it is: it has to do with no complex tensors or has no rule
-        for their parts; or it takes apart, or moves the elements of, what is there as a whole."""
+        for their parts; or its operand is there as a whole, and it takes that apart or moves it."""
         if node.op.parts is None or node.op is CONST:
             return True
         if not operands and not any(is_complex(v.spec) for v in node.outputs):

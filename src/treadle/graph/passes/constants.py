@@ -49,7 +49,7 @@ class _Folder(Rewriter):
         return None if results is None else [self.constant(r) for r in results]
 
     def tell(self, node: Node) -> None:
-        """Let the body of a loop, or branches, see what their constant operands are."""
+        """Put the values of constant operands into the body of a loop, or into branches."""
         carried = len(node.outputs) if node.op is WHILE else 0
         for region in node.regions[1:] if carried else node.regions:
             first = len(node.inputs) - len(region.params)

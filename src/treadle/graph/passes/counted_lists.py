@@ -5,8 +5,8 @@
     for i < T: list_get(%g, %i); %g = list_set(%g, %i, 0), and nobody reads %g any more
                                                          ->   for i < T: list_get(%g, %i)
 
-Slices of arrays and known dims are what other passes look for. The last form is the gradient of a
-list that a loop writes: what it clears is never looked at again.
+Other passes look for slices of arrays and known dims. The last form is the gradient of a list that
+a loop writes: nobody looks at the elements again that it clears.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from treadle.ops.indexing.gather import INDEX
 
 
 def resolve_counted_lists(graph: Graph) -> bool:
-    """Use what is known of the lengths and positions of lists."""
+    """Replace reads and writes of lists whose lengths and positions are known."""
     return _Resolver(graph).run()
 
 
@@ -95,7 +95,7 @@ class _Resolver(Rewriter):
 
 
 def _array_read(loop: Node, fixed: Mapping[Value, Value], node: Node) -> Value | None:
-    """The array of which a ``list_get`` reads a slice."""
+    """The array whose slice a ``list_get`` reads."""
     if node.op is not LIST_GET:
         return None
     items, place = node.inputs
@@ -136,7 +136,7 @@ def list_length(items: Value) -> int | None:
 
 
 def _steps(items: Value, stop: Value | None) -> tuple[Value, int]:
-    """What a list was before the pushes and writes that lead to it, and the number of pushes."""
+    """The list before the pushes and writes that lead to `items`, and the number of pushes."""
     pushes = 0
     while items is not stop:
         node = items.node

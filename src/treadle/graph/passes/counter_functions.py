@@ -1,4 +1,4 @@
-"""Costly functions of what a loop counts, which need no other iteration.
+"""Costly functions of a loop's counter, which need no other iteration.
 
     while(%k < 100, %s) body:                      %t = exp(multiply(range(100), %a))
         %1 = exp(multiply(%k, %a))          ->     while(%k < 100, %s, %t) body:
@@ -34,7 +34,7 @@ class Found(NamedTuple):
     Attributes:
         counter: the number of the loop variable that counts the iterations from 0.
         functions: nodes of scalars.
-        made_of: these nodes and those of the body that they need, in their order.
+        made_of: these nodes and the nodes of the body that they need, in their order.
     """
 
     counter: int
@@ -43,8 +43,8 @@ class Found(NamedTuple):
 
 
 def counter_functions(loop: Node) -> Found | None:
-    """The costly functions of the counter, and of what the loop does not change, of a loop that
-    runs a known number of times; None where it has none."""
+    """The costly functions that a loop of known length computes from its counter and from values
+    that it does not change; None where it has none."""
     trips = trip_count(loop)
     if trips is None or not LEAST_TRIPS <= trips <= MOST_TRIPS:
         return None

@@ -1,7 +1,7 @@
 """Dead code elimination: nodes, results, operands and loop variables that nothing needs.
 
 %0 = tanh(%x)                      (unused: removed)
-%1, %2 = cond(%p, %x, %y) ...      (%2 unused: its result goes, and what only it needed)
+%1, %2 = cond(%p, %x, %y) ...      (%2 unused: its result and the nodes for it are removed)
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from treadle.ops.control.control_flow import COND, WHILE
 
 
 def eliminate_dead_code(graph: Graph) -> bool:
-    """Remove what has no effect and is not used. The graph's parameters stay."""
+    """Remove nodes without effect whose results are not used. The graph's parameters stay."""
     return _clean(graph)
 
 

@@ -1,4 +1,4 @@
-"""Element shapes of lists: what is stored in a list decides the spec of all its versions.
+"""Element shapes of lists: the elements of a list decide the spec of all its versions.
 
 A TensorArray is made before the loop that writes it, when its element shape is not known yet.
 
@@ -19,7 +19,7 @@ from treadle.ops.control.control_flow import WHILE
 
 
 def infer_element_shapes(graph: Graph) -> bool:
-    """Give lists of unknown element shape the shape of what is stored in them."""
+    """Give lists of unknown element shape the shape of the arrays that are stored in them."""
     groups = _Groups()
     groups.region(graph)
     return _learn(groups, graph)

@@ -66,7 +66,7 @@ class _Elements(Rewriter):
         if found is None:
             return None
         positions, value = found
-        if not _vary(positions) and self.depth < 2:  # known parts fuse with what is around them
+        if not _vary(positions) and self.depth < 2:  # known parts fuse with the nodes around them
             return None
         places = [self._position(p) for p in positions]
         if len(places) > 1:
@@ -118,7 +118,7 @@ class _Axes:
         self.axes = [None if d == 1 else a for a, d in enumerate(self.dims)]
 
     def take(self, cut: Cut) -> bool:
-        """Follow a cut; False where the view is no such part of the array."""
+        """Follow a cut; False where the view is no element, row or slice of the array."""
         match cut:
             case ("index", int(axis), Value() as position):
                 at = self.axes.pop(axis)

@@ -16,7 +16,7 @@ from treadle.graph.ir import Graph, Node
 from treadle.graph.rewrite import substitute_symbols
 from treadle.ops.control.control_flow import WHILE
 
-# Symbol -> what it is before the first iteration, and after one.
+# Symbol -> its values before the first iteration and after one.
 Steps = Mapping[str, tuple[Dim, Dim]]
 
 

@@ -1,4 +1,4 @@
-"""Variable forwarding: a read gives what was last assigned or read, without the variable.
+"""Variable forwarding: a read gives the value that was last assigned or read.
 
 assign_variable(%v, %1)
 %2 = read_variable(%v)      ->  uses of %2 read %1
@@ -19,7 +19,7 @@ def forward_variables(graph: Graph) -> bool:
 
 
 class _State:
-    """What is known of the variables at one point of a region."""
+    """The values of variables that are known at one point of a region."""
 
     def __init__(self) -> None:
         self.values: dict[Value, Value] = {}  # handle -> its current value
@@ -53,7 +53,7 @@ class _Forwarder(Rewriter):
             state.unseen.clear()
         else:
             if may_stop(node):
-                state.unseen.clear()  # what was assigned before a failure stays assigned
+                state.unseen.clear()  # values that were assigned before a failure stay assigned
             self.touch(node, state)
         return None
 
@@ -86,7 +86,7 @@ class _Forwarder(Rewriter):
 
 
 def may_stop(node: Node) -> bool:
-    """True for assertions, and for what contains them."""
+    """True for assertions, and for nodes that contain some."""
     return "asserts" in node.op.tags or any(
         may_stop(inner) for region in node.regions for inner in region.nodes
     )

@@ -12,8 +12,8 @@ over memory; functions of the counter are computed for as many iterations as a v
 and nothing is called per iteration.
 
 That is done where an iteration changes an array in one position of an axis, another one every
-time, and reads it there or where no iteration writes. Only what cannot fail is computed, as the
-loop may run zero times, and no array becomes much larger than what the loop reads and writes.
+time, and reads it there or where no iteration writes. Nothing is computed that could fail, as the
+loop may run zero times, and no array becomes much larger than those that the loop uses.
 
 Of other loops that run a known number of times the costly functions of the counter are computed
 before (`counter_functions`).
@@ -68,7 +68,7 @@ def do_iterations_at_once(graph: Graph) -> bool:
     """Replace loops of independent iterations, inner loops first."""
     if not any(node.op is WHILE for node in graph.walk()):
         return False
-    cleaned = eliminate_dead_code(graph)  # what `parts` has replaced reads and writes arrays too
+    cleaned = eliminate_dead_code(graph)  # nodes that `parts` has replaced use arrays, too
     return _AtOnce(graph).run() or cleaned
 
 
@@ -113,8 +113,8 @@ class _AtOnce(Rewriter):
         return results
 
     def attempt(self, write: Callable[[], _T]) -> _T | None:
-        """What writing a loop in another way gives; None, and nothing is changed, where it cannot
-        be written so."""
+        """Try to write a loop in another way. Where that cannot be done the graph is as before, and
+        the answer is None."""
         count, changed, mentioned = len(self._nodes), self.changed, set(self.mentioned)
         try:
             return write()
@@ -150,7 +150,7 @@ class _New(NamedTuple):
 
     Attributes:
         each: whether it has an axis for the iterations; else it is the same for all.
-        root: the number of the loop variable of which it is a version, if it is one.
+        root: the number of the loop variable that it is a version of, if it is one.
     """
 
     value: Value
@@ -174,7 +174,7 @@ class _Loop:
         self.moved: list[Dim] = []  # elements of all parts that are read and written
         self.made: list[Dim] = []  # elements of each array that is computed
         self.pays = False
-        self.ends: dict[int, Dim] = {}  # number of a counter -> what the loop leaves in it
+        self.ends: dict[int, Dim] = {}  # number of a counter -> its value after the loop
         self.trips = self.parts.trips = self._trips()
         self.new = self._parameters()
         nodes = self.body.nodes if whole else ()
@@ -213,7 +213,7 @@ class _Loop:
         return self.parts.outside(count)
 
     def _parameters(self) -> dict[Value, _New]:
-        """What the body's parameters are; counters are found by their symbols."""
+        """The values of all iterations for the body's parameters; counters are known by symbols."""
         found = dict[Value, _New]()
         for number, (param, start) in enumerate(
             zip(self.body.params, self.loop.inputs, strict=True)
@@ -235,7 +235,7 @@ class _Loop:
         return found
 
     def _result(self, number: int) -> Value:
-        """What the loop leaves in a variable."""
+        """The value of a loop variable after the loop."""
         result, out = self.body.results[number], self.loop.outputs[number].spec
         if number in self.ends:
             return self.at.emit(DIM, [], {"dim": self.ends[number], "out_type": out.dtype})
@@ -245,7 +245,7 @@ class _Loop:
         return new.value if new.value.spec is out else refuse()
 
     def _check(self) -> None:
-        """Refuse what would be wrong, too large or in vain."""
+        """Refuse a loop whose new form would be wrong, too large or no gain."""
         ranges = self.at.integers.ranges
         for root, writes in self.writes.items():
             others = [*writes, *self.reads[root]]
@@ -295,7 +295,7 @@ class _Loop:
             self.made.append(product(new.value.spec.dims))
 
     def _name_dim(self, node: Node) -> None:
-        """A symbol for a counter goes; one for what is the same in all iterations stays."""
+        """A symbol for a counter goes; a symbol for a value that all iterations share stays."""
         name = symbol_name(node.attrs["dim"])
         if name in self.parts.counters:
             return
@@ -349,7 +349,7 @@ class _Loop:
         return self._made(node, inputs, node.attrs)
 
     def _along_rows(self, node: Node) -> _New:
-        """A view, or a reduction, of what each iteration has."""
+        """A view, or a reduction, of the array of each iteration."""
         if not any(self._value(v).each for v in node.inputs):
             return self._same(node)
         rule = _VIEWS.get(node.op)
@@ -370,7 +370,7 @@ class _Loop:
         return self._made(node, [value], attrs)
 
     def _made(self, node: Node, inputs: Sequence[Value], attrs: Mapping[str, Any]) -> _New:
-        """A node on all iterations; each must see what it saw in the loop."""
+        """A node on all iterations, each of which must see the operands that it had in the loop."""
         (spec,) = infer_outputs(node.op, [v.spec for v in inputs], attrs)
         self.parts.outside(*node.outputs[0].spec.dims)
         own = node.outputs[0].spec
@@ -381,12 +381,12 @@ class _Loop:
         return _New(copy.outputs[0], True)
 
     def of_all(self, dims: Sequence[Any], iterations: Any = None) -> tuple[Any, ...]:
-        """What one iteration has along its axes, and what there is along that of all of them."""
+        """Dims (or the like) of one iteration, and beside them that of the axis of iterations."""
         number = self.trips if iterations is None else iterations
         return (*dims, number) if self.last else (number, *dims)
 
     def _aligned(self, value: Value, rank: int, each: bool) -> Value:
-        """An operand whose axes meet those of a result of `rank`, and of the iterations."""
+        """An operand with its axes under the axes of a result of `rank`, and of the iterations."""
         dims = value.spec.dims
         if each and not self.last:
             return self._shaped(value, (dims[0], *[1] * (rank + 1 - len(dims)), *dims[1:]))
@@ -460,7 +460,7 @@ def _is_column(places: list[Place]) -> bool:
 
 
 def _with_iterations(*names: str) -> Callable[[_Loop, dict[str, Any]], dict[str, Any]]:
-    """The attributes of a view of all iterations, of which some are lists over the axes."""
+    """A rule for the attributes of a view of all iterations; those named are lists over axes."""
 
     def rule(loop: _Loop, attrs: dict[str, Any]) -> dict[str, Any]:
         whole = {"shape": loop.trips, "size": loop.trips, "begin": 0, "strides": 1}

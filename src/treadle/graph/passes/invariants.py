@@ -1,10 +1,10 @@
-"""Loop-invariant code motion: what gives the same in every iteration is computed before the loop.
+"""Loop-invariant code motion: values that are the same in all iterations are computed before it.
 
     while(%i, %w, %x) ... body { %1 = matmul(%x, %w); ... }   ->   %1 = matmul(%x, %w)
                                                                    while(%i, %1) ...
 
-Only what cannot fail moves, as the loop may run zero times. Constants, views and reads of variables
-move only along with what needs them: inside a kernel they cost nothing.
+Only nodes that cannot fail move, as the loop may run zero times. Constants, views and reads of
+variables move only along with a node that needs them: inside a kernel they cost nothing.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@
 An element of the array then stays in a register for several iterations, where each of them read it
 from memory and stored it. Every element sees the same operations in the same order as before. That
 is done where iterations need of the array only the element that they change, and count from a
-constant to a constant; what else they read may be parts of other arrays.
+constant to a constant. Beside that they may read parts of other arrays.
 
 Where the number of iterations is no multiple of those that are joined, the rest of them comes
-before the loop. A loop of which one iteration would be left is written out as a whole: the one
-around it may then join its own iterations, as those of an image that is filtered by a few rows.
+before the loop. A loop that would be left with one iteration is written out as a whole: the loop
+around it may then join its own iterations, as where an image is filtered by a few rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from treadle.ops.indexing.elements import ELEMENT
 from treadle.ops.indexing.gather import INDEX
 from treadle.ops.lowering import Compute, Structure
 
-MOST_JOINED = 16  # iterations: beyond, what they share is little against what each of them reads
+MOST_JOINED = 16  # iterations: of more, each reads much more than they share
 MOST_OPERATIONS = 36  # of the joined iterations: fusion makes several kernels of many more
 MIN_EXACT = 4  # bytes of the smallest floating numbers that kernels compute with as they are
 
@@ -44,7 +44,7 @@ def join_iterations(graph: Graph) -> bool:
     """Join iterations of the loops of a graph."""
     if not any(node.op is WHILE for node in graph.walk()):
         return False
-    cleaned = eliminate_dead_code(graph)  # what `parts` has replaced would be joined too
+    cleaned = eliminate_dead_code(graph)  # nodes that `parts` has replaced would be joined too
     return _Joiner(graph).run() or cleaned
 
 
@@ -66,7 +66,7 @@ class _Joiner(Rewriter):
         return None
 
     def write_out(self, loop: Node, trips: int, moves: dict[str, tuple[int, int]]) -> list[Value]:
-        """The first iterations of a loop, put before it, and what its variables are after them."""
+        """Put the first iterations of a loop before it; gives its variables after them."""
         body = loop.regions[1]
         needed = _needed(loop)
         values = loop.inputs[: len(loop.outputs)]
@@ -83,7 +83,7 @@ class _Joiner(Rewriter):
         return values
 
     def next(self, loop: Node, number: int, trips: int, mapping: dict[Value, Value]) -> Value:
-        """What a variable of a loop is after some iterations: a constant if it counts."""
+        """The value of a loop variable after some iterations: a constant if it counts."""
         found = counter(loop, number)
         if found is None:
             return mapping[loop.regions[1].results[number]]
@@ -122,7 +122,7 @@ def _operations(loop: Node) -> int:
 
 
 def _changes_arrays(loop: Node) -> bool:
-    """Whether a loop has arrays and counters for variables, at least one of the former."""
+    """Whether all variables of a loop are arrays and counters, and one is an array."""
     body, arrays = loop.regions[1], 0
     for number, result in enumerate(body.results):
         spec = body.params[number].spec
@@ -138,8 +138,8 @@ def _changes_arrays(loop: Node) -> bool:
 
 
 def _is_elementwise(loop: Node) -> bool:
-    """Whether iterations are cheap, and an element of an array they change needs of all these
-    arrays only what is at its own place."""
+    """Whether iterations are cheap, and an element of an array that they change is computed from
+    the elements at its own place of these arrays only."""
     body = loop.regions[1]
     carried = body.params[: len(body.results)]
     changed = {p: p.spec for p in carried if p.spec.rank}
@@ -164,7 +164,7 @@ def _is_elementwise(loop: Node) -> bool:
 
 
 def _moves(loop: Node) -> dict[str, tuple[int, int]] | None:
-    """The symbols of positions that a loop's body has, each with its first number and with what an
+    """The symbols of positions in a loop's body, each with its first number and the number that an
     iteration adds to it; None where it adds no constant."""
     body, found = loop.regions[1], dict[str, tuple[int, int]]()
     reads = uses(body)

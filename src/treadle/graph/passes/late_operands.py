@@ -1,4 +1,4 @@
-"""Least and greatest integers of several take last what the previous iteration of a loop gives.
+"""The least or greatest of several integers takes the previous iteration's number last.
 
     %1 = minimum(%c, %a)            %1 = minimum(%a, %b)
     %2 = minimum(%1, %b)     ->     %2 = minimum(%1, %c)      %c: made by the previous iteration
@@ -144,7 +144,7 @@ def _late_values(loop: Node) -> set[Value]:
             needs |= dict.fromkeys(node.outputs, needed)
     made_of = {bit: needs.get(body.results[p.index], 0) for p, bit in tracked.items()}
     changed = True
-    while changed:  # what is made of others is made of what these are made of
+    while changed:  # a value is also made of the operands of its operands
         changed = False
         for bit, mask in made_of.items():
             wider = mask

@@ -18,7 +18,7 @@ from treadle.ops.elementwise.arithmetic import ADD
 
 
 def add_to_elements(graph: Graph) -> bool:
-    """Replace sums of lists of which one is zero but for an element."""
+    """Replace sums of two lists where one list is zero but for an element."""
     if not any(node.op is LIST_ADD for node in graph.walk()):
         return False
     return _Sums(graph).run()
@@ -69,5 +69,5 @@ class _Sums(Rewriter):
 
 
 def _is_plain(items: Value) -> bool:
-    """Whether all elements have one shape, that of zeros where none was written."""
+    """Whether all elements have one shape: elements that were not written are zeros of it."""
     return isinstance(items.spec, ListSpec) and has_element_shape(items.spec)

@@ -56,7 +56,7 @@ class _Comparisons(Rewriter):
         found = self.emit(COMPARISONS[relation], [total, limit], {})
         if relation.is_less:
             return found
-        # An infinite part makes the magnitude infinite, whatever the other is.
+        # An infinite part makes the magnitude infinite, even where the other part is NaN.
         for part in (x, y):
             infinite = self.emit(IS_INF, [part], {})
             found = self.emit(LOGICAL_OR, [found, infinite], {})
@@ -64,7 +64,7 @@ class _Comparisons(Rewriter):
 
 
 def _is_moderate(bound: Any) -> bool:
-    """Whether squares near that of the bound are neither infinite nor denormal."""
+    """Whether squares near the bound's square are neither infinite nor denormal."""
     limit = 2.0 ** SCALE_LIMITS[bound.dtype.itemsize]
     return bool(1 / limit < bound.flat[0] < limit)
 

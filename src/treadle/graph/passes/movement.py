@@ -1,4 +1,4 @@
-"""Simplification of what only moves elements: reshape, transpose, broadcast, matmul flags."""
+"""Simplification of ops that only move elements: reshape, transpose, broadcast, matmul flags."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def _is_zero(dim: Any) -> bool:
 
 
 def _write_back(rewriter: Rewriter, node: Node) -> Value | None:
-    """Putting what a part holds into the part: so ends ``x[i] += y``, which reads the part, changes
-    it in place and then assigns it. A position must have been checked by the write before."""
+    """An assignment of a part's own elements to the part. ``x[i] += y`` ends with one: it reads the
+    part, changes it in place and assigns it. The write before must have checked the position."""
     x, read = node.inputs[0], node.inputs[-1].node
     assert node.op.part is not None
     if read is None or read.op is not op_on_part(node.op.part.kind, PartUse.READ):

@@ -40,7 +40,7 @@ class Place(NamedTuple):
 
     Attributes:
         first: the position of the first iteration.
-        step: what an iteration adds to it; 0: they are the same elements for all.
+        step: the number that an iteration adds to it; 0: all iterations have the same elements.
         size: how many positions from there, up to the last.
     """
 
@@ -53,14 +53,14 @@ class Place(NamedTuple):
 class MovingParts:
     """The parts of arrays that a loop reads and writes.
 
-    Methods raise `Dependent` for what is no such part, or not known outside the loop.
+    Methods raise `Dependent` for values that are no such part, or not known outside the loop.
 
     Args:
         has_value: whether a symbol has a value before the loop.
         mentioned: takes the symbols that dims mention outside the loop.
 
     Attributes:
-        counters: symbol of a counter -> what it is in an iteration.
+        counters: symbol of a counter -> its value in an iteration.
         trips: the number of iterations, once it is known.
     """
 
@@ -75,7 +75,7 @@ class MovingParts:
     # -- dims ------------------------------------------------------------------------------------
 
     def count(self, name: str, first: Dim, step: int) -> None:
-        """Note a counter by its symbol, what it is at first, and what an iteration adds."""
+        """Note a counter: its symbol, its first value, and the number that an iteration adds."""
         self.counters[name] = self.outside(first) + self.number * step
 
     def turn(self) -> None:
@@ -84,7 +84,7 @@ class MovingParts:
         self.counters = {name: substitute(dim, turned) for name, dim in self.counters.items()}
 
     def moves(self, value: Value) -> tuple[Dim, int] | None:
-        """What a scalar is in the first iteration, and what each one adds to it."""
+        """The value of a scalar in the first iteration, and the number that each one adds to it."""
         dim = self.integers.dim(value)
         found = None if dim is None else self._moves(dim)
         return found if found is not None and self.is_outside(found[0]) else None
@@ -95,7 +95,7 @@ class MovingParts:
         return (substitute(dim, {name: 0}), step) if isinstance(step, int) else None
 
     def outside(self, *dims: Dim) -> Dim:
-        """A dim whose symbols, as those of the others, all have values before the loop."""
+        """The first dim; all symbols of all given dims must have values before the loop."""
         if not all(map(self.is_outside, dims)):
             refuse()
         self.mentioned.update(s for d in dims for s in dim_symbols(d))
@@ -143,8 +143,8 @@ class MovingParts:
         return part._asdict()
 
     def never_meet(self, a: list[Place], b: list[Place]) -> bool:
-        """Whether no iteration finds in one place what another one finds in the other place: both
-        move alike, or one ends before the other begins, along some axis."""
+        """Whether no two iterations find the same element, one at `a`, the other at `b`: along some
+        axis both places move alike, or one ends before the other begins."""
         if [p for p in a if p.step] == [p for p in b if p.step]:
             return any(p.step for p in a)
         ends_before = self.integers.ranges.is_less_equal

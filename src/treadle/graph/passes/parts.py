@@ -308,7 +308,7 @@ class _Parts(Rewriter):
         return known
 
     def known(self, dims: Sequence[Dim]) -> tuple[Dim, ...]:
-        """Dims with what has been learned of their symbols."""
+        """Dims in terms of the symbols that stayed, as far as others were found to equal these."""
         return tuple(substitute(d, self.symbols) for d in dims)
 
     def shaped(self, value: Value, dims: Sequence[Dim]) -> Value:
@@ -363,8 +363,8 @@ class _Reads:
         %y = slice_update(%x, %v) {row 1}     ->   %r = strided_slice(%y) {row 2}
         use(%r)                                    use(%r)
 
-    What is used after an update that leaves it as it is comes from the new array: then nothing
-    needs the old one any more, and the update happens in place.
+    An element that is read after an update which leaves it alone is read from the new array: then
+    nothing needs the old array any more, and the update happens in place.
     """
 
     def __init__(self, region: Region, ranges: Ranges) -> None:

@@ -54,7 +54,7 @@ class _Masker(Rewriter):
         return [self.emit(SCATTER, [gradient, masked], scatter.attrs)]
 
     def mask_of(self, node: Node, image: Value) -> Value | None:
-        """What `node` masks by, if it is computed from the image alone."""
+        """The mask of `node`, if it is computed from the image alone."""
         if node.op is WHERE:
             return node.inputs[0] if _is_made_of(node.inputs[0], image) else None
         if node.inputs[1] is not image:

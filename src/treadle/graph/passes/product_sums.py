@@ -56,7 +56,7 @@ class _Adder(Rewriter):
         return [self.emit(RESHAPE, [total], {"shape": node.outputs[0].spec.dims})]
 
     def terms(self, x: Value) -> Iterator[Value]:
-        """What `x` is the sum of."""
+        """The operands of the sum `x`."""
         if self.is_sum(x):
             assert x.node is not None
             for operand in x.node.inputs:

@@ -4,8 +4,8 @@
     matmul(%a: [8 * 5, 2], reshape(%r, [8 * 5, 3]))  -> matmul(%s: [8, 2], %g: [8, 3])
 
 Both transposed so that they contract their rows. The case in mind is the gradient of a weight
-whose outputs are averaged over time or over an image: all steps get the same gradient. What adds
-up a repeated array itself multiplies it by the number of repetitions. Sums are added up in another
+whose outputs are averaged over time or over an image: all steps get the same gradient. A sum of a
+repeated array becomes a product with the number of repetitions. Sums are added up in another
 order, so they may round differently.
 """
 
@@ -28,7 +28,7 @@ EXACT_ENOUGH = (dtypes.float32, dtypes.float64)  # of narrower types sums would 
 
 
 def add_repeats_first(graph: Graph) -> bool:
-    """Rewrite products that contract repeated rows, and sums of what is repeated."""
+    """Rewrite products that contract repeated rows, and sums of repeated arrays."""
     return _Adder(graph).run()
 
 
@@ -106,7 +106,7 @@ class _Adder(Rewriter):
 
 
 def _repeated_rows(value: Value) -> _Repeated | None:
-    """How a matrix repeats rows, if it does; its columns are those of the source."""
+    """How a matrix repeats the rows of another one, with as many columns, if it does."""
     node, columns = value.node, value.spec.dims[-1]
     if node is not None and node.op is RESHAPE:
         value = node.inputs[0]

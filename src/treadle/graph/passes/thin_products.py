@@ -2,8 +2,9 @@
 
     %y = matmul(%a, %v)   a: f64[m, k], v: f64[k, 1]   ->   reduce_sum(multiply(%a, %v'), axis=1)
 
-The routine for products shares its work among threads and plans for what repays that. A row of a
-triangular factor is over before: one kernel computes it, together with what is done to it.
+The routine for products shares its work among threads and is fitted to matrices that are large
+enough for that. A row of a triangular factor takes less time than the sharing: one kernel computes
+its product, together with the nodes that use it.
 """
 
 from __future__ import annotations

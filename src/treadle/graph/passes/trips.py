@@ -1,4 +1,4 @@
-"""What the number of iterations tells about a loop that counts from a constant to a constant.
+"""Counters after loops, and room for their lists, where the number of iterations is known.
 
     %i, %n = while(0, ...) i < 100: ... i + 1     ->   uses of %i read the constant 100
 
@@ -19,7 +19,7 @@ from treadle.ops.control.control_flow import WHILE
 
 
 def apply_trip_counts(graph: Graph) -> bool:
-    """Replace what counters are after loops, and reserve memory for lists."""
+    """Replace counters after loops by constants, and reserve memory for lists."""
     return _Trips(graph).run()
 
 
@@ -50,7 +50,7 @@ class _Trips(Rewriter):
             self.changed = True
 
     def final(self, loop: Node, output: Value, trips: int) -> Value:
-        """What a counter is when the loop has ended."""
+        """The value of a counter when the loop has ended."""
         found = counter(loop, output.index) if self.uses.get(output) else None
         if found is None:
             return output

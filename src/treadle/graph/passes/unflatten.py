@@ -4,8 +4,8 @@
       ->  matmul(reshape(%a, [8, 5, 2]), %w)
 
 The reshape moves to the other side of the product, where it usually meets the one that flattened
-the rows: so do dense layers over sequences. What follows runs over the same dims as the product
-then, and can be its epilogue.
+the rows: so do dense layers over sequences. The nodes behind it then run over the same dims as the
+product, and can be its epilogue.
 """
 
 from __future__ import annotations
