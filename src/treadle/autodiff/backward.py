@@ -44,7 +44,7 @@ def backpropagate(
     for target, seed in zip(targets, seeds, strict=True):
         walk.add(key(target), seed)
     useful = walk.useful(entries)
-    while useful:  # popped one by one: what an operation kept alive can go at once
+    while useful:  # popped one by one: an operation's arrays can be freed at once
         walk.step(useful.pop())
     return [walk.gradient(key(s)) for s in sources]
 
@@ -111,7 +111,7 @@ class _Walk:
 
 
 def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:
-    """What the op's rule gives, checked: one gradient or None for each input.
+    """The gradients by the op's rule, checked: one gradient or None for each input.
 
     Raises:
         ValueError: the rule gives too few or too many, or one of a wrong dtype or shape.

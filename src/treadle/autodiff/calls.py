@@ -22,7 +22,7 @@ class DifferentiableCall:
     """A graph that is run as one compiled program and that tapes see as one operation.
 
     Args:
-        graph: what to run.
+        graph: the graph to run.
         compile: makes a graph callable; the results are not seen by tapes.
 
     Thread-safe. Forward and backward programs are built on the first call that needs them.
@@ -94,8 +94,8 @@ class _Split:
         return outputs
 
     def _chain(self, inputs: Sequence[Any], levels: int) -> list[_Split]:
-        """This split, the split of its forward program, and so on: each saves what the gradient
-        of the one before needs for the gradients of its own saved values."""
+        """This split, the split of its forward program, and so on: each split saves the values that
+        are needed to differentiate the one before with respect to its saved values."""
         chain = [self]
         for _ in range(levels - 1):
             count = len(inputs)

@@ -1,4 +1,4 @@
-"""What a loop with ``checkpoint=True`` must keep to: its iterations run twice."""
+"""Rules for a loop with ``checkpoint=True``, whose iterations run twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _refuse(name: str, origin: Origin | None, why: str) -> None:
 
 
 def _reads_of_carried(region: Region, carried: set[Value]) -> list[Node]:
-    """The nodes that read elements of the lists in `carried`, or of what these become."""
+    """The nodes that read elements of the lists in `carried`, or of later versions of these."""
     lists = {v for v in carried if isinstance(v.spec, ListSpec)}
     found: list[Node] = []
     for node in region.nodes:

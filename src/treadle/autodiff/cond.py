@@ -1,7 +1,7 @@
 """The gradient of ``cond``: another cond, whose branches compute the forward branch again.
 
-What a branch cannot compute again (random numbers, variables' values) or had better not (loops,
-matmuls) becomes a further result of the forward node; the other branch gives zeros for it.
+Values that a branch cannot compute again (random numbers, variables' values) or that are costly
+(loops, matmuls) become further results of the forward node; the other branch gives zeros for them.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class _Branches:
     def trace_joint(self, number: int) -> Joint:
         """A branch with its gradient, in a region of its own.
 
-        Its parameters: the operands, the gradients of the results. Its results: those of the
+        Its parameters: the operands, the gradients of the results. Its results: the results of the
         branch, then the gradients of the operands.
         """
         region = self.node.regions[number]
@@ -162,7 +162,7 @@ def _wrapped(value: Tensor, form: Spec) -> Tensor:
 
 
 def _placeholder(form: Spec) -> Tensor:
-    """What the branch that did not run gives: never read."""
+    """A saved value of the branch that did not run: it is never read."""
     return list_new(form) if isinstance(form, ListSpec) else filled(0, form)
 
 

@@ -51,7 +51,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
             ``(argument_grads, variable_grads)``.
 
     Returns:
-        A function that returns `result` and whose gradient is what grad_fn gives. The gradient of
+        A function that returns `result`, with the gradient that grad_fn gives. The gradient of
         the gradient follows the operations that grad_fn runs.
 
     Raises (from the wrapped function):
@@ -168,7 +168,7 @@ def recompute_grad(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """`f` with the gradient of the identity: what comes from above passes to the argument."""
+    """`f` with the gradient of the identity: the result's gradient is the argument's."""
 
     @custom_gradient
     @functools.wraps(f)

@@ -28,7 +28,7 @@ def trace_gradient(
     """Replay a region in the current trace and differentiate it.
 
     Args:
-        params: what to use for the region's parameters.
+        params: the values to use for the region's parameters.
         results: the numbers of the results that have gradients, which `seeds` holds.
         sources: the numbers of the parameters to differentiate by.
 
@@ -37,7 +37,7 @@ def trace_gradient(
         nothing depends on it); the nodes with effects among those replayed.
     """
     tape = GradientTape(watch_accessed_variables=False)
-    with taping((tape,)):  # outer tapes see the node that owns the result, not what is inside
+    with taping((tape,)):  # outer tapes see the node that owns the result, not the nodes inside
         tape.watch([params[i] for i in sources])
         outputs = replay(region, params)
     recorded: SymbolicTensor | None = next(

@@ -1,4 +1,4 @@
-"""The gradient of ``while``: the loop saves what its gradient reads, a second loop runs back.
+"""The gradient of ``while``: the loop saves values, which a second loop reads that runs back.
 
     while carried: carried = body(carried, invariant)
 
@@ -79,7 +79,7 @@ class _Loop:
     Attributes:
         node: the forward node; builder: the one whose region holds it.
         carried, invariant: the numbers of the inputs with gradients, of either kind.
-        counters: what the body adds to loop variables that count, by number.
+        counters: the numbers that the body adds to loop variables that count, by their positions.
         seeds: the gradients of the carried results.
     """
 
@@ -181,7 +181,7 @@ def _with_new_symbols(spec: Spec) -> Spec:
 
 @record
 class _Stacks:
-    """What the forward loop hands to the backward one, as tensors outside the loops."""
+    """The lists that the forward loop hands to the backward one, as tensors outside the loops."""
 
     count: SymbolicTensor
     by_value: dict[Value, list[SymbolicTensor]]
@@ -292,7 +292,7 @@ def _run_backward(loop: _Loop, joint: Joint, parts: Partition, stacks: _Stacks) 
 
 
 def _count(loop: _Loop, number: int, index: Tensor) -> Value:
-    """What a loop variable that counts was in iteration `index`."""
+    """The value in iteration `index` of a loop variable that counts."""
     start: Tensor = loop.inputs[number]
     distance = run(MULTIPLY, cast(index, start.dtype), constant(loop.counters[number], start.dtype))
     value: Value = run(ADD, start, distance).value

@@ -19,7 +19,7 @@ from treadle.graph.rewrite import attr_symbols
 from treadle.ops.lowering import Compute, Structure
 
 _MOST_NODES = 12  # a longer chain is not called cheap
-_UNKNOWN_DIM = 64  # what a symbolic dim counts as when sizes are compared
+_UNKNOWN_DIM = 64  # the size of a symbolic dim where sizes are compared
 
 
 @record

@@ -18,7 +18,7 @@ from treadle.ops.control.control_flow import WHILE
 
 
 def stored_specs(joint: Joint, value: Value) -> list[Spec]:
-    """The specs of what `stored` gives for a saved value."""
+    """The specs of the tensors that `stored` gives for a saved value."""
     spec = value.spec
     if not isinstance(spec, ListSpec):
         return [spec]

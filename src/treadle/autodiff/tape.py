@@ -23,7 +23,7 @@ from treadle.ops.state import Variable
 
 
 class UnconnectedGradients(enum.Enum):
-    """What `GradientTape.gradient` gives for a source that no target depends on."""
+    """The answer of `GradientTape.gradient` for a source that no target depends on."""
 
     NONE = "none"
     ZERO = "zero"
@@ -242,8 +242,8 @@ class GradientTape:
             sources: a tensor, variable or nested structure of them.
             output_gradients: for each target what its elements' gradients are weighted with;
                 ones where None.
-            unconnected_gradients: "none" or "zero": what to give for sources that the targets do
-                not depend on.
+            unconnected_gradients: "none" or "zero": the answer for sources that the targets do not
+                depend on.
 
         Returns:
             The structure of `sources` with a tensor of each source's dtype and shape, or None.
@@ -298,8 +298,8 @@ class GradientTape:
         sources: Sequence[Any],
         free: bool = False,
     ) -> list[Tensor | None]:
-        """One backward pass over what was recorded, for flat lists. Leaves the tape usable
-        unless `free`: then what it holds is released on the way."""
+        """One backward pass over the recorded operations, for flat lists. Leaves the tape usable
+        unless `free`: then operations and their arrays are released on the way."""
         self._is_asked()
         pairs = [(t, s) for t, s in zip(targets, seeds, strict=True) if s is not None]
         entries = self._entries

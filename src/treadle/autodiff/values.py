@@ -1,4 +1,4 @@
-"""What gradients are made of: identities of values, zeros, ones and sums."""
+"""Parts of gradients: identities of values, zeros, ones and sums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from treadle.ops.shaping.creation import FILL
 
 
 def subject(x: Any) -> Any:
-    """The thing whose gradient is meant: a variable for its handle, what was captured for the
+    """The value whose gradient is meant: the variable for its handle, the captured value for the
     parameter of a region that stands for it, else `x` itself."""
     if isinstance(x, SymbolicTensor) and x.source is not None:
         return x.source
@@ -41,7 +41,7 @@ def is_differentiable(x: Any) -> bool:
 
 
 def gradient_spec(x: Any) -> Spec:
-    """The spec that a gradient with respect to `x` has: that of the value, for a variable."""
+    """The spec of a gradient with respect to `x`: for a variable the spec of its value."""
     spec: Spec = x.spec
     return spec.element if isinstance(spec, ResourceSpec) else spec
 

@@ -36,7 +36,7 @@ def make_plan(concrete: ConcreteFunction, args: Sequence[Any], order: Sequence[i
     """A plan for calls like this one, or None where the arguments are of kinds it cannot check.
 
     Args:
-        args: the values of a call, those of keywords last.
+        args: the values of a call; values of keywords come last.
         order: the places in `args` in the order of the function's parameters.
     """
     try:
@@ -166,7 +166,7 @@ class _PlanWriter:
             raise _NoPlan
         array = self.fresh("x")
         if any(c.name == param.name for c in self.concrete.changed):
-            self.miss_if(f"type({place}) is ndarray")  # what refuses it has a message
+            self.miss_if(f"type({place}) is ndarray")  # the general path refuses it with a message
         test = self.exact if is_static(param.spec) else self.open_dims
         test(place, array, param.spec)
         self.inputs.append(array)

@@ -119,8 +119,8 @@ class ConcreteFunction:
         return results_of(self._trace.structure, [_public(spec) for spec in self.outputs])
 
     def fixed_among(self, leaves: Sequence[Any]) -> list[Variable]:
-        """The variables among a call's leaves that must be those of the trace: those that the
-        function captured as well, and all where it asked which ones they are."""
+        """The variables among a call's leaves that must be the same ones in each call of the trace:
+        those that the function captured as well, and all where it asked which ones they are."""
         if self.told_apart:
             return [x for x in leaves if isinstance(x, Variable)]
         captured = {id(c) for c in self.variables}
@@ -132,9 +132,9 @@ class ConcreteFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run with the function's arguments, or with its tensor arguments alone.
 
-        The function's arguments are given as to the function; Python values must be those of the
-        trace and may be omitted. Tensor arguments alone come in the order of `inputs`, or by the
-        names of the parameters, which are those of the TensorSpecs that the trace was made for.
+        The function's arguments are given as to the function; Python values must equal the trace's
+        and may be omitted. Tensor arguments alone come in the order of `inputs`, or by the names of
+        the parameters, which are the names of the TensorSpecs that the trace was made for.
 
         Raises:
             TypeError: too few or too many arguments, unknown names, other Python values.
@@ -225,8 +225,8 @@ class ConcreteFunction:
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether the program only reads arrays during the call. What an interpreted one gives
-        or assigns to variables may share memory with them."""
+        """Whether the program only reads arrays during the call. Results of an interpreted one, and
+        values that it assigns to variables, may share memory with its arguments."""
         return bool(self.executable.mode == "native")
 
     @property
@@ -254,13 +254,13 @@ class ConcreteFunction:
 
     @property
     def program_note(self) -> str:
-        """What its compiled programs have to do with those of other traces, and which ops call
-        Python in their loops; "" for nothing."""
+        """How it shares programs with other traces, or why it does not, and which ops call Python
+        in their loops; "" for nothing."""
         return "; ".join(dict.fromkeys(self._notes))
 
     @property
     def loops(self) -> list[LoopNote]:
-        """What became of the loops over Python values."""
+        """Which loops over Python values were rolled, and why others were not."""
         return loop_notes(self.graph)
 
     @property

@@ -64,7 +64,7 @@ class Plans:
         has_open_dims: bool,
         make: Callable[[], Plan | None],
     ) -> bool:
-        """Take what `make` gives, unless `owner` has a plan for calls of this form.
+        """Add the plan that `make` gives, unless `owner` has one for calls of this form.
 
         Returns:
             Whether there is one more plan now.

@@ -30,7 +30,7 @@ def watch_numpy_random(name: str) -> Iterator[None]:
 
 
 def _state() -> Any:
-    """What identifies the global generator's position; None while np.random is not in use."""
+    """The state of NumPy's global generator; None while np.random is not in use."""
     module = sys.modules.get("numpy.random.mtrand")
     if module is None:
         return None

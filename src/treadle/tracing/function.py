@@ -81,7 +81,7 @@ class Function:
         self._programs = Programs()
         self._traces = 0
         self._history = History(self._name)
-        self._traced: dict[Any, Arguments] = {}  # what reduce_retracing has seen, by family
+        self._traced: dict[Any, Arguments] = {}  # for reduce_retracing, by family
         self._traced_once = False
         self._tracing: set[Any] = set()
         self._converted: Callable[..., Any] | None = None
@@ -144,8 +144,8 @@ class Function:
     def _add_plan(
         self, concrete: ConcreteFunction, arguments: Arguments, args: Any, kwargs: dict[str, Any]
     ) -> None:
-        """Let the next such call take a fast path: through native code if there can be a plan for
-        it, else, or where the native plan has refused this call, through a Python function."""
+        """Make a plan for the next call of this form: for native code if that can check it; else,
+        or where the native plan has refused this call, a Python function."""
         values = (*args, *kwargs.values())
         order = self._signature.canonical_order(arguments, len(args), tuple(kwargs))
         if self._add_native_plan(concrete, values, order, tuple(kwargs)):
@@ -191,7 +191,7 @@ class Function:
     def _cached(self, key: Any, arguments: Arguments, these_variables: bool) -> ConcreteFunction:
         entry = self._cache.get(key)
         if entry is None:
-            with self._lock.held():  # one trace per signature, whatever the number of threads
+            with self._lock.held():  # one trace per signature, also where several threads call
                 self._lock.is_owned()
                 entry = self._cache.get(key)
                 if entry is None and not these_variables:
@@ -201,7 +201,7 @@ class Function:
         return entry.concrete
 
     def _more_general(self, key: Any, arguments: Arguments) -> Entry | None:
-        """A trace with open dims that these arguments fit; noted for the next such call."""
+        """A trace with open dims that these arguments fit; noted for the next call of this form."""
         entry = self._cache.open_entry(arguments) if key[1] is None else None
         if entry is not None:
             self._cache.add_key(key, entry)
@@ -253,8 +253,8 @@ class Function:
         return entry
 
     def _traced_twice(self, arguments: Arguments, these_variables: bool) -> tuple[Trace, bool]:
-        """The trace, and whether it is for these variables because the function asked which they
-        are; where the first one creates variables, that of a later call."""
+        """The trace, and whether it is for these variables only, as the function asked which ones
+        they are. Where the first trace creates variables, the second one is given."""
         first = not self._traced_once
         traced = trace(self._target(), arguments, self._name, first, these_variables)
         told_apart = traced.told_apart

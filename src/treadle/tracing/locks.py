@@ -9,23 +9,23 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 _guard = threading.Lock()  # protects _waiting
-_waiting: dict[int, TraceLock] = {}  # thread -> what it waits for
+_waiting: dict[int, TraceLock] = {}  # thread -> the lock that it waits for
 _all: weakref.WeakSet[TraceLock] = weakref.WeakSet()
 
 
 class TraceLock:
     """A re-entrant lock that cannot deadlock with others of its kind.
 
-    Functions trace each other while they hold their locks, so two threads may each want what the
-    other has. Then the one that comes second goes on without the lock: it traces once more than
+    Functions trace each other while they hold their locks, so two threads may each want the lock of
+    the other. Then the one that comes second goes on without the lock: it traces once more than
     necessary, which is correct.
 
         with lock.held():
             lock.is_owned()
 
-    The block is that of a lock written in C: an interrupt cannot come between taking it and the
-    block, nor between the block and giving it back. What else is noted here may be out of date
-    after an interrupt, at the cost of tracing once more.
+    The ``with`` block is a C lock's own: an interrupt cannot come between taking the lock and the
+    block, nor between the block and giving it back. The other notes here may be out of date after
+    an interrupt, at the cost of tracing once more.
     """
 
     def __init__(self) -> None:

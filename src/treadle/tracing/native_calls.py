@@ -48,7 +48,7 @@ def native_plan(
     """A plan for calls like this one, or None where there cannot be one.
 
     Args:
-        args: the values of a call, those of keywords last.
+        args: the values of a call; values of keywords come last.
         order: the places in `args` in the order of the function's parameters.
         names: the keywords.
     """
@@ -67,7 +67,7 @@ class PlanWriter:
 
     Attributes:
         slots: words of the frame, by the numbers of the parameters that arrays are passed for.
-        cells: those of variables that are passed.
+        cells: words of the frame for variables that are passed.
         unused: the word for the addresses of arguments that the program does not read.
     """
 
@@ -136,7 +136,7 @@ class PlanWriter:
             self.argument(inner, key, value[key])
 
     def leaf(self, base: int, place: Any, value: Any) -> None:
-        """Checks for what is no list, tuple or dict."""
+        """Checks for a value that is no list, tuple or dict."""
         raise NotImplementedError
 
     def static(self, base: int, place: Any, value: Any) -> None:
@@ -154,7 +154,7 @@ class PlanWriter:
     # -- results -----------------------------------------------------------------------------
 
     def output_specs(self) -> list[TensorSpec]:
-        """The specs of the program's results, whose words follow those of the arguments."""
+        """The specs of the program's results, whose words follow the arguments' words."""
         specs = self.concrete.outputs
         if self.signature.outputs != list(range(len(specs))):
             raise NoPlan
@@ -229,7 +229,7 @@ def _form(structure: Any) -> tuple[int, list[int], list[str]]:
 
 
 def _native(executable: Any) -> tuple[NativeExecutable, dict[str, Any]]:
-    """The compiled program behind an executable, and what its symbols are."""
+    """The compiled program behind an executable, and the values of its symbols."""
     sizes: dict[str, Any] = {}
     if isinstance(executable, SharedExecutable):
         executable, sizes = executable.program.executable, executable.sizes

@@ -2,8 +2,8 @@
 
 The first trace of a family is compiled for its shapes. When a second one comes, both are
 generalized to a pattern with symbolic dims (`treadle.graph.families`), and the program made from
-that serves it and every later trace that the pattern matches exactly. What matches no pattern is
-compiled for its own shapes.
+that serves it and every later trace that the pattern matches exactly. A trace that matches no
+pattern is compiled for its own shapes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class SharedExecutable(Executable):
 
     Attributes:
         program: the shared program.
-        sizes: what its symbols are in this trace.
+        sizes: the values of its symbols in this trace.
         note: says so in words.
     """
 
@@ -70,7 +70,7 @@ class SharedExecutable(Executable):
 
 
 class _SharedProgram:
-    """A pattern, and what was compiled from it for trace number `number`."""
+    """A pattern, and its program, which was compiled for trace number `number`."""
 
     def __init__(self, pattern: Pattern, executable: Executable, number: int) -> None:
         self.pattern = pattern
@@ -85,7 +85,7 @@ class _SharedProgram:
         return f"shares the program of trace {self.number}: {symbols}"
 
     def sizes(self, graph: Graph) -> dict[str, Dim]:
-        """What the symbols are in `graph`.
+        """The values of the symbols in `graph`.
 
         Raises:
             Mismatch: the program cannot run it.
@@ -118,8 +118,8 @@ class Programs:
         """The program for a graph.
 
         Args:
-            family: what traces must have in common besides their graphs to share programs: the
-                call's arguments up to dims.
+            family: the call's arguments up to dims: traces must have them in common, besides
+                their graphs, to share programs.
             number: the trace's, for messages.
         """
         if not (settings.share_programs and is_on("shared_programs")):
@@ -140,7 +140,7 @@ class Programs:
 
 
 def _kind(graph: Graph) -> Hashable:
-    """What graphs that share a program have in common at the least."""
+    """A key that graphs which share a program have in common."""
     values = (*graph.params, *graph.results)
     return (
         graph.name,

@@ -1,4 +1,4 @@
-"""What a function does in plain Python besides computing tensors: it happens once a trace."""
+"""Side effects of a function in plain Python, which happen once a trace."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from treadle.core.spec import Spec, TensorSpec
 from treadle.tracing.python_effects import PythonEffect, python_effects
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_key, leaf_spec, weakly
 
-MOST_RECORDS = 1000  # what `explain` shows
+MOST_RECORDS = 1000  # that `explain` shows
 WARN_AFTER = 10  # traces, most of them caused by one argument
 
 
@@ -33,7 +33,7 @@ class Difference:
     Attributes:
         argument: how Python would name it: ``x``, ``batch['image']``.
         old, new: the values or specs, as text; "(absent)" where there is none.
-        advice: what would avoid a trace for it.
+        advice: how to avoid a trace for it.
     """
 
     argument: str
@@ -71,7 +71,7 @@ class TraceRecord:
         origin: the user's line that called the function.
         leaves: (argument, text, key) for every leaf of the arguments.
         nearest: the number of the earlier trace with the fewest differences; None for the first.
-        differences: what differs from that one.
+        differences: the arguments that differ from that one's.
         same: the reason where nothing differs.
     """
 
@@ -100,11 +100,11 @@ class Explanation:
 
     Attributes:
         count: how many there were; `traces` has the newest.
-        programs: by trace number what its compiled program has to do with those of others.
+        programs: by trace number how it shares a program with others, or why it does not.
         freed: by trace number why it was freed.
         operations: by trace number how many its graph has.
-        effects: what the function does in plain Python, once a trace.
-        loops: what became of its loops over Python values, in the newest trace.
+        effects: side effects in plain Python, which happen once a trace.
+        loops: which loops over Python values the newest trace rolled, and why not the others.
     """
 
     def __init__(
@@ -135,7 +135,7 @@ class Explanation:
         return "\n".join([head + (":" if body else ""), *body])
 
     def _all_lines(self) -> list[str]:
-        """The traces; of many the first and the last, and what made the others necessary."""
+        """The traces; of many the first and the last, and the reasons for the others."""
         if len(self.traces) <= 2 * SHOWN + 1:
             return [line for t in self.traces for line in self._lines(t)]
         left_out = self.traces[SHOWN:-SHOWN]
@@ -194,7 +194,7 @@ class History:
         self._warned_of_eviction = False
 
     def next_record(self, arguments: Arguments) -> TraceRecord:
-        """What would be recorded for a trace with these arguments."""
+        """The record that a trace with these arguments would get."""
         leaves = tuple(self._describe(arguments))
         number = self.count + 1
         same = next((r for r in reversed(self.records) if r.leaves == leaves), None)

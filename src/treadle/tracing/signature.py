@@ -1,4 +1,4 @@
-"""What a call looks like to the cache: which arguments are tensors, and a key for the rest.
+"""The signature of a call: which arguments are tensors, and a key for the rest.
 
 Tensors and NumPy arrays count by dtype and shape, Python numbers and strings by type and value,
 nested structures by their form, variables by dtype and shape, other objects by identity.
@@ -25,7 +25,7 @@ from treadle.tracing.static_values import ObjectKey, Unhashable, described, stat
 
 
 def is_tensor_leaf(value: Any) -> bool:
-    """True for what a trace sees as a tensor."""
+    """True for values that a trace sees as tensors."""
     return isinstance(value, Tensor | np.ndarray | np.generic | TensorSpec)
 
 
@@ -53,7 +53,7 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
 
 
 def weakly(leaf: Any) -> Any:
-    """The leaf itself if it counts by value, else what does not keep it alive in its place."""
+    """The leaf itself if it counts by value, else a key that does not keep it alive."""
     if isinstance(leaf, Variable):
         return ObjectKey(leaf, by_identity=True)
     return leaf if is_tensor_leaf(leaf) else described(leaf)
@@ -77,7 +77,7 @@ class Arguments:
     Attributes:
         args, kwargs: as the Python function will be called.
         leaves: the leaves of (args, kwargs) in order.
-        types: what each leaf is traced as: the leaf itself, or the input signature's spec for it.
+        types: for each leaf the leaf itself, or the spec that the input signature has for it.
         names: the parameters' names for `args`.
         key: the cache key.
     """
@@ -178,7 +178,7 @@ class Arguments:
 
 
 def _bare(leaf: Any) -> Any:
-    """What a leaf is traced as, without its value."""
+    """The spec that a leaf is traced as, or its key: nothing that keeps an array."""
     return leaf_spec(leaf) if is_tensor_leaf(leaf) else weakly(leaf)
 
 
@@ -186,7 +186,7 @@ class FunctionSignature:
     """The Python signature of a function, with an optional tensor signature over it.
 
     Attributes:
-        is_unbound: the input signature is that of a method without its object, which is missing.
+        is_unbound: the input signature belongs to a method, and lacks its object.
         hidden: how many leading parameters the caller does not give; reports leave them out.
     """
 
@@ -254,7 +254,7 @@ class FunctionSignature:
         return [given[name] for name in wanted if name in given]
 
     def names(self, count: int) -> list[str]:
-        """A name for each positional argument; those of ``*args`` are numbered."""
+        """A name for each positional argument; arguments of ``*args`` are numbered."""
         names: list[str] = []
         parameters = self.parameters.parameters.values() if self.parameters else ()
         for parameter in parameters:
@@ -343,8 +343,8 @@ def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:
 
 
 def _static_fits(given: Any, wanted: Any) -> bool:
-    """Whether what besides tensors tells an argument's type (the elements of a dataset, say) is
-    what the signature has, or more special in its dims."""
+    """Whether the static part of an argument's type (the element spec of a dataset, say) equals the
+    signature's, or is more special in its dims."""
     if isinstance(wanted, TensorSpec) and isinstance(given, TensorSpec):
         return given.rank == wanted.rank and wanted.is_compatible_with(given)
     if isinstance(wanted, tuple) and isinstance(given, tuple):

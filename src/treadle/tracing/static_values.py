@@ -33,7 +33,7 @@ _MUTABLE = (set, bytearray, collections.deque)
 
 
 class Unhashable(TypeError):
-    """A mutable object that cannot be compared with what it was at an earlier call."""
+    """A mutable object that cannot be compared with its state at an earlier call."""
 
 
 class ObjectKey:
@@ -153,7 +153,7 @@ def static_key(value: Any) -> Hashable:
 
 
 def described(value: Any) -> Any:
-    """The value itself if it counts by value, else what stands for it without keeping it alive.
+    """The value itself if it counts by value, else a key that does not keep it alive.
 
     Raises:
         Unhashable: it is mutable and of a type that treadle cannot compare by value.

@@ -1,4 +1,4 @@
-"""Runs a Python function once with symbolic arguments and gives the graph of what it did."""
+"""Runs a Python function once with symbolic arguments and gives the graph of its operations."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ChangedArgument(NamedTuple):
 
     Attributes:
         leaf: its number among the leaves of the arguments.
-        how, where: what changes it, and the line.
+        how, where: the operation that changes it, and the line.
         goes_on: whether the function goes on with the changed values.
     """
 
@@ -41,12 +41,12 @@ class ChangedArgument(NamedTuple):
 
 @record
 class Trace:
-    """What one trace gave.
+    """The result of one trace.
 
     Attributes:
         graph: parameters are the tensor and variable arguments in order, then the captures.
         leaves: for every leaf of the arguments, its parameter's spec or None for Python values.
-        structure: what the function returned, with result numbers in place of tensors.
+        structure: the function's result, with numbers of results in place of tensors.
         created_variables: whether the function made variables.
         changed: arguments that the function changes in place.
         told_apart: whether the function asked which variable an argument is, so that the trace
@@ -85,7 +85,7 @@ def trace(
             reaches one of them by another way; otherwise any variable of their kind fits.
 
     Raises:
-        whatever `fn` raises; TypeError when it returns something that is not a tensor.
+        the exceptions of `fn`; TypeError when it returns something that is not a tensor.
     """
     builder = GraphBuilder(name, outer=context.recorder)  # type: ignore[arg-type]
     try:

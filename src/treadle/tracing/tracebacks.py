@@ -34,8 +34,8 @@ def show_user_frames(error: BaseException) -> None:
 
 
 def install_hook() -> None:
-    """Show uncaught errors of eager operations, too, without treadle's frames. What debuggers look
-    at afterwards (`sys.last_traceback`) keeps them all."""
+    """Show uncaught errors of eager operations, too, without treadle's frames. The traceback for
+    debuggers (`sys.last_traceback`) keeps them all."""
     before = sys.excepthook
     if getattr(before, "is_treadles", False):
         return

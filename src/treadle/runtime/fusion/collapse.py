@@ -24,7 +24,7 @@ Access = tuple[Buffer, tuple[Index, ...]]
 def collapse(kernel: Kernel, kept: int = 0) -> tuple[Kernel, bool]:
     """The kernel with as few axes as possible, and whether anything changed.
 
-    kept: how many of the last axes stay what they are.
+    kept: how many of the last axes are not joined with others.
     """
     changed = False
     position = 0

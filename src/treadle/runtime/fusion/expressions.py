@@ -60,7 +60,7 @@ class Expressions:
         self.axes_of = axes_of
         self.memo: dict[Any, Expr] = {}
         self.names = names or Names()
-        self.buffers: dict[Buffer, Value] = {}  # what has been loaded
+        self.buffers: dict[Buffer, Value] = {}  # the values behind loads
         self.fresh = 0
 
     def element(
@@ -102,7 +102,7 @@ class Expressions:
 
 
 class _Call:
-    """What a lowering rule sees of the node being lowered (`ops.lowering.LowerCall`)."""
+    """The node being lowered, as its lowering rule sees it (`ops.lowering.LowerCall`)."""
 
     def __init__(self, build: Expressions, node: Node, value: Value, ambient: Expr | None) -> None:
         self.build = build

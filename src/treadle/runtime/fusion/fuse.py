@@ -49,7 +49,7 @@ def fuse(
         owned: see `find_takeovers`.
         takes_epilogue: whether the routine for a library node runs a group on its result.
         keeps_apart: whether it can do so without the result being in memory as a whole.
-        takes_views: whether it reads operands that are such views.
+        takes_views: whether it reads operands that lie as these views do.
     """
     fuser = _Fuser(region, names, limits, enabled, owned or {})
     fuser.form_groups()
@@ -150,7 +150,7 @@ class _Fuser(LibraryNodes, Siblings):
             yield [unit]
 
     def _read_by(self, node: Node) -> Sequence[Value]:
-        """What a node reads: kernels see through aliases that only add or drop dims of 1."""
+        """A node's operands: kernels see through aliases that only add or drop dims of 1."""
         if self.roles[node] is not Role.ARRAY:
             return node.inputs
         return [through_squeezes(v) for v in node.inputs]
@@ -217,8 +217,8 @@ class _Fuser(LibraryNodes, Siblings):
         """Whether no path leaves `units` and comes back through other units to them or `node`."""
         inside = set(units)
         members = (node, *(n for u in units for n in u.nodes))
-        # What comes before the first member, and before all units that others of their nodes
-        # lead past it, cannot depend on members.
+        # A unit that ends before the first member cannot depend on members, unless by way of a unit
+        # with nodes on both sides of that member: `first` is the lowest rank of such units.
         first = int(self.lowest[min(self.rank[n] for u in units for n in u.nodes)])
         stack = [u for n in members for u in self._producers(self._read_by(n)) if u not in inside]
         seen: set[Unit] = set()
@@ -234,8 +234,8 @@ class _Fuser(LibraryNodes, Siblings):
         return True
 
     def _must_precede(self, unit: Unit) -> Iterator[Unit]:
-        """The units that run before a unit: what it reads, and what uses memory or variables
-        before it changes them."""
+        """The units that run before a unit: those whose values it reads, and those that use memory
+        or variables before it changes them."""
         for node in unit.nodes:
             yield from self._producers(node.inputs)
             for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
@@ -249,10 +249,10 @@ class _Fuser(LibraryNodes, Siblings):
             if unit is not None:
                 yield unit
 
-    # -- what is needed ----------------------------------------------------------------------
+    # -- values that are needed --------------------------------------------------------------
 
     def finish(self) -> Fusion:
-        """Keep what results and effects need, consumers first."""
+        """Keep the nodes that results and effects need, consumers first."""
         fusion = Fusion(self.region, takeovers=self.takeovers, views=self.views)
         needed: set[Value] = {*self.results, *self._tellers()}
         order = self._consumers_first()
@@ -304,7 +304,7 @@ class _Fuser(LibraryNodes, Siblings):
         return True
 
     def _within(self, own: Value) -> Callable[[Value, tuple[Index, ...]], bool]:
-        """What a rank-0 value is computed from without memory: itself and views."""
+        """A test for values that rank-0 code computes without memory: the value, and views."""
         return lambda value, _: value is own or self._is_view(value)
 
     def _is_view(self, value: Value) -> bool:
@@ -314,7 +314,7 @@ class _Fuser(LibraryNodes, Siblings):
 
     def _tellers(self) -> Iterator[Value]:
         """Results of calls that first tell a size which some node mentions, in its attributes or
-        in the shape of what it reads: needed even where nothing reads their elements."""
+        in the shapes of its operands: needed even where nothing reads their elements."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
         mentioned = {s for n in self.region.walk() for s in mentioned_symbols(n)} - known
         for node in self.region.nodes if mentioned else ():

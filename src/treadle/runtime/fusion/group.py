@@ -13,7 +13,7 @@ from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
 from treadle.runtime.roles import kind_of
 
-# No machine changes these: they bound what a kernel takes to compile (registers are spilled long
+# No machine changes these: they bound the time of compiling a kernel (registers are spilled long
 # before), and compare instructions with instructions. The others are in `limits.py`.
 MAX_WEIGHT = 500
 MAX_BUFFERS = 40
@@ -78,7 +78,7 @@ class Group:
             raise NotFusable("a member is read at another place than it is computed")
         return True
 
-    # -- what a group may hold ---------------------------------------------------------------
+    # -- nodes that a group may hold ---------------------------------------------------------------
 
     def _check(self, node: Node) -> None:
         for value in node.outputs:
@@ -93,7 +93,7 @@ class Group:
             self._check_reductions()
 
     def _visit(self, value: Value) -> None:
-        """Weigh what `value` adds to the group."""
+        """Add the weight of the expressions of `value` that the group does not have yet."""
         stack = [self.values[value]]
         while stack:
             expr = stack.pop()
@@ -130,7 +130,7 @@ class Group:
 
     def _check_reductions(self) -> None:
         """Rows (trailing axes reduced) may be followed by members over the whole row; other
-        reductions stand alone with what they reduce."""
+        reductions stand alone with the nodes of their operand."""
         if not self.reduced:
             return
         rowwise, row = self.rowwise, {a for a in self.reduced if a.extent != 1}
@@ -186,9 +186,9 @@ class Group:
 
 
 def shares_work(a: Group, b: Group) -> bool:
-    """Whether a reduction of one is computed in the other too, or both reduce what they read in
-    one direction or over the same windows, so that computing them together saves a pass over
-    memory."""
+    """Whether computing two groups together saves a pass over memory: a reduction of one is
+    computed in the other, too, or both reduce arrays that they both read, in one direction or over
+    the same windows."""
     if a.space != b.space:
         return False
     shared = a.seen & b.seen
@@ -206,7 +206,7 @@ def shares_reads(a: Group, b: Group) -> bool:
     if a.space != b.space or any(g.reduced and not g.rowwise for g in (a, b)):
         return False
     if a.scanned != b.scanned:
-        return False  # what could be vectors along rows would follow the order of the scan
+        return False  # rows that could be vectors would follow the scan's order
     whole = frozenset(x for x in a.axes if x.extent != 1)
     shared = [e for e in a.seen & b.seen if isinstance(e, Load) and whole <= e.axes]
     light = a.weight + b.weight <= a.limits.shared_weight

@@ -1,4 +1,4 @@
-"""From a group and what it stores to a kernel of the loop-nest IR."""
+"""From a group and the values that it stores to a kernel of the loop-nest IR."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from treadle.runtime.fusion.group import Group
 
 @record(frozen=True)
 class BuiltKernel:
-    """A kernel and, for each of its buffers, what it stands for.
+    """A kernel and the values that its buffers stand for.
 
     operands: for every buffer the value it is, and for stored ones which of the copies.
     """
@@ -97,8 +97,8 @@ def build_kernel(
 
 
 def bounded(built: BuiltKernel, sizes: Sizes) -> BuiltKernel:
-    """The kernel with what must be compared before it runs, and what is not known under masks
-    clamped."""
+    """The kernel with the sizes that must be compared before it runs; indices under masks that are
+    not proved to be inside are clamped."""
     conditions, masked = unproved(built.kernel, sizes)
     if masked:
         built = replace(built, kernel=clamped(built.kernel, masked))
@@ -119,7 +119,7 @@ def _affine(index: Sequence[Index]) -> tuple[Affine, ...]:
 
 
 def _axes(group: Group, stores: Sequence[Store], order: Sequence[Expr]) -> tuple[Axis, ...]:
-    """The axes in use: those of the space in order, then axes of inner reductions."""
+    """The axes in use: the axes of the space in order, then the axes of inner reductions."""
     used: dict[Axis, None] = {}
     for s in stores:
         used.update(dict.fromkeys(sorted(s.axes, key=lambda a: a.name)))

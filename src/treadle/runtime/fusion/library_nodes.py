@@ -42,10 +42,10 @@ class LibraryNodes(ABC):
 
     @abstractmethod
     def _join(self, unit: Unit) -> None:
-        """Make a unit that of all its nodes."""
+        """Map all nodes of a unit to it."""
 
     def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
-        """Let library nodes read transposes, slices and the like where their elements are."""
+        """Let library nodes read views, as transposes and slices, where their elements are."""
         for node in self.region.nodes:
             if self.roles[node] is Role.LIBRARY:
                 taken = (views for views in self._views_of(node) if takes_views(node, views))
@@ -64,7 +64,7 @@ class LibraryNodes(ABC):
             yield (*whole[:i], views[i], *whole[i + 1 :])
 
     def _may_read_through(self, value: Value) -> bool:
-        """Whether a value is a view of what nothing overwrites before the view is read."""
+        """Whether a value is a view of an array that nothing overwrites before the view is read."""
         return self._is_view(value) and value.node not in self.takeovers.stored
 
     def attach_epilogues(
@@ -117,15 +117,16 @@ class LibraryNodes(ABC):
         return True
 
     def _only_replaces(self, unit: Unit, routine: Node) -> bool:
-        """Whether all that a group stores overwrites what it reads (an optimizer's step, a sum
-        that a loop carries): the result would be written to memory of its own all the same, and
-        the arrays read in shorter runs than by a kernel that walks through them."""
+        """Whether each store of a group overwrites an array that the group reads (an optimizer's
+        step, a sum that a loop carries). As an epilogue it would save nothing: the product is still
+        written to memory of its own, and the arrays are read in shorter runs than by a kernel that
+        walks through them."""
         group, inside = unit.group, set(unit.nodes)
         assert group is not None
         stored = [v for v in group.values if self._escapes(v, inside)]
         read = {storage(v) for v in group.build.buffers.values()}
         bases = [v.base for v in self.views.get(routine, ())] or routine.inputs
-        read -= {storage(v) for v in bases}  # what it reads must stay while it runs
+        read -= {storage(v) for v in bases}  # the routine's operands must stay while it runs
         needed = self._escapes(routine.outputs[0], inside)
         return not needed and all(self._replaces(v, read) for v in stored)
 

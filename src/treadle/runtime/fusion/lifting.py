@@ -2,7 +2,7 @@
 
 A program of many kernels spends its compile time on code that differs in numbers only (a series
 unrolled by Python, thousands of outputs). There, flat kernels take their floating constants as
-rank-0 operands; neighbouring launches of what is then one kernel are merged into one, too. The
+rank-0 operands: kernels become equal, and their neighbouring launches are merged into one. The
 arithmetic stays the same, operation by operation.
 """
 

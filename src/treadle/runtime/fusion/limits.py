@@ -1,4 +1,4 @@
-"""How far fusion goes on a machine: what caches hold, and what memory costs beside arithmetic."""
+"""How far fusion goes on a machine, by the sizes of caches and the cost of memory accesses."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class Limits:
     Attributes:
         small_row: elements that a whole-array reduction may have to be followed by its consumers:
             they take a third of the first cache.
-        many_columns: columns of which every thread gets some blocks of 16 vectors; with fewer of
-            them threads divide the rows instead.
+        many_columns: columns that are enough for every thread to get some blocks of 16 vectors;
+            where there are fewer, threads divide the rows instead.
         shared_weight: operations an element that take less time than reading it again.
         shared_buffers: arrays that one pass reads whose lines may all share a set of the first
             cache, with two of the pass's own.

@@ -40,7 +40,7 @@ class Siblings(ABC):
 
     def share_reads(self) -> None:
         """Merge units that read the same large array: one pass over it gives the results of both.
-        Comes last, so that every group could follow what computes its operands."""
+        It comes last: before, every group could join the groups of its operands."""
         readers: dict[Value, deque[Node]] = {}
         for node in self.region.nodes:
             unit = self.unit_of[node]

@@ -103,7 +103,7 @@ def _plain_axis(index: Index) -> Axis | None:
 
 
 def _no_capture(order: Sequence[Expr], asked: Sequence[Axis], found: Placement) -> bool:
-    """Whether the axes may be renamed to those of the space without two becoming one."""
+    """Whether renaming the axes to axes of the space makes no two of them one."""
     used = [p for p in (*found.out, *found.reduced) if p is not None]
     return len(set(used)) == len(used) and len(asked) == len(found.reduced)
 

@@ -1,6 +1,6 @@
 """Strided views: values whose elements are a pattern of another array's, read where they are.
 
-A transpose, a slice or a split of a dim needs no copy where what reads it takes strides, as the
+A transpose, a slice or a split of a dim needs no copy where its reader takes strides, as the
 routine of matrix products does.
 """
 
@@ -43,7 +43,7 @@ def contiguous(dims: Sequence[Dim]) -> tuple[Dim, ...]:
 
 
 def view_of(value: Value, is_view: Callable[[Value], bool]) -> View:
-    """The strided view that a value is of what has memory, itself at worst.
+    """A value as a strided view of an array that has memory: at worst of itself.
 
     Args:
         is_view: whether a value only moves elements of others.

@@ -2,7 +2,7 @@
 
 ``y = update(x, ...)`` may overwrite x where nothing needs x afterwards. That is decided before
 nodes are fused, because an update in place is a step of its own, and because readers of x that
-come after the update in the program must not be fused with what needs its result. The schedule
+come after the update in the program must not be fused with nodes that need its result. The schedule
 asks again (`schedule.order`); where it has to refuse, the update works on a copy.
 """
 
@@ -23,7 +23,7 @@ from treadle.runtime.roles import Role, changes_part, is_alias
 from treadle.runtime.symbols import plain_symbol
 from treadle.runtime.variable_order import earlier_uses
 
-# What has memory of its own, which nobody else holds.
+# The roles of nodes whose results have memory of their own, which nobody else holds.
 _FRESH = frozenset(
     {Role.ARRAY, Role.VIEW, Role.LIBRARY, Role.UPDATE, Role.COND, Role.WHILE, Role.CALL,
      Role.LOOPS, Role.APPEND}
@@ -37,12 +37,12 @@ class Takeovers:
 
     Attributes:
         source: value -> the operand of its node whose memory it takes over.
-        before: node that overwrites -> the nodes that read what it overwrites.
-        stored: nodes whose results must not be computed again where they are used, because what
-            they read is overwritten before.
+        before: node that overwrites an array -> the nodes that read the array.
+        stored: nodes whose results must not be computed again where they are used, because an array
+            that they read is overwritten before.
         rank: the places of the nodes in an order in which that is so; empty where the program's
             order is one.
-        assigned: updates of what was read from a variable, whose results are assigned to it.
+        assigned: updates of a variable's value whose results are assigned to the variable.
     """
 
     source: dict[Value, Value] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Takeovers:
 
     @property
     def roles(self) -> dict[Node, Role]:
-        """The nodes that write in place, as what they are to be scheduled."""
+        """The roles of the nodes that write in place."""
         makers = [v.node for v in self.source if v.node is not None]
         found = {n: Role.UPDATE for n in makers if changes_part(n)}
         found |= dict.fromkeys(self.assigned, Role.UPDATE)
@@ -166,7 +166,7 @@ class _Search:
         self.consumers: dict[Value, list[Node]] = {}
         self.last_use: dict[Node, int] = {}  # the position of the last node that reads results
         self.unread: set[Node] = set()
-        self.roots: dict[Value, Value] = {}  # what is in taken memory -> what was there first
+        self.roots: dict[Value, Value] = {}  # array -> the first one in its memory
         self.lines: dict[Value, set[Value]] = {}
         for node in region.nodes:
             for value in dict.fromkeys(node.inputs):
@@ -236,8 +236,8 @@ class _Search:
             self.roles[node] = Role.UPDATE
 
     def _grows(self, memory: Value, output: Value) -> bool:
-        """Whether an array is, after what was appended before, a variable of the loop that only
-        grows from one iteration to the next."""
+        """Whether an array, with the rows that were appended before, is a variable of the loop that
+        only grows from one iteration to the next."""
         root = self.roots.get(memory, memory)
         result = self.owned.get(root)
         if result is None or root.spec is result.spec or plain_symbol(root.spec.dims[0]) is None:
@@ -265,7 +265,7 @@ class _Search:
         role = self.roles[memory.node]
         if role not in _FRESH or memory in _handed_through(memory.node):
             return False
-        # A view is best left to what uses it, unless it is stored anyway.
+        # A view is best left to its readers, unless it is stored anyway.
         chained = role in _MEMORY_ANYWAY or changes_part(memory.node)
         return chained or self.roles[node] is not Role.VIEW
 

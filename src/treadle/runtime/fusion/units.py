@@ -1,4 +1,4 @@
-"""What fusion makes of a region: units of nodes, and what these load and store."""
+"""The result of fusion for a region: units of nodes, and the values that they load and store."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from treadle.runtime.roles import Role
 
 @record(eq=False)
 class Unit:
-    """What is scheduled as one: a group of array nodes, or a single other node.
+    """Nodes that are scheduled as one: a group of array nodes, or a single other node.
 
     A library node may have a group as its epilogue; it is the first of the nodes then.
     """
@@ -34,9 +34,9 @@ class Fusion:
         units: in program order of their last nodes; only those that are needed.
         stores: for every array unit the values that it writes to memory.
         loads: for every unit the values that it reads from memory or registers.
-        scalars: the expression of every rank-0 value, and what its buffers stand for.
+        scalars: the expression of every rank-0 value, and the values behind its buffers.
         needed: the values that something outside their unit reads, and the results.
-        views: for library nodes that read other arrays than their operands how these lie there.
+        views: for library nodes that read other arrays than their operands, views of these.
         takeovers: which values may take over the memory of an operand.
     """
 
@@ -63,6 +63,6 @@ class Fusion:
         return list(seen)
 
     def operands(self, node: Node) -> list[Value]:
-        """What the routine for a library node reads."""
+        """The arrays that the routine for a library node reads."""
         views = self.views.get(node)
         return node.inputs if views is None else [v.base for v in views]

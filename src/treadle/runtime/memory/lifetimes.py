@@ -110,7 +110,7 @@ class _Walk:
             self.touch(operand.place, start)
 
     def loop(self, step: Loop) -> None:
-        """What lives before the loop and is used in it stays for all iterations."""
+        """A temporary from before the loop that the loop uses stays for all iterations."""
         start = self.now
         self.inside.append(set())
         carried = [p for c in step.carried for p in (c.place, c.other)]

@@ -2,8 +2,8 @@
 
 The positions of a schedule are the leaves of a binary tree. A temporary is entered at the few nodes
 that together make up its interval. Each node keeps the bytes taken at all its positions, and those
-taken at any, as ranges that are joined where they touch: what meets an interval is found in a few
-nodes, however many temporaries there are.
+taken at any, as ranges that are joined where they touch: a few nodes tell which bytes are taken
+during an interval, also where there are many temporaries.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ class Plan:
 
     Attributes:
         offsets: of the temporaries of known size.
-        slots: for the others, the number of the slot that they share with those of equal size.
+        slots: for the others, the number of the slot that temporaries of equal size share.
         slot_sizes: the slots' sizes in bytes; they follow the first `static_bytes` one by one,
             each rounded up to the alignment.
     """
@@ -90,8 +90,8 @@ def rounded(size: Dim) -> int:
 
 
 def _slot(place: Place, plan: Plan, span: Interval, slots: list[tuple[int, list[int]]]) -> int:
-    """The number of a slot of the place's size that is free. `slots` are those of this size: the
-    numbers, and firsts and lasts of the intervals in which they are taken, in order."""
+    """The number of a slot of the place's size that is free. `slots` has the slots of this size:
+    number, and firsts and lasts of the intervals in which it is taken, in order."""
     for number, taken in slots:
         at = bisect_left(taken, span.first)
         if at % 2 == 0 and (at == len(taken) or taken[at] > span.last):

@@ -33,7 +33,7 @@ class Maker:
 
 @record(frozen=True)
 class Array:
-    """An array that a program makes room for: bytes, dtype and dims as text, and what makes it."""
+    """An array that a program makes room for: bytes, dtype and dims as text, and its operation."""
 
     bytes: Dim
     text: str
@@ -50,7 +50,7 @@ class MemoryUse:
         constants: captured tensors and literal arrays.
         outputs: the results.
         workspace: the planned memory of all temporaries.
-        temporaries: what they would take if they did not share it.
+        temporaries: the memory that all temporaries would take if they shared none.
         grows: whether lists and arrays of sizes found out by the program come on top.
         large: the largest temporaries.
     """
