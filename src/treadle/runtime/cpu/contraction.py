@@ -10,14 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from treadle.graph.ir import Value, uses
 from treadle.kernel.ir import Apply, Expr, Load, postorder
-
-if TYPE_CHECKING:
-    from treadle.runtime.cpu.program import Emitter
-    from treadle.runtime.schedule.steps import Evaluate, Loop
+from treadle.runtime.cpu.elements import Elements
+from treadle.runtime.schedule.steps import Evaluate, Loop
 
 Factors = tuple[str, str]
 
@@ -52,15 +49,15 @@ class Contraction:
             self._products[step.value] = left, right
 
     def fused(
-        self, emitter: Emitter, step: Evaluate, expr: Apply, values: dict[Expr, str]
+        self, elements: Elements, step: Evaluate, expr: Apply, values: dict[Expr, str]
     ) -> str | None:
-        """The register of ``a * b + c`` (or ``-``), where `expr` is one to be fused."""
+        """The register of ``a * b + c`` (or ``-``) where `expr` is computed so, else None."""
         if not self._applies(expr, ("add", "sub")):
             return None
         found = [self._factors(step, a, values) for a in expr.args]
         if (found[0] is None) == (found[1] is None):
             return None
-        lanes = emitter.elements.lanes(expr.dtype)
+        lanes = elements.lanes(expr.dtype)
         left, right = (values[a] for a in expr.args)
         minus = expr.fn == "sub"
         if found[0] is not None:
@@ -87,8 +84,8 @@ class Contraction:
         return None
 
     def _single(self, value: Value) -> bool:
-        """Whether one node of the value's region reads it, once, and the region gives it to
-        nobody."""
+        """Whether one node of the value's region reads it, once, and it is no result of the
+        region."""
         region = value.node.region if value.node is not None else None
         if region is None:
             return False

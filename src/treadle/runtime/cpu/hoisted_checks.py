@@ -27,10 +27,11 @@ _COUNTED = (dtypes.int32, dtypes.int64)
 
 
 class Counting:
-    """The positions of a light loop that are checked before it.
+    """The positions that a light loop checks, as far as they can be checked before it.
 
     Attributes:
-        steps: the checks that are not needed where the positions are inside at both ends.
+        steps: the checks that the loop can do without where all these positions are inside the
+            arrays in the first iteration and in the last one.
     """
 
     def __init__(self, emitter: Emitter, step: Loop, forms: LinearForms) -> None:
@@ -48,20 +49,21 @@ class Counting:
                 self.steps.append(position)
 
     def all_inside(self, first: str, end: str) -> str:
-        """Emit whether the positions stay inside while the counter, of 64 bits, goes from `first`,
-        which is less than `end`, to `end`."""
+        """Write the test whether the positions stay inside the arrays while the counter, a word of
+        64 bits, goes from `first` to `end`; `first` is less than `end`."""
         fn = self.emitter.fn
         last = fn.value(f"sub i64 {end}, 1")
         good = "true"
         for form, dim, narrow in self._positions:
             size = self.emitter.dim(dim)
-            size = fn.min(size, 1 << 31) if narrow else size  # it also is a number of 32 bits
+            size = fn.min(size, 1 << 31) if narrow else size  # the position has 32 bits
             good = fn.value(f"and i1 {good}, {is_inside(self.forms, form, size, first, last)}")
         return good
 
 
 def is_inside(forms: LinearForms, form: Dim, size: Word, first: str, last: str) -> str:
-    """Emit whether a linear form stays in [0, size) while the counter goes from first to last."""
+    """Write the test whether a linear form stays in [0, size) while the counter goes from first to
+    last."""
     fn, step = forms.emitter.fn, forms.step(form)
     good = fn.value(f"icmp ult i64 {forms.at(form, first)}, {size}")
     if step == 0:

@@ -1,4 +1,4 @@
-"""Innermost loops of rank-0 values themselves, and one iteration of them."""
+"""The innermost loops of rank-0 values, without polls and without versions."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from treadle.runtime.schedule.steps import Loop
 
 
 class InnerLoop:
-    """A loop that computes nothing but rank-0 values and elements of arrays."""
+    """Writes a loop that computes nothing but rank-0 values and elements of arrays, or parts of it.
+
+    What is around the loop (`strips`, `loop_versions`) may write it several times.
+    """
 
     def __init__(self, emitter: Emitter, step: Loop) -> None:
         self.emitter, self.fn, self.step = emitter, emitter.fn, step
         self.variables = Variables(emitter, step)
 
     def emit(self, k: int, starts: Sequence[str], end: str | None) -> list[str]:
-        """The loop itself, up to the block `after{k}`; gives what it leaves in its variables.
+        """Write the loop, and begin the block `after{k}`. Gives the values of its variables there.
 
         Args:
-            k: the number of the names of its blocks.
-            starts: what it begins with.
-            end: what the counter stops at instead of the loop's own test.
+            k: the number in the names of its blocks.
+            starts: the values of its variables on entry.
+            end: where the counter stops, in place of the loop's own test.
         """
         fn, variables = self.fn, self.variables
         head = variables.block(f"head{k}", f"x{k}")
@@ -51,8 +54,8 @@ class InnerLoop:
         return after(*words) if self.step.flags else after
 
     def leave(self, k: int, ends: list[str]) -> list[str]:
-        """The end of an iteration: to block `leave{k}` where a flag ends the loop, else on. Gives
-        the values for the next iteration."""
+        """End an iteration: go to block `leave{k}` where a flag ends the loop. Gives the values for
+        the next iteration."""
         fn, again = self.fn, list(ends)
         for flag in self.step.flags:
             position = self.variables.position(flag.param)
@@ -64,11 +67,11 @@ class InnerLoop:
         return again
 
     def finish(self, k: int, after: Block, words: list[str], ends: Sequence[str]) -> list[str]:
-        """Begin the block after the loop; gives the variables there.
+        """Begin the block after the loop; gives the values of the variables there.
 
         Args:
-            words: the variables at the test.
-            ends: the variables after an iteration.
+            words: their values at the test.
+            ends: their values after an iteration.
         """
         if not self.step.flags:
             self.fn.label(after)
@@ -78,7 +81,7 @@ class InnerLoop:
         return self.variables.bind(after)
 
     def test(self, end: str | None) -> str:
-        """Whether there is another iteration."""
+        """Write the test; gives whether there is another iteration."""
         if end is not None:
             return self.below(end)
         condition = self.step.condition
@@ -87,7 +90,7 @@ class InnerLoop:
         return self.emitter.registers[condition.results[0].value]
 
     def iteration(self, words: Sequence[str]) -> list[str]:
-        """One iteration; gives the values for the next one."""
+        """Write one iteration; gives the values of the variables for the next one."""
         emitter, body = self.emitter, self.step.body
         with emitter.forgetting():
             with emitter.contraction.inside(self.step):

@@ -118,6 +118,8 @@ class Function:
     Attributes:
         blocks: what is written so far; instructions go to the last block.
         block: the name of the block that is being written.
+        registers: the names of what instructions and parameters of blocks give; other values are
+            constants.
         entry: lines at the beginning of the function, whatever block is being written.
     """
 
@@ -125,6 +127,7 @@ class Function:
         self.module = module
         self.blocks = [Block("entry")]
         self.block = "entry"
+        self.registers: set[str] = set()
         self.entry: list[str] = []
         self.count = 0
 
@@ -169,20 +172,27 @@ class Function:
         self.blocks[-1].lines.append("  " + text)
 
     def value(self, text: str) -> str:
-        name = f"%v{self.unique()}"
+        name = self._name()
         self.emit(f"{name} = {text}")
         return name
 
-    def alloca(self, text: str) -> str:
-        """Stack space, reserved on entry whatever block is being emitted."""
+    def _name(self) -> str:
         name = f"%v{self.unique()}"
+        self.registers.add(name)
+        return name
+
+    def alloca(self, text: str) -> str:
+        """Stack space, reserved on entry whatever block is being written."""
+        name = self._name()
         self.entry.append(f"  {name} = alloca {text}")
         return name
 
     def label(self, block: str | Block) -> None:
         """What follows belongs to a block."""
-        self.blocks.append(Block(block) if isinstance(block, str) else block)
-        self.block = self.blocks[-1].name
+        begun = Block(block) if isinstance(block, str) else block
+        self.registers.update(name for _, name in begun.parameters)
+        self.blocks.append(begun)
+        self.block = begun.name
 
     def branch(self, target: Goal, ending: str = "") -> None:
         """Go to a block; `ending` is metadata of the branch."""

@@ -45,8 +45,11 @@ def emit_versions(
 
 
 class _Versions:
-    """The versions of one loop. Each method that emits some gets the number `k` of the names of its
-    blocks, ends in block `after{k}`, and gives what the loop leaves in its variables."""
+    """The versions of one loop.
+
+    A method that writes some of them gets the number `k` in the names of their blocks, begins the
+    block `after{k}` at the end, and gives the values that the variables have there.
+    """
 
     def __init__(self, loop: InnerLoop, starts: Sequence[str], first: str, end: str) -> None:
         emitter, step = loop.emitter, loop.step
@@ -68,7 +71,7 @@ class _Versions:
         return self._either(k, inside, self._proved, self._checked)
 
     def _ends(self) -> tuple[str, str]:
-        """First value and end of the counter, of 64 bits."""
+        """The first value and the end of the counter, as words of 64 bits."""
         first, end = (self.forms.wide(word, self.counter) for word in (self.first, self.end))
         return first, end
 
@@ -121,7 +124,8 @@ class _Versions:
     # -- elements that one iteration stores and all of them read
 
     def _in_pieces(self, k: int, crossing: Crossing) -> list[str]:
-        """Up to the iteration that stores the element with the old value, then with the new one."""
+        """The loop up to the iteration that stores the element, with its old value, and from there
+        on, with the new one."""
         emitter, fn, number = self.emitter, self.fn, self.fn.unique()
         old, new, cut = self._values(crossing)
         from_, to, kept = f"%from{number}", f"%to{number}", f"%kept{number}"
@@ -145,8 +149,8 @@ class _Versions:
         return words
 
     def _values(self, crossing: Crossing) -> tuple[str, str, str]:
-        """Emit the element's values before and after the iteration that stores it, and the counter
-        of the first iteration that reads the new one; the end where there is none."""
+        """The values of the element before and after the iteration that stores it, and the counter
+        of the first iteration that reads the new one, or the end where none does."""
         emitter, fn, k = self.emitter, self.fn, self.fn.unique()
         store = crossing.store
         place, dtype = store.place, store.place.dtype
@@ -172,7 +176,7 @@ class _Versions:
         return f"%old{k}", f"%new{k}", f"%cut{k}"
 
     def _element(self, crossing: Crossing, first: str) -> tuple[str, Word]:
-        """Emit whether the position of the element is inside the array, and its offset."""
+        """Whether the position of the element is inside the array, and its offset."""
         fn, good = self.fn, "true"
         offset: Word = 0
         load = crossing.loads[0]
@@ -185,7 +189,7 @@ class _Versions:
         return good, offset
 
     def _meeting(self, crossing: Crossing, first: str, end: str) -> tuple[str, str]:
-        """Emit whether an iteration stores the element, and its counter, of 64 bits."""
+        """Whether an iteration stores the element, and the counter of that one, of 64 bits."""
         fn, forms, axis, pace = self.fn, self.forms, crossing.axis, crossing.pace
         pairs = list(zip(crossing.store.index, crossing.loads[0].index, strict=True))
         stored, read = pairs.pop(axis)
@@ -209,8 +213,8 @@ class _Versions:
         return meets, counter
 
     def _tried(self, crossing: Crossing, address: str, counter: str) -> tuple[str, str]:
-        """Emit one iteration and undo what it stores: the new value, and whether its bits are
-        those of the old one."""
+        """Run one iteration and put back the element that it stores. Gives the value that it has
+        stored, and whether this has the bits of the old one."""
         emitter, fn = self.emitter, self.fn
         place, dtype = crossing.store.place, crossing.store.place.dtype
         ending = f"align {alignment(dtype)}{emitter.program.scopes.of(place)}"

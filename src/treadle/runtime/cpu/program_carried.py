@@ -1,4 +1,4 @@
-"""The variables of loops: on entry, as parameters of a block, and after an iteration."""
+"""The variables of loops: their values on entry, in an iteration, and for the next one."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from treadle.runtime.symbols import plain_symbol
 
 
 def value_type(emitter: Emitter, value: Value) -> str:
-    """The LLVM type of a register: lists are handles."""
+    """The LLVM type of the register of a rank-0 value or a list."""
     if isinstance(value.spec, ListSpec):
         return "ptr" if emitter.program.native_lists else "i64"
     return compute_type(value.spec.dtype)
@@ -55,7 +55,7 @@ class Variables:
     def block(self, name: str, prefix: str, *counters: tuple[str, str]) -> Block:
         """A block whose parameters are the variables' words, after those of counters.
 
-        prefix: what the names of the parameters have in common.
+        prefix: a part of the parameters' names, which tells them from those of other blocks.
         """
         words = [
             parameter
@@ -65,7 +65,7 @@ class Variables:
         return Block(name, [*counters, *words])
 
     def bind(self, block: Block) -> list[str]:
-        """Let the variables stand for the parameters of the block that is being written; gives
+        """Let the variables stand for the parameters of the block that is being written, and give
         these."""
         words = [name for _, name in block.parameters[len(block.parameters) - self.count :]]
         for number, carried in enumerate(self.carried):
@@ -73,7 +73,8 @@ class Variables:
         return words
 
     def ends(self, results: Sequence[Operand], words: Sequence[str]) -> list[str]:
-        """The values for the next iteration, given those of this one and what the body gives."""
+        """The values for the next iteration, given the results of the body and the values of this
+        iteration."""
         pairs = enumerate(zip(self.carried, results, strict=True))
         return [
             end
@@ -113,7 +114,7 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
         emitter.places.in_place[carried.place.number] = now
         return sizes
     if carried.other is None:
-        if carried.start.place is carried.place:  # the loop takes it over
+        if carried.start.place is carried.place:  # the loop takes over the memory
             emitter.pointer(carried.place)
             return []
         copy_array(emitter, carried.start, emitter.pointer(carried.place), carried.place)
@@ -127,7 +128,7 @@ def _start(emitter: Emitter, carried: Carried) -> list[str]:
 
 
 def _start_buffer(emitter: Emitter, carried: Carried) -> list[str]:
-    """A growing buffer with the start's elements, and its sizes."""
+    """A growing buffer with the elements of the value on entry, and the sizes of that."""
     start = carried.start
     assert start.place is not None
     dims = start.value.spec.dims

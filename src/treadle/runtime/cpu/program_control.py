@@ -12,8 +12,9 @@ from treadle.runtime.schedule.steps import Block, Branch, Loop, Operand
 
 
 def emit_branch(emitter: Emitter, step: Branch) -> None:
-    """``if``: the block after it has a parameter for every rank-0 result, and for the address and
-    the sizes of each array whose size depends on the branch; other arrays the branches write."""
+    """A branch. The block after it has a parameter for every rank-0 result, and parameters for the
+    address and the sizes of each array whose size depends on the branch. Both branches write other
+    arrays to the same place."""
     fn = emitter.fn
     k = fn.unique()
     predicate = emitter.registers[step.predicate.value]
@@ -44,7 +45,7 @@ def _kinds(emitter: Emitter, out: Operand) -> list[str]:
 
 
 def _given(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
-    """What a branch gives for a result: a register, or address and sizes, or nothing."""
+    """The words that a branch gives for a result: a register, or address and sizes, or none."""
     if out.place is None:
         return [emitter.registers[operand.value]]
     if out.place.kind != "joined":
@@ -55,7 +56,7 @@ def _given(emitter: Emitter, operand: Operand, out: Operand) -> list[str]:
 
 
 def _take(emitter: Emitter, out: Operand, words: list[str]) -> None:
-    """Let a result be what the branches gave."""
+    """Let a result stand for the words that the branches gave."""
     if out.place is None:
         (emitter.registers[out.value],) = words
     elif out.place.kind == "joined":
@@ -64,7 +65,7 @@ def _take(emitter: Emitter, out: Operand, words: list[str]) -> None:
 
 
 def emit_loop(emitter: Emitter, step: Loop) -> None:
-    """A loop, by the way of emitting it that suits it."""
+    """A loop: shared out to threads by rows, in strips, or with a poll in every iteration."""
     if step.rows is not None:
         from treadle.runtime.cpu.row_loops import emit_row_loop
 
@@ -79,7 +80,7 @@ def emit_loop(emitter: Emitter, step: Loop) -> None:
 
 
 def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
-    """A loop with the condition in its head, and a poll for signals on the way back."""
+    """A loop with its condition in the head, and a countdown to a poll on the way back."""
     fn = emitter.fn
     k = fn.unique()
     counter = fn.alloca("i64, align 8")
@@ -116,7 +117,7 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
 
 
 def _free_late(emitter: Emitter, before: str) -> None:
-    """Free what an iteration allocated."""
+    """Free the arrays that were allocated since the first of them was `before`."""
     if before and "late_free" in emitter.module.functions:
         emitter.fn.emit(
             f"call void @late_free(ptr %state, ptr {emitter.memory.late}, ptr {before})"
@@ -124,7 +125,7 @@ def _free_late(emitter: Emitter, before: str) -> None:
 
 
 def _allocates(block: Block) -> bool:
-    """Whether a block makes arrays of sizes that it finds out."""
+    """Whether a block allocates arrays, as their sizes are found out there."""
     return any(p.kind == "late" for s in all_steps(block) for p in (*s.reads, *s.writes))
 
 

@@ -41,8 +41,8 @@ class Exits:
         fn.label(f"go{k}")
 
     def all_but_first(self) -> None:
-        """Let the first thread alone go on, where several run this code: all are here for the same
-        reason."""
+        """Where several threads run this code, let only the first one go on: all of them have come
+        here, for the same reason."""
         if self.is_first:
             speak = f"speak{self.fn.unique()}"
             self.fn.fork(self.is_first, speak, "exit")
@@ -50,16 +50,19 @@ class Exits:
 
     # ---- signals
     def polled(self, countdown: str) -> str:
-        """The next countdown of a loop, which is asked for where one reaches zero. The program ends
-        where the handler of a signal raises."""
+        """Look for signals, and give the countdown to the next time. The program ends where the
+        handler of a signal raises.
+
+        countdown: the address of the word that holds the countdown.
+        """
         fn = self.fn
         polled = fn.value(f"call i64 @poll(ptr %state, ptr {self.memory.record}, ptr {countdown})")
         self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
         return polled
 
     def call_of(self, step: Step) -> str:
-        """The record of the call where a step may end before its work is done, else null: what it
-        writes must not be needed then."""
+        """The record of the call if a step may stop before its work is done, else null. It may stop
+        where nobody needs the arrays that it writes once the program has ended."""
         program = self.program
         if program.releases is False or self.is_first:
             return "null"
@@ -69,22 +72,22 @@ class Exits:
         return self.memory.record
 
     def leave_if_stopped(self, call: str) -> None:
-        """Leave the program where a step that got `call_of` has seen that it is to stop."""
+        """Leave the program where a step that got the record of the call has been stopped."""
         if call != "null":
             stopped = self.fn.load_word(call, STOPPED)
             self.fail_if(self.fn.value(f"icmp ne i64 {stopped}, 0"), INTERRUPTED)
 
     # ---- memory
     def obtained(self, call: str) -> str:
-        """The memory that a function gives; the program ends where that is null."""
+        """The memory that a call of a function gives; the program ends where that is null."""
         pointer = self.fn.value(f"call ptr {call}")
         self.leave_unless(self.fn.value(f"icmp ne ptr {pointer}, null"))
         return pointer
 
     def leave_unless(self, obtained: str) -> None:
-        """Leave the program where an i1 says that the current step got no memory. Python is told
-        how much; it need not have the memory to listen."""
-        if self.is_first:  # what several threads run has its memory from before
+        """Leave the program unless an i1 says that the step being written got its memory. Python is
+        told how much it was, in a call that needs no memory."""
+        if self.is_first:  # code that several threads run got its memory before
             return
         fn, step = self.fn, self.step
         assert step is not None

@@ -1,4 +1,4 @@
-"""Kernels and rank-0 expressions inside a program."""
+"""The steps of a program that launch kernels, and those that compute rank-0 values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FIRST_LONG_UNITS = 8  # where a unit is worth one
 
 
 def emit_launch(emitter: Emitter, step: Launch) -> None:
-    """Call a kernel on its operands' addresses; rank-0 operands pass through memory."""
+    """Launch a kernel with the addresses of its operands; rank-0 operands are stored first."""
     code = kernel_code(step.kernel) if step.native else None
     if code is None:
         emit_reference(emitter, step)
@@ -59,7 +59,8 @@ def emit_launch(emitter: Emitter, step: Launch) -> None:
 
 
 def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
-    """One launch over a table: the number of segments, then length and addresses of each."""
+    """One launch for many arrays. Its table holds the number of segments, then the length and the
+    addresses of each."""
     code = kernel_code(step.kernel)
     assert code is not None
     fn, emitted = emitter.fn, code.emitted
@@ -79,7 +80,7 @@ def emit_segments(emitter: Emitter, step: SegmentedLaunch) -> None:
 
 
 def _stored(emitter: Emitter, words: Sequence[Word | Operand]) -> str:
-    """A table of numbers and operands' addresses."""
+    """A table of numbers and addresses of operands, on the stack."""
     fn = emitter.fn
     table = fn.alloca(f"[{len(words)} x i64], align 8")
     for i, word in enumerate(words):
@@ -92,8 +93,8 @@ def _stored(emitter: Emitter, words: Sequence[Word | Operand]) -> str:
 
 
 def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple[Word, Word]:
-    """The fewest units for a thread, such that there are no more threads than were planned for,
-    and the distance between the threads' scratch."""
+    """The fewest units for a thread, so that no more threads take part than the scratch has room
+    for, and the distance between the scratch of one thread and the next."""
     if step.scratch is None:
         return grain, 0
     fn, planned = emitter.fn, emitter.program.workers
@@ -102,20 +103,20 @@ def _division(emitter: Emitter, step: Launch, grain: Word, units: Word) -> tuple
 
 
 def _slice(emitter: Emitter, grain: Word, together: int) -> Word:
-    """Units of the first slice of a launch, whose work is much more than a call and a look, and a
-    multiple of those that are computed together."""
+    """The units of the first slice of a launch: work that takes much longer than to call the kernel
+    and to look for signals, and a multiple of the units that the kernel computes together."""
     fn = emitter.fn
     units = fn.select(fn.compare("eq", grain, 1), FIRST_LONG_UNITS, fn.mul(grain, FIRST_SLICE))
     return fn.max(fn.mul(fn.divide(units, together), together), together)
 
 
 def fewest_units(fn: Function, units: Word, threads: int) -> Word:
-    """The fewest units a thread that more than `threads` of them could not all have."""
+    """So many units for a thread that no more than `threads` of them get some."""
     return fn.add(fn.divide(units, threads + 1), 1)
 
 
 def operand_addresses(emitter: Emitter, step: Launch) -> list[str]:
-    """Where a kernel's operands are; rank-0 ones are in slots."""
+    """The addresses of a kernel's operands; rank-0 operands have slots."""
     pointers = []
     for i, operand in enumerate(step.operands):
         if i in step.outputs and operand.place is None:
@@ -135,12 +136,12 @@ def _load_outputs(emitter: Emitter, step: Launch) -> None:
 
 
 def _outer(step: Launch, dim: Dim) -> Dim:
-    """A dim of the kernel in the program's symbols."""
+    """A dim of the kernel as one of the program."""
     return dim if step.extent is None else substitute(dim, {"n": step.extent})
 
 
 def symbol_values(emitter: Emitter, step: Launch) -> str:
-    """The values of the kernel's symbols, in order."""
+    """The address of the values of the kernel's symbols, in order."""
     fn, symbols = emitter.fn, step.kernel.symbols
     if not symbols:
         return "null"
@@ -152,7 +153,7 @@ def symbol_values(emitter: Emitter, step: Launch) -> str:
 
 
 def emit_reference(emitter: Emitter, step: Launch) -> None:
-    """A kernel without code is evaluated in Python."""
+    """Let Python evaluate a kernel that has no code."""
     fn = emitter.fn
     number = emitter.program.add_callback(step)
     count = len(step.operands)
@@ -167,7 +168,7 @@ def emit_reference(emitter: Emitter, step: Launch) -> None:
 
 
 def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
-    """A rank-0 value in a register; 16-bit floats are rounded as if they had been stored."""
+    """Compute a rank-0 value in a register; 16-bit floats are rounded as if they were stored."""
     values: dict[Expr, str] = {}
     for expr in postorder([step.expr]):
         values[expr] = _evaluate(emitter, step, expr, values)
@@ -195,7 +196,7 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
             kept = emitter.kept.get((step, expr))
             return kept or _element(emitter, step, expr, operand, values)
         case Apply():
-            fused = emitter.contraction.fused(emitter, step, expr, values)
+            fused = emitter.contraction.fused(emitter.elements, step, expr, values)
             if fused is not None:
                 return fused
             operands = [a.dtype for a in expr.args]
@@ -207,8 +208,8 @@ def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, s
 def _element(
     emitter: Emitter, step: Evaluate, load: Load, operand: Operand, values: dict[Expr, str]
 ) -> str:
-    """One element of an array; a position that is computed is kept inside it, unless a check
-    before the step has done so."""
+    """Load an element of an array. A computed position is clamped to the array, unless an earlier
+    step has checked it."""
     fn = emitter.fn
     assert operand.place is not None
     offset: Word = 0
@@ -227,7 +228,8 @@ def _element(
 
 
 def is_checked(step: Evaluate, operand: Operand) -> bool:
-    """Whether the operand is the array that the step's node indexes: a check came before it."""
+    """Whether the operand is the array that the step's node indexes: then a step before has checked
+    the positions."""
     node = step.value.node
     return (
         node is not None

@@ -39,7 +39,7 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
 def call_rows(
     emitter: Emitter, step: Loops, routine: str, call: RowCall, operands: Sequence[str]
 ) -> None:
-    """Call a routine of rows that needs no workspace on addresses, for a step."""
+    """Call a routine of rows, which needs no workspace, with the addresses of its operands."""
     fn, answers = emitter.fn, emitter.exits.call_of(step)
     tuning = emitter.module.target.tuning
     found = Routine(row_symbol(routine, call), row_numbers(routine, call, tuning))
@@ -53,8 +53,8 @@ def call_rows(
 
 
 def routine_operands(emitter: Emitter, step: LibraryCall, call: str = "null") -> str:
-    """The addresses of a routine's arrays, of the record of its epilogue, and of the program's
-    call, at which the routine looks whether to stop."""
+    """The addresses of a routine's arrays, of the record of its epilogue, and of the record of the
+    call, which tells the routine to stop."""
     fn = emitter.fn
     pointers = [emitter.operand_pointer(o) for o in step.inputs]
     for output in step.outputs:
@@ -73,7 +73,7 @@ def routine_operands(emitter: Emitter, step: LibraryCall, call: str = "null") ->
 
 
 def _epilogue(emitter: Emitter, launch: Launch, made: Value) -> str:
-    """The record of the epilogue (`epilogue.RECORD`) of a routine that has made a value."""
+    """The record of the epilogue (`epilogue.RECORD`) of the routine that computes `made`."""
     fn = emitter.fn
     code = kernel_code(launch.kernel)
     assert code is not None

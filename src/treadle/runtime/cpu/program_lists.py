@@ -61,7 +61,7 @@ def copied(emitter: Emitter, items: str, size: Word) -> str:
 
 
 def makes_lists(block: Block) -> bool:
-    """Whether a block makes native lists, which nobody needs after it but those it hands on."""
+    """Whether a block makes native lists, which can be freed after it unless they are results."""
     return any(
         (isinstance(s, ListStep) and (_result(s) == "made" or not s.owned))
         or (isinstance(s, Loop) and any(c.copied for c in s.carried))
@@ -77,14 +77,14 @@ def _result(step: ListStep) -> str:
 
 
 def action_of(step: ListStep) -> ListAction:
-    """What a step does with its lists."""
+    """The action of a step on its lists."""
     form = list_form(step.node)
     assert form is not None
     return form.action
 
 
 def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None:
-    """Free the lists made since the chain began with `before`, but those in `kept`."""
+    """Free the lists that were made since `before` was the first one, except those in `kept`."""
     if not emitter.program.native_lists:
         return
     define(emitter)
@@ -108,12 +108,12 @@ def _length(emitter: Emitter, items: str) -> str:
 
 
 def _reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
-    """Make the list `count` elements long at least; new ones are zeros."""
+    """Make the list at least `count` elements long; new elements are zeros."""
     _ready(emitter, "list_extend", items, count, size)
 
 
 def reserve(emitter: Emitter, items: str, count: Word, size: Word) -> None:
-    """Give the list room for `count` elements at least."""
+    """Give the list room for at least `count` elements."""
     _ready(emitter, "list_reserve", items, count, size)
 
 
@@ -186,7 +186,7 @@ def _push(emitter: Emitter, step: ListStep) -> None:
 
 
 def list_slot(emitter: Emitter, step: ListStep) -> str:
-    """Where `list_push` or `list_set` puts its element; the list is made ready for it."""
+    """The place where `list_push` or `list_set` puts its element, in a list with room for it."""
     items = _items(emitter, step)
     slot = _new_slot if step.node.op is LIST_PUSH else _set_slot
     place = slot(emitter, step, items)
@@ -245,7 +245,7 @@ def _get_length(emitter: Emitter, step: ListStep) -> None:
 
 
 def give_length(emitter: Emitter, step: ListStep, length: str) -> None:
-    """A length is what the op gives."""
+    """Let the result of a step be a length."""
     out = step.outputs[0].value
     cast = emitter.elements.apply("cast", [length], [dtypes.int64], out.spec.dtype)
     emitter.registers[out] = cast
@@ -279,7 +279,7 @@ def _unstack(emitter: Emitter, step: ListStep) -> None:
 
 
 def _stack(emitter: Emitter, step: ListStep) -> None:
-    """The elements lie one after the other: a copy gives the array, whose first dim is a symbol
+    """Copy the elements, which lie one after the other, into an array. Its first dim is a symbol
     that gets its value here."""
     items = emitter.registers[step.inputs[0].value]
     out = step.outputs[0]

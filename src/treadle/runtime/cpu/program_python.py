@@ -15,7 +15,7 @@ from treadle.runtime.schedule.steps import Callback, Operand
 
 
 def emit_callback(emitter: Emitter, step: Callback) -> None:
-    """Call Python with the addresses of operands and results; lists pass as their handles."""
+    """Call Python with the addresses of operands and results; lists are passed as handles."""
     fn = emitter.fn
     number = emitter.program.add_callback(step)
     words = fn.alloca(f"[{max(1, callback_words(step))} x i64], align 8")
@@ -38,7 +38,7 @@ def emit_callback(emitter: Emitter, step: Callback) -> None:
 
 
 def call_python(emitter: Emitter, number: int, words: str) -> None:
-    """Run callback step `number`; leave the program where it fails."""
+    """Call Python for callback `number`; leave the program where that fails."""
     emitter.exits.all_but_first()
     add_python(emitter.module)
     record = "null" if emitter.program.releases is False else emitter.memory.record
@@ -56,7 +56,7 @@ def _output_positions(step: Callback) -> list[int]:
 
 
 def _take(emitter: Emitter, words: str, position: int, operand: Operand) -> None:
-    """What a callback gave: a handle, a number, or an array with sizes that are news."""
+    """Take a result of a callback: a handle, a number, or an array of sizes that Python found."""
     fn, spec = emitter.fn, operand.value.spec
     if isinstance(spec, ListSpec):
         emitter.registers[operand.value] = fn.load_word(words, position)

@@ -48,7 +48,7 @@ def emit_list_step(emitter: Emitter, step: ListStep) -> None:
 
 
 def _require(emitter: Emitter, step: ListStep, a: Word, b: Word, text: str) -> None:
-    """Leave the program through Python, with an error that has both numbers, where they differ."""
+    """Where two numbers differ, leave the program through Python with an error that names both."""
     fn = emitter.fn
     differ = fn.compare("ne", a, b)
     if differ is False:
@@ -111,7 +111,7 @@ def _slot(emitter: Emitter, step: ListStep) -> str:
 
 
 def _set_slot(emitter: Emitter, items: RaggedList, record: str, dims: Sequence[Word]) -> str:
-    """The place of the old element where that has as many scalars, else a new one."""
+    """The place of the old element where the new one has as many scalars, else a new place."""
     fn, begin = emitter.fn, emitter.fn.alloca("i64, align 8")
     fn.emit(f"store i64 {fn.load_word(record, BEGIN)}, ptr {begin}, align 8")
     count = product_of(emitter, dims)
@@ -155,7 +155,8 @@ def _get(emitter: Emitter, step: ListStep) -> None:
 def _tell_dims(
     emitter: Emitter, step: ListStep, out: Operand, found: Sequence[str], hole: str
 ) -> None:
-    """Bind the dims that nothing has told yet; the others must be those of the element."""
+    """Give symbols without a value the dims of the element; other dims must be those of the
+    element."""
     fn = emitter.fn
     dims = list(zip(out.value.spec.dims, found, strict=True))
     for dim, word in dims:
@@ -288,7 +289,7 @@ def _stack(emitter: Emitter, step: ListStep) -> None:
 def _check_all(
     emitter: Emitter, step: ListStep, items: RaggedList, dims: Sequence[Word], first: int = 0
 ) -> None:
-    """The dims of what was written must be the given ones, from axis `first` on."""
+    """Require that the elements that were written have the given dims, from axis `first` on."""
     fn = emitter.fn
     with fn.loop(0, items.length()) as i:
         record = items.record(i)
@@ -320,7 +321,7 @@ def _concat(emitter: Emitter, step: ListStep) -> None:
 
 
 def _add(emitter: Emitter, step: ListStep) -> None:
-    """Element by element; what was not written is left out of the sum."""
+    """Add the elements of two lists; elements that were not written are left out of the sum."""
     fn = emitter.fn
     a, b = (_given(emitter, step, k) for k in (0, 1))
     count = a.length()

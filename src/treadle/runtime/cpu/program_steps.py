@@ -1,4 +1,4 @@
-"""The straight-line steps of a program that compute nothing: copies, registers, sizes, checks."""
+"""The steps of a program that compute no array: copies, loads of scalars, sizes, checks."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def emit_deliver(emitter: Emitter, step: Deliver) -> None:
 
 
 def emit_check(emitter: Emitter, step: Check) -> None:
-    """An assertion: Python is called only to raise, and the program ends then."""
+    """An assertion: where it does not hold Python is called to raise, and the program ends."""
     fn = emitter.fn
     holds = emitter.registers[step.holds.value]
     k = fn.unique()
@@ -86,8 +86,9 @@ def emit_check(emitter: Emitter, step: Check) -> None:
 
 
 def emit_position(emitter: Emitter, step: Position) -> None:
-    """A position that nobody wants to wait for: that it is none of the last ones, counted from
-    the end, is guessed by the processor. What was checked before is not checked again."""
+    """A position, checked and counted from the beginning. The processor guesses that it is not
+    counted from the end, so nothing waits for it. A position that was checked before is not checked
+    again."""
     fn, spec = emitter.fn, step.source.value.spec
     given = emitter.registers[step.source.value]
     size = emitter.dim(step.size)

@@ -19,14 +19,15 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_layout import CELL
 from treadle.runtime.schedule.steps import Launch, Operand
 
-# How a described word is found, and from what: the number itself, a word of the state table, a
-# word of the frame, an offset into the workspace, the buffer of a variable, one that is held.
+# The kinds of descriptions: the number itself, a word of the state table, a word of the frame, an
+# offset into the workspace, the buffer of a variable, the buffer of a variable that is held.
 NUMBER, STATE, FRAME, WORKSPACE, VARIABLE, HELD = range(6)
 _PAIR = words("Description", {"kind": I64, "value": I64})
 
 
 def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
-    """The address of a table of numbers and operands' addresses; valid until the next one."""
+    """The address of a table of numbers and addresses of operands, which holds until the next table
+    is filled."""
     fn, entries, late = emitter.fn, [], []
     for i, word in enumerate(words):
         found = _described(emitter, word)
@@ -52,12 +53,12 @@ def operand_words(emitter: Emitter, words: Iterable[Word | Operand]) -> str:
 
 
 def is_plain(step: Launch) -> bool:
-    """Whether a launch has no rank-0 results, which registers hold."""
+    """Whether all results of a launch are arrays; registers hold rank-0 results."""
     return all(step.operands[i].place is not None for i in step.outputs)
 
 
 def _described(emitter: Emitter, word: Word | Operand) -> tuple[int, int] | None:
-    """The description of a word, or None for one that code must find."""
+    """The description of a word, or None where code must find it."""
     if isinstance(word, int):
         return NUMBER, word
     place = word.place if isinstance(word, Operand) else None

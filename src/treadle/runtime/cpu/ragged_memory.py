@@ -1,9 +1,9 @@
 """Lists of arrays of several shapes in a program's memory: one buffer of scalars, and a record
 for each element.
 
-The header of such a list is the header of its scalars; the last word of it is the header of a list
-of records. A record says where the element begins, how many scalars it has, and its dims. What
-nobody has written yet begins at -1 and has no scalars: it reads as zeros.
+The header of such a list is the header of its scalars; its last word is the address of the header
+of a list of records. A record says where its element begins, how many scalars the element has, and
+its dims. An element that was not written yet begins at -1 and has no scalars: it reads as zeros.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def copy_of(emitter: Emitter, operand: Operand) -> str:
 
 
 class RaggedList:
-    """A list in the program that is being emitted.
+    """A list of arrays of several shapes, in a function of a program.
 
     Attributes:
         items: the register of the list; records: of its list of records.
@@ -79,7 +79,7 @@ class RaggedList:
         return begin
 
     def extend(self, count: Word) -> None:
-        """Unwritten elements up to a length."""
+        """Add elements that are not written, up to a length."""
         old = self.length()
         plain.reserve(self.emitter, self.records, count, self.record_bytes)
         with self.fn.loop(old, count) as i:

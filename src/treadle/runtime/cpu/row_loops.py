@@ -1,15 +1,16 @@
-"""Loops whose threads each run all iterations on their own rows (`rows.py`).
+"""Loops that all threads run, each on its own rows of the arrays (`rows.py`).
 
-The loop becomes a function of its own, ``task(record, part, parts)``, that the pool calls once on
-every thread. Through the record it gets what it uses of the program around it. Numbers are computed
-by every thread alike; the first one, which is the program's own, answers Ctrl-C, raises errors and
-hands over what the loop leaves: its numbers, the lengths of lists, which half of a pair is current.
+The loop becomes a function of its own, the task ``rows(record, part, parts)``, which the pool calls
+once on every thread. The record holds the registers of the program that the task reads. Numbers are
+computed by every thread alike. The first thread is the program's own: it answers Ctrl-C, raises
+errors, and leaves in the record the values that the loop variables have at the end: their
+registers, the lengths of lists, and which array of a pair is the current one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from treadle.core.shapes import product
 from treadle.core.spec import ListSpec
@@ -48,53 +49,64 @@ STOP = 0  # word of the record: whether the threads shall leave
 
 
 class _Record:
-    """What passes between the program and the tasks, a word each."""
+    """The words that the program and its task pass to each other.
+
+    Attributes:
+        stores: what the program stores into the record: the word, its type and the register.
+        words: how many words there are.
+    """
 
     def __init__(self, outer: Function, inner: Function) -> None:
         self.outer, self.inner = outer, inner
-        self.known: dict[str, str] = {}
         self.stores: list[tuple[int, str, str]] = [(STOP, "i64", "0")]
         self.words = 1
+        self._captured: dict[str, str] = {}  # registers of the program -> those of the task
+        for argument in ("%state", "%frame"):
+            self._load(argument, "ptr", argument)
 
-    def capture(self, word: Any, kind: str, name: str = "") -> Any:
-        """A word of the program in the task."""
-        if not (isinstance(word, str) and word.startswith("%")):
-            return word
-        if word not in self.known:
-            name = name or f"%c{self.inner.unique()}"
-            self.stores.append((self.words, kind, word))
-            self.inner.entry.append(f"  %p{name[1:]} = {self._place(self.words)}")
-            self.inner.entry.append(f"  {name} = load {kind}, ptr %p{name[1:]}, align 8")
-            self.known[word] = name
-            self.words += 1
-        return self.known[word]
+    def capture(self, value: str, kind: str) -> str:
+        """A value of the program in the task, which loads registers from the record."""
+        if value in self._captured:
+            return self._captured[value]
+        if value not in self.outer.registers:
+            return value
+        return self._load(value, kind, f"%c{self.inner.unique()}")
+
+    def _load(self, value: str, kind: str, name: str) -> str:
+        place = f"%p{name[1:]}"
+        self.stores.append((self.words, kind, value))
+        self.inner.entry.append(f"  {place} = getelementptr i64, ptr %record, i64 {self.words}")
+        self.inner.entry.append(f"  {name} = load {kind}, ptr {place}, align 8")
+        self._captured[value] = name
+        self.words += 1
+        return name
 
     def result(self) -> int:
         """The number of a word that the first thread leaves."""
         self.words += 1
         return self.words - 1
 
-    def _place(self, word: int) -> str:
-        return f"getelementptr i64, ptr %record, i64 {word}"
+
+_Key = TypeVar("_Key")
 
 
-class _Captured(dict[Any, Any]):
-    """A dict of the program's words; those that the task uses are captured."""
+class _Captured(dict[_Key, str]):
+    """Registers of the program by what they stand for; each is captured when the task reads it."""
 
-    def __init__(self, outer: dict[Any, Any], capture: Callable[[Any, Any], Any]) -> None:
+    def __init__(self, outer: dict[_Key, str], capture: Callable[[_Key, str], str]) -> None:
         super().__init__()
         self.outer, self.capture = outer, capture
 
-    def __missing__(self, key: Any) -> Any:
+    def __missing__(self, key: _Key) -> str:
         self[key] = self.capture(key, self.outer[key])
         return self[key]
 
-    def get(self, key: Any, default: Any = None) -> Any:
+    def get(self, key: _Key, default: Any = None) -> Any:
         if key not in self:
             return default
         return self[key]
 
-    def __contains__(self, key: Any) -> bool:
+    def __contains__(self, key: object) -> bool:
         return super().__contains__(key) or key in self.outer
 
 
@@ -125,7 +137,8 @@ def _leave_if_failed(emitter: Emitter) -> None:
 
 
 def _reserve_lists(emitter: Emitter, step: Loop, variables: Variables, starts: list[str]) -> None:
-    """Room for all elements: a list must not move while threads write to it."""
+    """Room for all elements that the loop appends: a list must not move while threads write to
+    it."""
     pushed = {
         s.inputs[0].value for s in step.body.steps
         if isinstance(s, ListStep) and s.node.op is LIST_PUSH
@@ -142,7 +155,7 @@ def _reserve_lists(emitter: Emitter, step: Loop, variables: Variables, starts: l
 
 
 def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int]) -> None:
-    """What a loop variable is after the loop."""
+    """Let a loop variable stand for the words that the first thread has left."""
     fn = emitter.fn
     words = [fn.offset(record, place, "i64") for place in places]
     if carried.place is None:
@@ -154,10 +167,12 @@ def _take_over(emitter: Emitter, carried: Carried, record: str, places: list[int
 
 
 class _Task:
-    """The function of a loop.
+    """The function that every thread runs.
 
     Attributes:
         results: for every loop variable the words of the record that the first thread writes.
+        first, last: the blocks of rows of the thread.
+        low, high: its rows.
     """
 
     def __init__(self, outer: Emitter, step: Loop, rows: Rows) -> None:
@@ -170,10 +185,8 @@ class _Task:
         self.variables = Variables(self.emitter, step)
 
     def _emitter(self) -> Emitter:
-        """The emitter of the task, to which the program's registers and addresses are captured."""
+        """The emitter of the task, which captures registers and addresses of the program."""
         outer, fn, capture = self.outer, self.fn, self.record.capture
-        capture("%state", "ptr", "%state")
-        capture("%frame", "ptr", "%frame")
         steps = {
             **outer.steps, Launch: self._launch, LibraryCall: self._product, ListStep: self._list,
             Copy: self._copy,
@@ -190,7 +203,7 @@ class _Task:
         """The memory of the run as the task finds it."""
         outer, capture = self.outer.memory, self.record.capture
         workspace = capture(outer.workspace, "ptr")
-        offsets = [capture(o, "i64") for o in outer.slot_offsets]
+        offsets = [o if isinstance(o, int) else capture(o, "i64") for o in outer.slot_offsets]
         cells = (outer.status, outer.record, outer.lists, outer.late, outer.wanted)
         status, record, lists, late, wanted = (capture(cell, "ptr") for cell in cells)
         words = _Captured(outer.frame_words, lambda _, word: capture(word, "ptr"))
@@ -203,6 +216,7 @@ class _Task:
     # -- the function
 
     def emit(self, starts: list[str], name: str) -> None:
+        """Write the function, given the loop variables' values in the program."""
         fn, step = self.fn, self.step
         heads, begins = self._begin(starts)
         counter = fn.alloca("i64, align 8")
@@ -250,8 +264,8 @@ class _Task:
         fn.label("needed")
 
     def _begin(self, starts: list[str]) -> tuple[dict[int, str], list[str]]:
-        """The loop variables on entry; each thread has headers of the lists of its own. Gives the
-        headers that the program has, too, by the number of the variable."""
+        """The loop variables on entry, with headers of lists of the thread's own; and the program's
+        headers of these lists, by the number of the variable."""
         heads: dict[int, str] = {}
         begins = []
         for number, carried in enumerate(self.step.carried):
@@ -265,6 +279,7 @@ class _Task:
         return heads, begins
 
     def _own_header(self, items: str) -> str:
+        """A copy of a list's header on the stack of the thread."""
         outer = self.outer.fn
         own = self.fn.alloca(f"[{HEADER} x i64], align 8")
         for i in range(HEADER):
@@ -273,7 +288,7 @@ class _Task:
         return own
 
     def _hand_over(self, head: TextBlock, words: list[str], heads: dict[int, str]) -> None:
-        """The first thread leaves the loop variables' last values."""
+        """The first thread leaves the last values of the loop variables."""
         fn, k = self.fn, self.fn.unique()
         fn.fork(self.is_first, f"leave{k}", "exit")
         fn.label(f"leave{k}")
@@ -289,6 +304,7 @@ class _Task:
                 self.results.append([self._leave(kinds[word], word) for word in own])
 
     def _leave(self, kind: str, word: str) -> int:
+        """Store a result in the record; gives its word."""
         place = self.record.result()
         self.fn.emit(f"store {kind} {word}, ptr {self.fn.offset('%record', place, 'i64')}, align 8")
         return place
@@ -314,7 +330,7 @@ class _Task:
         fn.enter(latch(polled))
         return f"%next{k}"
 
-    # -- steps
+    # -- steps that take the thread's rows only
 
     def _launch(self, emitter: Emitter, step: Launch) -> None:
         fn = self.fn

@@ -11,8 +11,8 @@ vectors. So such a loop is two: the inner one runs a strip of iterations, the ou
 
 Where the loop does more than count, the inner one counts the strip down beside its own test.
 
-A flag that ends the loop (``break``, ``return``) is asked at the end of the iteration that sets it,
-not by the test before the next one. LLVM then leads the branch that sets it out of the loop.
+A flag that ends the loop (``break``, ``return``) is tested at the end of the iteration that sets
+it, not by the test before the next one. LLVM then lets the branch that sets it leave the loop.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _GROWING = ("buffer", "grown")
 
 
 def is_light(step: Loop) -> bool:
-    """Whether the iterations are nothing but rank-0 values and elements of arrays."""
+    """Whether the iterations compute nothing but rank-0 values and elements of arrays."""
     grows = any(c.place is not None and c.place.kind in _GROWING for c in step.carried)
     return not grows and _is_light(step.condition) and _is_light(step.body)
 
@@ -114,7 +114,7 @@ def _counted(loop: InnerLoop, counted: Counted, k: int, starts: list[str]) -> No
 
 
 def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
-    """Any test: the inner loop counts its strip down."""
+    """A loop with a test of any kind: the inner loop counts its strip down beside it."""
     emitter, fn, variables, countdown = (
         loop.emitter, loop.fn, loop.variables, _countdown(loop.emitter),
     )  # fmt: skip
@@ -129,7 +129,8 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
     done = loop.after(k, "done")
     fn.fork(loop.test(None), f"body{k}", loop.way_out(done, words))
     fn.label(f"body{k}")
-    # Not at the end: LLVM moves the test there, which then sees what the iteration has found.
+    # The strip is tested here, not at the end of the iteration: LLVM moves the loop's own test
+    # there, which then sees what the iteration has computed.
     zero = fn.value(f"icmp eq i64 %left{k}, 0")
     fn.fork(zero, f"poll{k}", f"go{k}", likely=False)
     fn.label(f"go{k}")
@@ -147,7 +148,7 @@ def _tested(loop: InnerLoop, k: int, starts: list[str]) -> None:
 
 
 def _limit(emitter: Emitter, counted: Counted) -> str:
-    """What the counter stops at."""
+    """The value at which the counter stops."""
     limit = counted.limit
     return str(limit) if isinstance(limit, int) else emitter.registers[limit]
 
