@@ -114,6 +114,7 @@ from treadle.ops.reductions.reduction import (
 from treadle.ops.reductions.scan import (
     cumprod,
     cumsum,
+    cumulative_logsumexp,
 )
 from treadle.ops.reductions.segments import (
     segment_max,
@@ -155,6 +156,7 @@ __all__ = [
     "count_nonzero",
     "cumprod",
     "cumsum",
+    "cumulative_logsumexp",
     "divide",
     "divide_no_nan",
     "equal",

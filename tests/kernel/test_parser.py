@@ -14,12 +14,14 @@ from treadle.core import dtypes
 from treadle.core.shapes import SymbolicDim, compound
 from treadle.kernel.ir import (
     COMBINES,
+    SCANS,
     Axis,
     Buffer,
     Extent,
     Iota,
     Kernel,
     Reduce,
+    Scan,
     affine,
     apply,
     cast,
@@ -75,6 +77,16 @@ def test_stores_at_computed_places():
             value = load(x, i, j)
             stores = (store(out, load(ids, i), j, value=value, combine=combine, unique=unique),)
             round_trip(Kernel((i, j), (ids, x, out), stores))
+
+
+def test_scans_of_every_kind():
+    i, j = Axis("i", B), Axis("j", 5)
+    x, out = Buffer("x", F32, (B, 5)), Buffer("out", F32, (B, 5))
+    for op in SCANS:
+        for exclusive in (False, True):
+            for reverse in (False, True):
+                scan = Scan(op, j, load(x, i, j), exclusive, reverse)
+                round_trip(Kernel((i, j), (x, out), (store(out, i, j, value=scan),)))
 
 
 def test_symbolic_indices_and_sizes():

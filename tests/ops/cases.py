@@ -11,6 +11,7 @@ import ml_dtypes
 import numpy as np
 
 import treadle as td
+from treadle.ops.reductions import running_extremes as extremes
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int32", "int64", "int8", "uint8")
@@ -210,11 +211,11 @@ POSITIONS = [
 ]  # fmt: skip
 
 
-def _running(ref: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+def _running(ref: Any, start: Any, x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     x = np.flip(x, axis) if reverse else x
     total = ref(x, axis=axis)
     if exclusive:
-        first = np.full_like(np.take(total, [0], axis), 0 if ref is np.cumsum else 1)
+        first = np.full_like(np.take(total, [0], axis), start)
         total = np.concatenate([first, np.take(total, range(x.shape[axis] - 1), axis)], axis)
     return np.flip(total, axis) if reverse else total
 
@@ -223,12 +224,35 @@ SCANS = [
     Case(
         f"{name}_{exclusive}_{reverse}",
         lambda x, f=fn, e=exclusive, r=reverse: f(x, -1, exclusive=e, reverse=r),
-        lambda x, f=ref, e=exclusive, r=reverse: _running(f, x, -1, e, r),
+        lambda x, f=ref, s=start, e=exclusive, r=reverse: _running(f, s, x, -1, e, r),
         (((3, 4),), ((1,),)), ("float32", "float64", "int32", "bfloat16"), 0.5, 2.0, kernels=False,
     )
-    for name, fn, ref in [
-        ("cumsum", td.cumsum, np.cumsum), ("cumprod", td.math.cumprod, np.cumprod),
+    for name, fn, ref, start in [
+        ("cumsum", td.cumsum, np.cumsum, 0), ("cumprod", td.math.cumprod, np.cumprod, 1),
     ]
+    for exclusive in (False, True)
+    for reverse in (False, True)
+]  # fmt: skip
+SCANS += [
+    Case(
+        f"{name}_{exclusive}_{reverse}_{axis}",
+        lambda x, f=fn, e=exclusive, r=reverse, a=axis: td.clip_by_value(
+            f(x, a, exclusive=e, reverse=r), -9, 9  # exclusive ones begin with infinity
+        ),
+        lambda x, f=ref, s=start, e=exclusive, r=reverse, a=axis: np.clip(
+            _running(f, s, x, a, e, r), -9, 9
+        ),
+        (((3, 4, 5),), ((1, 1, 1),)), dtypes,
+    )
+    for name, fn, ref, dtypes, start in [
+        ("cummax", extremes.cummax, np.maximum.accumulate, ("float32", "bfloat16"), -np.inf),
+        ("cummin", extremes.cummin, np.minimum.accumulate, ("float64", "float16"), np.inf),
+        ("cummax_of_integers", extremes.cummax, np.maximum.accumulate, ("int32",), -(2**31)),
+        ("cummin_of_integers", extremes.cummin, np.minimum.accumulate, ("int32",), 2**31 - 1),
+        ("cumulative_logsumexp", td.math.cumulative_logsumexp, np.logaddexp.accumulate, FLOATS,
+         -np.inf),
+    ]
+    for axis in (0, 1, -1)
     for exclusive in (False, True)
     for reverse in (False, True)
 ]  # fmt: skip

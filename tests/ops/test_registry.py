@@ -62,8 +62,8 @@ def _keywords(signature: inspect.Signature) -> set[str] | None:
 # families tested by the tables must appear in a case.
 FAMILIES = (
     "arithmetic", "basic", "broadcasting", "casting", "comparison", "complex_numbers", "creation",
-    "dims", "gather", "joining", "logic", "matrices", "powers", "reduction", "reshaping", "scan",
-    "segments", "selection", "slicing", "sorting", "unary",
+    "dims", "gather", "joining", "logic", "matrices", "powers", "reduction", "reshaping",
+    "running_extremes", "scan", "segments", "selection", "slicing", "sorting", "unary",
 )  # fmt: skip
 ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.

@@ -158,6 +158,7 @@ _define("abs", 1, "fiu", np.abs)
 _define("sign", 1, "fiu", _sign)
 _define("atan2", 2, "f", np.arctan2, costly=True)
 _define("copysign", 2, "f", np.copysign)
+_define("logaddexp", 2, "f", np.logaddexp, costly=True)
 
 # Comparisons, logic, bits. and/or/xor/not on bool are the logical operations.
 for _name, _ufunc in {

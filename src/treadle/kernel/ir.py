@@ -214,7 +214,7 @@ class Reduce(Expr):
         return (self.value,)
 
 
-SCANS = ("add", "mul", "max", "min")
+SCANS = ("add", "mul", "max", "min", "logaddexp")
 
 
 @record(frozen=True, eq=False, repr=False)

@@ -208,15 +208,15 @@ def cast_array(value: Array, dtype: DType) -> Array:
 
 
 def neutral(op: str, dtype: DType) -> Any:
-    """The value that changes nothing when reduced with `op`."""
-    if op in ("sum", "prod"):
-        return 0 if op == "sum" else 1
+    """The value that changes nothing when reduced, or scanned, with `op`."""
+    if op in ("sum", "add", "prod", "mul"):
+        return 0 if op in ("sum", "add") else 1
     if op in ("any", "all"):
         return op == "all"
     if dtype.is_bool:
         return op == "min"
     if dtype.is_floating:
-        return -np.inf if op == "max" else np.inf
+        return np.inf if op == "min" else -np.inf
     limits = np.iinfo(dtype.np_dtype)
     return limits.min if op == "max" else limits.max
 
@@ -227,10 +227,8 @@ def scan_start(scan: Scan) -> Any:
     -0 + x is x for every x: a running sum begins with the first value itself, as NumPy's does. An
     exclusive one begins with 0.
     """
-    if scan.op in ("add", "mul"):
-        unsigned = scan.exclusive or not scan.dtype.is_floating
-        return 1 if scan.op == "mul" else 0 if unsigned else -0.0
-    return neutral(scan.op, scan.dtype)
+    first = scan.op == "add" and scan.dtype.is_floating and not scan.exclusive
+    return -0.0 if first else neutral(scan.op, scan.dtype)
 
 
 def evaluate_segmented(

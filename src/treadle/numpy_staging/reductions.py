@@ -12,7 +12,7 @@ from treadle.numpy_staging.ufuncs import truth
 from treadle.ops.axes import normalize_axes
 from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.reductions import reduction, scan
+from treadle.ops.reductions import reduction, running_extremes, scan
 from treadle.ops.reductions.reduction import dim_tensor
 from treadle.ops.shaping.reshaping import expand_dims, reshape_to
 
@@ -112,6 +112,33 @@ def cumsum(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
 def cumprod(a: Any, axis: Any = None, dtype: Any = None) -> Tensor:
     x = _in_dtype(as_array(a), dtype)
     return scan.cumprod(flat(x), 0) if axis is None else scan.cumprod(x, axis)
+
+
+def cummax(a: Any, axis: Any = 0) -> Tensor:
+    """``np.maximum.accumulate``."""
+    x = as_array(a)
+    return cumulative_any(x, axis) if x.dtype.is_bool else running_extremes.cummax(x, axis)
+
+
+def cummin(a: Any, axis: Any = 0) -> Tensor:
+    """``np.minimum.accumulate``."""
+    x = as_array(a)
+    return cumulative_all(x, axis) if x.dtype.is_bool else running_extremes.cummin(x, axis)
+
+
+def cumulative_any(a: Any, axis: Any = 0) -> Tensor:
+    """``np.logical_or.accumulate``."""
+    return truth(running_extremes.cummax(cast(truth(as_array(a)), dtypes.uint8), axis))
+
+
+def cumulative_all(a: Any, axis: Any = 0) -> Tensor:
+    """``np.logical_and.accumulate``."""
+    return truth(running_extremes.cummin(cast(truth(as_array(a)), dtypes.uint8), axis))
+
+
+def cumulative_logsumexp(a: Any, axis: Any = 0) -> Tensor:
+    """``np.logaddexp.accumulate``."""
+    return scan.cumulative_logsumexp(floating(as_array(a)), axis)
 
 
 def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None) -> Tensor:

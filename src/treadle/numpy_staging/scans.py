@@ -16,7 +16,7 @@ from treadle.ops.shaping.joining import concat
 
 # Ufuncs for which it does not matter which elements are brought together first.
 ASSOCIATIVE = frozenset(
-    {np.maximum, np.minimum, np.fmax, np.fmin, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
+    {np.fmax, np.fmin, np.bitwise_and, np.bitwise_or, np.bitwise_xor,
      np.logical_and, np.logical_or, np.logical_xor, np.gcd, np.lcm}
 )  # fmt: skip
 

@@ -30,6 +30,10 @@ REDUCTIONS: dict[Any, Callable[..., Any]] = {
     (np.maximum, "reduce"): reductions.max, (np.minimum, "reduce"): reductions.min,
     (np.logical_and, "reduce"): reductions.all, (np.logical_or, "reduce"): reductions.any,
     (np.add, "accumulate"): reductions.cumsum, (np.multiply, "accumulate"): reductions.cumprod,
+    (np.maximum, "accumulate"): reductions.cummax, (np.minimum, "accumulate"): reductions.cummin,
+    (np.logical_or, "accumulate"): reductions.cumulative_any,
+    (np.logical_and, "accumulate"): reductions.cumulative_all,
+    (np.logaddexp, "accumulate"): reductions.cumulative_logsumexp,
 }  # fmt: skip
 
 # Keywords that only choose how NumPy stores or checks a result, and those that are refused.

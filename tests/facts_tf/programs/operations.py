@@ -465,3 +465,24 @@ def gradients_of_segments(tf):
         [gradient(lambda x, f=f: f([1.0, 2.0, 9.0], [[0], [0], [1], [2], [2]], x))
          for f in scatters],
     )  # fmt: skip
+
+
+@program
+def logarithms_of_running_sums(tf):
+    x = tf.constant([[1.0, 2.0, float("-inf"), 3.0], [90.0, -90.0, 0.0, 90.5]])
+    ways = [(exclusive, reverse) for exclusive in (False, True) for reverse in (False, True)]
+
+    def gradient(axis, exclusive, reverse):
+        y = tf.constant([[1.0, -2.0, 0.5], [3.0, 0.0, 2.0]])
+        with tf.GradientTape() as tape:
+            tape.watch(y)
+            sums = tf.math.cumulative_logsumexp(y, axis, exclusive, reverse)
+            loss = tf.reduce_sum(tf.where(tf.math.is_finite(sums), sums, 0.0) * [1.0, -2.0, 3.0])
+        return tape.gradient(loss, y)
+
+    return (
+        [tf.math.cumulative_logsumexp(x, 1, *way) for way in ways],
+        [tf.math.cumulative_logsumexp(x, exclusive=e, reverse=r) for e, r in ways],
+        [gradient(axis, *way) for axis in (0, 1) for way in ways],
+        raised(tf.math.cumulative_logsumexp, tf.constant([1, 2])),
+    )

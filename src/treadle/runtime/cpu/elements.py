@@ -251,7 +251,8 @@ _SHORT = frozenset(_FLOAT)
 # Functions of other modules, which are imported when code first holds one of theirs.
 _ELSEWHERE = {
     "vector_math":
-        "sqrt rsqrt sigmoid softplus erf exp exp2 expm1 exp_nonpositive log log1p log2 tanh",
+        "sqrt rsqrt sigmoid softplus erf exp exp2 expm1 exp_nonpositive log log1p log2 tanh "
+        "logaddexp",
     "trigonometry": "sin cos tan",
     "inverse_functions": "sinh cosh asin acos atan atan2 asinh acosh atanh erfc",
     "power": "pow",

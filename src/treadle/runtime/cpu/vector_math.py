@@ -201,11 +201,22 @@ def log1p(v: Lanes, x: Number) -> str:
 
 def softplus(v: Lanes, x: Number) -> str:
     """max(x, 0) + log1p(exp(-abs(x)))."""
-    e = exp(v, v.neg(v.abs(x)), nonpositive=True)
+    return v.add(v.at_least(x, 0.0), _log1p_of_exp(v, v.neg(v.abs(x))))
+
+
+def _log1p_of_exp(v: Lanes, x: Number) -> str:
+    """log(1 + exp(x)) of x <= 0 (or NaN)."""
+    e = exp(v, x, nonpositive=True)
     big = v.compare("ogt", e, 0.5)  # 1 + e = 2 * (1 + (e-1)/2)
     f = v.select(big, v.fma(e, 0.5, -0.5), e)
-    tail = _log_combine(v, f, v.select(big, 1.0, 0.0))
-    return v.add(v.at_least(x, 0.0), tail)
+    return _log_combine(v, f, v.select(big, 1.0, 0.0))
+
+
+def logaddexp(v: Lanes, x: Number, y: Number) -> str:
+    """log(exp(x) + exp(y)); the distance of equal infinities is 0, that from NaN is NaN."""
+    distance = v.select(v.compare("oeq", x, y), 0.0, v.abs(v.sub(x, y)))
+    larger = v.select(v.compare("ogt", x, y), x, y)
+    return v.add(larger, _log1p_of_exp(v, v.neg(distance)))
 
 
 def _divide_by_sum(v: Lanes, numerator: Number, one: float, small: Number) -> str:

@@ -373,7 +373,7 @@ def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None, work: int) 
 
 def _operations(exprs: Iterable[Expr]) -> int:
     """What a point of the axes counts as: costly functions count as much as all others."""
-    return 1 + sum(isinstance(e, Apply) and FUNCTIONS[e.fn].costly for e in exprs)
+    return 1 + sum(map(is_costly, exprs))
 
 
 def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
@@ -384,4 +384,6 @@ def is_few(kernel: Kernel, points: int, tuning: Tuning) -> bool:
 
 def is_costly(expr: Expr) -> bool:
     """Whether a value is worth keeping in memory rather than computing it twice."""
+    if isinstance(expr, Scan):
+        return FUNCTIONS[expr.op].costly
     return isinstance(expr, Apply) and FUNCTIONS[expr.fn].costly
