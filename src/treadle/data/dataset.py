@@ -314,7 +314,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
 
         Args:
             padded_shapes: the structure of the elements, of shapes; None dims fit the batch.
-            padding_values: what to fill up with, zeros for None.
+            padding_values: the values to fill up with, zeros for None.
         """
         stage = batching.PaddedBatch(
             self._stage, batch_size, padded_shapes, padding_values, bool(drop_remainder)
@@ -439,7 +439,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
             )
         return NumpyIterator(self._stage)
 
-    # -- what it is ------------------------------------------------------------------------------
+    # -- its elements ------------------------------------------------------------------------------
 
     @property
     def element_spec(self) -> Any:
@@ -453,7 +453,7 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         return td.constant(self._stage.cardinality(), td.int64)
 
     def graph_length(self) -> Any:
-        """``len(dataset)`` inside a function; a run fails where there is no such number."""
+        """``len(dataset)`` inside a function; a run fails where the length is not known."""
         if not symbols_in(self._stage):
             return len(self)
         count = self.cardinality()

@@ -46,7 +46,7 @@ def cardinality_in_graph(stage: Stage) -> Any:
 
 
 def handle_of_dataset(dataset: Any) -> td.Tensor:
-    """What stands for a dataset among a function's arguments."""
+    """The handle that stands for a dataset among a function's arguments."""
     stage = dataset._stage
     if isinstance(stage, FromHandle) and stage.handle is not None:
         return stage.handle  # type: ignore[no-any-return]

@@ -265,7 +265,7 @@ def traced_element(spec: Any, handle: Any) -> Any:
 
 
 class Optional:
-    """An element that may be missing: what `get_next_as_optional` gives.
+    """An element that may be missing, from `get_next_as_optional`.
 
     Attributes:
         element_spec: the structure of the element.

@@ -23,7 +23,7 @@ INT = NUMBER + "l"
 
 
 class Parameters:
-    """The parameters of a Python function, and what was seen of its int arguments."""
+    """The parameters of a Python function, and the values of int arguments that were seen."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.name = display_name(function)
@@ -67,7 +67,7 @@ class Parameters:
         return first is not None
 
     def pin(self, numbers: Collection[int]) -> None:
-        """Have ints be constants of each program, whatever values come."""
+        """Have ints be constants of each program, however many values come."""
         self.pinned |= set(numbers)
         self.varying -= self.pinned
 
@@ -97,7 +97,7 @@ class Bound:
 
     Attributes:
         args, kwargs: as the Python function takes them.
-        leaves: what is in them, in order.
+        leaves: the leaves of these, in order.
         kinds: for every leaf ARRAY, NUMBER, SCALAR or STATIC.
         key: equal for calls that one program serves; None where that cannot be told in advance.
         has_tensors: whether a leaf is a tensor or variable of treadle's.
@@ -209,8 +209,8 @@ class Bound:
         return Bound(self.parameters, self.args, self.kwargs)
 
     def places(self, count: int, names: Sequence[str]) -> list[tuple[int | None, Any]] | None:
-        """The arguments in canonical order with their places among the values of a call, which
-        gave `count` by position and then those of the keywords; None as the place of defaults.
+        """The arguments in canonical order with their places among the values of a call, which are
+        `count` values by position and then the keywords'; None as the place of defaults.
 
         Returns:
             None where keywords cannot be told from parameters.
@@ -287,7 +287,7 @@ _NESTED = (list, tuple, dict)
 
 
 def _structure(args: Any, kwargs: Any) -> Any:
-    """What tells apart arguments of different structure."""
+    """A key of the structure of arguments."""
     if isinstance(args, list | tuple):
         own: Any = (type(args), *(_structure(a, None) for a in args))
     elif isinstance(args, dict):

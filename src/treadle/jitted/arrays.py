@@ -1,8 +1,8 @@
 """What stands for NumPy's arrays and scalars while a jitted function is traced.
 
 An `Array` is a storage and the view of it that the array shows: assignments to its items change the
-storage, which every other view of it sees. A `Scalar` is what NumPy makes of one element: a value
-with a dtype that does not change.
+storage, which every other view of it sees. A `Scalar` stands for a NumPy scalar, which NumPy gives
+for one element: a value with a dtype that does not change.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class Array(Traced):
     def __init__(self, storage: Storage, views: tuple[View, ...] = ()) -> None:
         self.storage = storage
         self.views = views
-        self._read: tuple[Tensor, Tensor] | None = None  # of which elements; what they are here
+        self._read: tuple[Tensor, Tensor] | None = None  # the storage's, the view's
 
     @property
     def tensor(self) -> Tensor:
@@ -203,7 +203,7 @@ class Array(Traced):
         return part
 
     def write(self, tensor: Tensor) -> None:
-        """Replace all elements that the array shows by those of a tensor of its shape and dtype."""
+        """Replace all elements that the array shows by a tensor of its shape and dtype."""
         if not self.views:
             self.storage.write(tensor)
             return
@@ -417,8 +417,8 @@ class Array(Traced):
 class ChosenStorage(Storage):
     """The elements of one of several arrays, or elements of its own: which, only the run knows.
 
-    A variable has such a storage after a branch or loop that gave it one of several arrays. What is
-    written to it is written to the array that it turns out to be.
+    A variable has such a storage after a branch or loop that gave it one of several arrays. A write
+    to it goes to the array that it turns out to be.
 
     Args:
         tensor: the elements that were chosen.
@@ -487,7 +487,7 @@ class ChosenStorage(Storage):
 
 
 def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
-    """`a` or `b`, whose shape is that of `like` where it is the chosen one."""
+    """`a` or `b`. The chosen one has the shape of `like`; the other one need not."""
     if a.dims == b.dims:
         return select(chosen, a, b)
     picked: Tensor = cond(
@@ -499,8 +499,9 @@ def _picked(chosen: Tensor, a: Tensor, b: Tensor, like: Tensor) -> Tensor:
 
 
 class CopiedStorage(Storage):
-    """What a variable has after a branch or loop that gave it a part of another array, which part
-    only the run knows: the elements at that time. They are right until one of both changes."""
+    """The storage of a variable after a branch or loop that gave it a part of another array, where
+    only the run knows which part: a copy of the elements, right until the part or the variable is
+    changed."""
 
     __slots__ = ("_seen", "sources")
 
@@ -563,7 +564,7 @@ def unchanged(before: Sequence[Tensor], now: Sequence[Tensor]) -> bool:
 
 
 def wrapped(value: Any) -> Any:
-    """What NumPy gives for a result: scalars for rank 0, arrays otherwise, in structures too."""
+    """A result as NumPy gives it: scalars for rank 0, arrays otherwise, in structures too."""
     if isinstance(value, Tensor):
         return Array(Storage(value)) if value.ndim else Scalar(value)
     if isinstance(value, list | tuple):
@@ -640,7 +641,7 @@ def element_of(value: Any, dtype: Any) -> Tensor:
 
 
 def index_items(key: Any) -> tuple[Any, ...]:
-    """The entries of an index, with tensors for what is only known when the program runs."""
+    """The entries of an index, with tensors for entries that only the running program knows."""
     items = key if isinstance(key, tuple) else (key,)
     return tuple(_item(i) for i in items)
 

@@ -1,8 +1,8 @@
 """Branches of a jitted function in the graph.
 
-What a branch changes is found out by tracing it: the variables that it gives back, the storages of
-arrays that it writes, also through views and in functions that it calls, and the lists and dicts
-that it changes. The ``cond`` node gives all of these, merged.
+Tracing a branch shows its changes: the variables that it gives back, the storages of arrays that it
+writes, also through views and in functions that it calls, and the lists and dicts that it changes.
+The ``cond`` node gives all of these, merged.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from treadle.ops.registry import run_with_regions
 
 
 class Branch:
-    """One traced branch: its region, what it gave back, and the storages that it wrote.
+    """One traced branch: its region, its results, and the storages that it wrote.
 
     Attributes:
         held: by id, the elements of the arrays in the result at the end of the branch.
@@ -65,7 +65,7 @@ class Branch:
         self.values: list[Tensor] = []
 
     def elements(self, array: Array) -> Tensor:
-        """What an array of the result holds at the end of the branch."""
+        """The elements of an array of the result at the end of the branch."""
         held = self.held.get(id(array))
         return array.tensor if held is None else held
 
@@ -103,7 +103,7 @@ class Branch:
 
 
 def _arrays(result: Any) -> Iterator[Array]:
-    """The arrays in what a branch gave back. Their elements are those at its end."""
+    """The arrays among the results of a branch, with the elements that they have at its end."""
     for leaf in nest.flatten(result):
         if isinstance(leaf, PartlyDefined):
             yield from _arrays(leaf.value)
@@ -112,7 +112,7 @@ def _arrays(result: Any) -> Iterator[Array]:
 
 
 def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], state: Any) -> Any:
-    """What ``then()`` or ``otherwise()`` gives, by a bool of the graph, as a ``cond`` node."""
+    """The result of ``then()`` or ``otherwise()``, by a bool of the graph, as a ``cond`` node."""
     builder: Any = context.recorder
     first = Branch(then, state)
     if first.raised is not None:
@@ -146,8 +146,8 @@ def branch(test: Tensor, then: Callable[[], Any], otherwise: Callable[[], Any], 
 
 
 def _contents(merge: Merge) -> Iterator[tuple[Any, Callable[[list[Tensor]], Any]]]:
-    """The lists and dicts that a branch changes in place, each with what gives its content after
-    the node."""
+    """The tensors of lists and dicts that a branch changes in place, each with the function that
+    puts the merged tensors into it after the node."""
     first, second = (side.journal for side in merge.sides)
     for key, place in {**first.places, **second.places}.items():
         before = place.get()
@@ -185,13 +185,13 @@ def _unchanged(before: Any, after: Any) -> bool:
 
 
 def raise_in_branch(test: Tensor, fail: Callable[[], None]) -> None:
-    """The program raises what `fail()` raises where `test` is true."""
+    """The program raises the exception of `fail()` where `test` is true."""
     side = Branch(fail, (), raises=True)
     side.raise_unless(logical_not(test))
 
 
 class Merge:
-    """Pairs up what two branches gave back."""
+    """Pairs up the results of two branches."""
 
     def __init__(self, test: Tensor, then: Branch, otherwise: Branch) -> None:
         self.tests = test, logical_not(test)
@@ -231,8 +231,8 @@ class Merge:
         return merged.made
 
     def alike(self, a: Any, b: Any) -> tuple[Any, Any]:
-        """Two structures, of which one that is Python's list becomes one of the graph where the
-        other one is."""
+        """Two structures. Where one has a list of the graph, a list of Python's in the other
+        becomes one, too."""
         with recording(self.sides[0].builder):
             a = grown_like(a, b)
         with recording(self.sides[1].builder):

@@ -139,12 +139,12 @@ def _best(better: Any, counted: Counted) -> Any:
 
 
 def _by_loop(source: Any) -> Counted | None:
-    """What a loop of the graph goes through: more than a few elements by position."""
+    """A source that a loop of the graph is worth: more than a few elements by position."""
     counted = as_counted(source)
     if counted is None or counted.size is None:
         return counted
     is_staged = counted.size >= _FEWEST and is_traced(counted.item(0))
-    return counted if is_staged else None  # what is known while tracing stays Python's own
+    return counted if is_staged else None  # values known while tracing stay Python's
 
 
 _FEWEST = 16
@@ -168,7 +168,7 @@ def _giving(value: Any) -> Callable[[], Any]:
 
 def sum(source: Any, /, start: Any = 0) -> Any:
     if isinstance(source, Array):
-        # As Python adds them: in the dtype of the elements, those of bools as ints.
+        # As Python adds them: in the dtype of the elements, bools as ints.
         dtype = np.int64 if source.tensor.dtype.is_bool else source.dtype
         total = call_function(np.sum, (source, 0), {"dtype": dtype})
         return total if type(start) is builtins.int and start == 0 else start + total
@@ -254,7 +254,7 @@ def python_bool(value: Any, why: str) -> Any:
 
 
 def python_iterable(value: Any, why: str) -> Any:
-    """What a statement iterates that only Python can run."""
+    """The iterable of a statement that only Python can run."""
     counted = as_counted(value)
     if counted is not None and counted.size is None:
         raise ConcreteValueError(

@@ -1,4 +1,4 @@
-"""Comprehensions and generator expressions over what only the run may know.
+"""Comprehensions and generator expressions over values that only the run may know.
 
 A generator expression over an array or range is one by position (`Generated`), whose elements are
 made where they are used: ``sum(x * x for x in v)`` is a loop of the graph. With conditions, or two
@@ -39,7 +39,7 @@ class Generated(Counted):
 
 
 class Selected:
-    """A generator expression with conditions over what has positions.
+    """A generator expression with conditions, over a source with positions.
 
     Args:
         element, conditions: functions of an item.

@@ -1,4 +1,4 @@
-"""From Python functions to what runs while a jitted function is traced.
+"""From Python functions to the converted ones that run while a jitted function is traced.
 
 AutoGraph's generated code runs with this package's operators and with `Globals` for its names. A
 function that AutoGraph leaves as it is gets the names alone.
@@ -27,13 +27,13 @@ _converted: WeakKeyDictionary[types.FunctionType, types.FunctionType] = WeakKeyD
 
 
 def set_operators(module: types.ModuleType) -> None:
-    """Say what the generated code of jitted functions calls: `operators`, which is made of modules
-    that convert functions themselves."""
+    """Set the module that the generated code of jitted functions calls: `operators`. It imports
+    modules that convert functions themselves, so this one cannot import it."""
     _operators[:] = [module]
 
 
 def call(target: Any) -> Any:
-    """What a jitted function calls in place of `target`: the user's functions are converted too."""
+    """The function that is called in place of `target`: the user's are converted, too."""
     target = stand_in(target)
     inner = getattr(target, "__treadle_jitted__", None)
     if inner is not None:

@@ -1,8 +1,9 @@
 """Python's own objects that the body of a loop changes.
 
-A loop of the graph is traced once, or a few times, for any number of iterations. What its body does
-to lists, sets, dicts and attributes that it finds by name would then happen so many times. These
-objects are kept before the trace and put back after it; a loop that changes them is left to Python.
+A loop of the graph is traced once, or a few times, for any number of iterations. Changes of lists,
+sets, dicts and attributes that its body finds by name would happen as often as it is traced. The
+content of these objects is noted before the trace and put back after it; a loop that changes them
+is left to Python.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ class left_alone:
     """Trace a loop's body that changes no object of Python's which it finds by name.
 
     Raises:
-        NotStaged: it changes one; all of them hold what they held before.
+        NotStaged: it changes one; all of them have their earlier content again.
     """
 
     def __init__(self, function: Any) -> None:
@@ -48,7 +49,7 @@ def _content(value: Any) -> list[Any]:
 
 
 def _restore(value: Any, before: list[Any]) -> bool:
-    """Have a container hold what it held; whether it had changed."""
+    """Put the earlier content of a container back; whether it had changed."""
     now = _content(value)
     flat = [x for pair in (before, now) for x in pair]
     if isinstance(value, dict):

@@ -40,7 +40,7 @@ class ListPart:
 
 
 class Form(NamedTuple):
-    """What a tensor of the graph stands for.
+    """The Python value that a tensor of the graph stands for.
 
     Attributes:
         kind: NUMBER, SCALAR, ARRAY or LIST.
@@ -69,7 +69,7 @@ class Form(NamedTuple):
         return tensor if tensor.dtype is self.dtype else cast(tensor, self.dtype)
 
     def value(self, tensor: Tensor) -> Any:
-        """What the user's code sees of a tensor."""
+        """The value that the user's code sees in place of a tensor."""
         if self.kind == LIST:
             return ListPart(tensor)
         if self.kind == NUMBER:
@@ -82,7 +82,7 @@ class Form(NamedTuple):
 
 
 def form_of(value: Any) -> Form | None:
-    """The form of a value; None for what stays in Python."""
+    """The form of a value; None for a value that stays in Python."""
     kind = type(value)
     if kind in _PYTHON:
         return Form(NUMBER, _PYTHON[kind])

@@ -1,7 +1,7 @@
 """Jitted: a function of NumPy arrays and Python numbers that runs as compiled programs.
 
-A call turns its arguments into what the program takes: arrays as they lie in memory, numbers as
-scalars. Arrays that the function changes in place are handed over as variables whose buffers are
+A call turns its arguments into values that the program takes: arrays as they lie in memory, numbers
+as scalars. Arrays that the function changes in place are handed over as variables whose buffers are
 the caller's own memory, so that the caller sees the changes. Which arrays these are is found out by
 tracing: the first trace takes all as values, and a second one is made where storages were written.
 """
@@ -67,7 +67,7 @@ class Jitted:
         self._plans = PlanTable(self)
         self._traced = _Traces(self._body, name or self._parameters.name)
         self._traced.plans = self._plans
-        # What each trace found out: the leaves of the arguments that it writes, and its results.
+        # For each trace the leaves of the arguments that it writes, and its results.
         self._found: weakref.WeakKeyDictionary[Graph, tuple[set[int], Results]]
         self._found = weakref.WeakKeyDictionary()
         functools.update_wrapper(self, python_function, updated=())
@@ -113,8 +113,8 @@ class Jitted:
     # -- tracing -----------------------------------------------------------------------------
 
     def plan_for(self, bound: Bound) -> tuple[Plan, Bound]:
-        """How calls with such arguments run, traced where they are new; and the arguments as the
-        program takes them."""
+        """The plan for calls with arguments of this form, traced where they are new; and the
+        arguments as the program takes them."""
         plan = self._plans.find(bound.key)
         if plan is not None and (plan.written == () or bound.are_writable(plan.written)):
             return plan, bound
@@ -160,7 +160,7 @@ class Jitted:
         return self._traced._lookup(self._traced._signature.bind((kinds,), leaves))
 
     def _body(self, kinds: Any, /, **leaves: Any) -> Any:
-        """What is traced: the user's function on stand-ins for its arguments."""
+        """The function that is traced: the user's, on stand-ins for its arguments."""
         given = list(leaves.values())
         builder: Any = context.recorder
         with own_trace(call_ufunc):
@@ -242,8 +242,8 @@ class _Traces(Function):
 def _stand_ins(
     kinds: Sequence[str], leaves: dict[str, Any]
 ) -> tuple[list[Any], dict[int, tuple[Storage, Tensor]]]:
-    """What the user's function gets for each leaf, and the storages of arrays, by their number,
-    with the tensors that they begin with."""
+    """The stand-ins that the user's function gets for each leaf, and the storages of arrays, by
+    their number, with the tensors that they begin with."""
     values: list[Any] = []
     storages: dict[int, tuple[Storage, Tensor]] = {}
     for i, (kind, (name, leaf)) in enumerate(zip(kinds, leaves.items(), strict=True)):

@@ -1,6 +1,6 @@
 """Lists that grow in a loop or branch of the graph, such as ``found.append(x)`` under an ``if``.
 
-How long such a list is only the run knows. Each number or array in its elements is kept in a list
+Only the run knows the length of such a list. Each number or array in its elements is kept in a list
 value of the graph (`ops/collections/lists.py`). An array in it has the elements that it had when it
 was added: changing it afterwards is refused, as is changing it through the list.
 """
@@ -38,7 +38,7 @@ from treadle.ops.numbers.python_numbers import symbolic_number
 
 
 class Template:
-    """What the elements of a list are like.
+    """The form of the elements of a list.
 
     Attributes:
         element: their structure, with None for every leaf.
@@ -86,7 +86,7 @@ class Template:
 
 
     def joined(self, other: Template) -> Template:
-        """What is like the elements of both.
+        """A form that fits the elements of both.
 
         Raises:
             NotStaged: nothing is.
@@ -111,7 +111,7 @@ class GrownList(TracedSequence):
     """A list of a length that only the run knows.
 
     Attributes:
-        template: what its elements are like.
+        template: the form of its elements.
         parts: for each leaf of an element the list of all of them.
     """
 
@@ -234,7 +234,7 @@ class Grows(NotStaged):
 
     Attributes:
         owner: the list, as it is before the branch.
-        template: what its elements are like.
+        template: the form of its elements.
     """
 
     def __init__(self, owner: Any, template: Template, why: str) -> None:
@@ -243,7 +243,7 @@ class Grows(NotStaged):
 
 
 def template_of(before: Any, after: Any) -> Template | None:
-    """What the elements of a list are like, which is `before` before a loop's body or branch and
+    """The form of the elements of a list that is `before` before a loop's body or branch and
     `after` behind it; None where it does not grow."""
     if type(before) is not list:
         return None
@@ -263,7 +263,7 @@ def grown_like(value: Any, other: Any) -> Any:
 
 
 class Left(Undefined):
-    """What a list of Python's holds after it became one of the graph."""
+    """The only item of a list of Python's that became one of the graph."""
 
     __slots__ = ()
 
@@ -276,7 +276,7 @@ class Left(Undefined):
 
 
 def leave(values: list[Any]) -> None:
-    """Make the list unusable that became one of the graph: it would miss what is added."""
+    """Make a list unusable that became one of the graph: it would miss new elements."""
     values[:] = [Left()]
 
 
@@ -286,7 +286,7 @@ def is_left(values: Any) -> bool:
 
 
 def own_copy(value: Any) -> Any:
-    """What a branch gets of a variable: a list of its own, where it grows."""
+    """The value of a variable for a branch: a list of its own, where it grows."""
     return value.copy() if isinstance(value, GrownList) else value
 
 

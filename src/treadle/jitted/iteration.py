@@ -1,4 +1,4 @@
-"""What a `for` statement of a jitted function iterates by position."""
+"""Iterables by position, for the `for` statements of jitted functions."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Counted:
 
 
 def as_counted(iterable: Any) -> Counted | None:
-    """`iterable` by position; None for what only Python can iterate."""
+    """`iterable` by position; None for an object that only Python can iterate."""
     if isinstance(iterable, Counted):
         return iterable
     if isinstance(iterable, builtins.range):
@@ -91,8 +91,8 @@ _FEWEST = 16  # items of a Python list that the graph loops over
 
 
 def python_counted(iterable: Any) -> Counted | None:
-    """A long list of numbers or arrays, or `zip`, `enumerate` or `reversed` of such, by position;
-    None for what only Python can iterate. The items are Python's own where the position is."""
+    """A long list of numbers or arrays, or `zip`, `enumerate` or `reversed` of such lists, by
+    position; None for others. The items are Python's own where the position is."""
     if not is_on("rolled_loops"):
         return None
     items = items_of(iterable)
@@ -134,7 +134,7 @@ def _of_values(values: Sequence[Any]) -> Counted | None:
 
 
 def _table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
-    """What reads one of some numbers of one type, or of some arrays of one; None for others."""
+    """A function that reads an item: of numbers or arrays of one type; None for others."""
     form = form_of(values[0])
     kind = type(values[0])
     if isinstance(values[0], Array | np.ndarray):
@@ -156,7 +156,7 @@ _FEW = 64
 
 
 def _array_table(values: Sequence[Any]) -> Callable[[Any], Any] | None:
-    """What reads one of some arrays of one dtype and shape, which are copied into one."""
+    """A function that reads an item: of arrays of one dtype and shape, copied into one."""
     first = values[0]
     if not all(type(v) in (Array, np.ndarray) for v in values) or not first.ndim:
         return None
@@ -227,7 +227,7 @@ def product(*iterables: Any, repeat: int = 1) -> Any:
 
 
 def _products(factors: list[Counted]) -> Counted:
-    """All combinations of elements, those of the last factor varying fastest."""
+    """All combinations of elements; the last factor varies fastest."""
     length: Any = 1
     for factor in factors:
         length = factor.length * length

@@ -30,7 +30,7 @@ from treadle.ops.elementwise.selection import where as select
 from treadle.ops.shaping.joining import stack
 
 _MOST_CHOSEN = 16  # arrays among which a read one is found again, to be changed
-_MOST_WRITTEN = 64  # elements of which each may be the one that is assigned
+_MOST_WRITTEN = 64  # elements, each of which may be the assigned one
 
 
 def element_at(values: Sequence[Any], index: Any) -> Any:

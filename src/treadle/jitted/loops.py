@@ -1,8 +1,8 @@
 """Loops of a jitted function in the graph.
 
-What a loop's body changes is found out by tracing it: the variables that it gives back, and the
-storages of arrays that it writes, also through views and in functions that it calls. A loop is
-traced again until its variables keep their forms and every storage that is written is carried.
+Tracing a loop's body shows its changes: the variables that it gives back, and the storages of
+arrays that it writes, also through views and in functions that it calls. A loop is traced again
+until its variables keep their forms and every storage that is written is carried.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ State = tuple[Any, ...]
 
 
 class _Again(Exception):
-    """The loop must be traced again with what was found out."""
+    """The loop must be traced again, with more storages carried or other forms."""
 
 
 class Loop:
@@ -154,7 +154,7 @@ class Loop:
         return self.forms[number].tensor(leaf)
 
     def inside(self, numbers: Sequence[int], flat: Sequence[Any]) -> State:
-        """The state that the user's code sees in an iteration; storages hold what is carried."""
+        """The state that the user's code sees in an iteration; storages hold carried tensors."""
         rest = flat[len(numbers) :]
         for storage, tensor in zip(self.storages, rest, strict=False):
             storage.put_back(tensor)
@@ -194,7 +194,7 @@ class Loop:
             state, before: the variables and their leaves at the begin of the iteration.
 
         Raises:
-            _Again: not yet; what is to be carried is noted.
+            _Again: not yet; the storages to be carried are noted.
             NotStaged: it never will.
         """
         try:
@@ -210,7 +210,7 @@ class Loop:
         for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
             changed |= self.settle_leaf(i, old, new)
         written = [s for s in found.before if s not in self.storages]
-        if changed:  # what variables are before the loop was written by their own names: see again
+        if changed:  # arrays from before the loop were written by name: trace again
             arrays = [self.leaves[i] for i, form in self.forms.items() if form.kind == ARRAY]
             own = {s for a in arrays if isinstance(a, Array) for s in reach(a)}
             written = [s for s in written if s not in own]
@@ -298,7 +298,7 @@ class Loop:
 
 
 def _poured(old: Any, new: Any) -> Any:
-    """`new`, where lists and dicts are those of `old`, which hold the new values."""
+    """`new` in the lists and dicts of `old`, which now hold the new values."""
     if type(old) is not type(new) or type(old) not in (list, dict, tuple):
         return new
     if type(old) is dict:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 
 def _outside(value: Array, inside: Scope) -> Iterator[tuple[Tensor | None, Array]]:
-    """The arrays from outside of a branch that an array of it is or may be, each with what tells
-    whether it is that one (None: it is)."""
+    """The arrays from outside of a branch that an array of it is or may be, each with the bool that
+    says whether it is that one (None: it is)."""
     if value.storage.home is not inside:
         yield None, value
     elif isinstance(value.storage, ChosenStorage):
@@ -53,7 +53,7 @@ class MergedArray:
     """An array that is one thing after one branch and another after the other.
 
     Attributes:
-        values: what each branch gave.
+        values: the array of each branch.
         options: the arrays that it may be, from outside of the branches or merged before this one,
             each with a bool or the number of an output; an array is given by a function.
         sources: storages of which it may be a part that cannot be told after the branches.

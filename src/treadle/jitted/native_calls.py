@@ -53,7 +53,7 @@ def native_plan(
 
     Args:
         plan: how the call runs.
-        bound: its arguments, of which `count` were given by position and `names` by keyword.
+        bound: its arguments: `count` were given by position and `names` by keyword.
     """
     try:
         return _Writer(plan, bound, count, names).write()
@@ -135,7 +135,7 @@ class _Writer(PlanWriter):
         self.plan.boxed(base, place, kind, offset, self.slot(number))
 
     def default(self, value: Any) -> None:
-        """An argument that was left out: what it is by default never changes."""
+        """An argument that was left out: its default never changes."""
         for leaf in nest.flatten(value):
             number = next(self.numbers)
             kind = self.bound.kinds[number]
@@ -170,7 +170,7 @@ class _Writer(PlanWriter):
         return Output(spec, slot, form, self.plan.words(NUMBER_WORDS))
 
     def items(self, leaves: Sequence[Any]) -> list[Item]:
-        """What the caller gets, leaf by leaf."""
+        """The caller's results, leaf by leaf."""
         first: dict[int, int] = {}
         items: list[Item] = []
         for i, leaf in enumerate(leaves):
@@ -187,7 +187,7 @@ class _Writer(PlanWriter):
         return items
 
     def form(self) -> int:
-        """What the items are returned in."""
+        """The kind of structure that the items are returned in."""
         results = self.how.results
         if results.is_single:
             return SINGLE

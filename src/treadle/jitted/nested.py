@@ -42,7 +42,7 @@ def _call_traced(jitted: Any, bound: Bound) -> Any:
 
 
 def _spliced(jitted: Any, bound: Bound) -> Any:
-    """A call inside of a trace: what the function does is recorded there."""
+    """A call inside of a trace, which records the function's operations."""
     storages: dict[Storage, tuple[int, Any]] = {}
     values: list[Any] = []
     for i, (kind, leaf) in enumerate(zip(bound.kinds, bound.leaves, strict=True)):

@@ -113,7 +113,7 @@ def ufunc_at(ufunc: Any, target: Any, indices: Any, values: Any = None) -> None:
 
 
 def call_function(func: Any, args: Any, options: dict[str, Any]) -> Any:
-    """One of NumPy's functions on arguments of which some are traced."""
+    """One of NumPy's functions on arguments, some of them traced."""
     name = f"{func.__module__.removeprefix('numpy').lstrip('.')}.{func.__name__}".lstrip(".")
     function = FUNCTIONS.get(func)
     if function is None:
@@ -165,7 +165,7 @@ def _called(name: str, function: Callable[..., Any], args: Any, options: dict[st
     return target
 
 
-# What an element is that a reduction leaves out, and how `initial` comes to the result.
+# The value of elements that a reduction leaves out, and how `initial` is joined to the result.
 _LEFT_OUT = {"sum": 0, "prod": 1, "any": False, "all": True}
 _JOINED = {"sum": np.add, "prod": np.multiply, "max": np.maximum, "min": np.minimum}
 _JOINED |= {"amax": np.maximum, "amin": np.minimum}

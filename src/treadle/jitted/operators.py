@@ -1,4 +1,4 @@
-"""What the generated code of a jitted function calls: AutoGraph's operators with NumPy's meaning.
+"""AutoGraph's operators with NumPy's meaning, for the generated code of jitted functions.
 
 The text that AutoGraph generates is the same as for `td.function`. There an assignment to an item
 gives a variable a new tensor; here it changes the array, for all that see it.

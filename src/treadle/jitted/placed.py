@@ -2,7 +2,7 @@
 
 ``row = table[i]`` and ``x = x[::-1]`` give a variable another part in each iteration. The loop
 carries the elements, and besides them the number of the array that the variable is a part of and
-the positions of its elements there. So what is changed after the loop is changed in that array.
+the positions of its elements there. So a change of the variable after the loop changes that array.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Place = tuple[Tensor, Tensor]  # the number of the array, and the positions
 
 
 class Placed:
-    """What a loop carries of such variables besides their elements.
+    """The places of such variables, which a loop carries besides their elements.
 
     Attributes:
         roots: the arrays from before the loop, whole, by number.
@@ -51,7 +51,7 @@ class Placed:
         self.inside = dict(zip(storages, places(carried), strict=True))
 
     def carried(self, arrays: Sequence[Array]) -> list[Tensor]:
-        """What is carried of these values of the variables."""
+        """The tensors that a loop carries for these values of the variables."""
         return [tensor for array in arrays for tensor in self.place(array)]
 
     def place(self, array: Array) -> Place:
@@ -96,7 +96,7 @@ def is_numbered(which: Tensor, number: int) -> Tensor:
 
 
 def places(carried: Sequence[Tensor]) -> list[Place]:
-    """The places in what `Placed.carried` gives."""
+    """The places among the tensors of `Placed.carried`."""
     return list(zip(carried[::2], carried[1::2], strict=True))
 
 

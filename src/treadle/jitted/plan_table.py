@@ -15,7 +15,7 @@ from treadle.tracing.concrete import ConcreteFunction
 
 
 class PlanTable:
-    """The plans of a jitted function by the keys of calls, and what native code makes of them.
+    """The plans of a jitted function by the keys of calls, and the native code's records of them.
 
     Args:
         function: the object that is called.

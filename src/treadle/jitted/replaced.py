@@ -37,14 +37,14 @@ class Replaced:
         keeps: whether elements of arrays that no variable is any more are carried.
         pairs: two variables that may be one array -> whether they are before the loop.
         others: arrays from outside that variables become.
-        followed: those of them that may change in the loop, which carries their elements. What is
-            changed by a variable's name is changed in the array that it is.
-        copied: variable -> the storages of which it becomes another part each time.
+        followed: those of them that may change in the loop, which carries their elements. A change
+            by a variable's name changes the array that the variable is.
+        copied: variable -> the storages that it becomes another part of each time.
         complete: whether all variables are arrays from before the loop in any case.
         placed: carries the places of the variables in arrays, where the body changes no array.
         parts: variable -> earlier variables with which it shares elements in other ways.
-        views: variable -> another one that is a new array after each iteration, of which it is a
-            view, and that view.
+        views: variable -> another variable, which is a new array after each iteration, and the view
+            of that array that it is.
     """
 
     def __init__(self, peels: bool) -> None:
@@ -66,17 +66,17 @@ class Replaced:
         self.placed: Placed | None = None
 
     def begin(self, arrays: dict[int, Any]) -> None:
-        """The variables, with what they are before the loop."""
+        """Note the variables and their arrays before the loop."""
         self.before = {i: a for i, a in arrays.items() if isinstance(a, Array)}
         for i, j in combinations(self.before, 2):
             known = coincide(self.before[i], self.before[j])
             if known is not False or (i, j) in self.pairs:
                 self.pairs[i, j] = known
 
-    # -- what is carried besides the elements ------------------------------------------------
+    # -- tensors carried besides the elements ------------------------------------------------
 
     def start(self) -> list[Tensor]:
-        """What is carried besides the elements, before the first iteration."""
+        """The tensors carried besides the elements, before the first iteration."""
         if self.placed is not None:
             return self.placed.carried(list(self.before.values()))
         which: dict[int, Tensor] = {}
@@ -91,7 +91,7 @@ class Replaced:
         return [*which.values(), *left, *map(convert_to_tensor, self.pairs.values())]
 
     def split(self, carried: Sequence[Tensor]) -> list[dict[Any, Tensor]]:
-        """What `start` and `leave` give, by variable and pair: numbers, elements left, flags."""
+        """The tensors of `start` and `leave` by variable and pair: numbers, elements, flags."""
         size = len(self.before)
         left = carried[size : size * 2] if self.keeps else ()
         flags = carried[size + len(left) :]
@@ -133,7 +133,7 @@ class Replaced:
         return Array(ChosenStorage(tensor, options)) if options else value
 
     def leave(self, leaves: list[Any]) -> list[Tensor]:
-        """What is carried to the next iteration besides the elements."""
+        """The tensors carried to the next iteration besides the elements."""
         if self.placed is not None:
             return self.placed.carried([leaves[i] for i in self.before])
         which = [self._which_after(leaves[i]) for i in self.before]
@@ -172,7 +172,7 @@ class Replaced:
                 found = select(here, which, found)
         return found
 
-    # -- what the body does with them --------------------------------------------------------
+    # -- changes by the body --------------------------------------------------------
 
     def settle(self, leaves: list[Any], found: Scope, carried: Sequence[Storage]) -> bool:
         """Whether the loop must be traced again, to carry more.
@@ -402,7 +402,7 @@ class Replaced:
     def _write_back(
         self, which: dict[int, Tensor], left: dict[int, Tensor], contents: dict[int, Tensor]
     ) -> None:
-        """Write what the arrays of before the loop hold after it."""
+        """Write the elements after the loop into the arrays from before it."""
         for k, array in self.before.items():
             tensor = left.get(k, array.tensor)
             for i, content in contents.items():

@@ -1,4 +1,4 @@
-"""The caller's result of a jitted function, made of what the program gives.
+"""The caller's result of a jitted function, made of the program's results.
 
 An argument that is returned is the caller's own array, a view of one a view of it; other arrays are
 new. Numbers are Python's where plain NumPy code would have Python's.

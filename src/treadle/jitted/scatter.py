@@ -33,7 +33,7 @@ from treadle.ops.shaping.reshaping import reshape_to
 
 
 def combined_at(ufunc: Any, target: Any, indices: Any, values: Any) -> None:
-    """``ufunc.at(target, indices, values)``: positions that are named again see what was written.
+    """``ufunc.at(target, indices, values)``: a position named again sees its new value.
 
     Raises:
         TypeError: an index with slices, or a result that the array's dtype does not take.

@@ -1,9 +1,9 @@
-"""Lists whose elements are alike, as arrays: what long comprehensions make in a jitted function.
+"""Lists whose elements are alike, as arrays: the results of long comprehensions.
 
 A `StackedList` holds element i in row i of an array; tuples or lists of numbers are one array for
 each of their parts. It is read by position, which may be one that only the run knows, counted,
-iterated, joined, and taken as an array by NumPy's functions. What changes its length makes it a
-list of Python's again.
+iterated, joined, and taken as an array by NumPy's functions. An operation that changes its length
+makes it a list of Python's again.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class StackedList(TracedSequence):
 
     Attributes:
         element: the structure of an element, with None for every leaf.
-        forms: what the leaves of an element are.
+        forms: the forms of the leaves of an element.
         columns: for each leaf the array of all elements'.
         scope: the branch or loop body in which it was made.
     """
@@ -114,7 +114,7 @@ class StackedList(TracedSequence):
         self.unstacked()[index] = value
 
     def _fits(self, value: Any) -> bool:
-        """Whether a value is a number, or a structure of such, as the elements are."""
+        """Whether a value is a number, or a structure of numbers, as the elements are."""
         try:
             nest.assert_same_structure(self.element, nest.map_structure(lambda _: None, value))
         except (TypeError, ValueError):
@@ -193,7 +193,7 @@ def _leaves(structure: Any) -> int:
 
 
 def joined(first: Any, second: Any) -> Any:
-    """``first + second`` of two lists, of which one is stacked."""
+    """``first + second`` of two lists; one of them is stacked."""
     kinds = StackedList, list
     if not isinstance(first, kinds) or not isinstance(second, kinds):
         return NotImplemented

@@ -41,7 +41,7 @@ def collected(element: Callable[[Any], Any], counted: Counted) -> Any:
     if counted.size is None:
         example = _example(element, counted)
     else:
-        # What is known while tracing stays Python's own: see what the first elements are.
+        # Values known while tracing stay Python's: look at the first elements.
         for index in range(counted.size):
             found.append(element(counted.item(index)))
             if is_traced(found[-1]) or index >= _FEWEST:
@@ -80,7 +80,7 @@ def stacked_if(
 
 
 class _Example:
-    """What an element is like.
+    """The structure and forms of an element.
 
     Attributes:
         structure: with None for every leaf.
@@ -109,7 +109,7 @@ class _Example:
 
 
 def _example(element: Callable[[Any], Any], counted: Counted) -> _Example:
-    """What an element is like, found by tracing one in a region that is thrown away."""
+    """The form of an element, found by tracing one in a region that is thrown away."""
     builder: Any = context.recorder
     found: list[_Example] = []
 
@@ -129,14 +129,14 @@ class _Stacking:
 
     Args:
         found: the first elements, which are made already.
-        example: what an element is like.
+        example: the form of an element.
     """
 
     def __init__(
         self, element: Callable[[Any], Any], counted: Counted, found: list[Any], example: _Example
     ) -> None:
         self.element, self.counted, self.found, self.example = element, counted, found, example
-        self.sources: set[Storage] = set()  # of which elements are parts
+        self.sources: set[Storage] = set()  # that elements are parts of
         size: Any = counted.size
         if size is None:
             size = extreme(max, 0, counted.length)

@@ -35,7 +35,7 @@ from treadle.ops.shaping.reshaping import reshape_to
 
 State = tuple[Any, ...]
 NO_OPTIONS: Mapping[str, Any] = MappingProxyType({})
-# What a body raises that needs a value which only the run has: the loop stays Python's.
+# A body that needs a value which only the run has raises one of these: the loop stays Python's.
 UNSTAGED = (
     ConcreteValueError, ValueNeededError, NotStaged, errors.OperatorNotAllowedInGraphError,
 )  # fmt: skip
@@ -336,7 +336,7 @@ def staged_for(counted: Counted, body: Callable[..., Any], *state: Any) -> Any:
 
 
 def _last(length: Any) -> int:
-    """The last position of so many, or what it is at most where only the run knows the number."""
+    """The last position of so many, or its upper bound where only the run knows the number."""
     interval = (length, length) if type(length) is int else getattr(length, "interval", None)
     return min(max(interval[1] - 1, 0), _FARTHEST) if interval else _FARTHEST
 

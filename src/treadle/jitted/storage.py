@@ -85,7 +85,7 @@ class Storage:
 
 
 class _Listed(threading.local):
-    """The storages of arrays that are in lists of the graph, which hold what they held."""
+    """The storages of arrays in lists of the graph, which keep the elements at that time."""
 
     def __init__(self) -> None:
         self.storages: set[Storage] = set()
@@ -100,7 +100,7 @@ class Scope:
     Attributes:
         before: the storages from outside that were written, with their earlier elements.
         reads: the storages from outside that were read.
-        after: what they hold at the end.
+        after: their tensors at the end.
     """
 
     def __init__(self) -> None:
@@ -109,7 +109,7 @@ class Scope:
         self.reads: set[Storage] = set()
 
     def close(self) -> None:
-        """Keep what was written in `after`, and put the earlier elements back."""
+        """Keep the written tensors in `after`, and put the earlier elements back."""
         for storage, tensor in self.before.items():
             self.after[storage] = storage.held
             storage.put_back(tensor)
@@ -145,7 +145,7 @@ class scope:
 
 
 class CapturedStorage(Storage):
-    """The elements of an array that the function finds by name: each call reads what it holds."""
+    """An array that the function finds by name: each call reads the elements that it has then."""
 
     __slots__ = ()
 

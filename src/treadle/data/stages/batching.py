@@ -146,7 +146,7 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
 
 
 def _leaves_for(structure: Any, given: Any) -> list[Any]:
-    """What `given` has for each leaf of the structure; lists and shapes are leaves of it."""
+    """The part of `given` for each leaf of the structure; lists and shapes are such parts."""
     if isinstance(structure, tuple):
         if not isinstance(given, list | tuple) or len(given) != len(structure):
             return [given]

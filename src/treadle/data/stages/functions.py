@@ -30,7 +30,7 @@ from treadle.iteration import at, from_array, is_symbolic, recording, taping, us
 
 
 def as_result(value: Any, top: bool = True) -> Any:
-    """What a function returned, as structure: a list at the top is a tuple, others are tensors."""
+    """A function's result as a structure: a list at the top is a tuple, others are tensors."""
     if top and isinstance(value, list):
         value = tuple(value)
     if isinstance(value, Mapping):
@@ -96,7 +96,7 @@ def _open_dims(spec: Any) -> Any:
 
 
 def result_spec(fn: Callable[..., Any], specs: tuple[Any, ...]) -> Any:
-    """The spec of what `fn` gives for elements of these specs, found by tracing it aside."""
+    """The spec of the result of `fn` for elements of these specs, found by tracing it aside."""
     found: list[Any] = []
     flat = leaves_of(specs)
     tensors = [s for s in flat if not isinstance(s, DatasetSpec)]
@@ -223,7 +223,7 @@ class DatasetFunction:
     """A function from elements to datasets. It runs in Python for every element.
 
     Attributes:
-        captures: what its closure holds; a stage stores it, because symbolic tensors in it have
+        captures: the values in its closure; a stage stores them: symbolic tensors among them have
             their values only where the stage is opened.
     """
 
@@ -239,7 +239,7 @@ class DatasetFunction:
         self.captures: tuple[Any, ...] = _symbolic_cells(fn)
 
     def bound_to(self, captures: tuple[Any, ...]) -> Callable[[Leaves], Iterator[Leaves]]:
-        """The function to call, with the values of what its closure holds."""
+        """The function to call, with these values in its closure."""
         fn = _with_cells(self.fn, captures) if captures else self.fn
 
         def call(leaves: Leaves) -> Iterator[Leaves]:

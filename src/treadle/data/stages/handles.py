@@ -37,7 +37,7 @@ _kinds: list[Callable[[Stage], Any]] = []  # holds `Dataset`
 
 
 def set_dataset(kind: Callable[[Stage], Any]) -> None:
-    """Say what makes a dataset of a stage. `Dataset` does, which is made of the stages here."""
+    """Set the function that makes a dataset of a stage: `Dataset`, which imports the stages."""
     _kinds[:] = [kind]
 
 
@@ -47,5 +47,5 @@ def dataset_of_handle(spec: Any, handle: Any) -> Any:
 
 
 def dataset_of_spec(spec: Any) -> Any:
-    """A dataset that only has a type, for tracing what a function does with it."""
+    """A dataset that only has a type, for tracing a function that takes one."""
     return dataset_of_handle(spec, None)

@@ -153,7 +153,7 @@ class Shuffle(Stage):
     """A random order from a buffer: an element leaves it at random when the next comes in.
 
     Args:
-        seeds: what the order is drawn from; each pass uses the next numbers, or the same ones
+        seeds: the order is drawn from them; each pass uses the next numbers, or the same ones
             without `reshuffle`.
     """
 

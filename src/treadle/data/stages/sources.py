@@ -23,7 +23,7 @@ from treadle.iteration import NDArray, at, call_user, is_symbolic, user_origin
 
 
 def leaf_value(leaf: Any) -> Any:
-    """What a stage stores of a tensor: its array; symbolic tensors and datasets as they are."""
+    """The form in which a stage stores a leaf: a tensor's array; symbolic ones as they are."""
     if isinstance(leaf, td.Tensor) and not is_symbolic(leaf):
         return np.asarray(leaf)
     return leaf
@@ -161,7 +161,7 @@ class Random(Stage):
 
 
 class FromGenerator(Stage):
-    """What a Python generator yields, converted to the spec."""
+    """The elements that a Python generator yields, converted to the spec."""
 
     def __init__(self, generator: Callable[..., Any], args: tuple[Any, ...], spec: Any) -> None:
         self.generator, self.args, self.spec = generator, args, spec

@@ -22,8 +22,8 @@ class Stage:
     Attributes:
         spec: the structure of the elements, of TensorSpecs and DatasetSpecs.
 
-    What a stage stores in attributes may be symbolic tensors while a function is traced; `bound`
-    replaces them by their values when the function runs.
+    Attributes of a stage may hold symbolic tensors while a function is traced; `bound` replaces
+    them by their values when the function runs.
     """
 
     spec: Any = None
@@ -43,7 +43,7 @@ class Stage:
         return UNKNOWN
 
     def renew(self) -> None:
-        """Called for a copy whose symbolic tensors got values: drop what depends on them."""
+        """Called for a copy whose symbolic tensors got values: drop results that depend on them."""
 
 
 def symbols_in(value: Any) -> list[Any]:
@@ -73,7 +73,7 @@ def _parts(value: Any) -> Iterable[Any]:
 
 
 def bound(value: Any, values: Mapping[int, Any]) -> Any:
-    """A pipeline with its symbolic tensors (by id) replaced; what has none stays itself."""
+    """A pipeline with its symbolic tensors (by id) replaced; without any, the same object."""
     if is_symbolic(value):
         return values[id(value)]
     if not symbols_in(value):
