@@ -1,4 +1,4 @@
-"""Refuses, before anything is rewritten, what AutoGraph does not convert."""
+"""Refuses statements that AutoGraph does not convert, before anything is rewritten."""
 
 from __future__ import annotations
 

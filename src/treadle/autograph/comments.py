@@ -1,4 +1,4 @@
-"""Keeps what a syntax tree drops: comments, blank lines and the way literals were written.
+"""Keeps comments, blank lines and the way literals were written, which a syntax tree drops.
 
 Statements get these attributes:
 
@@ -40,7 +40,7 @@ class _Number(float):
 
 
 def attach(function: Any, lines: list[str]) -> None:
-    """Set the attributes on every statement of a function. `lines` are those of its file."""
+    """Set the attributes on every statement of a function. `lines` are the lines of its file."""
     _keep_literals(function, lines)
     own, behind = _comments(lines, function.lineno, function.end_lineno)
     _Attach(own, behind, lines).block(function.body, _header_end(function, lines))

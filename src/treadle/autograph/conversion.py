@@ -81,14 +81,14 @@ def _template(
 def _convert(
     root: Any, function: types.FunctionType, source: parsing.Source, recursive: bool
 ) -> tuple[Any, dict[str, Facts]]:
-    """The pipeline for a function and those defined inside it. Gives the new tree, and what was
-    asked about names."""
+    """The pipeline for a function and those defined inside it. Gives the new tree, and the facts
+    about names that were asked for."""
     nodes = list(walk(root))
     used = {n.id for n in nodes if isinstance(n, gast.Name)}
     used |= {n.name for n in nodes if isinstance(n, gast.FunctionDef | gast.ClassDef)}
     names = Names(used | {build.AG})
     if not isinstance(root, gast.Lambda):
-        comments.attach(root, source.lines)  # first: it notes what is unchanged
+        comments.attach(root, source.lines)  # first: the tree is still as in the source
     if source.class_name is not None:
         mangle(root, source.class_name)
     resolver = resolution.Resolver(function, root)

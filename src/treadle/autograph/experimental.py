@@ -12,7 +12,7 @@ from treadle.autograph.loop_options import set_loop_options
 
 
 class Feature(enum.Enum):
-    """Optional parts of AutoGraph in TensorFlow. treadle's conversion always has what they name."""
+    """Optional parts of AutoGraph in TensorFlow. treadle's conversion always has these parts."""
 
     ALL = "ALL"
     AUTO_CONTROL_DEPS = "AUTO_CONTROL_DEPS"

@@ -1,4 +1,4 @@
-"""What a conversion depends on besides the source: what some names of the function stand for."""
+"""Facts about names of a function, which its conversion depends on besides the source."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CONTAINERS: Any = (list, dict, set, bytearray)
 
 
 class Facts(NamedTuple):
-    """What a conversion may ask about the object that a dotted name stands for.
+    """The facts about the object of a dotted name that a conversion may ask for.
 
     Attributes:
         is_known: whether there is such an object.
@@ -66,7 +66,7 @@ def facts_of(name: str, value: Any) -> Facts:
 
 
 class Environment:
-    """What the free names of a function stand for: its closure, then globals, then builtins."""
+    """The values of a function's free names: its closure, then globals, then builtins."""
 
     def __init__(self, function: types.FunctionType) -> None:
         names, cells = function.__code__.co_freevars, function.__closure__ or ()

@@ -1,7 +1,7 @@
 """From the text of a converted function to its code object.
 
-The text may come from disk: whatever it says, none of it runs here, and what is made is a function
-of the original's parameters, or an error.
+The text may come from disk: nothing of it runs here, also where it is not the expected text. The
+result is a function with the original's parameters, or an error.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def parsed(text: str, moved: Iterable[tuple[int, int]], filename: str) -> ast.st
 
 
 def moved_lines(statement: ast.stmt, text: str) -> list[tuple[int, int]]:
-    """What `parsed` must be told of a tree of a text whose line numbers were changed."""
+    """For `parsed`: the line numbers of a tree that differ from those of its text."""
     printed = walk(ast.parse(text).body[0])
     return [
         (place, node.lineno)
@@ -96,7 +96,7 @@ def _strip(node: ast.FunctionDef) -> None:
     """Defaults and annotations are taken from the original, not evaluated again."""
     node.returns = None
     if hasattr(node, "type_params"):
-        node.type_params = []  # a scope of their own; what the body uses of them is in cells
+        node.type_params = []  # a scope of their own; the body has them in cells
     _strip_defaults(node.args)
     a = node.args
     for argument in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg):

@@ -1,4 +1,4 @@
-"""What AutoGraph tells about its work (``td.autograph.set_verbosity``, ``td.autograph.trace``)."""
+"""Messages of AutoGraph about its work (``td.autograph.set_verbosity``, ``td.autograph.trace``)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of loops over Python values while functions were traced, for reports."""
+"""Notes for reports: which loops over Python values a trace rolled, and why not the others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from treadle.core.origin import Origin
 
 @dataclass
 class LoopNote:
-    """What became of a loop over Python values.
+    """Whether a loop over Python values was rolled, and why not.
 
     Attributes:
         origin: where it is.
@@ -38,13 +38,13 @@ class LoopNote:
 
 @dataclass
 class Known:
-    """What is known of the loops of one graph."""
+    """The notes about the loops of one graph."""
 
     notes: dict[Any, LoopNote] = field(default_factory=dict)
     failures: dict[Any, int] = field(default_factory=dict)
 
     def note(self, code: Any, note: LoopNote) -> None:
-        """Add what became of the loop with a body's code, counting how often it was the same."""
+        """Add a note about the loop with a body's code, counting equal ones."""
         key = code, note.rolled, note.reason
         before = self.notes.pop(key, None)
         if before is not None:
@@ -56,7 +56,7 @@ _graphs: WeakKeyDictionary[Any, Known] = WeakKeyDictionary()
 
 
 def known_of(graph: Any) -> Known:
-    """What is known of the loops of a graph that is being traced."""
+    """The notes about the loops of a graph that is being traced."""
     return _graphs.setdefault(graph, Known())
 
 

@@ -1,4 +1,4 @@
-"""What AutoGraph remembers about code and functions, without keeping any of them alive."""
+"""Tables about code and functions, which keep none of them alive."""
 
 from __future__ import annotations
 

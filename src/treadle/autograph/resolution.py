@@ -1,4 +1,4 @@
-"""What the names in a function stand for, as far as that is known before it runs."""
+"""The values of names in a function, as far as they are known before it runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from treadle.autograph.facts import NOTHING, Environment, Facts
 
 
 class Resolver:
-    """Tells what names of a function stand for, found through its closure, globals and builtins.
+    """Finds the values of a function's names through its closure, globals and builtins.
 
     Attributes:
         asked: the facts told so far, by dotted name: all that a conversion knows of the values.

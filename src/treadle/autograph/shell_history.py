@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from typing import Any
 
 SHELL = "<stdin>"
-COMMAND = "<string>"  # what ``python -c`` calls its text
+COMMAND = "<string>"  # the file name of ``python -c``
 _FUTURE_FLAGS = 0x1FE0000  # `from __future__` features, which a shell keeps for later statements
 _MOST_LINES = 400  # of a statement
 _MOST_CELLS = 400  # looked at

@@ -54,7 +54,7 @@ def may_have_changed(filename: str) -> bool:
 
 
 def as_in_text(code: types.CodeType, text: str) -> types.CodeType | None:
-    """The code object in `text` that does exactly what `code` does, perhaps on other lines."""
+    """The code object in `text` that equals `code`, perhaps on other lines."""
     key = code.co_filename, text
     if key not in _known:
         _known[key] = list(shell_history.codes_in(text, code))
@@ -71,7 +71,7 @@ _CALLING = frozenset({"LOAD_METHOD", "LOAD_ATTR", "PUSH_NULL", "PRECALL", "CALL"
 
 
 def _sketch(code: types.CodeType) -> tuple[Any, ...]:
-    """What the code does, without line numbers."""
+    """The instructions of the code, without line numbers."""
     steps = [
         (i.opname, None if i.opcode in dis.hasjrel or i.opcode in dis.hasjabs else i.argval)
         for i in dis.get_instructions(code)

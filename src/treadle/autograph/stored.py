@@ -1,7 +1,7 @@
 """Conversions on disk: a process that meets a known function does not import the converters.
 
 A conversion depends on the text of the file, on the code object that stands for one function in it,
-on some facts about the function's names (`facts`), and on the versions of what makes it.
+on some facts about the function's names (`facts`), and on the versions of treadle and Python.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _versions() -> tuple[Any, ...]:
 
 
 def load(key: str, function: types.FunctionType, filename: str) -> Template | None:
-    """What is kept under a key, if the names of the function have the facts it was made for.
+    """The template under a key, if the names of the function have the facts it was made for.
 
     Args:
         filename: of the generated code.
@@ -65,7 +65,7 @@ def load(key: str, function: types.FunctionType, filename: str) -> Template | No
     try:
         return _record(from_bytes(data), function, filename)
     except (TypeError, ValueError, SyntaxError, MemoryError, RecursionError):
-        return None  # not what was kept
+        return None  # damaged
 
 
 def _record(plain: Any, function: types.FunctionType, filename: str) -> Template | None:
@@ -89,8 +89,8 @@ def _record(plain: Any, function: types.FunctionType, filename: str) -> Template
 
 
 def keep(key: str, template: Template) -> None:
-    """Keep the fields of a template: its code is compiled again, which takes less than finding
-    out what it was compiled from."""
+    """Keep the fields of a template. Its code is compiled again when it is loaded: that takes less
+    time than to find out from which text a code object was compiled."""
     text, source, lines, origins, code, asked, moved = template
     extra = lines[len(_lines(text)) :]
     columns = [line for line, _ in origins], [name for _, name in origins]

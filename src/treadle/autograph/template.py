@@ -1,4 +1,4 @@
-"""What a conversion gives."""
+"""Templates, the results of conversions."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def twin(function: types.FunctionType, operators: types.ModuleType) -> types.Fun
     """The converted form of a function; the function itself where nothing is to convert.
 
     Args:
-        operators: what the generated code calls.
+        operators: the module that the generated code calls.
 
     Raises:
         ConversionError: there is no source, or it has a statement that cannot be converted.
@@ -84,7 +84,7 @@ def _shown(template: Template, made: types.CodeType, original: types.CodeType) -
 
 
 def _named(code: types.CodeType, filename: str) -> types.CodeType:
-    """The code, and what is inside it, under a file name."""
+    """The code, and the code objects inside it, under a file name."""
     if code.co_filename == filename:
         return code
     constants = (

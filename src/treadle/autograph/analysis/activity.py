@@ -38,7 +38,7 @@ class Activity:
 
 
 def activity(code: Node | Iterable[Node]) -> Activity:
-    """What `code` (a node or a list of nodes) reads and writes."""
+    """The names that `code` (a node or a list of nodes) reads and writes."""
     found = Activity()
     visitor = _Visitor(found)
     for node in [code] if isinstance(code, gast.AST) else code:

@@ -1,4 +1,4 @@
-"""What Python code does besides giving a result: a loop whose body does it runs in Python.
+"""Side effects of Python code: a loop whose body has some runs in Python.
 
 Code is looked at before it runs: its bytecode for stores into objects and globals and for the names
 that it loads, and each object that it calls when the call comes (`refusal_of_call`).
@@ -50,7 +50,7 @@ _PLAIN = (str, bytes, tuple, range, frozenset, int, float, complex, type, types.
 
 @per_code
 def _summary(code: types.CodeType) -> tuple[str | None, tuple[str, ...]]:
-    """What the code stores outside of itself, and the dotted names that it loads."""
+    """The side effect of storing outside of itself, if any, and the dotted names it loads."""
     names: dict[str, None] = {}
     path = ""
     for i in dis.get_instructions(code):
@@ -87,7 +87,7 @@ def _is_nonlocal_of(code: types.CodeType, inner: types.CodeType) -> bool:
 
 
 def refusal_of_code(function: types.FunctionType) -> str | None:
-    """Why a function does more than to give a result, or None; calls of what only a run knows are
+    """The side effect that a function has, or None. Calls of functions that only a run knows are
     looked at when they come."""
     reason, names = _summary(function.__code__)
     if reason is not None:
@@ -108,7 +108,7 @@ def refusal_of_code(function: types.FunctionType) -> str | None:
 
 
 def _resolved(function: types.FunctionType, name: str) -> Any:
-    """What a dotted name of globals and attributes of modules stands for; None if not known."""
+    """The value of a dotted name, by globals and attributes of modules; None if not known."""
     root, *rest = name.split(".")
     value = function.__globals__.get(root, getattr(builtins, root, None))
     for part in rest:

@@ -1,4 +1,4 @@
-"""Which conditions and iterables are plain Python's whatever the values are."""
+"""Conditions and iterables that are plain Python's for all values of variables."""
 
 from __future__ import annotations
 

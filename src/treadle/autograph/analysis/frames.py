@@ -52,8 +52,8 @@ def outer_target(code: types.CodeType, offset: int) -> str | None:
 
 @per_code
 def _liveness(code: types.CodeType) -> tuple[list[int], list[Names], list[str | None]]:
-    """The offsets of the instructions, what is live after each, and which variable of an enclosing
-    scope the next one assigns."""
+    """The offsets of the instructions, the names that are live after each, and the variable of an
+    enclosing scope that the next one assigns."""
     instructions = list(dis.get_instructions(code))
     position = {i.offset: k for k, i in enumerate(instructions)}
     effects = [_effect(i) for i in instructions]

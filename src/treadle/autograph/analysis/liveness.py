@@ -1,7 +1,7 @@
 """Live variables: which names may still be read after a statement.
 
 Works backwards over the statement tree; loops are iterated to a fixed point, jumps go to the live
-set of their target. Names are function-level ones; what nested functions read counts as read.
+set of their target. Names are function-level ones; names that nested functions read count as read.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def liveness(body: list[Any], live_out: Names = NONE) -> Liveness:
 
 
 def live_before(body: list[Any], live_out: Names) -> Names:
-    """What is live where `body` begins, if `live_out` is live where it ends."""
+    """The names that are live where `body` begins, if `live_out` is live where it ends."""
     return _block(body, live_out, _Targets(), Liveness())
 
 
@@ -109,13 +109,13 @@ def _loop(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
 
 
 def _options(loop: Any) -> list[Any]:
-    """What `set_loop_options` was given; evaluated once, before the loop."""
+    """The arguments of `set_loop_options`; evaluated once, before the loop."""
     return [loop.options] if hasattr(loop, "options") else []
 
 
 def _try(node: Any, live: Names, to: _Targets, found: Liveness) -> Names:
     after = _block(node.finalbody, live, to, found)
-    # An error goes on behind the finally block: only that block may read what was assigned.
+    # An error goes on behind the finally block: only that block may read new values.
     escape = _block(node.finalbody, to.error, to, Liveness()) if node.finalbody else NONE
     guarded = replace(to, error=to.error | escape)
     rescue = escape

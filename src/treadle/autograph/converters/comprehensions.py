@@ -11,7 +11,7 @@ b]``                             flat=True)``
 ``{k: f(v) for k, v in ps}``     ``{k: f(v) for k, v in ag__.iterable(ps)}``
 ===============================  =================================================================
 
-What evidently is Python's, and what a lambda could not stand for, is left as it is.
+Expressions that evidently are Python's, or that no lambda can stand for, are left as they are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """``del name`` inside an if or loop becomes an assignment of the marker of undefined variables.
 
-So what follows sees a variable without a value. Where nothing follows it is a ``del`` in the end.
+Statements behind it then see a variable without a value. As the last statement it is a ``del``.
 
 Before::
 

@@ -21,8 +21,8 @@ After::
 
     y, n = ag__.while_stmt(lambda y, n: y > 1, body, y, n)
 
-State goes in as arguments and comes out as results: what is assigned inside and is read afterwards
-or in the next iteration. Everything else is reached through the enclosing scope.
+State goes in as arguments and comes out as results: variables that are assigned inside and read
+afterwards or in the next iteration. All others are reached through the enclosing scope.
 """
 
 from __future__ import annotations
@@ -405,7 +405,7 @@ _OWN_SCOPE = (gast.Lambda, gast.ListComp, gast.SetComp, gast.DictComp, gast.Gene
 
 
 def _always_assigned(test: Any) -> set[str]:
-    """The names that an expression assigns whatever its parts give; an `if` evaluates it first."""
+    """The names that an expression assigns in any case; an `if` evaluates it first."""
     if isinstance(test, gast.NamedExpr):
         return {test.target.id} | _always_assigned(test.value)
     if isinstance(test, gast.BoolOp):

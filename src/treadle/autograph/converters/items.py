@@ -99,7 +99,7 @@ class Items:
             return self.assign(node) if self.wants(node.target) else [node]
         return self.update(node) if isinstance(node, gast.AugAssign) else [node]
 
-    # -- what is rewritten -----------------------------------------------------------------------
+    # -- targets that are rewritten --------------------------------------------------------------
 
     def wants(self, target: Any) -> bool:
         """Whether an assignment to `target` is one to an item that is to be rewritten."""
@@ -162,7 +162,7 @@ class Items:
         return out
 
     def replace(self, target: Any, after: list[tuple[Any, str]], used: set[str]) -> Any:
-        """A target with temporary names for its items, and what follows them."""
+        """A target with temporary names for its items; `after` gets pairs of item and name."""
         if isinstance(target, gast.Tuple | gast.List):
             elements = [self.replace(e, after, used) for e in target.elts]
             return type(target)(elements, gast.Store())

@@ -21,7 +21,7 @@ After (`returned` also stops the loop)::
     else:
         return limit
 
-What follows an ``if`` that always jumps moves into its other branch; only where that is not
+Statements behind an ``if`` that always jumps move into its other branch; only where that is not
 possible is the rest guarded by the flag. Jumps that stay in statements left to Python are kept.
 """
 
@@ -49,7 +49,7 @@ class _Loop:
 
 @record(frozen=True)
 class _Where:
-    """What surrounds a block.
+    """The loop and function around a block.
 
     Attributes:
         tail: falling off its end ends the function.
@@ -164,7 +164,7 @@ class _Lowering:
         )
 
     def _break_condition(self, node: Any, where: _Where) -> Any:
-        """``if test: break`` at the end of what an iteration does: ``done = test  # break``."""
+        """``if test: break`` at the end of an iteration: ``done = test  # break``."""
         assert where.loop is not None
         made = _like(assign([where.loop.done], node.test, node), node)
         made.trailing = getattr(node, "trailing", "") or "# break"

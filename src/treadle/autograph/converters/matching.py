@@ -10,7 +10,7 @@ Before::
         case n:
             r = n
 
-After (the structure of a pattern stays Python's, what may be a tensor is compared)::
+After (the structure of a pattern stays Python's, values that may be tensors are compared)::
 
     if point == 0:
         r = 1
@@ -95,7 +95,7 @@ class Matching:
         return made
 
     def chain(self, cases: list[Any], subject: Any, at: Any) -> list[Any]:
-        """The statements for `cases`, of which the first that matches counts."""
+        """The statements for `cases`; the first case that matches counts."""
         if not cases:
             return []
         case, *others = cases
@@ -115,7 +115,7 @@ class Matching:
     def pattern(
         self, pattern: Any, subject: Any, at: Any
     ) -> tuple[list[Any], list[Any], dict[str, Any]]:
-        """Statements to run first, conditions, and what is bound."""
+        """Statements to run first, conditions, and the values that names are bound to."""
         if isinstance(pattern, gast.MatchAs) and pattern.pattern is not None:
             before, tests, values = self.pattern(pattern.pattern, subject, at)
             return before, tests, {**values, pattern.name: copy.deepcopy(subject)}
@@ -161,7 +161,7 @@ class Matching:
         return [gast.match_case(p, None, b) for p, b in zip(pattern.patterns, bodies, strict=True)]
 
     def escapes(self, case: Any) -> bool:
-        """Whether it shows that a failing guard leaves what the pattern has bound."""
+        """Whether later code sees names that the pattern bound before its guard failed."""
         bound = writes(case.pattern)
         if case.guard is None or not bound:
             return False
@@ -197,7 +197,7 @@ def _may_compare(node: Any) -> bool:
 
 
 def _is_comparison(pattern: Any) -> bool:
-    """A pattern that compares with ``==`` what may be a tensor."""
+    """A pattern that compares a value that may be a tensor with ``==``."""
     if not isinstance(pattern, gast.MatchValue):
         return False
     return not (isinstance(pattern.value, gast.Constant) and isinstance(pattern.value.value, str))

@@ -48,7 +48,7 @@ def _is_python_loop(node: Any) -> bool:
 
 
 def _force(body: list[Any]) -> None:
-    """What jumps out of a guarded loop must be Python's too."""
+    """Statements that jump out of a guarded loop must be Python's, too."""
     for node in statements(body):
         if isinstance(node, LOOPS) and node.guard:
             for inner in statements(node.body):
@@ -101,7 +101,7 @@ def _is_storing_call(node: Any) -> bool:
 
 
 class Obstacles:
-    """Why statements cannot be made functional: they assign what others can see change."""
+    """Why statements cannot be made functional: others see the variables that they assign."""
 
     def __init__(self, body: list[Any], declared: set[str]) -> None:
         self.declared = declared

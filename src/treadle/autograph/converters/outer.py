@@ -1,6 +1,6 @@
 """Variables of outer scopes that a function assigns, and its own that inner functions assign.
 
-Branches and loop bodies become functions. What they assign of a ``global`` or ``nonlocal`` variable
+Branches and loop bodies become functions. Their assignment to a ``global`` or ``nonlocal`` variable
 stays an assignment to that variable, which gets a place in the operator's ``places``::
 
     def then():                                 # if x > 0:
@@ -24,7 +24,7 @@ from treadle.autograph.build import load, operator, place, thunk
 
 
 class Outer:
-    """What one function declares, and what its inner functions do.
+    """The declarations of one function, and the assignments of its inner functions.
 
     Attributes:
         declared: names in its own ``global`` and ``nonlocal`` statements.

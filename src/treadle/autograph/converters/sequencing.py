@@ -73,7 +73,7 @@ class Sequencing:
         return [*before, node, *after]
 
     def expression(self, node: Any, before: list[Any], at: Any) -> Any:
-        """`node`, with what must come first added to `before`."""
+        """`node`; statements that must come first are added to `before`."""
         if not writes(node) or not any(map(_assigns_late, walk(node))):
             return node
         if _assigns_late(node):
@@ -84,7 +84,7 @@ class Sequencing:
                 _replace(node, field, value, made)
                 return node
             if not _is_simple(value, writes(node)):
-                break  # evaluated before what follows it: no part of that may be moved
+                break  # it comes before the next operands: no part of these may be moved
         return node
 
     def late(self, node: Any, before: list[Any], at: Any) -> Any:
@@ -140,7 +140,7 @@ _FIELDS = {
 
 
 def _filled(made: Any, at: Any) -> Any:
-    """What it assigns is read where the conditions say so."""
+    """Mark a statement: the variables that it assigns are read under the same conditions."""
     made.filled = True
     return place(made, at)
 

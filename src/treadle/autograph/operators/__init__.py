@@ -1,4 +1,4 @@
-"""What generated code calls: operators that decide at run time between Python and the graph.
+"""The operators that generated code calls: they decide between Python and the graph.
 
 A Python value (an eager tensor too) means plain Python control flow; a symbolic tensor means
 ``cond`` and ``while`` nodes in the graph being traced. Operators are imported when code first asks

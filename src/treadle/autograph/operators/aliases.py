@@ -31,7 +31,7 @@ from treadle.ops.operators import in_place
 
 _LIMIT = 1000  # elements looked at in one structure
 
-# For the builder of a loop's body: its variables -> what they hold in the first iteration.
+# For the builder of a loop's body: its variables -> their values in the first iteration.
 _carried: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 
 
@@ -83,7 +83,7 @@ def share_with_others(values: Sequence[Any]) -> frozenset[tuple[int, int]]:
 
 
 class Owner:
-    """What holds a tensor of which a part is assigned, and gets the new one.
+    """The variable or attribute whose tensor is assigned a part, and which gets the new tensor.
 
     Attributes:
         container, key: where it is.
@@ -175,12 +175,12 @@ def _held(owner: Owner | None, first: types.FrameType | None = None) -> Iterator
         elif not is_internal(code.co_filename) and not config.is_library_module(
             frame.f_globals.get("__name__")
         ):
-            return  # what called the converted code has values of its own
+            return  # the caller of the converted code has values of its own
         frame = frame.f_back
 
 
 def _leaves(value: Any, owner: Owner | None, assigned: str | None) -> Iterator[Any]:
-    """The tensors and arrays in a structure or in what a function closes over."""
+    """The tensors and arrays in a structure, or in the closure of a function."""
     if isinstance(value, types.FunctionType):
         cells = zip(value.__code__.co_freevars, value.__closure__ or (), strict=True)
         yield from (c for n, cell in cells if n != assigned for c in _content(cell))
@@ -228,7 +228,7 @@ class _Storage:
         return [p for p in params if p in self.bases and type(p.spec) is TensorSpec and p.spec.rank]
 
     def note_arguments(self, how: str, goes_on: bool) -> None:
-        """Note that the function changes them in place; what is refused counts before the rest."""
+        """Note that the function changes the arguments in place. A refused change is kept."""
         for param in self.arguments():
             changed = self.tensor.recorder.changed
             if changed.get(param, ("", "", True))[2]:
@@ -271,7 +271,7 @@ class _Storage:
                 todo += [(v, builder, view) for v in _results(node, value.index, operands)]
 
     def _outside(self, value: Any, builder: Any, view: Any) -> list[tuple[Any, Any]]:
-        """What a parameter of a region that is being traced stands for."""
+        """The outer values that a parameter of a region being traced stands for."""
         found = [o for o, inner in builder.captured.values() if inner.value is value]
         found += [o for v, o in _carried.get(builder, {}).items() if v is value]
         for other in found:

@@ -21,7 +21,7 @@ from treadle.ops.numbers.python_numbers import apply
 
 
 def call(target: Any) -> Any:
-    """What to call instead of `target`: its converted form, or itself where nothing is to do.
+    """The function to call instead of `target`: its converted form, or itself if it needs none.
 
     Functions, methods, partials and objects with a ``__call__`` of the user's are converted;
     classes, libraries and built-in functions are not. Functions of `math` take symbolic numbers.
@@ -48,7 +48,7 @@ def call(target: Any) -> Any:
 
 
 def _check(target: Any) -> None:
-    """Refuse a trial to call what may do more than to give a result."""
+    """Refuse that a trial calls a function which may have side effects."""
     from treadle.autograph.analysis.effects import refusal_of_call
 
     reason = refusal_of_call(target)

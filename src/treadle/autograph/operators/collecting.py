@@ -79,7 +79,7 @@ def _from_python(stream: Stream) -> Any:
 
 
 def _chosen(out: Any, stream: Stream, item: Any) -> Any:
-    """`out` with what `item` becomes, if the conditions hold."""
+    """`out` with the elements for `item`, if the conditions hold."""
     tests = [functools.partial(condition, item) for condition in stream.conditions]
     chosen = and_(*tests) if tests else True
     if not is_staged(chosen):
@@ -89,7 +89,7 @@ def _chosen(out: Any, stream: Stream, item: Any) -> Any:
 
 
 def _extended(out: Any, stream: Stream, item: Any) -> Any:
-    """`out` with what `item` becomes; a Python list is changed in place."""
+    """`out` with the elements for `item`; a Python list is changed in place."""
     made = stream.element(item)
     added = collect(made) if stream.flat else [made]
     if isinstance(out, list) and isinstance(added, GraphList):
@@ -106,7 +106,7 @@ def _as_graph_list(values: Any, trial: Any) -> GraphList:
 
 
 def _template(trial: Any) -> Any:
-    """What `trial` gives, run in a region that is thrown away."""
+    """The result of `trial`, run in a region that is thrown away."""
     builder: Any = context.recorder
     found: list[Any] = []
 

@@ -90,7 +90,7 @@ def if_exp(test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> 
 
 
 class _Branch:
-    """One traced branch: its region's builder and what it returned."""
+    """One traced branch: its region's builder and its result."""
 
     def __init__(
         self, builder: Any, fn: Callable[[], Any], places: Sequence[Any], state: Sequence[Any]
@@ -98,7 +98,7 @@ class _Branch:
         before = [p.get() for p in places]
 
         def run() -> list[Any]:
-            with taping(()):  # outer tapes see the whole node, not what is inside
+            with taping(()):  # outer tapes see the whole node, not its inner nodes
                 self.result = fn()
             return []
 
@@ -118,7 +118,7 @@ class _Branch:
 
 
 class _Merge:
-    """Pairs up what two branches returned, variable by variable."""
+    """Pairs up the results of two branches, variable by variable."""
 
     def __init__(
         self,
@@ -128,14 +128,14 @@ class _Merge:
         filled: bool,
         number: Any = None,
     ) -> None:
-        """`number`: the condition, where it is a Python bool that only the running program knows:
-        Python's meaning is that of one branch alone, so values must not take a dtype or type from
-        the other one."""
+        """`number`: the condition, where it is a Python bool that only the running program knows.
+        Python would run one branch alone, so values must not take a dtype or type from the other
+        one."""
         self.then, self.otherwise = then, otherwise
         self.number = number
         self.names = names
         self.filled = filled
-        # Lists that grow in a branch -> what gives the list of the graph that replaces them.
+        # Lists that grow in a branch -> the function that gives the list of the graph for them.
         self.grown: dict[int, Callable[[list[Any]], Any]] = {}
 
     def results(self) -> Any:
@@ -150,7 +150,7 @@ class _Merge:
         return [self.value(a, b, -1) for a, b in pairs]
 
     def changed(self) -> list[tuple[Any, Callable[[list[Any]], Any]]]:
-        """The places inside objects that a branch changes, and what they hold afterwards."""
+        """The places inside objects that a branch changes, with functions for merged values."""
         journals = self.then.journal, self.otherwise.journal
         found: list[tuple[Any, Callable[[list[Any]], Any]]] = []
         for key, place in {**journals[0].places, **journals[1].places}.items():
@@ -350,7 +350,8 @@ def staged_if(
 ) -> Any:
     """Trace both branches and record a ``cond`` node.
 
-    What the branches change in the objects in `state` is merged as well. `filled`: as in `if_stmt`.
+    Changes that the branches make in the objects in `state` are merged as well. `filled`: as in
+    `if_stmt`.
     """
     builder: Any = context.recorder
     number = test if is_symbolic_number(test) else None

@@ -12,7 +12,7 @@ from treadle.ops.collections.iterators import GraphElements, GraphIterable
 
 
 class Elements:
-    """What a `for` pulls out of something, one after another.
+    """Elements that a `for` pulls out of an iterator, one after another.
 
     Attributes:
         more: whether there is another element: a bool tensor.
@@ -73,7 +73,7 @@ def elements_of(iterable: Any) -> Elements:
 
 
 def length_of(iterable: Any) -> Any:
-    """``len`` of a dataset; TypeError for what has none in Python either."""
+    """``len`` of a dataset; TypeError for objects that have none in Python either."""
     if isinstance(iterable, GraphIterable):
         return iterable.graph_length()
     raise TypeError(f"{type(iterable).__name__} has no len(){at(user_origin())}")

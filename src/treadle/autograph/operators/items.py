@@ -52,7 +52,7 @@ def _is_traced(key: Any) -> bool:
 
 
 def set_item(target: Any, key: Any, value: Any, owner: Owner | None = None) -> Any:
-    """What the variable holds after ``target[key] = value``.
+    """The value of the variable after ``target[key] = value``.
 
     A tensor gives a new tensor; a NumPy array that takes symbolic values becomes one. Any other
     object is changed in place and comes back itself.
@@ -94,7 +94,7 @@ def _own(made: Tensor, value: Any) -> Tensor:
 
 
 def update_item(target: Any, key: Any, symbol: str, value: Any, owner: Owner | None = None) -> Any:
-    """What the variable holds after ``target[key] += value``, or another assigning operator."""
+    """The value of the variable after ``target[key] += value``, or another such operator."""
     update = _UPDATES[symbol]
     if isinstance(target, Tensor) and _is_mask(key) and np.ndim(value) == 0:
         check_aliases(target, owner)

@@ -1,4 +1,4 @@
-"""What a `for` statement can iterate in the graph."""
+"""The objects that a `for` statement can iterate in the graph."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from treadle.ops.shaping.creation import RANGE, RANGE_DYNAMIC
 
 
 class NumberRange(GraphIteration):
-    """``range`` of Python ints of which only the running program knows some."""
+    """``range`` of Python ints; only the running program knows some of them."""
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         self.start, self.stop, self.step = start, stop, step
@@ -114,6 +114,6 @@ def staged_range(start: Any, limit: Any, delta: Any) -> Staged:
     if isinstance(delta, int) and delta == 1:
         length = last - first if not (isinstance(start, int) and start == 0) else last
     else:
-        length = -((first - last) // step)  # rounded up, whatever the sign of the step
+        length = -((first - last) // step)  # rounded up, for steps of either sign
     simple = isinstance(start, int) and start == 0 and isinstance(delta, int) and delta == 1
     return Staged(length, (lambda i: i) if simple else (lambda i: first + i * step))

@@ -1,4 +1,4 @@
-"""What a branch or loop body that is being traced changes in Python's own objects.
+"""Changes that a branch or loop body makes in Python's own objects while it is traced.
 
 Both branches of a conditional on a tensor run while it is traced, and a loop's body runs once for
 any number of iterations. The content of the objects that are known there by name is kept, so that
@@ -21,7 +21,7 @@ Key = tuple[Any, ...]
 
 
 class Journal:
-    """The places inside some objects, with what they held before a region and after it."""
+    """The places inside some objects, with their values before a region and after it."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self.places: dict[Key, Any] = {}
@@ -58,7 +58,7 @@ class Journal:
             place.set(self.before[key])
 
     def content(self, value: Any) -> Any:
-        """What a list held at the end of the region; other values as they are."""
+        """The content of a list at the end of the region; other values as they are."""
         place = content_place(value) if isinstance(value, list | GraphList) else None
         return value if place is None else self.after.get(place.identity, value)
 
@@ -88,7 +88,7 @@ _stack = is_mode(_Stack())
 
 
 class changes:
-    """Keep what `objects` hold, in a `Journal`; their changes are undone at the end."""
+    """Keep the content of `objects` in a `Journal`; their changes are undone at the end."""
 
     def __init__(self, objects: Iterable[Any]) -> None:
         self._journal = Journal(objects)

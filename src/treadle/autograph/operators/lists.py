@@ -23,7 +23,7 @@ _MOVED = (
 
 
 class Left(Undefined):
-    """What a Python list holds after it became a list of the graph."""
+    """The only item of a Python list that became a list of the graph."""
 
     __slots__ = ()
 
@@ -32,7 +32,7 @@ class Left(Undefined):
 
 
 class UnknownElementsError(ValueError):
-    """An element of a list is read of which nothing is known yet."""
+    """An element is read of a list whose elements are not known yet."""
 
 
 class TrialList(list[Any]):
@@ -40,11 +40,11 @@ class TrialList(list[Any]):
 
     Attributes:
         indexed: whether a position was used that only the running graph knows.
-        stored: what was assigned at such positions.
+        stored: the values that were assigned at such positions.
         template: the elements' type, if it was learned from another branch.
     """
 
-    seen_as = list  # what td.nest takes it for
+    seen_as = list  # for td.nest
 
     def __init__(self, values: Any) -> None:
         super().__init__(values)
@@ -109,7 +109,7 @@ def as_graph_list(values: list[Any], template: Any = None) -> GraphList:
 
 
 def leave(values: list[Any]) -> None:
-    """Make the old list unusable: whoever still has it would miss what is appended."""
+    """Make the old list unusable: code that still has it would miss appended elements."""
     values[:] = [Left()]
 
 
@@ -128,7 +128,7 @@ def set_element_type(values: Any, dtype: Any, shape: Any = None) -> None:
 
 
 def element_type(values: list[Any]) -> TensorSpec | None:
-    """What `set_element_type` said about this list."""
+    """The element type that `set_element_type` gave this list."""
     if context.recorder is None:
         return None
     graph = context.recorder.graph  # type: ignore[attr-defined]

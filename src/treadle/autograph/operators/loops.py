@@ -256,7 +256,7 @@ class _Loop:
 def _with_wide_floats(
     record: Callable[[State], State], step: Callable[[State], State], start: State
 ) -> State:
-    """``record(start)``, where Python floats take the dtype of what the body makes of them:
+    """``record(start)``, where Python floats take the dtype that they have after an iteration:
     ``total = 0.0`` before a loop that adds float64 numbers is float64.
 
     An iteration is traced with the floats as they are, as Python would run it, where they do not
@@ -281,7 +281,7 @@ def _wider(start: State, step: Callable[[State], State]) -> State | None:
     try:
         after = _after_one(start, step)
         nest.assert_same_structure(start, after)
-    except Exception:  # the error to show is that of the loop itself
+    except Exception:  # the loop itself raises the error to show
         return None
     changed = False
     for i, spec in enumerate(nest.flatten(after)):
@@ -294,8 +294,8 @@ def _wider(start: State, step: Callable[[State], State]) -> State | None:
 
 
 def _after_one(start: State, step: Callable[[State], State]) -> State:
-    """What the variables are after an iteration that begins with Python's own floats: specs where
-    they are tensors."""
+    """The variables after an iteration that begins with Python's own floats: specs where they are
+    tensors."""
     builder: Any = context.recorder
     flat = nest.flatten(start)
     moving = [i for i, v in enumerate(flat) if isinstance(v, Tensor)]
@@ -404,8 +404,8 @@ def _record(
 def _refuse_sharing_later(
     after: State, iterate: Callable[[State], State], specs: Sequence[Spec], initial: Sequence[Any]
 ) -> None:
-    """Where an iteration lets variables share elements, trace those that follow, for the checks of
-    what they assign.
+    """Where an iteration lets variables share elements, trace the next ones, too, so that their
+    assignments are checked.
 
     Raises:
         SharedElementsError: an iteration after the first changes a part of a variable that another

@@ -1,6 +1,6 @@
 """Lists, dicts and other objects among the variables of a loop over tensors.
 
-An object whose items the body changes stays what it is: what changes is carried by the loop. A list
+An object whose items the body changes stays the same object: the loop carries these items. A list
 that changes its length becomes a list of the graph. To see which is which, the body is traced once
 for nothing.
 """
@@ -54,7 +54,7 @@ class Owned:
 
     Attributes:
         state: the variables, with objects that stay the same wrapped as `Fixed`.
-        places: what changes inside of these.
+        places: the places inside of these that change.
     """
 
     def __init__(self, names: Sequence[str], state: State, places: list[Any]) -> None:
@@ -63,11 +63,11 @@ class Owned:
         self.places = places
 
     def opened(self, values: State) -> State:
-        """What the user's code sees."""
+        """The values that the user's code sees."""
         return tuple(v.value if isinstance(v, Fixed) else v for v in values)
 
     def closed(self, values: State) -> State:
-        """What the loop carries."""
+        """The values that the loop carries."""
         return tuple(map(self._closed, self.names, self.state, values))
 
     def _closed(self, name: str, start: Any, value: Any) -> Any:
@@ -108,7 +108,7 @@ class _Trial:
     def __init__(self, state: State) -> None:
         self.state = state
         self.journal: Journal
-        # Lists (by id) -> what stands for them; places (by identity) -> what they began with.
+        # Lists (by id) -> their stand-ins; places (by identity) -> their values at the beginning.
         self.lists: dict[int, Any] = {}
         self.started: dict[Any, Any] = {}
 
@@ -152,7 +152,7 @@ class _Trial:
             self.started[key] = place.get()
 
     def stand_in(self, value: Any) -> Any:
-        """What the body gets in place of a list: it must not be changed itself."""
+        """The stand-in that the body gets for a list, which must not be changed itself."""
         if not isinstance(value, GraphList) and not is_plain_list(value):
             return value
         if id(value) not in self.lists:

@@ -80,7 +80,7 @@ def _attempt(loop: Any, items: Items, taken: int, state: Any, until: Any) -> Any
 
 
 def _is_worth(items: Items) -> Callable[[int], bool]:
-    """What is short runs faster without a loop."""
+    """A short loop runs faster when it is unrolled."""
 
     def decide(operations: int) -> bool:
         least = FEWEST_OPERATIONS * (STACKED if items.stacked else 1)
@@ -99,14 +99,14 @@ def _refused(why: Exception, known: Known, code: Any, notes: Any, trips: int | N
         known.note(code, LoopNote(user_origin(), trips, False, str(why)))
 
 
-OVER, PEEL, PYTHON = "over", "peel", "python"  # what a `while` loop is to go on with
+OVER, PEEL, PYTHON = "over", "peel", "python"  # how a `while` loop goes on
 
 
 def rolled_while(loop: Any, test: Any, state: Any, until: Any) -> tuple[Any, str]:
     """The variables after a ``while`` loop whose condition is Python's and holds.
 
     Returns:
-        The variables, and OVER; or what they were, and PEEL where another attempt may succeed
+        The variables, and OVER; or the variables as before, and PEEL where an attempt may succeed
         after an iteration, PYTHON where not.
     """
 

@@ -81,7 +81,7 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
     """``sorted``: a tensor for a tensor, a list of tensors for a list that has tensors in it.
 
     Raises:
-        ValueError: what is compared is not scalar.
+        ValueError: the compared values are not scalars.
     """
     values = _values(iterable)
     if not isinstance(values, Tensor):
@@ -103,7 +103,7 @@ def sorted(iterable: Any, /, *, key: Any = None, reverse: Any = False) -> Any:
 
 
 def _values(iterable: Any) -> Any:
-    """What is to be reduced: a tensor where it belongs to the graph, else a Python iterable."""
+    """The values to reduce: a tensor where they belong to the graph, else a Python iterable."""
     if isinstance(iterable, Stream) and not iterable.in_graph:
         iterable = collect(iterable)
     if isinstance(iterable, GraphList) or is_graph_iterable(iterable):

@@ -1,8 +1,8 @@
-"""What a rolled loop goes through, by position: ranges, lists, arrays, and ``enumerate``, ``zip``
-and ``reversed`` of these.
+"""The items of rolled loops, by position: ranges, lists, arrays, and ``enumerate``, ``zip`` and
+``reversed`` of these.
 
-Nothing is taken from an iterator while it is looked at: what Python's own ones are left with is
-read from what they give to be pickled.
+Nothing is taken from an iterator while it is looked at: the items that are left in one of Python's
+own iterators are read from its state for pickle.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Items:
     is_open = False  # whether `size` is more than there are
 
     def counting(self, taken: int) -> Counting:
-        """What the loop counts, once `taken` items are gone."""
+        """The loop's counter, once `taken` items are gone."""
         return Counting(taken, self.size, 1)
 
     def prepare(self) -> None:
@@ -55,7 +55,7 @@ class Items:
         """Called where it was for nothing."""
 
     def item(self, iterations: Iterations) -> tuple[Any, ...]:
-        """What the body gets in an iteration."""
+        """The values that the body gets in an iteration."""
         return (self.at(iterations),)
 
     def at(self, iterations: Iterations) -> Any:
@@ -89,7 +89,7 @@ class Range(Numbers):
 
 
 class SymbolicRange(Range):
-    """A range of which only the running program knows some bounds."""
+    """A range with bounds that only the running program knows."""
 
     def __init__(self, start: Any, stop: Any, step: int) -> None:
         self.bounds = start, stop, step
@@ -162,7 +162,7 @@ class Rows(Items):
 
 
 class Unknown(Items):
-    """What a `while` loop goes through: nothing, as it ends by a condition on Python numbers."""
+    """The items of a `while` loop: none, as it ends by a condition on Python numbers."""
 
     is_open = True
 
@@ -197,7 +197,7 @@ def _left(values: Any, iterations: Iterations) -> Any:
     return values[iterations.counting.start :][: iterations.size]
 
 
-# -- what can be iterated by position ------------------------------------------------------------
+# -- iterables with positions ------------------------------------------------------------
 
 
 def items_of(iterable: Any) -> Items | None:
@@ -261,7 +261,7 @@ def _zipped(parts: list[Items | None], strict: bool) -> Items | None:
 
 
 def use_up(iterable: Any, count: int | None) -> None:
-    """Take what a loop has gone through from an iterator: `count` items, all of them for None."""
+    """Take the items that a loop has used from an iterator: `count` of them, all for None."""
     if iter(iterable) is not iterable:
         return
     if count is None:

@@ -63,7 +63,7 @@ class Counting:
 
 
 class Iterations(Domain):
-    """The iterations of a loop, by what its counter says."""
+    """The iterations of a loop, by its counter."""
 
     def __init__(self, counting: Counting, size: int) -> None:
         super().__init__(size)
@@ -90,7 +90,7 @@ class Counter(Source):
 
 
 class Started(Source):
-    """A number that the loop begins with, while nothing is known yet of what it becomes.
+    """A number that the loop begins with, while its later values are not known yet.
 
     Attributes:
         taken: the dtypes of tensors that it met.

@@ -1,4 +1,4 @@
-"""What a rolled loop carries: the leaves of its variables, and how two of their values compare."""
+"""The state of rolled loops: the leaves of variables, and how two of their values compare."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from treadle.ops.state import Variable
 
 
 class Peel(Exception):
-    """The next iteration is left to Python: what it changes differs from what later ones do."""
+    """The next iteration is left to Python: its changes differ from those of later ones."""
 
 
 class Form:
-    """What a leaf of the state is in the loop.
+    """The form of a leaf of the state in the loop.
 
-    kind: "tensor": a loop variable; "fixed": stays as it is; "started": a number of which nothing
-        is known yet; "listed": a number by its values; "linear": a number that grows by `value`;
-        "constant": a number that stays; "unset": has no value yet.
+    kind: "tensor": a loop variable; "fixed": stays as it is; "started": a number whose next
+        value is not known yet; "listed": a number by its values; "linear": a number that grows by
+        `value`; "constant": a number that stays; "unset": has no value yet.
     """
 
     def __init__(self, kind: str, value: Any = None) -> None:

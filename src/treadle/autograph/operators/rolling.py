@@ -4,7 +4,7 @@ The body is traced once, with a symbolic Python number for the counter. Where th
 of all iterations one by one, the trace becomes the body of a ``while`` node; otherwise nothing has
 happened, and the loop runs in Python as it always did.
 
-What the loop carries:
+The loop carries the leaves of its variables:
 
 - tensors are its loop variables, and must keep dtype and shape;
 - Python numbers that are computed from numbers alone stay Python's: their values in all iterations
@@ -99,12 +99,12 @@ def roll(
     """The loop as a ``while`` node; gives the variables after it, and the number of iterations.
 
     Args:
-        items: what it goes through.
+        items: the items that it goes through.
         taken: how many of them Python has gone through already.
         is_worth: whether to do it for a body that records so many operations in all iterations.
 
     Raises:
-        Refused: the meaning would not be that of the iterations one by one.
+        Refused: the loop would not mean the same as its iterations one by one.
         Peel: it may be once the first iteration is done.
     """
     try:
@@ -346,7 +346,7 @@ class _Roll:
     # -- numbers ---------------------------------------------------------------------------------
 
     def refined(self, forms: list[Form], traced: _Traced) -> list[Form]:
-        """What the leaves are, by what the body made of them."""
+        """The forms of the leaves, by their values after the body."""
         forms = list(traced.forms or forms)
         staged = _is_staged_stop(traced.stop)
         if self.items.is_open and not is_symbolic_number(traced.stop):

@@ -1,6 +1,6 @@
 """Iteration without positions: generator expressions, comprehensions, ``filter``.
 
-A stream passes on what its source gives, changed or left out. Over a tensor of the graph it can
+A stream passes on the items of its source, changed or left out. Over a tensor of the graph it can
 only be iterated by a loop of the graph: a converted ``for``, ``sum``, ``list`` and the like.
 """
 
@@ -21,11 +21,11 @@ Repeat = Callable[..., Any]
 
 
 class Stream(GraphIteration):
-    """What `source` gives, where all `conditions` hold, with `element` applied.
+    """The items of `source` for which all `conditions` hold, with `element` applied.
 
     Args:
         element: makes an element from an item.
-        source: a Python iterable, a tensor, or what else a `for` iterates.
+        source: a Python iterable, a tensor, or another object that a `for` iterates.
         conditions: functions of an item; later ones run only where the earlier ones hold.
         flat: `element` gives iterables, whose items are the stream's.
     """

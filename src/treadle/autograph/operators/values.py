@@ -25,7 +25,7 @@ from treadle.ops.state import Variable
 
 
 class GraphIteration:
-    """What a loop of the graph iterates; Python cannot."""
+    """An object that a loop of the graph iterates; Python cannot."""
 
     def __iter__(self) -> Any:
         raise TypeError(
@@ -50,7 +50,7 @@ class Staged(GraphIteration):
 
 
 def is_staged(value: Any) -> bool:
-    """True for what belongs to the graph being traced: no Python value can be had from it."""
+    """True for values of the graph being traced: no Python value can be had from them."""
     return (
         isinstance(value, SymbolicTensor | GraphIteration)
         or is_symbolic_number(value)
@@ -59,7 +59,7 @@ def is_staged(value: Any) -> bool:
 
 
 def truth(value: Any, what: str = "if") -> Tensor:
-    """What Python's ``bool(value)`` is for a symbolic tensor of one element, as a bool scalar.
+    """Python's ``bool(value)`` for a symbolic tensor of one element, as a bool scalar.
 
     Raises:
         TypeError: it has more elements, or a dtype without a truth value.
@@ -80,7 +80,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """What a graph value can stand for: tensors, arrays, numbers."""
+    """True for values that can become graph values: tensors, arrays, numbers."""
     return isinstance(value, Tensor | Variable) or is_number(value)
 
 
@@ -112,7 +112,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def target_names() -> list[str]:
-    """What the statement that called the operator assigns, read from the generated line."""
+    """The names that the operator's statement assigns, read from the generated line."""
     frame = sys._getframe(1)
     while frame.f_back is not None and "<autograph of " not in frame.f_code.co_filename:
         frame = frame.f_back
