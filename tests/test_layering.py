@@ -6,6 +6,7 @@ Imports stand at the top of a file; those in a function are listed with a reason
 """
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator
@@ -454,6 +455,33 @@ def test_import_loads_nothing_heavy() -> None:
     heavy = {"llvmlite", "cupy", "gast", "rich", "matplotlib", "scipy", "unittest", "asyncio"}
     loaded = set(python("import sys, treadle; print(*sys.modules)").split())
     assert not heavy & loaded
+
+
+# -- buffers of tensors --------------------------------------------------------------------------
+
+# Only the storage of a tensor's device knows what its buffer is. Others pass buffers on with
+# `core.tensor.buffer_of` and `from_buffer`, or ask for the elements (`numpy()`, `_numpy()`).
+READ_BUFFERS = {
+    "core.host_storage": "the host's storage: a variable's buffer is an array",
+    "core.tensor": "tensors of exactly this class are on the host; its functions serve the others",
+    "ops.indexing.basic": "a part of a tensor on the host is NumPy's view",
+    "ops.operators": "operators of two tensors on the host call NumPy",
+    "ops.registry": "`run` gives the arrays of tensors on the host to NumPy implementations",
+    "ops.state": "variables pass their buffers to the storage of their device",
+    "runtime.cpu": "programs of the processor read and write arrays",
+    "tracing.calls": "generated calls read and fill tensors of the class of the graph's device",
+    "tracing.native_calls": "plans for programs of the processor keep arrays of variables",
+}
+
+
+def test_who_reads_buffers() -> None:
+    readers = {
+        inner(module) for module, path in FILES if re.search(r"[.\"]_buffer\b", path.read_text())
+    }
+    wrong = {m for m in readers if not any(is_in(allowed, m) for allowed in READ_BUFFERS)}
+    assert not wrong, f"modules that read the buffers of tensors: {sorted(wrong)}"
+    unused = {a for a in READ_BUFFERS if not any(is_in(a, module) for module in readers)}
+    assert not unused, f"READ_BUFFERS names modules that do not: {sorted(unused)}"
 
 
 # -- names of ops --------------------------------------------------------------------------------

@@ -240,7 +240,7 @@ def differences(seed: int, traced: bool, compiled: bool) -> list[str]:
         given = tensors(args)
         if traced:
             graph = function.get_concrete_function(*given).graph
-            flat = interpreter.run(graph, [t._array for t in given])
+            flat = interpreter.run(graph, [t._buffer for t in given])
             found += _compare("interpreted", seed, expected, flat)
         if compiled:
             found += _compare("compiled", seed, expected, function(*given))

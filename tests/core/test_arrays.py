@@ -55,11 +55,11 @@ def test_copies_are_equal_contiguous_and_large_ones_placed(size):
 def test_constants_and_written_variables_begin_at_cache_lines():
     array = misplaced(LARGE)
     constant = td.constant(array)
-    assert address(constant._array) % ALIGNMENT == 0
+    assert address(constant._buffer) % ALIGNMENT == 0
     array[0] = 7.0
     assert constant[0] == 0.0
     variable = td.Variable(constant)
-    variable._array = misplaced(LARGE)
+    variable._buffer = misplaced(LARGE)
 
     @td.function
     def step():
@@ -67,8 +67,8 @@ def test_constants_and_written_variables_begin_at_cache_lines():
 
     for count in (1, 2):
         step()
-        assert address(variable._array) % ALIGNMENT == 0
+        assert address(variable._buffer) % ALIGNMENT == 0
         np.testing.assert_array_equal(variable.numpy(), np.arange(LARGE) + count)
-        held = variable._array
+        held = variable._buffer
     step()
-    assert variable._array is held  # moved once
+    assert variable._buffer is held  # moved once

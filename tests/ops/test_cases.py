@@ -53,8 +53,8 @@ def test_eager_is_numpy(case: Case) -> None:
     for shapes, dtype in variants(case):
         arrays = case.arrays(shapes, dtype)
         result = case.fn(*(from_array(a) for a in arrays))
-        assert result.dtype.np_dtype == result._array.dtype
-        close(result._array, reference(case, arrays), dtype)
+        assert result.dtype.np_dtype == result._buffer.dtype
+        close(result._buffer, reference(case, arrays), dtype)
 
 
 @every_case
@@ -62,7 +62,7 @@ def test_traced_is_eager(case: Case) -> None:
     """The same bits, with dims known and, for what works on any size, unknown."""
     for shapes, dtype in variants(case):
         arrays = case.arrays(shapes, dtype)
-        expected = case.fn(*(from_array(a) for a in arrays))._array
+        expected = case.fn(*(from_array(a) for a in arrays))._buffer
         for symbolic in (False, True) if case.symbolic else (False,):
             (result,) = run_traced(case.fn, arrays, symbolic)
             assert (result.dtype, result.shape) == (expected.dtype, expected.shape)

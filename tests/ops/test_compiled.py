@@ -34,7 +34,7 @@ def test_compiled_is_eager(case: Case) -> None:
     shapes = case.shapes[-1]
     for dtype in [d for d in KINDS if d in case.dtypes] or case.dtypes[:1]:
         arrays = case.arrays(shapes, dtype)
-        expected = case.fn(*map(from_array, arrays))._array
+        expected = case.fn(*map(from_array, arrays))._buffer
         compiled = td.function(lambda *args: case.fn(*args), autograph=False)
         result = np.asarray(compiled(*map(from_array, arrays)))
         assert (result.dtype, result.shape) == (expected.dtype, expected.shape)

@@ -27,7 +27,7 @@ def traced(fn, *arrays):
     with recording(builder):
         results = fn(*params)
     graph = builder.finish(results if isinstance(results, list) else [results])
-    captures = [c._array if hasattr(c, "dims") else c for c in graph.captures]
+    captures = [c._buffer if hasattr(c, "dims") else c for c in graph.captures]
     out = interpreter.run(graph, [*map(np.asarray, arrays), *captures])
     return out[0] if len(out) == 1 else out
 

@@ -26,7 +26,7 @@ def test_a_read_keeps_its_value():
     before = v.value()
     array = v.numpy()
     v.make_writable()
-    v._array[0] = 9.0  # as a compiled program writes
+    v._buffer[0] = 9.0  # as a compiled program writes
     assert before.numpy()[0] == 1.0 and array[0] == 1.0 and v.numpy()[0] == 9.0
 
 
@@ -40,12 +40,12 @@ def test_the_initial_array_is_not_aliased():
 def test_buffers_are_copied_only_when_shared():
     v = Variable([1.0])
     v.make_writable()
-    buffer = v._array
+    buffer = v._buffer
     v.make_writable()
-    assert v._array is buffer
+    assert v._buffer is buffer
     tensor = v.value()
     v.make_writable()
-    assert v._array is not tensor._array
+    assert v._buffer is not tensor._buffer
 
 
 def test_the_cell_follows_the_buffer():
@@ -53,10 +53,10 @@ def test_the_cell_follows_the_buffer():
     cell = v.cell()
     assert cell.place.shared == 1
     v.make_writable()
-    assert cell.place.shared == 0 and cell.place.data == v._array.ctypes.data
+    assert cell.place.shared == 0 and cell.place.data == v._buffer.ctypes.data
     v.assign([3.0, 4.0])
-    assert cell.place.shared == 1 and cell.place.data == v._array.ctypes.data
-    assert cell.place.array is v._array
+    assert cell.place.shared == 1 and cell.place.data == v._buffer.ctypes.data
+    assert cell.buffer is v._buffer
 
 
 @pytest.mark.parametrize(

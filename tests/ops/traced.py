@@ -42,7 +42,7 @@ def trace(fn: Callable[..., Any], arrays: Sequence[Any], symbolic: bool = False)
 def run_traced(fn: Callable[..., Any], arrays: Sequence[Any], symbolic: bool = False) -> list[Any]:
     """The results of the traced function under the interpreter."""
     graph = trace(fn, arrays, symbolic)
-    captured = [c._array if hasattr(c, "_array") else c for c in graph.captures]
+    captured = [c._buffer if hasattr(c, "_buffer") else c for c in graph.captures]
     return run(graph, [*arrays, *captured])
 
 
@@ -54,7 +54,7 @@ def check_lowering(
     Returns the number of kernels that were compared.
     """
     graph = trace(fn, arrays, symbolic)
-    captured = [c._array for c in graph.captures]
+    captured = [c._buffer for c in graph.captures]
     values, scope, count = {}, Scope(), 0
     for param, array in zip(graph.params, [*arrays, *captured], strict=True):
         values[param] = array

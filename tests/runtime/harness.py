@@ -30,7 +30,7 @@ def trace_like(fn: Callable[..., Any], *arrays: Any) -> Graph:
 
 
 def captures(graph: Graph) -> list[Any]:
-    return [c if isinstance(c, td.Variable) else c._array for c in graph.captures]
+    return [c if isinstance(c, td.Variable) else c._buffer for c in graph.captures]
 
 
 def native(graph: Graph, options: Options | None = None) -> Executable:

@@ -1,4 +1,4 @@
-"""The compiler and programs on disk ask a backend; callbacks use its storage."""
+"""The compiler and programs on disk ask a backend; callbacks use its memory."""
 
 import contextlib
 
@@ -112,11 +112,11 @@ def pairs(x):
 def test_callbacks_into_python_need_no_memory_of_the_host(function, monkeypatch):
     graph = graph_of(function, X)
     expected = runtime.compile(graph).run([X])
-    storage = Apart()
-    monkeypatch.setattr(build_program, "host_memory", storage)
+    memory = Apart()
+    monkeypatch.setattr(build_program, "host_memory", memory)
     monkeypatch.setenv("TREADLE_STORE_PROGRAMS", "0")
     executable = runtime.compile(graph)
     assert executable.mode == "native"
     for a, b in zip(executable.run([X]), expected, strict=True):
         np.testing.assert_array_equal(a, b)
-    assert storage.views > 0
+    assert memory.views > 0

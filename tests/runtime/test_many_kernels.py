@@ -73,7 +73,7 @@ def test_the_bits_are_those_of_constants_in_the_code(dtype):
             extra = [x * (7.0 + k) for k in range(many)]
             return [td.cast(x * 0.1 + 3.3 - (x / 1.7) * -0.0, td.float32), *extra]
 
-        return np.array(program(f, x).run([x._array])[0])
+        return np.array(program(f, x).run([x._buffer])[0])
 
     np.testing.assert_array_equal(result(0).view(np.int32), result(2 * MANY).view(np.int32))
 

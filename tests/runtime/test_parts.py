@@ -13,7 +13,7 @@ ids = [p.function.__name__ for p in PROGRAMS]
 
 
 def interpreted(concrete, arguments):
-    captures = [c._array for c in concrete.graph.captures]
+    captures = [c._buffer for c in concrete.graph.captures]
     return interpreter.run(concrete.graph, [*arguments, *captures])
 
 

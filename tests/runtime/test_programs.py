@@ -273,9 +273,9 @@ def test_an_optimizer_step_is_one_kernel_in_place():
     executable = both(_step_graph(step), gradient)
     assert executable.counters["kernels"] == 1
     assert executable.counters["workspace_bytes"] == 0
-    before = p._array
+    before = p._buffer
     executable.run([gradient, *executable.graph.captures])
-    assert p._array is before
+    assert p._buffer is before
 
 
 def _step_graph(step):

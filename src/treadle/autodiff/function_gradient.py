@@ -76,7 +76,7 @@ def build_gradient(graph: Graph, needs: Sequence[bool]) -> ForwardBackward | Non
 def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -> Joint:
     """The function and its gradient in one graph, whose parameters are the function's and a
     gradient for each target."""
-    builder = GraphBuilder(graph.name)
+    builder = GraphBuilder(graph.name, device=graph.device)
     params = [builder.parameter(p.spec, p.name) for p in graph.params]
     for param, capture in zip(params[len(graph.arguments) :], graph.captures, strict=True):
         if isinstance(capture, Variable):
@@ -100,7 +100,7 @@ def _trace_joint(graph: Graph, targets: Sequence[int], sources: Sequence[int]) -
 def _forward_graph(
     graph: Graph, joint: Joint, parts: Partition, params: Sequence[Value], saved: Sequence[Value]
 ) -> Graph:
-    builder = GraphBuilder(f"{graph.name}_forward")
+    builder = GraphBuilder(f"{graph.name}_forward", device=graph.device)
     mapping = {p: builder.parameter(p.spec, p.name).value for p in params}
     with recording(builder), taping(()):
         wanted = [*joint.region.results[: joint.forward_results], *saved]
@@ -114,7 +114,7 @@ def _forward_graph(
 def _backward_graph(
     graph: Graph, joint: Joint, parts: Partition, kept: Sequence[Value], saved: Sequence[Value]
 ) -> Graph:
-    builder = GraphBuilder(f"{graph.name}_backward")
+    builder = GraphBuilder(f"{graph.name}_backward", device=graph.device)
     mapping = {v: builder.parameter(v.spec, v.name).value for v in kept}
     received = {v: [builder.parameter(s, v.name) for s in stored_specs(joint, v)] for v in saved}
     mapping |= {v: builder.parameter(v.spec).value for v in joint.unknown}

@@ -106,7 +106,7 @@ def _call_now(
         outputs, number = _record(func, inputs, out)
     else:
         outputs, number = _evaluate(func, inputs, out), 0
-    found = [t._array for t in outputs]
+    found = [t._numpy() for t in outputs]
     check_shapes(func, found, out)
     return (*found, np.array(number, np.int64))
 

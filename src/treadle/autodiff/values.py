@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from treadle.core.shapes import TensorShape
-from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.spec import ListSpec, ResourceSpec, Spec
+from treadle.core.tensor import SymbolicTensor, Tensor, moved
 from treadle.ops.collections.lists import (
     LIST_NEW,
     LIST_SET,
@@ -20,6 +20,7 @@ from treadle.ops.conversion import constant
 from treadle.ops.elementwise.arithmetic import ADD, ADD_N
 from treadle.ops.registry import run
 from treadle.ops.shaping.creation import FILL
+from treadle.ops.state import Variable
 
 
 def subject(x: Any) -> Any:
@@ -47,8 +48,9 @@ def gradient_spec(x: Any) -> Spec:
 
 
 def filled(number: float, spec: Spec) -> Tensor:
-    """A tensor of `spec`'s dtype and dims with one number everywhere."""
-    return run(FILL, constant(number, spec.dtype), shape=spec.dims)  # type: ignore[no-any-return]
+    """A tensor of `spec`'s dtype and dims with one number everywhere, on its device."""
+    tensor: Tensor = run(FILL, constant(number, spec.dtype), shape=spec.dims)
+    return tensor if tensor.is_symbolic else moved(tensor, spec.device)
 
 
 def zeros_for(x: Any) -> Tensor:
@@ -65,9 +67,9 @@ def ones_for(x: Any) -> Tensor:
 
 def _exact_spec(x: Any) -> Spec:
     """The gradient's spec with the dims of the value that an eager variable holds now."""
-    spec = gradient_spec(x)
-    array = None if getattr(x, "is_symbolic", False) else x._array
-    return spec if array is None else TensorSpec(array.shape, spec.dtype)
+    if isinstance(x, Variable):
+        return x.current_spec
+    return gradient_spec(x)
 
 
 def total(parts: Sequence[Tensor]) -> Tensor:

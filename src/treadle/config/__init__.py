@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from treadle.config import experimental, threading
 from treadle.core.context import count_modes
+from treadle.core.devices import all_devices
 from treadle.tracing import settings
 
 __all__ = [
@@ -57,5 +58,5 @@ class PhysicalDevice(NamedTuple):
 
 def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
     """The devices that treadle can run on."""
-    devices = [PhysicalDevice("/physical_device:CPU:0", "CPU")]
+    devices = [PhysicalDevice(f"/physical_device:{d}", d.kind) for d in all_devices()]
     return [d for d in devices if device_type in (None, d.device_type)]

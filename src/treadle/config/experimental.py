@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
+from treadle.core.devices import find_device
 from treadle.runtime.devices import backend
 
 __all__ = ["get_memory_info", "reset_memory_stats"]
-
-_DEVICES = ("CPU:0", "/physical_device:CPU:0", "/device:CPU:0")
-
 
 def get_memory_info(device: str) -> dict[str, int]:
     """Bytes of memory that treadle manages on a device, "CPU:0".
@@ -24,22 +22,15 @@ def get_memory_info(device: str) -> dict[str, int]:
         `td.clear_caches` frees.
 
     Raises:
-        ValueError: the device is another one.
+        ValueError: there is no such device.
     """
-    _check(device)
-    return backend().storage.use()
+    return backend(find_device(device)).program_memory.use()
 
 
 def reset_memory_stats(device: str) -> None:
     """Let the peak of `get_memory_info` begin at what is in use now.
 
     Raises:
-        ValueError: the device is not "CPU:0".
+        ValueError: there is no such device.
     """
-    _check(device)
-    backend().storage.reset_peak()
-
-
-def _check(device: str) -> None:
-    if device not in _DEVICES:
-        raise ValueError(f"there is no device {device!r}: the only one is 'CPU:0'")
+    backend(find_device(device)).program_memory.reset_peak()

@@ -36,6 +36,12 @@ def use_allocator(function: Callable[[tuple[int, ...], np.dtype[Any]], Any]) -> 
     allocate = function
 
 
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+    """An uninitialised array; large ones begin at a cache line."""
+    is_large = math.prod(shape) * dtype.itemsize >= LARGE
+    return allocate(shape, dtype) if is_large else np.empty(shape, dtype)
+
+
 def own_copy(array: Any) -> Any:
     """A C-contiguous copy of an array."""
     if array.nbytes < LARGE:

@@ -1,6 +1,7 @@
 """Types of values: dtype and dims of a tensor, a list of tensors or a variable.
 
-Specs are interned: equal specs are the same object, so a signature check is an ``is``.
+Specs are interned: equal specs are the same object, so a signature check is an ``is``. A tensor of
+another device has another spec.
 """
 
 from __future__ import annotations
@@ -13,17 +14,23 @@ import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.caches import clears
+from treadle.core.devices import HOST, Device
 from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, dim_symbols, fresh_symbol
 
 
 class Spec:
-    """The type of a graph value."""
+    """The type of a tensor, a list or a variable, and of a graph's value.
 
-    __slots__ = ("__weakref__", "dims", "dtype", "name")
+    Values of a graph have the host's specs, wherever the graph runs: `Graph.device` tells, and
+    `on` gives the specs of its arguments and results.
+    """
+
+    __slots__ = ("__weakref__", "device", "dims", "dtype", "name")
 
     dtype: dtypes.DType
     dims: tuple[Dim, ...]
     name: str | None
+    device: Device
     _table: ClassVar[WeakValueDictionary[Any, Spec]] = WeakValueDictionary()
 
     @property
@@ -39,10 +46,16 @@ class Spec:
 
     def with_dims(self, dims: Iterable[Dim]) -> Any:
         """The same kind of spec with other dims."""
-        return type(self)(TensorShape(dims), self.dtype)  # type: ignore[call-arg]
+        return intern_spec(type(self), TensorShape(dims).dims, self.dtype, None, self.device)
+
+    def on(self, device: Device) -> Any:
+        """The same spec on a device."""
+        if self.device is device:
+            return self
+        return intern_spec(type(self), self.dims, self.dtype, self.name, device)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.shape, self.dtype, self.name)
+        return intern_spec, (type(self), self.dims, self.dtype, self.name, self.device)
 
     def __str__(self) -> str:
         return spec_text(self)
@@ -71,7 +84,8 @@ class TensorSpec(Spec):
         return cls(tensor.shape, tensor.dtype, name)
 
     def is_compatible_with(self, other: Any) -> bool:
-        """True where a value of `other`'s dtype and shape may be passed for this spec."""
+        """True where a value of `other`'s dtype and shape may be passed for this spec, whatever its
+        device."""
         return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
 
     def with_fresh_symbols(self, hint: str = "d") -> TensorSpec:
@@ -81,7 +95,8 @@ class TensorSpec(Spec):
 
     def __repr__(self) -> str:
         name = f", name={self.name!r}" if self.name else ""
-        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{name})"
+        place = "" if self.device is HOST else f", device={str(self.device)!r}"
+        return f"TensorSpec(shape={self.shape}, dtype={self.dtype!r}{name}{place})"
 
 
 class ListSpec(Spec):
@@ -96,6 +111,10 @@ class ListSpec(Spec):
     @property
     def element(self) -> TensorSpec:
         return TensorSpec(self.shape, self.dtype)
+
+    def on(self, device: Device) -> Any:
+        """Itself: lists are on the host."""
+        return self
 
     def __repr__(self) -> str:
         return f"ListSpec(shape={self.shape}, dtype={self.dtype!r})"
@@ -112,7 +131,7 @@ class ResourceSpec(Spec):
 
     @property
     def element(self) -> TensorSpec:
-        return TensorSpec(self.shape, self.dtype)
+        return intern_spec(TensorSpec, self.dims, self.dtype, None, self.device)  # type: ignore[no-any-return]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(shape={self.shape}, dtype={self.dtype!r})"
@@ -125,12 +144,18 @@ class BufferSpec(ResourceSpec):
     __slots__ = ()
 
 
-def intern_spec(cls: Any, dims: tuple[Dim, ...], dtype: dtypes.DType, name: str | None) -> Any:
-    key = (cls, dims, dtype.name, name)
+def intern_spec(
+    cls: Any,
+    dims: tuple[Dim, ...],
+    dtype: dtypes.DType,
+    name: str | None = None,
+    device: Device = HOST,
+) -> Any:
+    key = (cls, dims, dtype.name, name, device)
     found = Spec._table.get(key)
     if found is None:
         spec = object.__new__(cls)
-        spec.dims, spec.dtype, spec.name = dims, dtype, name
+        spec.dims, spec.dtype, spec.name, spec.device = dims, dtype, name, device
         found = Spec._table.setdefault(key, spec)
     return found
 
@@ -155,11 +180,20 @@ def array_spec(array: np.ndarray[Any, Any]) -> TensorSpec:
     return spec
 
 
+def buffer_spec(buffer: Any, device: Device) -> TensorSpec:
+    """The spec of a tensor whose elements are in a buffer of a device."""
+    if device is HOST:
+        return array_spec(buffer)
+    dtype, shape = device.storage.type_of(buffer)
+    return intern_spec(TensorSpec, shape, dtypes.from_numpy(dtype), None, device)  # type: ignore[no-any-return]
+
+
 def spec_text(spec: Spec) -> str:
-    """``f32[2, B]``: the form the graph printer uses."""
+    """``f32[2, B]``: the form the graph printer uses; ``f32[2, B]@GPU:0`` on another device."""
     dims = ", ".join(str(d) if isinstance(d, int) else repr(d) for d in spec.dims)
     prefix = {ListSpec: "list ", ResourceSpec: "ref ", BufferSpec: "buffer "}.get(type(spec), "")
-    return f"{prefix}{spec.dtype.short}[{dims}]"
+    place = "" if spec.device is HOST else f"@{spec.device}"
+    return f"{prefix}{spec.dtype.short}[{dims}]{place}"
 
 
 def is_static(spec: Spec) -> bool:

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
+from treadle.core.list_value import ListValue
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.shapes import Dim, TensorShape
-from treadle.core.spec import Spec, TensorSpec, array_spec
+from treadle.core.spec import Spec, TensorSpec, array_spec, buffer_spec
 
 NDArray = np.ndarray[Any, Any]
 
@@ -19,14 +21,16 @@ NDArray = np.ndarray[Any, Any]
 class Tensor:
     """A value with a dtype and a shape that never changes.
 
-    Eager tensors wrap a C-contiguous NumPy array. `SymbolicTensor` stands for a value in a graph
-    under construction. Operators, indexing and NumPy interop are installed by `treadle.ops`.
+    An eager tensor has a buffer of its device's storage (`treadle.core.storage`). Tensors of
+    exactly this class are on the host: their buffer is a C-contiguous array. `DeviceTensor` is on
+    another device, and `SymbolicTensor` stands for a value in a graph under construction.
+    Operators, indexing and NumPy interop are installed by `treadle.ops`.
     """
 
-    # _array: the eager value. _spec: its interned spec, filled on first need.
-    __slots__ = ("__weakref__", "_array", "_spec")
+    # _buffer: the eager value. _spec: its interned spec, filled on first need.
+    __slots__ = ("__weakref__", "_buffer", "_spec")
 
-    _array: NDArray
+    _buffer: Any
     _spec: TensorSpec | None
 
     # NumPy leaves `ndarray + tensor` to Tensor.__radd__.
@@ -38,7 +42,7 @@ class Tensor:
     def spec(self) -> TensorSpec:
         spec = self._spec
         if spec is None:
-            spec = self._spec = array_spec(self._array)
+            spec = self._spec = array_spec(self._buffer)
         return spec
 
     @property
@@ -68,12 +72,21 @@ class Tensor:
     def get_shape(self) -> TensorShape:
         return self.shape
 
+    @property
+    def device(self) -> str:
+        """TensorFlow's name of the device, ``/job:localhost/replica:0/task:0/device:CPU:0``."""
+        return self.spec.device.name
+
+    def _numpy(self) -> Any:
+        """The elements on the host, in an array that nobody may write."""
+        return self._buffer
+
     def numpy(self) -> Any:
         """The value as an ndarray of the caller's own (a NumPy scalar for rank 0).
 
         ``np.asarray(tensor)`` is a read-only view of the elements, without a copy.
         """
-        array = self._array
+        array = self._buffer
         return array.copy() if array.ndim else array[()]
 
     def ref(self) -> Reference:
@@ -123,6 +136,19 @@ class Tensor:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray: ...
 
 
+class DeviceTensor(Tensor):
+    """An eager tensor on another device than the host. Its spec is always known."""
+
+    __slots__ = ()
+
+    def _numpy(self) -> Any:
+        return self.spec.device.storage.to_host(self._buffer)
+
+    def numpy(self) -> Any:
+        array = self.spec.device.storage.to_host(self._buffer, own=True)
+        return array if array.ndim else array[()]
+
+
 class _NoValue(NotImplementedError, AttributeError):
     """A symbolic tensor's elements were asked for."""
 
@@ -158,7 +184,12 @@ class SymbolicTensor(Tensor):
         return self.recorder.graph
 
     @property
-    def _array(self) -> NDArray:  # type: ignore[override]
+    def device(self) -> str:
+        """Nothing, as in TensorFlow: where a graph runs is known when it has been traced."""
+        return ""
+
+    @property
+    def _buffer(self) -> Any:
         raise self.no_value("read as an array")
 
     @property
@@ -215,14 +246,41 @@ _new = object.__new__
 def from_array(array: NDArray) -> Tensor:
     """An eager tensor over `array`, not copied: the caller gives the array away."""
     tensor = _new(Tensor)
-    tensor._array = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+    tensor._buffer = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     tensor._spec = None
     return tensor
 
 
-def from_owned(array: NDArray, spec: TensorSpec) -> Tensor:
-    """`from_array` where the array is known contiguous and its spec known."""
-    tensor = _new(Tensor)
-    tensor._array = array
-    tensor._spec = spec
+def from_buffer(buffer: Any, device: Device = HOST) -> Tensor:
+    """An eager tensor over a buffer of a device, or over a list value, which is on the host."""
+    if isinstance(buffer, ListValue):
+        device = HOST
+    tensor = _new(Tensor if device is HOST else DeviceTensor)
+    tensor._buffer = buffer
+    tensor._spec = buffer_spec(buffer, device)
     return tensor
+
+
+def buffer_of(x: Any, device: Device = HOST) -> Any:
+    """What a program for a device takes for `x`: the buffer of an eager tensor, which is copied to
+    the device where it is elsewhere; an array or variable itself."""
+    if not isinstance(x, Tensor):
+        return x
+    return x._buffer if type(x) is Tensor and device is HOST else moved(x, device)._buffer
+
+
+def may_share(a: Any, b: Any) -> bool:
+    """Whether two of eager tensors and arrays may have elements in common. Buffers of other devices
+    never overlap, as all tensors there have been copied."""
+    a, b = (x._buffer if type(x) is Tensor else x for x in (a, b))
+    if isinstance(a, Tensor) or isinstance(b, Tensor):
+        return a is b
+    return bool(a.ndim and b.ndim and np.may_share_memory(a, b))
+
+
+def moved(tensor: Tensor, device: Device) -> Tensor:
+    """An eager tensor with the same elements on a device; itself where it is there."""
+    if tensor.spec.device is device:
+        return tensor
+    array = tensor.spec.device.storage.to_host(tensor._buffer)
+    return from_buffer(device.storage.from_host(array), device)

@@ -8,6 +8,7 @@ from weakref import WeakValueDictionary
 
 from treadle.core import errors
 from treadle.core.context import recording
+from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec
@@ -30,7 +31,11 @@ class GraphBuilder:
     """
 
     def __init__(
-        self, name: str, parent: GraphBuilder | None = None, outer: GraphBuilder | None = None
+        self,
+        name: str,
+        parent: GraphBuilder | None = None,
+        outer: GraphBuilder | None = None,
+        device: Device = HOST,
     ) -> None:
         self.name = name
         self.parent = parent
@@ -40,7 +45,7 @@ class GraphBuilder:
         self.lift_hook: Callable[[SymbolicTensor], Tensor] | None = (
             parent.lift_hook if parent is not None else None
         )
-        self.region: Region = Graph(name) if parent is None else Region()
+        self.region: Region = Graph(name, device) if parent is None else Region()
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
         self.changed: dict[Value, tuple[str, str, bool]] = {} if parent is None else parent.changed
         # Outer thing (by id) -> (the thing, kept alive; its parameter here).
@@ -89,7 +94,7 @@ class GraphBuilder:
             again = self.captured.get(id(outer))
             inner = again[1] if again else self._captured_parameter(outer, outer.value.spec)
         else:
-            inner = self._captured_parameter(value, value.spec)
+            inner = self._captured_parameter(value, value.spec.on(HOST))
             self.graph.captures.append(value)
         self.captured[id(value)] = (value, inner)
         return inner

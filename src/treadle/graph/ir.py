@@ -15,6 +15,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from treadle.core.devices import HOST, Device
 from treadle.core.origin import Origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec
@@ -129,21 +130,36 @@ class Region:
 
 
 class Graph(Region):
-    """A whole function: its parameters are the arguments and then the captures."""
+    """A whole function: its parameters are the arguments and then the captures.
 
-    __slots__ = ("__weakref__", "captures", "name")
+    Attributes:
+        device: where it runs. All arguments, captures and results are there, so the specs of its
+            values, which are the host's, do not say so.
+    """
+
+    __slots__ = ("__weakref__", "captures", "device", "name")
 
     text: ClassVar[Callable[[Graph], str]]  # set by `printer`
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, device: Device = HOST) -> None:
         super().__init__()
-        self.name = name
+        self.name, self.device = name, device
         # The eager tensors and variables behind the last len(captures) parameters.
         self.captures: list[Any] = []
 
     @property
     def arguments(self) -> list[Value]:
         return self.params[: len(self.params) - len(self.captures)]
+
+    @property
+    def argument_specs(self) -> list[Any]:
+        """The specs of its arguments where it runs."""
+        return [value.spec.on(self.device) for value in self.arguments]
+
+    @property
+    def result_specs(self) -> list[Any]:
+        """The specs of its results where it runs."""
+        return [value.spec.on(self.device) for value in self.results]
 
     def __str__(self) -> str:
         return Graph.text(self)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import base64
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from treadle.core.devices import Device, find_device
 from treadle.core.origin import Origin
 from treadle.core.spec import Spec
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -62,9 +64,18 @@ class _Parser:
             graph.captures = list(missing if captures is None else captures)
             if len(graph.captures) != len(missing):
                 raise ValueError(f"{len(missing)} captures are needed, got {len(graph.captures)}")
+        if reader.accept("on"):
+            graph.device = self.device()
         self.body(graph, names)
         reader.expect_kind("end")
         return graph
+
+    def device(self) -> Device:
+        name = ast.literal_eval(self.reader.expect_kind("string").text)
+        try:
+            return find_device(name)
+        except ValueError as error:
+            self.reader.fail(str(error))
 
     def params(self, region: Region, names: dict[str, Value]) -> None:
         reader = self.reader

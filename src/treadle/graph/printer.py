@@ -7,6 +7,7 @@
     }
     # train.py = /home/me/train.py
 
+A graph for another device than the host has `` on 'GPU:0'`` before the brace.
 `treadle.graph.parser` reads it back. Every region has its own names, as nothing is captured
 implicitly; numbers are unique in the whole graph.
 """
@@ -17,6 +18,7 @@ import os
 import re
 from collections.abc import Sequence
 
+from treadle.core.devices import HOST
 from treadle.core.origin import Origin
 from treadle.core.spec import spec_text
 from treadle.graph.ir import Graph, Node, Region, Value
@@ -72,6 +74,8 @@ class _Printer:
         captures = graph.params[len(graph.arguments) :]
         if captures:
             head += f" captures ({self.params(captures, names)})"
+        if graph.device is not HOST:
+            head += f" on {str(graph.device)!r}"
         self.lines.append(head + " {")
         self.body(graph, names, "  ")
         self.lines.append("}")

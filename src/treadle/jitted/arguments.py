@@ -325,8 +325,8 @@ def _variable(array: Any) -> tuple[Variable, Any]:
     ready = array if _is_ready(array) and array.flags.aligned else native(array).copy()
     made = object.__new__(Variable)
     made._stands_for, made.told_apart = None, False
-    made._use(ready, shared=False)
     made.spec = _spec(ready.dtype, ready.shape)
+    made._use(ready, shared=False)
     made.trainable, made.name, made.constraint = False, "array:0", None
     return made, ready
 

@@ -17,12 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import nest
+from treadle.core import errors, nest
 from treadle.core.context import context, watched
+from treadle.core.devices import HOST
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import Tensor, buffer_of
 from treadle.graph.ir import Graph
 from treadle.jitted import operators
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
@@ -92,7 +93,7 @@ class Jitted:
 
     def _run(self, plan: Plan, bound: Bound) -> Any:
         plan.used = True
-        captured = [_array_of(c) for c in plan.concrete.graph.captures]
+        captured = [buffer_of(c) for c in plan.concrete.graph.captures]
         if plan.written:
             overlap = bound.overlapping(plan.written, captured)
             if overlap:  # views of one memory: only NumPy knows the order of reads and writes
@@ -101,8 +102,9 @@ class Jitted:
         inputs = [operands[i] for i in plan.order]
         found = plan.concrete.executable.run(inputs + captured)
         for variable, array in changed:
-            if variable._array is not array:
-                array[...] = variable._array
+            found_there = variable._numpy()
+            if found_there is not array:
+                array[...] = found_there
         return plan.results.pack(found, bound.leaves)
 
     @puts_modes_back
@@ -145,6 +147,13 @@ class Jitted:
         written: set[int] = set()
         while True:
             concrete = self._concrete(bound, written)
+            if concrete.graph.device is not HOST:
+                raise errors.UnimplementedError(
+                    None, None,
+                    f"{concrete.name}: td.jit computes on the host, and a tensor or variable that "
+                    f"the function uses is on {concrete.graph.device}: use td.function"
+                    f"{at(user_origin())}",
+                )  # fmt: skip
             found, results = self._found[concrete.graph]
             bound.check_writable(sorted(found))
             if found <= written or bound.has_tensors:
@@ -276,10 +285,6 @@ def _example(value: Any) -> Any:
         )
     empty: Any = np.zeros(dims, value.dtype.np_dtype)
     return empty if empty.ndim else empty[()]
-
-
-def _array_of(capture: Any) -> Any:
-    return capture if isinstance(capture, Variable) else capture._array
 
 
 def jit(func: Callable[..., Any] | None = None) -> Any:

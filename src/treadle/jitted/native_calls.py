@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core import dtypes, nest
 from treadle.core.spec import TensorSpec
+from treadle.core.tensor import buffer_of
 from treadle.jitted import forms
 from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.plan import Plan
@@ -82,7 +83,7 @@ class _Writer(PlanWriter):
         if self.how.written:
             for captured in self.concrete.graph.captures:
                 if not isinstance(captured, Variable):
-                    self.plan.captured(captured._array)
+                    self.plan.captured(buffer_of(captured))
             for leaf in self.how.written:
                 self.plan.written(self.inputs[leaf], self.cells[self.parameters[leaf]])
         self.results()

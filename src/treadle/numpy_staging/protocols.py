@@ -37,7 +37,7 @@ def tensor_array(tensor: Any, dtype: Any = None, copy: bool | None = None) -> ND
     """
     if tensor.is_symbolic:
         raise tensor.no_value("read by NumPy")
-    return _as_array(tensor._array, dtype, copy)
+    return _as_array(tensor._numpy(), dtype, copy)
 
 
 def _as_array(array: NDArray, dtype: Any, copy: bool | None) -> NDArray:
@@ -55,14 +55,14 @@ def variable_array(variable: Variable, dtype: Any = None, copy: bool | None = No
             f"Variable {variable.name!r} cannot be read by NumPy inside a function: its value is "
             f"only known when the function runs; use td operations{at(user_origin())}"
         )
-    return _as_array(variable._shared_array(), dtype, copy)
+    return _as_array(variable._numpy(), dtype, copy)
 
 
 def tensor_dlpack(tensor: Any, **kwargs: Any) -> Any:
     """Another library's view of the elements, which it must not write to."""
     if tensor.is_symbolic:
         raise tensor.no_value("exported with DLPack")
-    array = tensor._array
+    array = tensor._numpy()
     if not array.flags.writeable and "max_version" not in kwargs:
         array = array.copy()  # the old protocol has no way to say read-only
     return array.__dlpack__(**kwargs)

@@ -192,7 +192,7 @@ def resolve(tensor: Tensor) -> Dims | None:
     if not tensor.dtype.is_integer:
         return None
     if not tensor.is_symbolic:
-        return tensor._array.astype(object)
+        return tensor._numpy().astype(object)  # type: ignore[no-any-return]
     assert isinstance(tensor, SymbolicTensor)
     return _resolve_value(tensor.value, tensor.recorder)
 

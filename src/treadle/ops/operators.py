@@ -74,9 +74,9 @@ def _fast(ufunc: Any, function: Operator) -> Operator:
         if type(self) is Tensor and context.recorder is None and not context.tapes:
             if patience.left > 0:
                 patience.lose()
-            a = self._array
+            a = self._buffer
             if type(other) is Tensor:
-                b = other._array
+                b = other._buffer
                 same = a.dtype is b.dtype
             else:
                 b, same = other, a.dtype in _WEAK.get(type(other), _NONE)
@@ -156,7 +156,7 @@ def _bool_safe(ufunc: Any, function: Operator) -> Operator:
     boolean = np.dtype(np.bool_)
 
     def operator(self: Any, other: Any) -> Any:
-        if type(self) is Tensor and self._array.dtype is boolean:
+        if type(self) is Tensor and self._buffer.dtype is boolean:
             return function(self, other)
         return fast(self, other)
 
@@ -170,7 +170,7 @@ def _value(x: Any, use: str) -> Any:
     """The NumPy value of a tensor of one element."""
     if x.is_symbolic:
         raise _not_in_graph(x, use)
-    array = x._array
+    array = x._numpy()
     if array.size != 1:
         raise TypeError(
             f"Only a tensor of one element can be {use}, not one of shape {x.shape}"
@@ -192,12 +192,15 @@ def _not_in_graph(x: SymbolicTensor, use: str) -> Exception:
 
 
 def _bool(self: Any) -> bool:
-    if not self.is_symbolic and self._array.size != 1:
+    if self.is_symbolic:
+        raise _not_in_graph(self, "used as a Python bool")
+    array = self._numpy()
+    if array.size != 1:
         raise ValueError(
             f"The truth value of a tensor of shape {self.shape} is ambiguous: use td.reduce_any "
             f"or td.reduce_all{at(user_origin())}"
         )
-    return bool(_value(self, "used as a Python bool"))
+    return bool(array)
 
 
 def _index(self: Any) -> int:
@@ -263,13 +266,13 @@ def _rdivmod(self: Any, other: Any) -> tuple[Tensor, Tensor]:
 def _item(self: Any, *args: Any) -> Any:
     if self.is_symbolic:
         raise self.no_value("read with .item()")
-    return self._array.item(*args)
+    return self._numpy().item(*args)
 
 
 def _tolist(self: Any) -> Any:
     if self.is_symbolic:
         raise self.no_value("read with .tolist()")
-    return self._array.tolist()
+    return self._numpy().tolist()
 
 
 def _set_shape(self: Any, shape: Any) -> None:

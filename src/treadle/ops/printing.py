@@ -22,13 +22,13 @@ def value_text(array: NDArray | ListValue, is_repr: bool) -> str:
 
 def tensor_str(tensor: Tensor) -> str:
     """``tf.Tensor([1 2 3], shape=(3,), dtype=int32)``."""
-    text = value_text(tensor._array, is_repr=False)
+    text = value_text(tensor._numpy(), is_repr=False)
     return f"tf.Tensor({text}, shape={tensor.shape}, dtype={tensor.dtype.name})"
 
 
 def tensor_repr(tensor: Tensor) -> str:
     """``<tf.Tensor: shape=(3,), dtype=int32, numpy=array([1, 2, 3], dtype=int32)>``."""
-    text = value_text(tensor._array, is_repr=True)
+    text = value_text(tensor._numpy(), is_repr=True)
     return f"<tf.Tensor: shape={tensor.shape}, dtype={tensor.dtype.name}, numpy={text}>"
 
 
@@ -36,7 +36,7 @@ def tensor_format(tensor: Any, spec: str) -> str:
     """f-strings show the elements only; a format spec applies to the number of a scalar."""
     if tensor.is_symbolic:
         return format(str(tensor), spec)
-    array = tensor._array
+    array = tensor._numpy()
     return format(array.item() if spec and not array.ndim else str(array), spec)
 
 
@@ -45,7 +45,7 @@ def variable_repr(variable: Variable) -> str:
     head = f"<tf.Variable '{variable.name}' shape={variable.shape} dtype={variable.dtype.name}"
     if context.recorder is not None:
         return head + ">"  # the value is only known when the function runs
-    return f"{head}, numpy={value_text(variable._shared_array(), is_repr=True)}>"
+    return f"{head}, numpy={value_text(variable._numpy(), is_repr=True)}>"
 
 
 def install() -> None:

@@ -10,12 +10,13 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.context import context
+from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
-from treadle.core.tensor import Tensor, from_array, from_owned
+from treadle.core.tensor import Tensor, from_array, from_buffer, moved
 from treadle.ops.lowering import Lowering
 from treadle.ops.properties import (
     Neutral,
@@ -215,10 +216,18 @@ def run_with_regions(
 
 
 def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tuple[Tensor, ...]:
+    """The NumPy implementation on the inputs' elements. The results are on the device of the first
+    input that is not on the host: inputs from elsewhere are copied, as TensorFlow does silently."""
     if op.eager is None:
         raise errors.UnimplementedError(None, op, f"{op.name} runs only inside a function")
     try:
-        arrays = [t._array for t in inputs]
+        arrays, device = [], HOST
+        for t in inputs:
+            if type(t) is Tensor:
+                arrays.append(t._buffer)
+            else:
+                arrays.append(t._numpy())
+                device = t.spec.device if device is HOST else device
         if op.effect is None:
             result = quiet.call(op.eager, *arrays, **attrs)
         else:  # may run the user's Python, which must see its own context
@@ -228,6 +237,9 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
                 result = op.eager(*arrays, **attrs)
             finally:
                 numpy_errors.set(before)
+        if device is not HOST:
+            results = result if type(result) is tuple else (result,)
+            return tuple(_wrap(r, device) for r in results)
         if type(result) is tuple:
             return tuple(_wrap(r) for r in result)
         return (from_array(result) if type(result) is np.ndarray else _wrap(result),)
@@ -235,10 +247,11 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
         raise _eager_failure(op, inputs, attrs, error) from None
 
 
-def _wrap(result: Any) -> Tensor:
+def _wrap(result: Any, device: Device = HOST) -> Tensor:
+    """What a NumPy implementation gave as a tensor on a device; lists remain on the host."""
     if isinstance(result, ListValue):
-        return from_owned(result, result.spec)  # type: ignore[arg-type]
-    return from_array(np.asarray(result))
+        return from_buffer(result)
+    return moved(from_array(np.asarray(result)), device)
 
 
 def is_too_large(error: Exception) -> bool:

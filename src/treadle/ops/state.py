@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import ctypes
-import functools
 import itertools
 import os
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-import numpy as np
-
 from treadle.core import errors, locks
-from treadle.core.arrays import is_well_placed, own_copy
 from treadle.core.context import context, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape, fresh_symbol
-from treadle.core.spec import ResourceSpec, TensorSpec
-from treadle.core.tensor import NDArray, Reference, Tensor, from_owned
+from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
+from treadle.core.storage import Buffer, Cell
+from treadle.core.tensor import Reference, Tensor, from_buffer, moved
 from treadle.core.trials import refuse
 from treadle.ops.conversion import convert_to_tensor, register_converter
 from treadle.ops.lowering import Structure
@@ -71,29 +66,7 @@ ASSIGN = register(
 )
 
 
-class Place(ctypes.Structure):
-    """A buffer as compiled programs see it, replaced as a whole.
-
-    Fields: its address; whether somebody else may hold it, so that it must be replaced before it
-    is written; the array, which is kept alive; how many programs read it without the GIL.
-    """
-
-    _fields_ = (
-        ("data", ctypes.c_int64), ("shared", ctypes.c_int64), ("array", ctypes.py_object),
-        ("readers", ctypes.c_int64),
-    )  # fmt: skip
-
-
-class VariableCell(ctypes.Structure):
-    """What compiled programs see of a variable: its buffer, and the thread whose program writes
-    there without the GIL, or 0. Assigning `place` is one step for every other thread."""
-
-    _fields_ = (("place", Place), ("writer", ctypes.c_int64))
-
-    __hash__ = object.__hash__
-
-
-_cells: weakref.WeakSet[VariableCell] = weakref.WeakSet()
+_cells: weakref.WeakSet[Cell] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
@@ -111,15 +84,17 @@ if hasattr(os, "register_at_fork"):
 
 # Held while a buffer is replaced or handed out. Signal handlers and finalizers may assign, too.
 _changing = locks.reentrant_lock()
-_HELD, _COPIED = 1, 2  # in `Place.shared`: somebody may hold it; for each copy that is being made
+_HELD, _COPIED = 1, 2  # in `Cell.shared`: somebody may hold it; for each copy that is being made
 _LONGEST_WAIT = 1e-4  # seconds between two looks at a variable that is being written
 _LOOKS = 50  # at threads that wait: for so long a thread that writes lets them go first
-_waiting: dict[int, VariableCell] = {}  # what threads wait for
+_waiting: dict[int, Cell] = {}  # what threads wait for
 _names = itertools.count()
 
 
 class Variable:
     """A tensor-valued state that can be assigned.
+
+    It is on the device of its initial value.
 
     Args:
         initial_value: a tensor or anything that converts to one, or a function that returns it.
@@ -133,9 +108,11 @@ class Variable:
     """
 
     __slots__ = (
-        "__weakref__", "_array", "_cell", "_place", "_stands_for", "constraint", "name", "spec",
+        "__weakref__", "_buffer", "_cell", "_stands_for", "constraint", "name", "spec",
         "told_apart", "trainable",
     )  # fmt: skip
+
+    spec: ResourceSpec
 
     __array_priority__ = 100
 
@@ -174,8 +151,9 @@ class Variable:
                 f"The initial value's shape {value.shape} is not compatible with shape={shape}"
                 f"{at(user_origin())}"
             )
-        self._use(value._array)  # the tensor may live on: it is copied when first written in place
-        self.spec = ResourceSpec(value.shape if shape is None else shape, value.dtype)
+        spec = ResourceSpec(value.shape if shape is None else shape, value.dtype)
+        self.spec = spec.on(value.spec.device)
+        self._use(value._buffer)  # the tensor may live on: it is copied when first written in place
         self.trainable = value.dtype.is_differentiable if trainable is None else trainable
         self.name = f"{name or 'Variable'}:0"
         self.constraint = constraint
@@ -190,6 +168,16 @@ class Variable:
 
     def get_shape(self) -> TensorShape:
         return self.spec.shape
+
+    @property
+    def device(self) -> str:
+        """TensorFlow's name of the device, ``/job:localhost/replica:0/task:0/device:CPU:0``."""
+        return self.spec.device.name
+
+    @property
+    def current_spec(self) -> TensorSpec:
+        """The spec of the value that it holds now."""
+        return buffer_spec(self._buffer, self.spec.device)
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -206,29 +194,35 @@ class Variable:
                 f"numpy() of variable {self.name!r} inside a function: its value is only known "
                 f"when the function runs; use the variable itself{at(user_origin())}"
             )
-        array = self._shared_array(_COPIED)
+        buffer, cell = self._shared_buffer(_COPIED), self._cell
         try:
-            return array.copy() if array.ndim else array[()]
+            array = self.spec.device.storage.to_host(buffer, own=True)
+            return array if array.ndim else array[()]
         finally:
             with _changing:
-                if self._place.array is array and self._place.shared >= _COPIED:
-                    self._place.shared -= _COPIED
+                if cell.buffer is buffer and cell.shared >= _COPIED:
+                    cell.shared -= _COPIED
 
-    def _shared_array(self, mark: int = _HELD) -> NDArray:
+    def _numpy(self) -> Any:
+        """The current value on the host, in an array that nobody may write."""
+        return self.spec.device.storage.to_host(self._shared_buffer())
+
+    def _shared_buffer(self, mark: int = _HELD) -> Buffer:
         """The buffer, which nobody writes from now on: who wants to replaces it first. Whoever
         marks it as `_COPIED` takes the mark away afterwards."""
+        cell = self._cell
         while True:
             with _changing:
-                writer, array = self._cell.writer, self._array
+                writer, buffer = cell.writer, self._buffer
                 if (
                     writer and writer == threading.get_ident()
                 ):  # a handler of a signal, or the program calls
-                    return array.copy()
-                shared = self._place.shared  # from here on nobody begins to write
-                self._place.shared = shared + _COPIED if mark == _COPIED else shared | _HELD
-                if not self._cell.writer:
-                    return array
-                self._place.shared = shared | _HELD  # so that its writer makes room for others
+                    return self.spec.device.storage.copy(buffer)
+                shared = cell.shared  # from here on nobody begins to write
+                cell.shared = shared + _COPIED if mark == _COPIED else shared | _HELD
+                if not cell.writer:
+                    return buffer
+                cell.shared = shared | _HELD  # so that its writer makes room for others
             self.wait_until_whole()
 
     def wait_until_whole(self) -> bool:
@@ -246,7 +240,7 @@ class Variable:
                     return False
                 _waiting[me] = self._cell
                 with _changing:
-                    self._place.shared |= _HELD
+                    self._cell.shared |= _HELD
                 time.sleep(pause)
                 pause = min(2 * pause, _LONGEST_WAIT)
             return True
@@ -357,49 +351,48 @@ class Variable:
                 f"Variable {self.name!r} has shape {self.shape}; cannot assign a value of shape "
                 f"{spec.shape}{at(user_origin())}",
             )  # fmt: skip
-        self._set_array(tensor._array, shared=True)
+        self._set_buffer(moved(tensor, self.spec.device)._buffer, shared=True)
 
-    def _set_array(self, array: NDArray, shared: bool) -> None:
+    def _set_buffer(self, buffer: Buffer, shared: bool) -> None:
         """Replace the buffer. `shared`: somebody else may hold it."""
-        place = Place(array.ctypes.data, shared, array, 0)
-        if self._cell.writer:
+        place, cell = self.spec.device.storage.place(buffer, shared), self._cell
+        if cell.writer:
             self.wait_until_whole()
         with _changing:
             while True:
-                self._cell.place = place
-                self._array = array
-                if self._place.array is array:  # no handler of a signal assigned in between
+                cell.place = place
+                self._buffer = buffer
+                if cell.buffer is buffer:  # no handler of a signal assigned in between
                     break
 
-    def _use(self, array: NDArray, shared: bool = True) -> None:
+    def _use(self, buffer: Buffer, shared: bool = True) -> None:
         """Begin with a buffer. `shared`: somebody else may hold it."""
-        self._cell = VariableCell(Place(array.ctypes.data, shared, array, 0), 0)
-        self._place = self._cell.place
-        self._array = array
+        storage = self.spec.device.storage
+        self._cell = storage.cell(storage.place(buffer, shared))
+        self._buffer = buffer
         _cells.add(self._cell)
 
     # -- compiled programs -------------------------------------------------------------------
 
-    def cell(self) -> VariableCell:
+    def cell(self) -> Any:
         """The record through which compiled programs reach the buffer; it stays where it is."""
         return self._cell
 
     def make_writable(self) -> None:
         """Make the buffer this variable's own, copying it if anybody else holds it, or once to
         where large ones are written best."""
-        place = self._place
+        cell, storage = self._cell, self.spec.device.storage
         if _waiting:
             self._let_others_go_first()
-        while (place.shared or place.readers) and self.wait_until_whole():
+        while (cell.shared or cell.readers) and self.wait_until_whole():
             with _changing:
-                place.shared |= _HELD  # from here on nobody begins to write, whatever readers end
-                if self._cell.writer:
+                cell.shared |= _HELD  # from here on nobody begins to write, whatever readers end
+                if cell.writer:
                     continue
-                own = self._holds_alone() and self._array.base is None
-                if own and self._array.flags.writeable and is_well_placed(self._array):
-                    place.shared = place.readers = 0
+                if storage.is_alone(self):
+                    cell.shared = cell.readers = 0
                 else:
-                    self._set_array(own_copy(self._array), shared=False)
+                    self._set_buffer(storage.copy(self._buffer), shared=False)
             return
 
     def _let_others_go_first(self) -> None:
@@ -411,15 +404,11 @@ class Variable:
                 break
             time.sleep(_LONGEST_WAIT)
 
-    def _holds_alone(self) -> bool:
-        """Whether nothing else refers to the array."""
-        return _references(self) <= _references_alone()
-
     def stand_in(self) -> Variable:
         """What a trace passes on in place of a variable argument: like it, but not it."""
         copy = object.__new__(Variable)
-        copy._use(self._shared_array())
         copy.spec, copy.trainable = self.spec, self.trainable
+        copy._use(self._shared_buffer())
         copy.name, copy.constraint = self.name, self.constraint
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
@@ -445,32 +434,16 @@ class Variable:
         raise TypeError("Variable is unhashable. Use variable.ref() as the key.")
 
     def __deepcopy__(self, memo: Any) -> Variable:
-        copy = Variable(
-            self._shared_array().copy(), self.trainable, name=self.name.removesuffix(":0")
-        )
+        value = from_buffer(self._shared_buffer(), self.spec.device)
+        copy = Variable(value, self.trainable, name=self.name.removesuffix(":0"))
         memo[id(self)] = copy
         return copy
-
-
-def _references(variable: Variable) -> int:
-    return sys.getrefcount(variable._array)
-
-
-@functools.cache
-def _references_alone() -> int:
-    """How many references there are to an array that only its variable has: a lookup adds some,
-    other ones in each interpreter."""
-    sample = object.__new__(Variable)
-    sample._stands_for, sample.told_apart = None, False
-    sample._use(np.empty(0))
-    return _references(sample)
 
 
 def _read(variable: Variable) -> Tensor:
     if context.recorder is not None:
         return run(READ, variable)  # type: ignore[no-any-return]
-    array = variable._shared_array()
-    tensor = from_owned(array, TensorSpec(array.shape, variable.dtype))
+    tensor = from_buffer(variable._shared_buffer(), variable.spec.device)
     for tape in context.tapes:
         tape.record(READ, (variable,), {}, (tensor,))
     return tensor

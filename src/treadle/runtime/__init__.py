@@ -74,7 +74,7 @@ def _compile_native(graph: Graph) -> Executable:
 def _begin_compilation(graph: Graph) -> None:
     from treadle.runtime.devices import backend
 
-    backend().begin_compilation(graph)
+    backend(graph.device).begin_compilation(graph)
 
 
 def __getattr__(name: str) -> Any:

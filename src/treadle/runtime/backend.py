@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from treadle.runtime.schedule.facts import Facts
 
 
-class Storage(Protocol):
-    """The memory of programs, as callbacks into Python (`treadle.runtime.callbacks`) use it."""
+class ProgramMemory(Protocol):
+    """The memory of running programs, as callbacks into Python (`treadle.runtime.callbacks`) use
+    it. Buffers of tensors are the device's `treadle.core.storage.Storage`."""
 
     def view(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Any:
         """An ndarray with the elements at an address. It may be that memory itself, which the
@@ -39,7 +40,7 @@ class Backend:
     """
 
     @property
-    def storage(self) -> Storage:
+    def program_memory(self) -> ProgramMemory:
         """The memory of its programs."""
         raise NotImplementedError(f"{type(self).__name__} counts no memory")
 

@@ -35,7 +35,7 @@ from treadle.runtime.schedule.steps import (
 from treadle.runtime.scope import Scope
 
 if TYPE_CHECKING:
-    from treadle.runtime.backend import Storage
+    from treadle.runtime.backend import ProgramMemory
 
 _UNKNOWN = "none for Python itself"
 
@@ -78,17 +78,17 @@ class Callbacks:
         graph: has the captured variables; others are arguments of the call.
         written: numbers of the variables that the program writes in place.
         memory: what a run needs.
-        storage: what the addresses of operands are addresses of.
+        program_memory: what the addresses of operands are addresses of.
     """
 
     def __init__(
         self, steps: Sequence[Any], symbols: Sequence[str], first_symbol: int,
         handles: Mapping[Value, int], graph: Graph, written: Sequence[int], memory: MemoryUse,
-        storage: Storage,
+        program_memory: ProgramMemory,
     ) -> None:  # fmt: skip
         self.steps, self.symbols, self.first_symbol = steps, symbols, first_symbol
         self.handles, self.graph, self.written = handles, graph, written
-        self.memory, self.storage = memory, storage
+        self.memory, self.program_memory = memory, program_memory
         self.layouts: dict[int, _Layout] = {}  # by the step's id
         self.local = _Calls()
         self.thunk = CALLBACK(self._call)
@@ -205,7 +205,7 @@ class Callbacks:
         """Copy a result out of the program's memory."""
         spec = step.source.value.spec
         values = (ctypes.c_int64 * (1 + spec.rank)).from_address(words)
-        array = self.storage.view(values[0], spec.dtype.np_dtype, tuple(values[1:]))
+        array = self.program_memory.view(values[0], spec.dtype.np_dtype, tuple(values[1:]))
         self.local.innermost.delivered[step.number] = own_copy(array)
 
     def _kernel(self, step: Launch, words: int) -> None:
@@ -217,7 +217,7 @@ class Callbacks:
         symbols = dict(zip(kernel.symbols, values[count:], strict=True))
         scope = Scope(symbols)
         arrays = {
-            b: self.storage.view(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
+            b: self.program_memory.view(values[i], b.dtype.np_dtype, _shape(b.shape, scope))
             for i, b in enumerate(kernel.buffers)
         }
         addresses = dict(zip(kernel.buffers, values, strict=False))
@@ -227,7 +227,7 @@ class Callbacks:
             for buffer, result in evaluate(kernel, arrays, symbols).items():
                 shape, dtype = arrays[buffer].shape, arrays[buffer].dtype
                 made = np.asarray(np.broadcast_to(result, shape), dtype)
-                self.storage.write(addresses[buffer], made)
+                self.program_memory.write(addresses[buffer], made)
         finally:
             numpy_errors.set(before)
 
@@ -247,7 +247,7 @@ class Callbacks:
         if isinstance(spec, ListSpec):
             return self.local.innermost.lists[word]
         dims = _shape(spec.dims, scope) if shape is None else shape
-        array = self.storage.view(word, spec.dtype.np_dtype, dims)
+        array = self.program_memory.view(word, spec.dtype.np_dtype, dims)
         return array.copy() if keep else array
 
     def _output(self, operand: Operand, values: Any, position: int, result: Any, own: bool) -> None:
@@ -262,7 +262,7 @@ class Callbacks:
             values[position] = len(lists)
             lists[len(lists)] = result
         else:
-            self.storage.write(values[position], np.asarray(result, spec.dtype.np_dtype))
+            self.program_memory.write(values[position], np.asarray(result, spec.dtype.np_dtype))
 
 
 class _Layout:

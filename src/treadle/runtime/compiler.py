@@ -89,7 +89,7 @@ def plan_program(graph: Graph) -> Planned:
     Raises:
         Unsupported: the graph needs the interpreter.
     """
-    facts = backend().facts()
+    facts = backend(graph.device).facts()
     work = _prepared(graph, facts)
     builder = Builder(work, facts)
     block = build_schedule(builder)
@@ -111,7 +111,7 @@ def _compile(graph: Graph, traced: Graph, key: str | None) -> Executable:
     started = time.perf_counter()
     planned = plan_program(graph)
     scheduled = time.perf_counter()
-    target = backend()
+    target = backend(graph.device)
     executable = target.build(planned)
     executable.prepared = lambda: str(_prepared(graph, planned.builder.facts))
     executable.calls = calls_in_loops(planned.block)

@@ -1,4 +1,4 @@
-"""The device that programs are made for: the processor, where nobody says otherwise.
+"""Which backend makes the programs of a device: for the host the processor's, or a chosen one.
 
 The compiler, programs on disk and what is begun early ask for a `Backend` here, and import nothing
 of a device's package themselves.
@@ -8,34 +8,45 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from treadle.core import errors
+from treadle.core.devices import HOST, Device
+
 if TYPE_CHECKING:
     from treadle.runtime.backend import Backend
 
-_in_use: list[Backend] = []  # the innermost `using` last
+_in_use: list[using] = []  # the innermost last
 
 
-def backend() -> Backend:
-    """The backend that programs are made for."""
-    if _in_use:
-        return _in_use[-1]
+def backend(device: Device = HOST) -> Backend:
+    """The backend that makes programs for a device.
+
+    Raises:
+        UnimplementedError: there is none.
+    """
+    for choice in reversed(_in_use):
+        if choice.kind == device.kind:
+            return choice.backend
+    if device is not HOST:
+        raise errors.UnimplementedError(None, None, f"no compiler makes programs for {device}")
     from treadle.runtime.cpu.backend import cpu
 
     return cpu
 
 
 class using:
-    """``with using(backend):`` programs are made for another device.
+    """``with using(backend):`` another backend makes the programs of a kind of device, the host's
+    if nothing else is said.
 
     It holds for the whole process, and for programs that are made within it: a function that has
     its program already keeps it.
     """
 
-    def __init__(self, backend: Backend) -> None:
-        self.backend = backend
+    def __init__(self, backend: Backend, kind: str = HOST.kind) -> None:
+        self.backend, self.kind = backend, kind
 
     def __enter__(self) -> Backend:
-        _in_use.append(self.backend)
+        _in_use.append(self)
         return self.backend
 
     def __exit__(self, *exc: object) -> None:
-        _in_use.remove(self.backend)
+        _in_use.remove(self)

@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from treadle.core.list_value import ListValue
 from treadle.core.shapes import Dim
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
+from treadle.ops.state import Variable
 from treadle.runtime.symbols import broadcast_guards
 
 if TYPE_CHECKING:
     from treadle.runtime.memory.use import MemoryUse
+
+
+_KEPT = (Variable, ListValue)  # values that have no buffer
 
 
 class Executable:
@@ -40,10 +45,11 @@ class Executable:
         self.prepared: Callable[[], str] | None = None
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
-        """Run on a value for every parameter: C-contiguous ndarrays, and Variables for handles.
+        """Run on a value for every parameter: buffers of the graph's device, which are C-contiguous
+        ndarrays on the host, and Variables for handles.
 
         Returns:
-            An ndarray for every result.
+            A buffer for every result, or a list value.
 
         Raises:
             InvalidArgumentError and others, as the ops do.
@@ -72,7 +78,7 @@ class Executable:
 
 
 class InterpretedExecutable(Executable):
-    """Runs a graph node by node with NumPy."""
+    """Runs a graph node by node with NumPy, on the host wherever its buffers are."""
 
     def __init__(self, graph: Graph, reason: str, check_numerics: bool = False) -> None:
         super().__init__(graph, reason)
@@ -82,4 +88,7 @@ class InterpretedExecutable(Executable):
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         from treadle.runtime import interpreter
 
-        return interpreter.run(self.graph, arrays, check_numerics=self.check_numerics)
+        storage = self.graph.device.storage
+        given = [x if isinstance(x, _KEPT) else storage.to_host(x) for x in arrays]
+        found = interpreter.run(self.graph, given, check_numerics=self.check_numerics)
+        return [x if isinstance(x, _KEPT) else storage.from_host(x) for x in found]

@@ -40,7 +40,7 @@ class _Writer:
 
     def graph(self, graph: Graph) -> None:
         kinds = [type(capture).__name__ for capture in graph.captures]
-        self.write(f"captures {kinds}")
+        self.write(f"captures {kinds} on {graph.device}")
         self.region(graph)
 
     def write(self, text: str) -> None:

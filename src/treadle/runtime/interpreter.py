@@ -144,7 +144,7 @@ def _bind(scope: Scope, value: Value, actual: Runtime) -> None:
     if isinstance(value.spec, TensorSpec):
         scope.bind(value.spec, actual.shape)
     elif isinstance(value.spec, ResourceSpec):
-        scope.bind(value.spec, actual._array.shape)
+        scope.bind(value.spec, actual.current_spec.dims)
 
 
 def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
@@ -175,7 +175,7 @@ def _run_op(node: Node, inputs: list[Runtime], scope: Scope) -> list[Runtime]:
 
 def _read(variable: Variable) -> Runtime:
     """A snapshot: the variable copies its buffer before it next writes in place."""
-    return variable._shared_array()
+    return variable._numpy()
 
 
 def _as_value(node: Node, value: Value, result: Any) -> Runtime:

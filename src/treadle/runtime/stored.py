@@ -29,7 +29,7 @@ def program_key(graph: Graph, options: Options) -> str | None:
     if options != Options() or not stores_programs():
         return None
     found = graph_key(graph)
-    made_for = None if found is None else backend().key()
+    made_for = None if found is None else backend(graph.device).key()
     if found is None or made_for is None:
         return None
     words = [found, made_for, sources(), str(sorted(disabled_names())), *_switches()]
@@ -56,4 +56,4 @@ def stored_program(
     """
     key = program_key(graph, options)
     data = None if key is None else default_cache().load(KIND, key)
-    return None if data is None else backend().load(data, graph, compile)
+    return None if data is None else backend(graph.device).load(data, graph, compile)

@@ -19,9 +19,10 @@ import numpy as np
 from treadle.core import nest
 from treadle.core.arrays import own_copy
 from treadle.core.context import context
+from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import DeviceTensor, Tensor, buffer_of, from_buffer
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
@@ -60,6 +61,7 @@ class _PlanWriter:
             "ndarray": np.ndarray, "asarray": np.asarray, "own_copy": own_copy,
             "new": object.__new__, "used": True,
         }  # fmt: skip
+        self.device = concrete.graph.device
         self.params = iter(concrete.graph.arguments)
         self.inputs: list[str] = []
         self.count = 0
@@ -167,9 +169,23 @@ class _PlanWriter:
         array = self.fresh("x")
         if any(c.name == param.name for c in self.concrete.changed):
             self.miss_if(f"type({place}) is ndarray")  # the general path refuses it with a message
-        test = self.exact if is_static(param.spec) else self.open_dims
-        test(place, array, param.spec)
+        if self.device is not HOST:
+            self.on_device(place, array, param.spec.on(self.device))
+        elif is_static(param.spec):
+            self.exact(place, array, param.spec)
+        else:
+            self.open_dims(place, array, param.spec)
         self.inputs.append(array)
+
+    def on_device(self, place: str, buffer: str, spec: TensorSpec) -> None:
+        """A tensor with this very spec, which is on another device than the host."""
+        if not is_static(spec):
+            raise _NoPlan  # the shape of a buffer is the storage's to tell
+        self.miss_if(
+            f"type({place}) is not {self.constant(DeviceTensor, 'K')} "
+            f"or {place}._spec is not {self.constant(spec, 'S')}"
+        )
+        self.emit(f"{buffer} = {place}._buffer")
 
     def exact(self, place: str, array: str, spec: Spec) -> None:
         """A tensor with this very spec, or a contiguous array of its dtype and shape, or for a
@@ -179,7 +195,7 @@ class _PlanWriter:
         self.emit(f"if type({place}) is Tensor:")
         self.emit(f"    if {place}._spec is not {known} and {place}.spec is not {known}:")
         self.emit("        return MISS")
-        self.emit(f"    {array} = {place}._array")
+        self.emit(f"    {array} = {place}._buffer")
         self.emit(
             f"elif type({place}) is ndarray and {place}.dtype is {dtype} and "
             f"{place}.shape == {spec.dims!r} and {place}.flags.c_contiguous:"
@@ -197,7 +213,7 @@ class _PlanWriter:
             raise _NoPlan
         dtype = self.constant(spec.dtype.np_dtype, "D")
         self.emit(f"if type({place}) is Tensor:")
-        self.emit(f"    {array} = {place}._array")
+        self.emit(f"    {array} = {place}._buffer")
         self.emit(f"elif type({place}) is ndarray and {place}.flags.c_contiguous:")
         self.emit(f"    {array} = {self.array(place)}")
         self.emit("else:")
@@ -267,7 +283,7 @@ class _PlanWriter:
     def call(self) -> None:
         """Runs the program on the collected inputs and the captures."""
         captured = [
-            self.constant(c if isinstance(c, Variable) else c._array)
+            self.constant(buffer_of(c, self.device))
             for c in self.concrete.graph.captures
             if not getattr(c, "is_symbolic", False)
         ]
@@ -290,9 +306,13 @@ class _PlanWriter:
         if isinstance(spec, ListSpec):
             raise _NoPlan
         tensor = self.fresh("t")
+        if self.device is not HOST:
+            made = functools.partial(from_buffer, device=self.device)
+            self.emit(f"{tensor} = {self.constant(made)}({array})")
+            return tensor
         known = self.constant(spec, "S") if is_static(spec) else "None"
         self.emit(f"{tensor} = new(Tensor)")
-        self.emit(f"{tensor}._array = {array}")
+        self.emit(f"{tensor}._buffer = {array}")
         self.emit(f"{tensor}._spec = {known}")
         return tensor
 

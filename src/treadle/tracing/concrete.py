@@ -10,11 +10,12 @@ import numpy as np
 from treadle.autograph.loop_notes import LoopNote, loop_notes
 from treadle.core import errors, locks, nest
 from treadle.core.context import context, watched
+from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
 from treadle.core.interrupts import puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import ResourceSpec, Spec, TensorSpec, array_spec, is_static
-from treadle.core.tensor import Tensor, from_owned
+from treadle.core.tensor import Tensor, buffer_of, from_buffer, moved
 from treadle.graph.ir import Graph
 from treadle.graph.replay import replay
 from treadle.ops.conversion import convert_to_tensor
@@ -66,7 +67,7 @@ class ConcreteFunction:
         names = iter([p.name for p in trace.graph.arguments])
         self._arguments = arguments.pack(
             [
-                weakly(leaf) if spec is None else _named(spec, next(names))
+                weakly(leaf) if spec is None else _named(spec, next(names)).on(self.graph.device)
                 for leaf, spec in zip(arguments.leaves, trace.leaves, strict=True)
             ]
         )
@@ -92,11 +93,11 @@ class ConcreteFunction:
     @property
     def inputs(self) -> list[TensorSpec]:
         """The specs of the tensor arguments, then of the captures."""
-        return [v.spec for v in self.graph.params]  # type: ignore[misc]
+        return [v.spec.on(self.graph.device) for v in self.graph.params]
 
     @property
     def outputs(self) -> list[Spec]:
-        return [v.spec for v in self.graph.results]
+        return self.graph.result_specs
 
     @property
     def output_shapes(self) -> Any:
@@ -182,8 +183,10 @@ class ConcreteFunction:
         """Run with the tensor and variable arguments in parameter order."""
         in_place = context.recorder is None and not context.tapes and self.reads_in_place
         inputs = [
-            self._checked(leaf, p.spec, p.name, in_place)
-            for leaf, p in zip(leaves, self.graph.arguments, strict=True)
+            self._checked(leaf, spec, p.name, in_place)
+            for leaf, p, spec in zip(
+                leaves, self.graph.arguments, self.graph.argument_specs, strict=True
+            )
         ]
         return results_of(self._trace.structure, self.run([*inputs, *self.graph.captures]))
 
@@ -191,14 +194,20 @@ class ConcreteFunction:
         """The argument for a parameter. Only a program that reads its arrays `in_place` takes an
         array itself: a tape or a trace keeps its inputs, and the caller may change an array."""
         if isinstance(spec, ResourceSpec):
-            return leaf
-        if in_place and _is_readable(leaf, spec):
+            if leaf.spec.device is spec.device:
+                return leaf
+            value, given = leaf, leaf.spec
+        elif in_place and _is_readable(leaf, spec):
             value, given = leaf, array_spec(leaf)
         else:
-            value = leaf if isinstance(leaf, Tensor) else convert_to_tensor(leaf, spec.dtype)
+            value = leaf
+            if not isinstance(leaf, Tensor):
+                value = moved(convert_to_tensor(leaf, spec.dtype), spec.device)
             given = value.spec
         if given is not spec and not (
-            given.dtype is spec.dtype and given.shape.is_compatible_with(spec.shape)
+            given.dtype is spec.dtype
+            and given.shape.is_compatible_with(spec.shape)
+            and (given.device is spec.device or getattr(value, "is_symbolic", False))
         ):
             raise errors.InvalidArgumentError(
                 None,
@@ -219,15 +228,16 @@ class ConcreteFunction:
 
     def execute(self, inputs: Sequence[Any]) -> list[Tensor]:
         """Run the compiled program on tensors, arrays and variables, unseen by tapes."""
-        arrays = [x._array if isinstance(x, Tensor) else x for x in inputs]
-        results = self.executable.run(arrays)
-        return [_wrap(array) for array in results]
+        device = self.graph.device
+        results = self.executable.run([buffer_of(x, device) for x in inputs])
+        return [from_buffer(result, device) for result in results]
 
     @property
     def reads_in_place(self) -> bool:
-        """Whether the program only reads arrays during the call. Results of an interpreted one, and
-        values that it assigns to variables, may share memory with its arguments."""
-        return bool(self.executable.mode == "native")
+        """Whether the program takes arrays, and only reads them during the call. Results of an
+        interpreted one, and values that it assigns to variables, may share memory with its
+        arguments."""
+        return self.graph.device is HOST and bool(self.executable.mode == "native")
 
     @property
     def executable(self) -> Any:
@@ -298,17 +308,14 @@ def _is_readable(value: Any, spec: Spec) -> bool:
     )
 
 
-def _wrap(array: Any) -> Tensor:
-    return from_owned(array, array_spec(array))
-
-
 def _public(leaf: Any) -> Any:
     """A leaf of a signature as users write it."""
     if isinstance(leaf, ObjectKey | Snapshot):
         return leaf.target
     if not isinstance(leaf, TensorSpec) or is_static(leaf):
         return leaf
-    return TensorSpec([d if isinstance(d, int) else None for d in leaf.dims], leaf.dtype, leaf.name)
+    dims = [d if isinstance(d, int) else None for d in leaf.dims]
+    return TensorSpec(dims, leaf.dtype, leaf.name).on(leaf.device)
 
 
 def _named(spec: Spec, name: str) -> Spec:

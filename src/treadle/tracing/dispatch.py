@@ -13,7 +13,7 @@ import numpy as np
 
 from treadle.core import locks
 from treadle.core.spec import array_spec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import DeviceTensor, Tensor
 from treadle.tracing.calls import MISS, Plan
 
 FRONT = 4  # plans tried one after another before the form is computed
@@ -130,6 +130,8 @@ def _part(value: Any, shapes: bool) -> Any:
     kind = type(value)
     if kind is Tensor:
         return value.spec if shapes else Tensor
+    if kind is DeviceTensor:
+        return value.spec if shapes else (DeviceTensor, value.spec.device)
     if kind is np.ndarray:
         try:
             return array_spec(value) if shapes else Tensor

@@ -6,9 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.autodiff.calls import DifferentiableCall
-from treadle.core.spec import array_spec
-from treadle.core.tensor import Tensor, from_owned
-from treadle.ops.state import Variable
+from treadle.core.devices import Device
+from treadle.core.tensor import Tensor, buffer_of, from_buffer
 
 
 def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
@@ -17,17 +16,17 @@ def run_taped(concrete: Any, inputs: Sequence[Any]) -> list[Tensor]:
         with concrete._lock:
             if concrete._gradient is None:
                 concrete._gradient = DifferentiableCall(
-                    concrete.graph, lambda graph: _callable(concrete.compile(graph))
+                    concrete.graph, lambda graph: _callable(concrete.compile(graph), graph.device)
                 )
     result: list[Tensor] = concrete._gradient(inputs)
     return result
 
 
-def _callable(executable: Any) -> Callable[[Sequence[Any]], list[Tensor]]:
+def _callable(executable: Any, device: Device) -> Callable[[Sequence[Any]], list[Tensor]]:
     """A program as a function of tensors and variables."""
 
     def run(inputs: Sequence[Any]) -> list[Tensor]:
-        arrays = [x if isinstance(x, Variable) else x._array for x in inputs]
-        return [from_owned(array, array_spec(array)) for array in executable.run(arrays)]
+        results = executable.run([buffer_of(x, device) for x in inputs])
+        return [from_buffer(result, device) for result in results]
 
     return run

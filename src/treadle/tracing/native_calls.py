@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from treadle.core.spec import TensorSpec, is_static
+from treadle.core.tensor import buffer_of
 from treadle.ops.state import Variable
 from treadle.runtime.cpu.dispatch.layout import slot_offset
 from treadle.runtime.cpu.dispatch.plans import (
@@ -99,7 +100,7 @@ class PlanWriter:
             captured = None if number < first else graph.captures[number - first]
             if getattr(captured, "is_symbolic", False):
                 raise NoPlan
-            frame.append(0 if captured is None else captured._array.ctypes.data)
+            frame.append(0 if captured is None else buffer_of(captured).ctypes.data)
         frame += [0] * (len(signature.cells) + len(signature.outputs))
         for source in signature.symbols:
             size = self.sizes.get(source.name)
@@ -250,4 +251,4 @@ def _failure(program: Any) -> Callable[[], BaseException]:
 
 
 def _array_offset() -> int:
-    return slot_offset(Variable, "_array")
+    return slot_offset(Variable, "_buffer")

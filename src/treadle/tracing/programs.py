@@ -144,6 +144,7 @@ def _kind(graph: Graph) -> Hashable:
     values = (*graph.params, *graph.results)
     return (
         graph.name,
+        graph.device,
         len(graph.results),
         *((type(v.spec), v.spec.dtype, v.spec.rank) for v in values),
     )

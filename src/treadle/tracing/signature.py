@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from treadle.core import nest
+from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY
+from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec
-from treadle.core.tensor import Tensor
+from treadle.core.tensor import DeviceTensor, Tensor, moved
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.static_values import ObjectKey, Unhashable, described, static_key
@@ -141,9 +142,10 @@ class Arguments:
         if self.family != earlier.family:
             return self
         merged = iter(
-            TensorSpec(
-                [a if a == b else None for a, b in zip(mine.dims, old.dims, strict=True)],
-                mine.dtype,
+            mine.with_dims(
+                TensorShape(
+                    [a if a == b else None for a, b in zip(mine.dims, old.dims, strict=True)]
+                ).dims
             )
             for mine, old in zip(self._specs(), earlier._specs(), strict=True)
         )
@@ -162,7 +164,7 @@ class Arguments:
         if self._family is None:
             aliases: dict[int, int] = {}
             leaves = tuple(
-                ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank)
+                ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank, leaf_spec(t).device)
                 if is_tensor_leaf(t)
                 else leaf_key(t, aliases)
                 for t in self.types
@@ -222,10 +224,17 @@ class FunctionSignature:
                 raise TypeError(f"{self.name}(): {error}{at(user_origin())}") from None
             bound.apply_defaults()
             args, kwargs = bound.args, bound.kwargs
-        names = self.names(len(args))
+        names, declared = self.names(len(args)), self.input_signature or ()
         if self.input_signature is not None:
-            return Arguments(self._convert(args), kwargs, names, self.input_signature)
-        return Arguments(args, kwargs, names)
+            args = self._convert(args)
+        arguments = Arguments(args, kwargs, names, declared)
+        device = next((x.spec.device for x in arguments.leaves if type(x) is DeviceTensor), HOST)
+        if device is HOST:
+            return arguments
+        given = functools.partial(_on_device, device)
+        args, kwargs = nest.map_structure(given, (args, kwargs))
+        declared = nest.map_structure(_on_device_of, declared, args[: len(declared)])
+        return Arguments(args, kwargs, names, declared)
 
     def completed(
         self, args: tuple[Any, ...], kwargs: dict[str, Any], traced: Any
@@ -322,6 +331,17 @@ class FunctionSignature:
                 f"{self.name}(): the input_signature does not cover the argument {name}={value!r}, "
                 f"which can only be left out{at(user_origin())}"
             )
+
+
+def _on_device(device: Device, leaf: Any) -> Any:
+    """An argument beside tensors of a device: arrays and NumPy's numbers go there, too."""
+    is_array = isinstance(leaf, np.ndarray | np.generic)
+    return moved(convert_to_tensor(leaf), device) if is_array else leaf
+
+
+def _on_device_of(declared: Any, given: Any) -> Any:
+    """The spec of an input signature, on the device of the tensor that is given for it."""
+    return declared.on(given.spec.device) if isinstance(given, Tensor) else declared
 
 
 def _convert_nested(value: Any, spec: Any, place: str, name: str) -> Any:

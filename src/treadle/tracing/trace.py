@@ -9,17 +9,19 @@ from treadle.autograph.errors import StagingError
 from treadle.autograph.loop_notes import loop_notes
 from treadle.core import nest
 from treadle.core.context import context, recording, taping
+from treadle.core.devices import HOST
 from treadle.core.frames import forget_last
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.switches import disabled
-from treadle.core.tensor import SymbolicTensor, Tensor, from_array
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.frozen_randomness import watch_numpy_random
+from treadle.tracing.placement import place_graph
 from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_spec
 
 
@@ -126,6 +128,12 @@ def _traced(
             result = fn(*args, **kwargs)
             structure, results = _collect(result, name)
             graph = builder.finish(results)
+            given = [
+                leaf.spec if isinstance(leaf, Variable) else leaf_spec(leaf)
+                for leaf, spec in zip(arguments.types, specs, strict=True)
+                if spec is not None
+            ]
+            place_graph(graph, given, inside=builder.outer is not None)
     finally:
         builder.finished = True
         forget_last()
@@ -146,12 +154,10 @@ def _parameter_spec(leaf: Any) -> Spec | None:
         spec = leaf_spec(leaf)
         if isinstance(spec, ListSpec):
             return spec
-        return (
-            spec.with_fresh_symbols()
-            if isinstance(leaf, TensorSpec)
-            else TensorSpec(spec.shape, spec.dtype)
-        )
-    return leaf.spec if isinstance(leaf, Variable) else None
+        if isinstance(leaf, TensorSpec):
+            spec = spec.with_fresh_symbols()
+        return TensorSpec(spec.shape, spec.dtype)
+    return leaf.spec.on(HOST) if isinstance(leaf, Variable) else None
 
 
 def _parameter(builder: GraphBuilder, leaf: Any, spec: Spec, label: str) -> Any:
@@ -247,8 +253,10 @@ def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:
         clone_node(node, graph, mapping)
     graph.results = [mapping[tensor.value]]
     with recording(None), taping(()):
-        inputs = [c if isinstance(c, Variable) else c._array for c in graph.captures]
-        return from_array(interpreter.run(graph, inputs)[0])
+        inputs = [c if isinstance(c, Variable) else c._numpy() for c in graph.captures]
+        found = from_array(interpreter.run(graph, inputs)[0])
+        devices = (c.spec.device for c in graph.captures)
+        return moved(found, next((d for d in devices if d is not HOST), HOST))
 
 
 def _slice(region: Region, value: Value) -> list[Any]:

@@ -50,7 +50,7 @@ def test_results_of_programs(size: int) -> None:
         assert plus.numpy()[-1] == size
         assert twice.numpy()[-1] == 2 * (size - 1)
         kind = "treadle" if 4 * size >= LARGE else "default_allocator"
-        assert handler_name(plus._array) == handler_name(twice._array) == kind
+        assert handler_name(plus._buffer) == handler_name(twice._buffer) == kind
     assert handler_name(np.empty(10)) == "default_allocator"
 
 
@@ -63,7 +63,7 @@ def test_results_whose_size_is_found_out() -> None:
         result = f(td.constant(size))
         assert result.numpy()[-1] == 2 * (size - 1)
         kind = "treadle" if 4 * size >= LARGE else "default_allocator"
-        assert handler_name(result._array) == kind
+        assert handler_name(result._buffer) == kind
 
 
 def test_memory_waits_for_the_last_holder() -> None:

@@ -23,7 +23,7 @@ from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor, may_share
 from treadle.graph.trip_count import trip_count
 from treadle.ops.control.control_flow import COND
 from treadle.ops.indexing.slicing import STRIDED_SLICE
@@ -241,10 +241,9 @@ class _Storage:
             return self._overlaps(_Storage(value))
         if isinstance(value, SymbolicTensor) or isinstance(self.tensor, SymbolicTensor):
             return False
-        a, b = (getattr(x, "_array", x) for x in (self.tensor, value))
-        if a.shape == b.shape and isinstance(value, Tensor):
+        if isinstance(value, Tensor) and value.shape == self.tensor.shape:
             return False  # eager copies keep the elements: tensors do not change
-        return bool(a.ndim and b.ndim and np.may_share_memory(a, b))
+        return may_share(self.tensor, value)
 
     def _overlaps(self, other: _Storage) -> bool:
         if self.tensor.value in other.bases or other.tensor.value in self.bases:

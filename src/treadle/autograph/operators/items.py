@@ -16,7 +16,7 @@ from treadle.autograph.operators.journal import note_item
 from treadle.autograph.operators.lists import as_graph_list
 from treadle.autograph.operators.paths import Path
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.tensor import SymbolicTensor, Tensor, may_share
 from treadle.ops.collections.graph_list import GraphList
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.elementwise.selection import where
@@ -89,7 +89,7 @@ def _own(made: Tensor, value: Any) -> Tensor:
         part = None if node is None else node.op.part
         shared = part is None or part.use is not PartUse.SET
     else:
-        shared = isinstance(value, Tensor) and np.may_share_memory(made._array, value._array)
+        shared = isinstance(value, Tensor) and may_share(made, value)
     return identity(made) if shared else made
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -152,4 +153,4 @@ def same_capture(a: Any, b: Any) -> bool:
     if isinstance(a, Variable) or isinstance(b, Variable) or a.is_symbolic or b.is_symbolic:
         return False
     small = isinstance(a, Tensor) and isinstance(a.spec, TensorSpec) and a.spec is b.spec
-    return small and a._array.size <= MOST_CAPTURED and same_array(a._array, b._array)
+    return small and math.prod(a.dims) <= MOST_CAPTURED and same_array(a._numpy(), b._numpy())

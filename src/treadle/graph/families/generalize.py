@@ -61,7 +61,7 @@ class _Generalizer:
             )
             if not same or len(first.params) != len(other.params):
                 raise NoPattern("the graphs capture other tensors or variables")
-        graph = Graph(first.name)
+        graph = Graph(first.name, first.device)
         graph.captures = list(first.captures)
         try:
             self.region(graph, self.graphs, [self.argument_spec(c) for c in self.columns()])

@@ -278,7 +278,7 @@ class _Recorder:
     def _use(self, x: Any) -> SymbolicTensor:
         if isinstance(x, SymbolicTensor):
             return x
-        return run(CONST, value=x._array)  # type: ignore[no-any-return]
+        return run(CONST, value=x._numpy())  # type: ignore[no-any-return]
 
     def capture(self, value: Any) -> NoReturn:
         raise AssertionError("a rule for parts uses a tensor from elsewhere")

@@ -20,7 +20,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
-from treadle.core.tensor import NDArray, Tensor, from_owned
+from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.registry import Op, register, run
 
 HANDLE = TensorSpec((), dtypes.int64)
@@ -145,7 +145,7 @@ class _Word:
 
 def handle_of(obj: Any) -> Tensor:
     """An eager tensor that stands for the object, which lives at least as long."""
-    return from_owned(np.asarray(_Word(obj)), HANDLE)
+    return from_array(np.asarray(_Word(obj)))
 
 
 def make_iterator(tensors: Sequence[Tensor], opener: Callable[..., ElementSource]) -> Any:

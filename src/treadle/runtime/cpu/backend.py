@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from treadle.runtime.backend import Backend, Storage
+from treadle.runtime.backend import Backend, ProgramMemory
 from treadle.runtime.cpu.abi import layout
 from treadle.runtime.cpu.host_memory import host_memory
 from treadle.runtime.cpu.target import host
@@ -32,7 +32,7 @@ class Cpu(Backend):
     """See `treadle.runtime.backend.Backend`."""
 
     @property
-    def storage(self) -> Storage:
+    def program_memory(self) -> ProgramMemory:
         return host_memory
 
     def expect_compilation(self) -> None:

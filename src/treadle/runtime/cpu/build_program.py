@@ -171,7 +171,7 @@ def _stored_key(kind: str, key: Any) -> Any:
 def _stored_constant(array: Any, graph: Graph) -> Any:
     """A constant of a record: the number of a captured tensor, or the array."""
     for number, capture in enumerate(graph.captures):
-        if getattr(capture, "_array", None) is array:
+        if getattr(capture, "_buffer", None) is array:
             return number
     return array
 

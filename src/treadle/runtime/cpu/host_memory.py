@@ -1,4 +1,4 @@
-"""The processor's memory as the storage of programs (`treadle.runtime.backend.Storage`)."""
+"""The processor's memory as programs use it (`treadle.runtime.backend.ProgramMemory`)."""
 
 from __future__ import annotations
 

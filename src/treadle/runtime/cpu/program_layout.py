@@ -34,6 +34,6 @@ CALL = words(
     },
 )  # fmt: skip
 
-# A variable (`ops.state.VariableCell`): its elements, whether somebody else holds them, the array,
-# how many programs read it, and the thread that writes it.
+# A variable (`core.host_storage.VariableCell`): its elements, whether somebody else holds them, the
+# array, how many programs read it, and the thread that writes it.
 CELL = words("Cell", {"data": PTR, "shared": I64, "array": PTR, "readers": I64, "writer": I64})

@@ -21,7 +21,7 @@ from treadle.runtime.cpu.llvm_text import Module
 from treadle.runtime.cpu.program_layout import CELL, STATE
 from treadle.runtime.cpu.program_state import fixed
 
-# Words of a variable's cell (`ops.state.VariableCell`).
+# Words of a variable's cell (`core.host_storage.VariableCell`).
 DATA, SHARED, ARRAY, READERS, WRITER = (offset // 8 for offset, _ in CELL.fields.values())
 _HELD = words("Held", {"array": PTR, "data": PTR})  # for each variable; data: of the elements
 HELD_WORDS = _HELD.bytes // 8

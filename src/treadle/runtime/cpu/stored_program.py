@@ -14,6 +14,7 @@ from typing import Any
 from treadle.core.origin import Origin
 from treadle.core.plain_data import DamagedError
 from treadle.core.shapes import Dim
+from treadle.core.tensor import buffer_of
 from treadle.core.texts import Texts
 from treadle.graph.ir import Graph
 from treadle.runtime.callbacks import Callbacks
@@ -73,7 +74,7 @@ class StoredExecutable(NativeExecutable):
         if record.callbacks:
             callbacks = _StoredCallbacks(graph, record, memory or MemoryUse(), self._compile)
         constants = [
-            graph.captures[c]._array if isinstance(c, int) else c for c in record.constants
+            buffer_of(graph.captures[c]) if isinstance(c, int) else c for c in record.constants
         ]
         code = codes[record.code]
         program = Program(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.core.spec import ListSpec, ResourceSpec
+from treadle.core.tensor import buffer_of
 from treadle.graph.ir import Value
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Unsupported
@@ -77,7 +78,7 @@ def _bind_capture(program: Builder, param: Value, capture: Any, block: Block) ->
     """A captured tensor never changes: it is a constant."""
     if capture.is_symbolic:
         raise Unsupported(f"the capture {param} is symbolic")
-    place = program.constant_place(capture._array, param.spec)
+    place = program.constant_place(buffer_of(capture, program.graph.device), param.spec)
     if param.spec.rank == 0:
         block.steps.append(LoadScalar(param, place, reads=[place]))
     else:

@@ -105,12 +105,12 @@ def test_traces_and_tapes_take_the_operators_too() -> None:
 def test_results_share_nothing_and_die() -> None:
     x = td.constant(np.ones(37, np.float32))  # the only tensor with this spec
     gc.collect()
-    before = sys.getrefcount(x), sys.getrefcount(x.spec), sys.getrefcount(x._array)
+    before = sys.getrefcount(x), sys.getrefcount(x.spec), sys.getrefcount(x._buffer)
     for _ in range(1000):
         y = x + x
-        assert not np.shares_memory(y._array, x._array)
+        assert not np.shares_memory(y._buffer, x._buffer)
     del y
-    assert (sys.getrefcount(x), sys.getrefcount(x.spec), sys.getrefcount(x._array)) == before
+    assert (sys.getrefcount(x), sys.getrefcount(x.spec), sys.getrefcount(x._buffer)) == before
 
 
 def test_threads() -> None:

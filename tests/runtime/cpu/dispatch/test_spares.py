@@ -41,7 +41,7 @@ def test_a_dropped_result_is_used_again():
 def test_a_held_result_keeps_its_value():
     f = warm(lambda x: x + 1, X)
     results = [f(X + i) for i in range(20)]
-    assert len({id(r) for r in results}) == len({r._array.ctypes.data for r in results}) == 20
+    assert len({id(r) for r in results}) == len({r._buffer.ctypes.data for r in results}) == 20
     for i, result in enumerate(results):
         np.testing.assert_array_equal(result.numpy(), X + i + 1)
 
@@ -103,9 +103,9 @@ def test_tapes_hold_results():
     with td.GradientTape() as tape:
         tape.watch(x)
         y = x * 2.0
-    address = x._array.ctypes.data
+    address = x._buffer.ctypes.data
     del x
-    assert all(f(X)._array.ctypes.data != address for _ in range(4))
+    assert all(f(X)._buffer.ctypes.data != address for _ in range(4))
     del y, tape
 
 
@@ -171,13 +171,13 @@ def test_what_waits_is_bounded(monkeypatch):
 
 def test_clear_caches_and_the_end_of_the_function_let_go():
     f = warm(lambda x: x + 1, X)
-    reference = weakref.ref(f(X)._array)
+    reference = weakref.ref(f(X)._buffer)
     assert reference() is not None
     td.clear_caches()
     assert reference() is None
     for _ in range(4):
         f(X)
-    reference = weakref.ref(f(X)._array)
+    reference = weakref.ref(f(X)._buffer)
     del f
     gc.collect()
     assert reference() is None

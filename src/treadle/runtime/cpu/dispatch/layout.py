@@ -112,7 +112,7 @@ def _probe(type_: int, data: int, dims: int) -> CallLayout:
         array_dims=dims,
         array_dtype=dtype,
         array_flags=_flags(arrays, dtype + _WORD, extent),
-        tensor_array=slot_offset(Tensor, "_array"),
+        tensor_array=slot_offset(Tensor, "_buffer"),
         tensor_spec=slot_offset(Tensor, "_spec"),
         tensor_weak=_weak(object.__new__(Tensor)),
         array_weak=_weak(np.zeros(3)),

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from treadle.core.arrays import LARGE
+from treadle.core.host_storage import VariableCell
 from treadle.core.spec import TensorSpec
-from treadle.ops.state import VariableCell
 from treadle.runtime.cpu.dispatch.layout import value_offset
 from treadle.runtime.cpu.dispatch.spares import Spares, spares_for
 from treadle.runtime.cpu.kept_arrays import handler

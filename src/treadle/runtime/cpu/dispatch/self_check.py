@@ -170,7 +170,7 @@ def _tensor_in(result: Any) -> Tensor:
 
 def _check_reuse(call: Callable[[], Tensor]) -> None:
     """No tensor is used again that somebody has, or its array, or a weak reference to either."""
-    looks: list[Callable[[Tensor], Any]] = [lambda t: t, lambda t: t._array]
+    looks: list[Callable[[Tensor], Any]] = [lambda t: t, lambda t: t._buffer]
     for look in looks:
         held = look(call())
         assert all(look(call()) is not held for _ in range(4)), "used while held"
@@ -181,9 +181,9 @@ def _check_reuse(call: Callable[[], Tensor]) -> None:
         assert all(x is not seen() for x in again), "used while seen"
         del again
     changed = call()
-    changed._array.flags.writeable = False
+    changed._buffer.flags.writeable = False
     del changed
-    assert all(call()._array.flags.writeable for _ in range(4)), "used although changed"
+    assert all(call()._buffer.flags.writeable for _ in range(4)), "used although changed"
 
 
 def _check_result(kind: int, result: Any, array: Any) -> None:
@@ -197,9 +197,9 @@ def _check_result(kind: int, result: Any, array: Any) -> None:
         assert type(result) is dict and list(result) == ["name"], result
         result = result["name"]
     assert type(result) is Tensor and result._spec is _SPEC, result
-    assert type(result._array) is np.ndarray and result._array.dtype is array.dtype
-    assert (result._array == array + array).all()
-    assert result._array.flags.owndata and result._array.base is None
+    assert type(result._buffer) is np.ndarray and result._buffer.dtype is array.dtype
+    assert (result._buffer == array + array).all()
+    assert result._buffer.flags.owndata and result._buffer.base is None
 
 
 def _check_misses(function: Any, tensor: Tensor, array: Any, good: tuple[Any, Any]) -> None:
