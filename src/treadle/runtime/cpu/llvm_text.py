@@ -90,7 +90,13 @@ class Block:
         self.on_data = False
 
     def __call__(self, *values: Word) -> Edge:
-        """The way to the block, with these values of its parameters."""
+        """The way to the block, with these values of its parameters.
+
+        Raises:
+            ValueError: the block has more or fewer parameters.
+        """
+        if len(values) != len(self.parameters):
+            raise ValueError(f"{self.name} has {len(self.parameters)} parameters: {values}")
         return Edge(self, [str(v) for v in values])
 
     def body(self) -> list[str]:
@@ -181,10 +187,13 @@ class Function:
         self.registers.add(name)
         return name
 
-    def alloca(self, text: str) -> str:
-        """Stack space, reserved on entry whatever block is being written."""
+    def alloca(self, text: str, start: str = "") -> str:
+        """Stack space, reserved on entry whatever block is being written. `start` is stored there,
+        on entry too."""
         name = self._name()
         self.entry.append(f"  {name} = alloca {text}")
+        if start:
+            self.entry.append(f"  store {start}, ptr {name}")
         return name
 
     def label(self, block: str | Block) -> None:

@@ -83,11 +83,10 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
     """A loop with its condition in the head, and a countdown to a poll on the way back."""
     fn = emitter.fn
     k = fn.unique()
-    counter = fn.alloca("i64, align 8")
-    fn.entry.append(f"  store i64 1, ptr {counter}")
+    countdown = fn.alloca("i64, align 8", "i64 1")
     variables = Variables(emitter, step)
     starts = variables.starts()
-    first = fn.value(f"load i64, ptr {counter}")
+    first = fn.value(f"load i64, ptr {countdown}")
     fn.enter(f"pre{k}")
     head = variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))
     fn.enter(head(first, *starts))
@@ -111,7 +110,8 @@ def _emit_polling_loop(emitter: Emitter, step: Loop) -> None:
             if isinstance(carried.param.spec, ListSpec)
         ]
         free_lists_since(emitter, lists, kept)
-    fn.branch(head(_polled(emitter, counter, k), *ends))
+    count = emitter.exits.count_down(k, f"%count{k}", lambda _: emitter.exits.polled(countdown))
+    fn.branch(head(count, *ends))
     fn.label(f"exit{k}")
     _free_late(emitter, before)
 
@@ -127,15 +127,3 @@ def _free_late(emitter: Emitter, before: str) -> None:
 def _allocates(block: Block) -> bool:
     """Whether a block allocates arrays, as their sizes are found out there."""
     return any(p.kind == "late" for s in all_steps(block) for p in (*s.reads, *s.writes))
-
-
-def _polled(emitter: Emitter, counter: str, k: int) -> str:
-    """Count down, and ask at zero whether a signal came; gives the count for the next iteration."""
-    fn = emitter.fn
-    fn.emit(f"%left{k} = sub i64 %count{k}, 1")
-    fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
-    latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
-    fn.fork(f"%zero{k}", f"poll{k}", latch(f"%left{k}"), likely=False)
-    fn.label(f"poll{k}")
-    fn.enter(latch(emitter.exits.polled(counter)))
-    return f"%next{k}"

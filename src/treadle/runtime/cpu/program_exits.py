@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from treadle.runtime.cpu.llvm_text import Function
+from collections.abc import Callable
+
+from treadle.runtime.cpu.llvm_text import Block, Function
 from treadle.runtime.cpu.program_blueprint import Blueprint
 from treadle.runtime.cpu.program_entry import EXHAUSTED, INTERRUPTED
 from treadle.runtime.cpu.program_poll import STOPPED
@@ -59,6 +61,22 @@ class Exits:
         polled = fn.value(f"call i64 @poll(ptr %state, ptr {self.memory.record}, ptr {countdown})")
         self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
         return polled
+
+    def count_down(self, k: int, count: str, ask: Callable[[Block], str]) -> str:
+        """Count down, and ask for the next count where that reaches zero. Gives the next count.
+
+        Args:
+            k: the number in the names of the blocks.
+            ask: writes what gives the next count, given the block in which the loop goes on.
+        """
+        fn = self.fn
+        fn.emit(f"%left{k} = sub i64 {count}, 1")
+        fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
+        latch = Block(f"latch{k}", [("i64", f"%next{k}")])
+        fn.fork(f"%zero{k}", f"ask{k}", latch(f"%left{k}"), likely=False)
+        fn.label(f"ask{k}")
+        fn.enter(latch(ask(latch)))
+        return f"%next{k}"
 
     def call_of(self, step: Step) -> str:
         """The record of the call if a step may stop before its work is done, else null. It may stop

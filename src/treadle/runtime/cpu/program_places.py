@@ -128,8 +128,7 @@ class Places:
     # ---- buffers that grow
     def new_buffer(self) -> str:
         """A growing buffer, which is freed when the call ends."""
-        buffer = self.fn.alloca("[2 x i64], align 16")
-        self.fn.entry.append(f"  store [2 x i64] zeroinitializer, ptr {buffer}")
+        buffer = self.fn.alloca("[2 x i64], align 16", "[2 x i64] zeroinitializer")
         self.grown.append(buffer)
         return buffer
 

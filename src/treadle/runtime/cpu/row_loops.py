@@ -9,6 +9,7 @@ registers, the lengths of lists, and which array of a pair is the current one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -219,8 +220,8 @@ class _Task:
         """Write the function, given the loop variables' values in the program."""
         fn, step = self.fn, self.step
         heads, begins = self._begin(starts)
-        counter = fn.alloca("i64, align 8")
-        fn.emit(f"store i64 1, ptr {counter}")
+        countdown = fn.alloca("i64, align 8")
+        fn.emit(f"store i64 1, ptr {countdown}")
         k = fn.unique()
         fn.enter(f"pre{k}")
         head = self.variables.block(f"head{k}", f"x{k}", ("i64", f"%count{k}"))
@@ -236,7 +237,8 @@ class _Task:
             fn.label(f"body{k}")
             self.emitter.emit_block(step.body)
         ends = self.variables.ends(step.body.results, words)
-        fn.branch(head(self._polled(counter, k), *ends))
+        ask = functools.partial(self._asked, countdown)
+        fn.branch(head(self.emitter.exits.count_down(k, f"%count{k}", ask), *ends))
         fn.label(f"done{k}")
         self._hand_over(head, words, heads)
         fn.enter("exit")
@@ -309,26 +311,19 @@ class _Task:
         self.fn.emit(f"store {kind} {word}, ptr {self.fn.offset('%record', place, 'i64')}, align 8")
         return place
 
-    def _polled(self, counter: str, k: int) -> str:
-        """The first thread counts down, and asks at zero whether a signal came. Gives the count for
-        the next iteration."""
-        fn = self.fn
-        fn.emit(f"%left{k} = sub i64 %count{k}, 1")
-        fn.emit(f"%zero{k} = icmp eq i64 %left{k}, 0")
-        latch = TextBlock(f"latch{k}", [("i64", f"%next{k}")])
-        fn.fork(f"%zero{k}", f"ask{k}", latch(f"%left{k}"), likely=False)
-        fn.label(f"ask{k}")
+    def _asked(self, countdown: str, latch: TextBlock) -> str:
+        """The next count of the first thread, which looks for signals; the others count anew."""
+        fn, k = self.fn, self.fn.unique()
         fn.fork(self.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
         record = self.emitter.memory.record
-        polled = fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {counter})")
+        polled = fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
         fn.fork(fn.value(f"icmp slt i64 {polled}, 0"), f"stop{k}", f"go{k}", likely=False)
         fn.label(f"stop{k}")
         fn.emit("store atomic i64 1, ptr %record monotonic, align 8")
         self.emitter.exits.leave(INTERRUPTED)
         fn.label(f"go{k}")
-        fn.enter(latch(polled))
-        return f"%next{k}"
+        return polled
 
     # -- steps that take the thread's rows only
 

@@ -155,6 +155,4 @@ def _limit(emitter: Emitter, counted: Counted) -> str:
 
 def _countdown(emitter: Emitter) -> str:
     """The word that holds the length of the next strip."""
-    countdown = emitter.fn.alloca("i64, align 8")
-    emitter.fn.entry.append(f"  store i64 {FIRST_STRIP}, ptr {countdown}")
-    return countdown
+    return emitter.fn.alloca("i64, align 8", f"i64 {FIRST_STRIP}")
