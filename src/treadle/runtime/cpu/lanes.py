@@ -7,6 +7,7 @@ vector form.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import TypeAlias
 
 from treadle.runtime.cpu.llvm_text import Function, float_text
@@ -185,3 +186,30 @@ class Lanes:
 
     def getmant(self, a: Number, immediate: int) -> str:
         return self._masked("getmant", [a], immediate)
+
+
+def transposed(fn: Function, rows: Sequence[str], kind: str) -> list[str]:
+    """The columns of a square of vectors of a type: log2(lanes) rounds of pairwise interleaving.
+
+    Round r exchanges, between rows i and i + 2^r, the blocks of 2^r lanes off the diagonal.
+    """
+    lanes, square = range(len(rows)), list(rows)
+    step = 1
+    while step < len(rows):
+        low = [k if not k & step else k - step + len(rows) for k in lanes]
+        high = [k + step if not k & step else k + len(rows) for k in lanes]
+        for i in lanes:
+            if not i & step:
+                a, b = square[i], square[i + step]
+                square[i] = shuffled(fn, kind, a, b, low)
+                square[i + step] = shuffled(fn, kind, a, b, high)
+        step *= 2
+    return square
+
+
+def shuffled(fn: Function, kind: str, a: str, b: str, order: Iterable[int]) -> str:
+    """Lanes of two vectors of a type in another order; those of `b` count from behind `a`."""
+    picks = [f"i32 {k}" for k in order]
+    return fn.value(
+        f"shufflevector {kind} {a}, {kind} {b}, <{len(picks)} x i32> <{', '.join(picks)}>"
+    )

@@ -24,7 +24,7 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.runtime.cpu.nest import emit_kernel
 from treadle.runtime.cpu.nest.stages import block_vectors, longest_chain, stages
-from treadle.runtime.cpu.nest.staging import Staging
+from treadle.runtime.cpu.nest.staging import StagedLoops
 from treadle.runtime.cpu.target import host
 
 N = SymbolicDim.symbol("n")
@@ -56,7 +56,7 @@ def cut(*values, axis=i):
 
 def in_one_piece(monkeypatch, *arguments, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(Staging, "_stages", lambda *_: [])
+        patch.setattr(StagedLoops, "parts", lambda *_: [])
         return run(*arguments, **options)
 
 

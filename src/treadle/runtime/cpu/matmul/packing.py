@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes, most_rows
@@ -154,7 +155,7 @@ class _Packer:
                 row = fn.min(square * width + j, last)
                 source = fn.offset("%a", fn.mul(row, "%lda"), "i8")
                 rows.append(fn.value(f"load {self.kind}, {self._at(source, start)}"))
-            columns.append(transposed(fn, rows, self.kind, width))
+            columns.append(transposed(fn, rows, self.kind))
         for i in range(width):
             place = fn.mul(fn.add(str(start), i), "%height")
             for square in range(squares):
@@ -183,7 +184,7 @@ class _Packer:
             fn.value(f"phi {self.kind} [{a}, %whole{key}], [{b}, %{end}]")
             for a, b in zip(whole, part, strict=True)
         ]
-        for i, vector in enumerate(transposed(fn, joined, self.kind, width)):
+        for i, vector in enumerate(transposed(fn, joined, self.kind)):
             row = fn.value(f"getelementptr i8, ptr {target}, i64 {fn.mul('%row', i)}")
             fn.emit(f"store {self.kind} {vector}, ptr {row}, align {self.size}")
 
@@ -204,28 +205,3 @@ class _Packer:
     def _at(self, pointer: str, index: object) -> str:
         place = self.fn.offset(pointer, index, self.element)  # type: ignore[arg-type]
         return f"ptr {place}, align {self.size}"
-
-
-def transposed(fn: Function, rows: list[str], kind: str, width: int) -> list[str]:
-    """The columns of a square of vectors: log2(width) rounds of pairwise interleaving.
-
-    Round r exchanges, between rows i and i + 2^r, the blocks of 2^r lanes off the diagonal.
-    """
-    step = 1
-    while step < width:
-        new = list(rows)
-        for i in range(width):
-            if i & step:
-                continue
-            a, b = rows[i], rows[i + step]
-            low = [j if not j & step else j - step + width for j in range(width)]
-            high = [j + step if not j & step else j + width for j in range(width)]
-            new[i], new[i + step] = (_shuffle(fn, a, b, kind, lanes_) for lanes_ in (low, high))
-        rows = new
-        step *= 2
-    return rows
-
-
-def _shuffle(fn: Function, a: str, b: str, kind: str, order: list[int]) -> str:
-    picks = ", ".join(f"i32 {i}" for i in order)
-    return fn.value(f"shufflevector {kind} {a}, {kind} {b}, <{len(order)} x i32> <{picks}>")

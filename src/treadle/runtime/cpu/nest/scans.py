@@ -12,50 +12,49 @@ unless several lines are under way at once:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Axis, Expr, Load, Scan, Store, postorder
-from treadle.kernel.reference import scan_start
-from treadle.runtime.cpu.elements import Elements, stored_type
+from treadle.kernel.ir import Axis, Expr, Load, Store, postorder
+from treadle.runtime.cpu.elements import stored_type
+from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.nest.bounds import Bounds
 from treadle.runtime.cpu.nest.braid import braid
+from treadle.runtime.cpu.nest.function import KernelFunction
 from treadle.runtime.cpu.nest.level import Level, Register
-from treadle.runtime.cpu.nest.loops import States
+from treadle.runtime.cpu.nest.loops import States, VectorLoops
 from treadle.runtime.cpu.nest.memory import Address, split_index
+from treadle.runtime.cpu.nest.places import Places
+from treadle.runtime.cpu.nest.running import RunningScans
 from treadle.runtime.cpu.nest.shape import is_costly, strides, transposing_loads, transposing_stores
-
-if TYPE_CHECKING:
-    from treadle.runtime.cpu.nest.kernel import KernelEmitter
+from treadle.runtime.cpu.nest.stores import Stores
+from treadle.runtime.cpu.nest.values import Values
 
 MOST_WRITTEN_OUT = 16  # expressions of a tile's row that are written out for each: length of code
 
 
 class ScanLoops:
-    """Emits all loops of a kernel whose stores depend on scans along one axis.
+    """Writes all loops of a kernel whose stores depend on scans along one axis."""
 
-    Attributes:
-        running: the state of every scan at the point that is being emitted: a register, or one for
-            each copy of the vector loop's body.
-    """
-
-    def __init__(self, emitter: KernelEmitter, axis: Axis) -> None:
-        self.emitter, self.axis = emitter, axis
-        self.stores = list(emitter.kernel.stores)
-        self.roots: list[Expr] = [s.value for s in self.stores]
-        self.scans = [e for e in postorder(self.roots) if isinstance(e, Scan)]
-        self.reverse = self.scans[0].reverse
-        self.running: dict[Scan, list[str]] = {}
+    def __init__(
+        self, code: KernelFunction, bounds: Bounds, places: Places, values: Values,
+        vectors: VectorLoops, stores: Stores, running: RunningScans,
+    ) -> None:  # fmt: skip
+        self.code, self.fn, self.bounds, self.places = code, code.fn, bounds, places
+        self.values, self.vectors, self.stores, self.running = values, vectors, stores, running
+        first = running.scans[0]
+        self.axis, self.reverse = first.axis, first.reverse
+        self.all_stores = list(code.kernel.stores)
+        self.roots: list[Expr] = [s.value for s in self.all_stores]
 
     def emit(self, level: Level) -> None:
         """The loops over all axes."""
-        shape, axes = self.emitter.shape, self.emitter.kernel.axes
-        self._around([a for a in axes if a not in (self.axis, shape.vector)], level)
+        inner = (self.axis, self.code.shape.vector)
+        self._around([a for a in self.code.kernel.axes if a not in inner], level)
 
     def _around(self, axes: list[Axis], level: Level) -> None:
         """The loops outside of the scan and the vectors."""
-        e, shape = self.emitter, self.emitter.shape
-        e._settle(level, self.roots, [])
+        shape = self.code.shape
+        self.values.hoist(level, self.roots)
         if not axes:
             if shape.vector is None:
                 self._one_by_one(level)
@@ -73,141 +72,92 @@ class ScanLoops:
             return state
 
         def several(i: Word, state: list[str]) -> list[str]:
-            places = [e.fn.add(i, k) for k in range(together)]
-            braid(e.fn, [lambda p=p: one(p, []) and None for p in places])  # type: ignore[misc]
+            places = [self.fn.add(i, k) for k in range(together)]
+            braid(self.fn, [lambda p=p: one(p, []) and None for p in places])  # type: ignore[misc]
             return state
 
-        start, stop = e._range(axis, reducing=False)
-        together = 1 if rest or shape.vector not in (None, self.axis) else e.tuning.unroll
+        start, stop = self.bounds.of(axis)
+        alone = rest or shape.vector not in (None, self.axis)
+        together = 1 if alone else self.code.tuning.unroll
         if together > 1:
-            whole = e._end(start, stop, together)
-            e._carried(start, whole, together, [], [], several)
+            whole = self.code.end_of_whole(start, stop, together)
+            self.fn.carried(start, whole, together, [], [], several)
             start = whole
-        e._carried(start, stop, 1, [], [], one)
-
-    # ---- states
-    def _kinds(self, level: Level) -> list[str]:
-        """The types of all states in the loop along the axis."""
-        return [
-            self._elements(s, level).type(s.dtype)
-            for s in self.scans
-            for _ in self._parts(s, level)
-        ]
-
-    def _elements(self, scan: Scan, level: Level) -> Elements:
-        """What computes a scan's state: along its own axis states are scalars."""
-        e = self.emitter
-        return e.vector if e._is_wide(scan, level) and e.shape.vector is not self.axis else e.scalar
-
-    def _parts(self, scan: Scan, level: Level) -> range:
-        return range(level.copies if self._elements(scan, level).count else 1)
-
-    def _first(self, level: Level) -> list[str]:
-        return [
-            self._elements(s, level).constant(scan_start(s), s.dtype)
-            for s in self.scans
-            for _ in self._parts(s, level)
-        ]
-
-    def _begin(self, flat: list[str], level: Level) -> None:
-        """Make registers the states."""
-        parts = iter(flat)
-        self.running = {s: [next(parts) for _ in self._parts(s, level)] for s in self.scans}
-
-    def _after(self) -> list[str]:
-        return [part for s in self.scans for part in self.running[s]]
-
-    def step(self, scan: Scan, level: Level) -> Register:
-        """The value of a scan at a level, and its next state."""
-        e = self.emitter
-        value = level.find(scan.value)
-        assert value is not None
-        if e._is_wide(scan, level) and e.shape.vector is self.axis:
-            lanes = _Lanes(e, scan, level.mask)
-            (given,) = e._wide_parts(scan.value, value, level)
-            result, self.running[scan] = lanes.through(given, self.running[scan][0])
-            return Register([result], True)
-        elements, before = self._elements(scan, level), self.running[scan]
-        parts = e._wide_parts(scan.value, value, level) if elements.count else value.parts[:1]
-        both = [scan.dtype] * 2
-        after = [
-            elements.apply(scan.op, [state, part], both, scan.dtype)
-            for state, part in zip(before, parts, strict=True)
-        ]
-        self.running[scan] = after
-        return Register(before if scan.exclusive else after, bool(elements.count))
+        self.fn.carried(start, stop, 1, [], [], one)
 
     # ---- the loop along the axis
-    def _extent(self) -> Word:
-        return self.emitter.dim(self.axis.extent)
+    def extent(self) -> Word:
+        """How many positions the axis of the scan has."""
+        return self.code.dim(self.axis.extent)
 
-    def _position(self, i: Word, step: int = 1) -> Word:
+    def position(self, i: Word, step: int = 1) -> Word:
         """Where the i-th position of the scan is, or the block of `step` positions from there."""
-        fn = self.emitter.fn
-        return fn.sub(fn.sub(self._extent(), step), i) if self.reverse else i
+        fn = self.fn
+        return fn.sub(fn.sub(self.extent(), step), i) if self.reverse else i
 
     def _one_by_one(self, level: Level) -> None:
         """Position after position, at a level that holds one element or vectors of them."""
-        e = self.emitter
+        running = self.running
 
         def step(i: Word, flat: list[str]) -> list[str]:
-            self._begin(flat, level)
-            e._storing(self.stores)(level.inside(self.axis, self._position(i)), [])
-            return self._after()
+            running.resume(flat, level)
+            self.stores.emit(self.all_stores, level.inside(self.axis, self.position(i)))
+            return running.registers()
 
-        e._carried(0, self._extent(), 1, self._kinds(level), self._first(level), step)
+        kinds, start = running.kinds(level), running.start(level)
+        self.fn.carried(0, self.extent(), 1, kinds, start, step)
 
     def _down_vectors(self, level: Level, vector: Axis) -> None:
         """The loop along the vectors, inside of which each goes down the axis."""
-        e = self.emitter
 
         def down(inner: Level, states: States) -> States:
-            e._settle(inner, self.roots, [])
+            self.values.hoist(inner, self.roots)
             self._one_by_one(inner)
             return states
 
-        start, stop = e._range(vector, reducing=False)
-        e._splat_ahead(level, self.roots)
+        start, stop = self.bounds.of(vector)
+        self.values.splat_ahead(level, self.roots)
         costly = any(map(is_costly, postorder(self.roots)))
-        most = max(1, e.accumulators // len(self.scans))
+        most = max(1, self.code.accumulators // len(self.running.scans))
         broad = 1 if costly else 1 << most.bit_length() - 1  # loops take powers of 2 at a time
-        e._vector_loop(level, vector, start, stop, [], down, broad=broad)
+        self.vectors.emit(level, vector, start, stop, [], down, broad=broad)
 
     def _along_lanes(self, level: Level) -> None:
         """Blocks of a vector along the axis."""
-        e, fn, lanes = self.emitter, self.emitter.fn, self.emitter.shape.lanes
-        e._splat_ahead(level, self.roots)
+        fn, running, lanes = self.fn, self.running, self.code.shape.lanes
+        self.values.splat_ahead(level, self.roots)
 
         def block(i: Word, flat: list[str]) -> list[str]:
-            self._begin(flat, inside)
-            here = level.inside(self.axis, self._position(i, lanes), 1, None)
-            e._storing(self.stores)(here, [])
-            return self._after()
+            running.resume(flat, inside)
+            here = level.inside(self.axis, self.position(i, lanes), 1, None)
+            self.stores.emit(self.all_stores, here)
+            return running.registers()
 
         inside = level.inside(self.axis, 0, 1, None)
-        extent = self._extent()
-        whole = e._end(0, extent, lanes)
-        flat = e._carried(0, whole, lanes, self._kinds(inside), self._first(inside), block)
+        extent = self.extent()
+        whole = self.code.end_of_whole(0, extent, lanes)
+        kinds, start = running.kinds(inside), running.start(inside)
+        flat = fn.carried(0, whole, lanes, kinds, start, block)
         with fn.when(fn.compare("ne", whole, extent)) as needed:
             if needed:
-                self._begin(flat, inside)
-                mask = e.memory.lane_mask(fn.sub(extent, whole))
+                running.resume(flat, inside)
+                mask = self.code.memory.lane_mask(fn.sub(extent, whole))
                 rest = level.inside(self.axis, 0 if self.reverse else whole, 1, mask)
-                e._storing(self.stores)(rest, [])
+                self.stores.emit(self.all_stores, rest)
 
     # ---- tiles
     def _tiles(self, level: Level, vector: Axis) -> None:
         """As many lines as there are lanes at a time, then what is left."""
-        e, fn, lanes = self.emitter, self.emitter.fn, self.emitter.shape.lanes
-        start, stop = e._range(vector, reducing=False)
-        whole = e._end(start, stop, lanes)
-        e._splat_ahead(level, self.roots)
+        fn, lanes = self.fn, self.code.shape.lanes
+        start, stop = self.bounds.of(vector)
+        whole = self.code.end_of_whole(start, stop, lanes)
+        self.values.splat_ahead(level, self.roots)
 
         def lines(j: Word, state: list[str]) -> list[str]:
             _Tile(self, level, vector, j, None).lines()
             return state
 
-        e._carried(start, whole, lanes, [], [], lines)
+        fn.carried(start, whole, lanes, [], [], lines)
         with fn.when(fn.compare("ne", whole, stop)) as needed:
             if needed:
                 _Tile(self, level, vector, whole, fn.sub(stop, whole)).lines()
@@ -223,32 +173,38 @@ class _Tile:
     def __init__(
         self, loops: ScanLoops, outer: Level, vector: Axis, first: Word, count: Word | None
     ) -> None:
-        e = loops.emitter
-        self.loops, self.e, self.outer, self.vector = loops, e, outer, vector
-        self.first, self.count, self.lanes = first, count, e.shape.lanes
+        code = loops.code
+        self.loops, self.code, self.fn, self.outer, self.vector = (
+            loops,
+            code,
+            code.fn,
+            outer,
+            vector,
+        )
+        self.first, self.count, self.lanes = first, count, code.shape.lanes
         exprs = postorder(loops.roots)
         loads = [x for x in exprs if isinstance(x, Load)]
         self.loads = transposing_loads(loads, loops.axis, vector)
-        self.stores = transposing_stores(loops.stores, loops.axis, vector)
+        self.stores = transposing_stores(loops.all_stores, loops.axis, vector)
         costly = any(map(is_costly, exprs))
         self.written_out = count is None and not costly and len(exprs) <= MOST_WRITTEN_OUT
-        mask = None if count is None else e.memory.lane_mask(count)
+        mask = None if count is None else code.memory.lane_mask(count)
         self.level = outer.inside(vector, first, 1, mask)
         self.places: dict[Load | Store, str] = {}
 
     def lines(self) -> None:
         """All squares of the lines, and the last part of one."""
-        e, fn, loops, lanes = self.e, self.e.fn, self.loops, self.lanes
-        e._settle(self.level, loops.roots, [])
-        extent = loops._extent()
-        whole = e._end(0, extent, lanes)
-        kinds, flat = loops._kinds(self.level), loops._first(self.level)
+        fn, loops, lanes = self.fn, self.loops, self.lanes
+        loops.values.hoist(self.level, loops.roots)
+        extent = loops.extent()
+        whole = self.code.end_of_whole(0, extent, lanes)
+        kinds, flat = loops.running.kinds(self.level), loops.running.start(self.level)
 
         def square(i: Word, flat: list[str]) -> list[str]:
-            origin = loops._position(i, lanes)
+            origin = loops.position(i, lanes)
             return (self._square if self.written_out else self._in_memory)(origin, flat, None)
 
-        flat = e._carried(0, whole, lanes, kinds, flat, square)
+        flat = fn.carried(0, whole, lanes, kinds, flat, square)
         rest = fn.sub(extent, whole)
         with fn.when(fn.compare("ne", rest, 0)) as needed:
             if needed:
@@ -261,7 +217,7 @@ class _Tile:
         results: dict[Store, list[str]] = {s: [""] * self.lanes for s in self.stores}
         for k in order:
             rows = {x: columns[k] for x, columns in loaded.items()}
-            made, flat = self._row(self.e.fn.add(origin, k), rows, flat)
+            made, flat = self._row(self.fn.add(origin, k), rows, flat)
             for s, row in made.items():
                 results[s][k] = row
         for s, made_rows in results.items():
@@ -270,8 +226,8 @@ class _Tile:
 
     def _in_memory(self, origin: Word, flat: list[str], count: Word | None) -> list[str]:
         """A square whose rows wait in memory for a loop; `count` of them if it is only a part."""
-        e, fn, lanes = self.e, self.e.fn, self.lanes
-        mask = None if count is None else e.memory.lane_mask(count)
+        fn, lanes = self.fn, self.lanes
+        mask = None if count is None else self.code.memory.lane_mask(count)
         rows = lanes if count is None else count
         for x in self.loads:
             for k, column in enumerate(self._load(x, origin, mask)):
@@ -285,7 +241,7 @@ class _Tile:
                 self._keep(s, k, result)
             return flat
 
-        flat = e._carried(0, rows, 1, self.loops._kinds(self.level), flat, row)
+        flat = fn.carried(0, rows, 1, self.loops.running.kinds(self.level), flat, row)
         for s in self.stores:
             self._store(s, [self._kept(s, k) for k in range(lanes)], origin, mask)
         return flat
@@ -294,126 +250,68 @@ class _Tile:
         self, position: Word, given: dict[Load, str], flat: list[str]
     ) -> tuple[dict[Store, str], list[str]]:
         """One position of the scan for all lines: the rows of transposed stores, and the states."""
-        e, loops = self.e, self.loops
+        code, loops = self.code, self.loops
         inner = self.level.inside(loops.axis, position)
         for x, raw in given.items():
-            inner.values[x] = Register([e.vector.from_memory(raw, x.dtype)], True)
-        loops._begin(flat, self.level)
-        e._settle(inner, loops.roots, [])
+            inner.values[x] = Register([code.vector.from_memory(raw, x.dtype)], True)
+        loops.running.resume(flat, self.level)
+        loops.values.hoist(inner, loops.roots)
         made: dict[Store, str] = {}
-        for s in loops.stores:
-            register = e.evaluate(s.value, inner)
+        for s in loops.all_stores:
+            register = loops.values.evaluate(s.value, inner)
             if s in self.stores:
-                (part,) = e._wide_parts(s.value, register, inner)
-                made[s] = e.vector.to_memory(part, s.buffer.dtype)
+                (part,) = code.wide_parts(s.value, register, inner)
+                made[s] = code.vector.to_memory(part, s.buffer.dtype)
             else:
-                e._store(s, register, inner)
-        return made, loops._after()
+                loops.stores.put(s, register, inner)
+        return made, loops.running.registers()
 
     # ---- rows that wait in memory
     def _slot(self, x: Load | Store, k: Word) -> tuple[str, str, int]:
         """The type, address and alignment of a row."""
         stored, lanes = stored_type(x.buffer.dtype), self.lanes
         if x not in self.places:
-            self.places[x] = self.e.fn.alloca(f"[{lanes} x <{lanes} x {stored}>], align 64")
-        at = self.e.fn.offset(self.places[x], self.e.fn.mul(k, lanes), stored)
+            self.places[x] = self.fn.alloca(f"[{lanes} x <{lanes} x {stored}>], align 64")
+        at = self.fn.offset(self.places[x], self.fn.mul(k, lanes), stored)
         return f"<{lanes} x {stored}>", at, lanes * x.buffer.dtype.size
 
     def _keep(self, x: Load | Store, k: Word, row: str) -> None:
         kind, at, size = self._slot(x, k)
-        self.e.fn.emit(f"store {kind} {row}, ptr {at}, align {size}")
+        self.fn.emit(f"store {kind} {row}, ptr {at}, align {size}")
 
     def _kept(self, x: Load | Store, k: Word) -> str:
         kind, at, size = self._slot(x, k)
-        return self.e.fn.value(f"load {kind}, ptr {at}, align {size}")
+        return self.fn.value(f"load {kind}, ptr {at}, align {size}")
 
     # ---- memory
     def _lines(self, x: Load | Store, origin: Word) -> tuple[Word, Word]:
         """The element where a square begins, and the distance between its lines."""
         here = self.outer.inside(self.vector, self.first, 0).inside(self.loops.axis, origin)
-        base, _ = self.e._place(x.buffer, x.index, here)
+        base, _ = self.loops.places.place(x.buffer, x.index, here)
         coefficients, _, _ = split_index(x.buffer, x.index, strides(x.buffer))
         distance: Dim = coefficients[self.vector]
-        return base, self.e.dim(distance)
+        return base, self.code.dim(distance)
 
     def _load(self, x: Load, origin: Word, mask: str | None) -> list[str]:
         """A square, transposed; lines that do not exist repeat the last one that does."""
-        e, fn = self.e, self.e.fn
+        code, fn = self.code, self.fn
         base, distance = self._lines(x, origin)
         rows = []
         for k in range(self.lanes):
             line = k if self.count is None else fn.min(fn.sub(self.count, 1), k)
             at = fn.add(base, fn.mul(distance, line))
-            address = Address(e.pointers[x.buffer], at, 1)
-            rows.append(e.memory.load_stored(address, x.dtype, mask))
-        return e._transposed(rows, e.vector.wrap(stored_type(x.dtype)))
+            address = Address(code.pointers[x.buffer], at, 1)
+            rows.append(code.memory.load_stored(address, x.dtype, mask))
+        return transposed(fn, rows, code.vector.wrap(stored_type(x.dtype)))
 
     def _store(self, s: Store, rows: list[str], origin: Word, mask: str | None) -> None:
-        e, fn = self.e, self.e.fn
+        code, fn = self.code, self.fn
         base, distance = self._lines(s, origin)
-        kind = e.vector.wrap(stored_type(s.buffer.dtype))
-        for k, line in enumerate(e._transposed(rows, kind)):
+        kind = code.vector.wrap(stored_type(s.buffer.dtype))
+        for k, line in enumerate(transposed(fn, rows, kind)):
             exists = True if self.count is None else fn.compare("slt", k, self.count)
             with fn.when(exists) as needed:
                 if needed:
                     at = fn.add(base, fn.mul(distance, k))
-                    address = Address(e.pointers[s.buffer], at, 1)
-                    e.memory.store_stored(line, address, s.buffer.dtype, mask)
-
-
-class _Lanes:
-    """A scan through the lanes of a vector."""
-
-    def __init__(self, emitter: KernelEmitter, scan: Scan, mask: str | None) -> None:
-        self.e, self.scan, self.mask = emitter, scan, mask
-        self.count = emitter.shape.lanes
-        self.kind = emitter.vector.type(scan.dtype)
-
-    def through(self, value: str, state: str) -> tuple[str, list[str]]:
-        """The scan at every lane, and the state after the last one."""
-        if self.scan.dtype.is_integer:
-            return self._in_steps(value, state)
-        return self._in_order(value, state)
-
-    def _apply(self, elements: Elements, a: str, b: str) -> str:
-        dtype = self.scan.dtype
-        return elements.apply(self.scan.op, [a, b], [dtype] * 2, dtype)
-
-    def _in_order(self, value: str, state: str) -> tuple[str, list[str]]:
-        fn, scan, kind = self.e.fn, self.scan, self.kind
-        one, result = self.e.scalar.type(scan.dtype), "poison"
-        for k in range(self.count)[:: -1 if scan.reverse else 1]:
-            element = fn.value(f"extractelement {kind} {value}, i64 {k}")
-            after = self._apply(self.e.scalar, state, element)
-            given = state if scan.exclusive else after
-            result = fn.value(f"insertelement {kind} {result}, {one} {given}, i64 {k}")
-            if self.mask is not None:
-                exists = fn.value(f"extractelement <{self.count} x i1> {self.mask}, i64 {k}")
-                after = self.e.scalar.select(exists, after, state, scan.dtype)
-            state = after
-        return result, [state]
-
-    def _in_steps(self, value: str, state: str) -> tuple[str, list[str]]:
-        """Integers may be combined in any order: with lanes 1, 2, 4, ... away."""
-        fn, v, scan, count = self.e.fn, self.e.vector, self.scan, self.count
-        neutral = v.constant(scan_start(scan), scan.dtype)
-        if self.mask is not None:
-            value = v.select(self.mask, value, neutral, scan.dtype)
-        distance = 1
-        while distance < count:
-            value = self._apply(v, self._moved(value, neutral, distance), value)
-            distance *= 2
-        before = v.splat(state, scan.dtype)
-        result = self._apply(v, before, value)
-        last = 0 if scan.reverse else count - 1
-        after = fn.value(f"extractelement {self.kind} {result}, i64 {last}")
-        return self._moved(result, before, 1) if scan.exclusive else result, [after]
-
-    def _moved(self, value: str, outside: str, distance: int) -> str:
-        """Lanes moved in the direction of the scan; what comes in is `outside`."""
-        count = self.count
-        places = [k + distance if self.scan.reverse else k - distance for k in range(count)]
-        order = ", ".join(f"i32 {p if 0 <= p < count else count}" for p in places)
-        return self.e.fn.value(
-            f"shufflevector {self.kind} {value}, {self.kind} {outside}, <{count} x i32> <{order}>"
-        )
+                    address = Address(code.pointers[s.buffer], at, 1)
+                    code.memory.store_stored(line, address, s.buffer.dtype, mask)

@@ -1,4 +1,4 @@
-"""Which stores of a large kernel may go past the caches.
+"""Which buffers of a large kernel are stored past the caches.
 
 Such a store does not read the cache lines that it overwrites, and what it writes would be gone from
 the caches before anybody read it.
@@ -6,22 +6,19 @@ the caches before anybody read it.
 
 from __future__ import annotations
 
-from treadle.kernel.ir import Kernel, Store
+from treadle.kernel.ir import Buffer, Kernel, Store
 from treadle.runtime.cpu.nest.memory import split_index
 from treadle.runtime.cpu.nest.shape import Shape, strides
 
 
-def streamed_stores(kernel: Kernel, shape: Shape) -> list[Store]:
-    """Stores of whole vectors to new memory, which begin at multiples of a vector wherever their
-    buffer does."""
+def streamed_buffers(kernel: Kernel, shape: Shape) -> list[Buffer]:
+    """The buffers of new memory into which all stores are of whole vectors, which begin at
+    multiples of a vector wherever the buffer does."""
     if shape.scan is not None and (shape.tile is not None or shape.vector is shape.scan):
         return []  # such loops do not begin at whole vectors
-    read = set(kernel.inputs)
-    return [
-        s
-        for s in kernel.stores
-        if s.buffer not in read and not s.computed and _is_aligned(s, shape)
-    ]
+    refused = {s.buffer for s in kernel.stores if s.computed or not _is_aligned(s, shape)}
+    refused.update(kernel.inputs)
+    return list(dict.fromkeys(s.buffer for s in kernel.stores if s.buffer not in refused))
 
 
 def _is_aligned(store: Store, shape: Shape) -> bool:

@@ -7,48 +7,55 @@ of it. A tile of lanes x lanes elements reads each line once.
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable
-
 from treadle.kernel.ir import Axis, Kernel, Load, Store, postorder
 from treadle.runtime.cpu.elements import stored_type
+from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.llvm_text import Word
+from treadle.runtime.cpu.nest.bounds import Bounds
+from treadle.runtime.cpu.nest.function import KernelFunction
 from treadle.runtime.cpu.nest.level import Level, Register
-from treadle.runtime.cpu.nest.loops import Body
+from treadle.runtime.cpu.nest.loops import VectorLoops
 from treadle.runtime.cpu.nest.memory import Address
-from treadle.runtime.cpu.nest.passes import Passes
+from treadle.runtime.cpu.nest.places import Places
 from treadle.runtime.cpu.nest.shape import transposing_loads
+from treadle.runtime.cpu.nest.stores import Stores
+from treadle.runtime.cpu.nest.values import Values
 
 
-class Tiles(Passes, ABC):
-    """Adds the tiled form of the two innermost loops."""
+class TileLoops:
+    """Writes the two innermost loops of a kernel with transposing loads, tile by tile."""
 
-    @abstractmethod
-    def _storing(self, stores: list[Store]) -> Body:
-        """What stores at a level."""
+    def __init__(
+        self, code: KernelFunction, bounds: Bounds, places: Places, values: Values,
+        vectors: VectorLoops, stores: Stores,
+    ) -> None:  # fmt: skip
+        self.code, self.fn, self.bounds, self.places = code, code.fn, bounds, places
+        self.values, self.vectors, self.stores = values, vectors, stores
 
-    def _tile_loops(self, level: Level, across: Axis, stores: list[Store]) -> None:
+    def emit(self, level: Level, across: Axis, stores: list[Store]) -> None:
         """The loops over `across` and the vector axis: whole tiles, then what is left."""
-        along, lanes = self.shape.vector, self.shape.lanes
+        along, lanes = self.code.shape.vector, self.code.shape.lanes
         assert along is not None
-        start, stop = self._range(across, reducing=False)
-        first, last = self._range(along, reducing=False)
-        whole, full = self._end(start, stop, lanes), self._end(first, last, lanes)
-        loads = transposing_loads(_loads(self.kernel), across, along)
-        tiles = {e: self._tile_buffer(e) for e in loads}
+        start, stop = self.bounds.of(across)
+        first, last = self.bounds.of(along)
+        whole = self.code.end_of_whole(start, stop, lanes)
+        full = self.code.end_of_whole(first, last, lanes)
+        loads = transposing_loads(_loads(self.code.kernel), across, along)
+        tiles = {e: self._buffer(e) for e in loads}
+        roots = [s.value for s in stores]
 
         def tile(i: Word, j: Word) -> None:
             for e, place in tiles.items():
-                self._fill_tile(e, place, level.inside(across, i), j)
-            self._carried(0, lanes, 1, [], [], lambda k, _: row(i, j, k))
+                self._fill(e, place, level.inside(across, i), j)
+            self.fn.carried(0, lanes, 1, [], [], lambda k, _: row(i, j, k))
 
         def row(i: Word, j: Word, k: Word) -> list[str]:
             outer = level.inside(across, self.fn.add(i, k))
-            self._settle(outer, [s.value for s in stores], [])
+            self.values.hoist(outer, roots)
             inner = outer.inside(along, j, 1, None)
             for e, place in tiles.items():
-                inner.values[e] = Register([self._tile_row(e, place, k)], True)
-            self._storing(stores)(inner, [])
+                inner.values[e] = Register([self._row(e, place, k)], True)
+            self.stores.emit(stores, inner)
             return []
 
         def tile_row(i: Word, _: list[str]) -> list[str]:
@@ -56,70 +63,48 @@ class Tiles(Passes, ABC):
                 tile(i, j)
                 return []
 
-            return self._carried(first, full, lanes, [], [], one)
+            return self.fn.carried(first, full, lanes, [], [], one)
 
         def rest(i: Word, _: list[str]) -> list[str]:
             outer = level.inside(across, i)
-            self._settle(outer, [s.value for s in stores], [])
+            self.values.hoist(outer, roots)
             begin = self.fn.select(self.fn.compare("slt", i, whole), full, first)
-            self._splat_ahead(outer, [s.value for s in stores])
-            self._vector_loop(outer, along, begin, last, [], self._storing(stores))
+            self.values.splat_ahead(outer, roots)
+            self.vectors.emit(outer, along, begin, last, [], self.stores.storing(stores))
             return []
 
-        self._carried(start, whole, lanes, [], [], tile_row)
-        self._carried(start, stop, 1, [], [], rest)
+        self.fn.carried(start, whole, lanes, [], [], tile_row)
+        self.fn.carried(start, stop, 1, [], [], rest)
 
-    def _tile_buffer(self, load: Load) -> str:
-        lanes = self.shape.lanes
+    def _buffer(self, load: Load) -> str:
+        lanes = self.code.shape.lanes
         return self.fn.alloca(f"[{lanes} x <{lanes} x {stored_type(load.dtype)}>], align 64")
 
-    def _fill_tile(self, load: Load, place: str, level: Level, first: Word) -> None:
+    def _fill(self, load: Load, place: str, level: Level, first: Word) -> None:
         """Read the rows of a tile along memory and store it transposed."""
-        along, lanes = self.shape.vector, self.shape.lanes
+        along, lanes = self.code.shape.vector, self.code.shape.lanes
         assert along is not None
         stored = stored_type(load.dtype)
-        kind = self.vector.wrap(stored)
+        kind = self.code.vector.wrap(stored)
         rows = []
         for k in range(lanes):
             here = level.inside(along, self.fn.add(first, k), 0)
-            base, _ = self._place(load.buffer, load.index, here)
-            address = Address(self.pointers[load.buffer], base, 1)
-            rows.append(self.memory.load_stored(address, load.dtype, None))
-        for k, column in enumerate(self._transposed(rows, kind)):
+            base, _ = self.places.place(load.buffer, load.index, here)
+            address = Address(self.code.pointers[load.buffer], base, 1)
+            rows.append(self.code.memory.load_stored(address, load.dtype, None))
+        for k, column in enumerate(transposed(self.fn, rows, kind)):
             at = self.fn.offset(place, k * lanes, stored)
             self.fn.emit(f"store {kind} {column}, ptr {at}, align {lanes * load.dtype.size}")
 
-    def _transposed(self, rows: list[str], kind: str) -> list[str]:
-        """A square of registers transposed: blocks are exchanged at distances 1, 2, 4, ..."""
-        lanes, rows = len(rows), list(rows)
-        step = 1
-        while step < lanes:
-            low = [x if not x & step else lanes + x - step for x in range(lanes)]
-            high = [x + step if not x & step else lanes + x for x in range(lanes)]
-            for k in range(lanes):
-                if not k & step:
-                    a, b = rows[k], rows[k + step]
-                    rows[k], rows[k + step] = (
-                        self.fn.value(f"shufflevector {kind} {a}, {kind} {b}, {_order(order)}")
-                        for order in (low, high)
-                    )
-            step *= 2
-        return rows
-
-    def _tile_row(self, load: Load, place: str, row: Word) -> str:
-        lanes, stored = self.shape.lanes, stored_type(load.dtype)
+    def _row(self, load: Load, place: str, row: Word) -> str:
+        lanes, stored = self.code.shape.lanes, stored_type(load.dtype)
         at = self.fn.offset(place, self.fn.mul(row, lanes), stored)
-        kind = self.vector.wrap(stored)
+        kind = self.code.vector.wrap(stored)
         raw = self.fn.value(f"load {kind}, ptr {at}, align {lanes * load.dtype.size}")
-        return self.vector.from_memory(raw, load.dtype)
-
-
-def _order(places: Iterable[int]) -> str:
-    listed = list(places)
-    return f"<{len(listed)} x i32> <{', '.join(f'i32 {p}' for p in listed)}>"
+        return self.code.vector.from_memory(raw, load.dtype)
 
 
 def _loads(kernel: Kernel) -> list[Load]:
-    """Those that may be read ahead of the stores."""
+    """The loads that may be read ahead of the stores."""
     exprs, written = postorder([s.value for s in kernel.stores]), set(kernel.outputs)
     return [e for e in exprs if isinstance(e, Load) and e.buffer not in written]
