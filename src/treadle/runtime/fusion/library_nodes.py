@@ -2,52 +2,34 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from treadle.core.shapes import product
-from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.fusion.epilogues import is_epilogue
-from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.strided import View, view_of
-from treadle.runtime.fusion.takeovers import Takeovers, storage
+from treadle.runtime.fusion.takeovers import storage
+from treadle.runtime.fusion.unit_graph import UnitGraph
 from treadle.runtime.fusion.units import Unit
 from treadle.runtime.roles import Role, squeezed
 
 
-class LibraryNodes(ABC):
-    """The part of the fuser that deals with library nodes, when the groups have been formed."""
+class LibraryNodes:
+    """Gives library nodes views and epilogues, when the groups have been formed.
 
-    region: Region
-    limits: Limits
-    owned: Mapping[Value, Value]
-    roles: dict[Node, Role]
-    takeovers: Takeovers
-    consumers: dict[Value, list[Node]]
-    unit_of: dict[Node, Unit]
-    views: dict[Node, tuple[View, ...]]
+    Attributes:
+        views: for library nodes that read other arrays than their operands how these lie there.
+    """
 
-    @abstractmethod
-    def _is_view(self, value: Value) -> bool:
-        """Whether a value only moves elements of others."""
-
-    @abstractmethod
-    def _escapes(self, value: Value, inside: set[Node]) -> bool:
-        """Whether a value is needed by other nodes than those."""
-
-    @abstractmethod
-    def _acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
-        """Whether no path leaves the units and comes back."""
-
-    @abstractmethod
-    def _join(self, unit: Unit) -> None:
-        """Map all nodes of a unit to it."""
+    def __init__(self, graph: UnitGraph) -> None:
+        self.graph = graph
+        self.views: dict[Node, tuple[View, ...]] = {}
 
     def find_views(self, takes_views: Callable[[Node, Sequence[View]], bool]) -> None:
         """Let library nodes read views, as transposes and slices, where their elements are."""
-        for node in self.region.nodes:
-            if self.roles[node] is Role.LIBRARY:
+        for node in self.graph.region.nodes:
+            if self.graph.roles[node] is Role.LIBRARY:
                 taken = (views for views in self._views_of(node) if takes_views(node, views))
                 views = next(taken, None)
                 if views is not None:
@@ -65,15 +47,15 @@ class LibraryNodes(ABC):
 
     def _may_read_through(self, value: Value) -> bool:
         """Whether a value is a view of an array that nothing overwrites before the view is read."""
-        return self._is_view(value) and value.node not in self.takeovers.stored
+        return self.graph.is_view(value) and value.node not in self.graph.takeovers.stored
 
     def attach_epilogues(
         self, takes_epilogue: Callable[[Node], bool], keeps_apart: Callable[[Node], bool]
     ) -> None:
         """Give library nodes the groups that follow them, the last nodes first: of several
         products that a group adds up it belongs to the one that it needs to wait for."""
-        for node in reversed(self.region.nodes):
-            if self.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
+        for node in reversed(self.graph.region.nodes):
+            if self.graph.roles[node] is not Role.LIBRARY or len(node.outputs) != 1:
                 continue
             if self._is_small_step(node.outputs[0]):
                 continue
@@ -87,16 +69,16 @@ class LibraryNodes(ABC):
         """Whether a result inside a loop or branch stays in the first cache anyway. A loop whose
         threads have rows of their own meets nobody between kernels, which are faster apart."""
         size = product(result.spec.dims)
-        inner = not isinstance(self.region, Graph)
+        inner = not isinstance(self.graph.region, Graph)
         if not inner or not isinstance(size, int):
             return False
-        return bool(size * result.spec.dtype.size <= self.limits.small_step)
+        return bool(size * result.spec.dtype.size <= self.graph.limits.small_step)
 
     def _readers(self, value: Value) -> list[Unit]:
         """The groups that load a value, in program order."""
         found: dict[Unit, None] = {}
-        for node in self.consumers.get(value, ()):
-            unit = self.unit_of[node]
+        for node in self.graph.consumers.get(value, ()):
+            unit = self.graph.unit_of[node]
             if squeezed(node) is not None:
                 found.update(dict.fromkeys(self._readers(node.outputs[0])))
             elif unit.role is Role.ARRAY:
@@ -111,9 +93,9 @@ class LibraryNodes(ABC):
             return False
         if self._only_replaces(unit, node) and not keeps_apart(node):
             return False
-        if not self._acyclic(node, [self.unit_of[node], unit]):
+        if not self.graph.is_acyclic(node, [self.graph.unit_of[node], unit]):
             return False
-        self._join(Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position))
+        self.graph.join(Unit(Role.LIBRARY, [node, *unit.nodes], group, unit.position))
         return True
 
     def _only_replaces(self, unit: Unit, routine: Node) -> bool:
@@ -123,21 +105,19 @@ class LibraryNodes(ABC):
         walks through them."""
         group, inside = unit.group, set(unit.nodes)
         assert group is not None
-        stored = [v for v in group.values if self._escapes(v, inside)]
+        stored = [v for v in group.values if self.graph.escapes(v, inside)]
         read = {storage(v) for v in group.build.buffers.values()}
         bases = [v.base for v in self.views.get(routine, ())] or routine.inputs
         read -= {storage(v) for v in bases}  # the routine's operands must stay while it runs
-        needed = self._escapes(routine.outputs[0], inside)
+        needed = self.graph.escapes(routine.outputs[0], inside)
         return not needed and all(self._replaces(v, read) for v in stored)
 
     def _replaces(self, value: Value, read: set[Value]) -> bool:
         """Whether a value takes the place of a variable or loop variable that was read."""
         handles = {
-            node.inputs[0]
-            for node in self.consumers.get(value, ())
-            if node.op is ASSIGN
+            node.inputs[0] for node in self.graph.consumers.get(value, ()) if node.op is ASSIGN
         }
         olds = [v.node for v in read if v.node is not None and v.node.op is READ]
         return any(node.inputs[0] in handles for node in olds) or any(
-            new is value and old in read for old, new in self.owned.items()
+            new is value and old in read for old, new in self.graph.owned.items()
         )

@@ -1,0 +1,205 @@
+"""The units of a region while they are formed: which nodes are in which, and what may be joined."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+
+from treadle.graph.ir import Node, Region, Value
+from treadle.runtime.fusion.expressions import Names
+from treadle.runtime.fusion.group import Group, NotFusable
+from treadle.runtime.fusion.limits import Limits
+from treadle.runtime.fusion.recomputation import Recomputation
+from treadle.runtime.fusion.space import Placement, placement_of
+from treadle.runtime.fusion.takeovers import find_takeovers
+from treadle.runtime.fusion.units import Unit
+from treadle.runtime.roles import Role, role_of, squeezed, through_squeezes
+from treadle.runtime.variable_order import earlier_uses
+
+
+class UnitGraph:
+    """The nodes of a region in units, with what must come before what.
+
+    Attributes:
+        roles: what each node is to the runtime.
+        consumers: the nodes that read each value.
+        unit_of: the unit of each node that has been taken.
+    """
+
+    def __init__(
+        self, region: Region, names: Names, limits: Limits, enabled: bool,
+        owned: Mapping[Value, Value],
+    ) -> None:  # fmt: skip
+        self.region, self.names, self.limits, self.owned = region, names, limits, owned
+        self.roles = {node: role_of(node) for node in region.nodes}
+        self.takeovers = find_takeovers(region, self.roles, owned)
+        self.roles |= self.takeovers.roles
+        self.position = {node: i for i, node in enumerate(region.nodes)}
+        self.rank = self.takeovers.rank or self.position
+        self.earlier_uses = earlier_uses(region.nodes)
+        self.consumers: dict[Value, list[Node]] = {}
+        for node in region.nodes:
+            for value in node.inputs:
+                self.consumers.setdefault(value, []).append(node)
+        self.results = set(region.results)
+        self.recomputation = Recomputation(
+            self.roles, self.consumers, self.results, self.takeovers, names, enabled
+        )
+        self.unit_of: dict[Node, Unit] = {}
+        # For each rank the lowest of all units that have nodes before and after it.
+        self.lowest = np.arange(len(region.nodes))
+
+    # -- units -------------------------------------------------------------------------------
+
+    def alone(self, node: Node) -> Unit:
+        """Make a node a unit of its own."""
+        unit = Unit(self.roles[node], [node], None, self.position[node])
+        if unit.role is Role.ARRAY:
+            unit.group = self.own_group(node)
+        self.unit_of[node] = unit
+        return unit
+
+    def own_group(self, node: Node) -> Group:
+        """The group of a node alone."""
+        placement = placement_of(node)
+        group = self._group(placement, [node], {node: placement})
+        assert group is not None
+        return group
+
+    def _group(
+        self, placement: Placement, nodes: Sequence[Node], placements: dict[Node, Placement]
+    ) -> Group | None:
+        group = Group(placement.space, self.recomputation.allows, self.names, self.limits)
+        try:
+            for node in nodes:
+                group.add(node, placements[node])
+        except NotFusable:
+            if len(nodes) > 1:
+                return None
+            # A single node may read itself in ways that a group may not: nothing is inlined.
+            group = Group(placement.space, lambda value: False, self.names, self.limits)
+            group.add(nodes[0], placements[nodes[0]])
+        return group
+
+    def merge(self, units: list[Unit], more: Mapping[Node, Placement]) -> bool:
+        """Make one unit of `units`, which share a space, and of more nodes; False where they
+        cannot be one."""
+        groups = [u.group for u in units if u.group is not None]
+        placements = {n: g.placements[n] for g in groups for n in g.nodes} | dict(more)
+        members = sorted(placements, key=self.position.__getitem__)
+        if not self.is_acyclic(members[-1], units):
+            return False
+        group = self._group(placements[members[-1]], members, placements)
+        if group is None or not self._may_stand_alone(group):
+            return False
+        self.join(Unit(Role.ARRAY, members, group, self.position[members[-1]]))
+        return True
+
+    def join(self, unit: Unit) -> None:
+        """Map all nodes of a unit to it."""
+        for member in unit.nodes:
+            self.unit_of[member] = unit
+        ranks = [self.rank[n] for n in unit.nodes]
+        first = min(ranks)
+        spanned = self.lowest[first : max(ranks) + 1]
+        np.minimum(spanned, first, out=spanned)
+
+    def _may_stand_alone(self, group: Group) -> bool:
+        """A reduction that is not row by row leaves nothing else to be stored over its axes."""
+        if not group.reduced or group.rowwise:
+            return True
+        inside = set(group.nodes)
+        return not any(
+            group.spread(value) and self.escapes(value, inside)
+            for node in group.nodes
+            for value in node.outputs
+        )
+
+    # -- how units depend on one another ---------------------------------------------------
+
+    def is_view(self, value: Value) -> bool:
+        """Whether a value only moves elements of others, and is evaluated where it is read."""
+        node = value.node
+        view = node is not None and self.roles.get(node) is Role.VIEW
+        return view and self.recomputation.is_near(value)
+
+    def escapes(self, value: Value, inside: set[Node]) -> bool:
+        """Whether a value is a result, or is read by nodes that are not inside."""
+        if value in self.results:
+            return True
+        for node in self.consumers.get(value, ()):
+            if node not in inside and (
+                squeezed(node) is None or self.escapes(node.outputs[0], inside)
+            ):
+                return True
+        return False
+
+    def read_by(self, node: Node) -> Sequence[Value]:
+        """A node's operands: kernels see through aliases that only add or drop dims of 1."""
+        if self.roles[node] is not Role.ARRAY:
+            return node.inputs
+        return [through_squeezes(v) for v in node.inputs]
+
+    def is_acyclic(self, node: Node, units: Sequence[Unit]) -> bool:
+        """Whether no path leaves `units` and comes back through other units to them or `node`."""
+        inside = set(units)
+        members = (node, *(n for u in units for n in u.nodes))
+        # A unit that ends before the first member cannot depend on members, unless by way of a unit
+        # with nodes on both sides of that member: `first` is the lowest rank of such units.
+        first = int(self.lowest[min(self.rank[n] for u in units for n in u.nodes)])
+        stack = [u for n in members for u in self._producers(self.read_by(n)) if u not in inside]
+        seen: set[Unit] = set()
+        while stack:
+            unit = stack.pop()
+            if unit in seen or max(self.rank[n] for n in unit.nodes) < first:
+                continue
+            seen.add(unit)
+            for below in self._must_precede(unit):
+                if below in inside:
+                    return False
+                stack.append(below)
+        return True
+
+    def _must_precede(self, unit: Unit) -> Iterator[Unit]:
+        """The units that run before a unit: those whose values it reads, and those that use memory
+        or variables before it changes them."""
+        for node in unit.nodes:
+            yield from self._producers(node.inputs)
+            for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
+                before = self.unit_of.get(reader)
+                if before is not None and before is not unit:
+                    yield before
+
+    def _producers(self, values: Iterable[Value]) -> Iterator[Unit]:
+        for value in values:
+            unit = self.unit_of.get(value.node) if value.node is not None else None
+            if unit is not None:
+                yield unit
+
+    def consumers_first(self) -> list[Unit]:
+        """All units so that every unit comes before those that it reads from."""
+        order: dict[Unit, None] = {}
+        for node in self.region.nodes:
+            stack = [(self.unit_of[node], False)]
+            while stack:
+                unit, expanded = stack.pop()
+                if unit in order:
+                    continue
+                if expanded:
+                    order[unit] = None
+                    continue
+                stack.append((unit, True))
+                for below in reversed(self._below(unit)):
+                    if below not in order:
+                        stack.append((below, False))
+        return list(order)[::-1]
+
+    def _below(self, unit: Unit) -> list[Unit]:
+        found: dict[Unit, None] = {}
+        for node in unit.nodes:
+            for value in self.read_by(node):
+                below = self.unit_of.get(value.node) if value.node is not None else None
+                if below is not None and below is not unit:
+                    found.setdefault(below)
+        return list(found)
