@@ -6,11 +6,15 @@ for a scalar function that multiplies by enough bits of 2/pi.
 
 from __future__ import annotations
 
+import functools
 import math
 
 from treadle.runtime.cpu import coefficients as C
+from treadle.runtime.cpu.builder.function import Function
+from treadle.runtime.cpu.builder.types import F64, I1, I8, I64, Type, pointer
+from treadle.runtime.cpu.builder.unit import Unit
+from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.lanes import Lanes, Number
-from treadle.runtime.cpu.llvm_text import Module
 from treadle.runtime.cpu.vector_math import INF, MAGIC, horner
 
 _HALF_PI = {
@@ -19,67 +23,45 @@ _HALF_PI = {
 }
 _HUGE = {32: 48000.0, 64: 1e5}  # the three parts are exact enough up to here
 
-_REDUCE_HUGE = """
-define internal void @trig_huge(double %x, ptr %rp, ptr %qp) noinline #0 {
-  ; x = m 2^e; bits of 2/pi from a little-endian integer floor(2/pi 2^1216)
-  %b = bitcast double %x to i64
-  %ex0 = lshr i64 %b, 52
-  %ex = and i64 %ex0, 2047
-  %m0 = and i64 %b, 4503599627370495
-  %m = or i64 %m0, 4503599627370496
-  %e = sub i64 %ex, 1075
-  ; m*T*2^(e-1216) mod 4: keep 192 bits of T ending near bit 1218-e
-  %top = sub i64 1218, %e
-  %lowbit = sub i64 %top, 192
-  %byte = lshr i64 %lowbit, 3
-  %slack = and i64 %lowbit, 7
-  %p = getelementptr i8, ptr @two_over_pi, i64 %byte
-  %w0 = load i256, ptr %p, align 1
-  %sl = zext i64 %slack to i256
-  %w1 = lshr i256 %w0, %sl
-  %w = trunc i256 %w1 to i192
-  %mm = zext i64 %m to i192
-  %prod = mul i192 %mm, %w
-  %half = shl i192 1, 189
-  %r0 = add i192 %prod, %half
-  %q0 = lshr i192 %r0, 190
-  %q = trunc i192 %q0 to i64
-  %qs = shl i192 %q0, 190
-  %frac = sub i192 %prod, %qs          ; signed, units of 2^-190 quadrants
-  %neg = icmp slt i192 %frac, 0
-  %nf = sub i192 0, %frac
-  %abs = select i1 %neg, i192 %nf, i192 %frac
-  %lz = call i192 @llvm.ctlz.i192(i192 %abs, i1 false)
-  %norm = shl i192 %abs, %lz
-  %hi0 = lshr i192 %norm, 129          ; 63 bits
-  %hi = trunc i192 %hi0 to i64
-  %d0 = sitofp i64 %hi to double       ; value = hi * 2^(129 - lz - 190)
-  %lz64 = trunc i192 %lz to i64
-  %k0 = sub i64 962, %lz64             ; 1023 + 129 - 190
-  %k1 = shl i64 %k0, 52
-  %sc = bitcast i64 %k1 to double
-  %d1 = fmul double %d0, 0x3FF921FB54442D18
-  %d2 = fmul double %d1, %sc
-  %sgn = and i64 %b, -9223372036854775808
-  %negb = icmp ne i64 %sgn, 0
-  %flip = xor i1 %neg, %negb
-  %dn = fneg double %d2
-  %d = select i1 %flip, double %dn, double %d2
-  %qn = sub i64 0, %q
-  %qq = select i1 %negb, i64 %qn, i64 %q
-  store double %d, ptr %rp
-  store i64 %qq, ptr %qp
-  ret void
-}
-"""
+_I192 = Type("i192", 24, "i")
+_I256 = Type("i256", 1, "i")  # at any byte
 
 
-def _define_huge(module: Module) -> None:
-    digits = C.TWO_OVER_PI_1216.to_bytes(192, "little")
+@functools.cache
+def _huge_unit() -> Unit:
+    """``trig_huge(x, r, q)``: the remainder r of a huge x, and the number q of quarter turns."""
+    unit, digits = Unit(), C.TWO_OVER_PI_1216.to_bytes(192, "little")
     text = "".join(f"\\{byte:02X}" for byte in digits)
-    module.constant("two_over_pi", f'[192 x i8] c"{text}"')
-    module.declare("i192 @llvm.ctlz.i192(i192, i1)")
-    module.define("trig_huge", _REDUCE_HUGE)
+    unit.variable("two_over_pi", f'private unnamed_addr constant [192 x i8] c"{text}"')
+
+    @unit.function(attributes="noinline", x=F64, rp=pointer(F64), qp=pointer(I64))
+    def trig_huge(f: Function, x: Value, rp: Value, qp: Value) -> None:
+        # x = mantissa * 2^exponent.
+        bits = x.bitcast(I64)
+        exponent = (bits.lshr(52) & 2047) - 1075
+        mantissa = bits & ((1 << 52) - 1) | 1 << 52
+        # mantissa * T * 2^(exponent - 1216) mod 4, for T = floor(2/pi * 2^1216), needs only the 192
+        # bits of T that end near bit 1218 - exponent.
+        lowest = 1218 - exponent - 192
+        place = f.global_("two_over_pi", I8).skip(lowest.lshr(3), _I256)
+        near = place.load().lshr((lowest & 7).zext(_I256)).trunc(_I192)
+        quarters = mantissa.zext(_I192) * near  # in units of 2^-190
+        turns = (quarters + (1 << 189)).lshr(190)
+        rest = quarters - (turns << 190)
+        below = rest.slt(0)
+        size = below.select(-rest, rest)
+        # The 63 leading bits of the rest, times pi/2: they are worth 2^(129 - zeros - 190) each.
+        zeros = f.intrinsic("llvm.ctlz.i192", _I192, size, (0, I1))
+        leading = (size << zeros).lshr(129).trunc(I64).to_float(F64)
+        scale = ((1023 + 129 - 190 - zeros.trunc(I64)) << 52).bitcast(F64)
+        angle = leading * (math.pi / 2) * scale
+        negative = (bits & -(1 << 63)).ne(0)
+        rp.store((below ^ negative).select(-angle, angle))
+        number = turns.trunc(I64)
+        qp.store(negative.select(-number, number))
+        f.ret()
+
+    return unit
 
 
 def _is_huge(v: Lanes, x: Number) -> str:
@@ -95,7 +77,7 @@ def reduce_quadrant(v: Lanes, x: Number) -> tuple[str, str]:
     for part in _HALF_PI[v.bits]:
         r = v.fma(n, -part, r)
     q = v.bits_of(shifted)
-    _define_huge(v.function.module)
+    _huge_unit().add_to(v.function.module)
     fn, k = v.function, v.function.unique()
     some = v.any(_is_huge(v, x))
     fn.branch(f"test{k}")

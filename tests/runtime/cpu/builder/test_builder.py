@@ -158,6 +158,10 @@ def test_atomic_changes_conversions_and_intrinsics() -> None:
     def overflows(f: Function, x: Value, y: Value) -> None:
         f.ret(f.product(x, y, signed=True)[1])
 
+    @unit.function(F64, internal=False, x=F64, n=I64)
+    def opposite(f: Function, x: Value, n: Value) -> None:
+        f.ret((x.bitcast(I64) + -n).bitcast(F64) * -x)
+
     word = words_of(10)
     assert made(unit, "change", I64, PTR, I64)(word, 5) == 10
     assert word[0] == 15
@@ -169,6 +173,7 @@ def test_atomic_changes_conversions_and_intrinsics() -> None:
     assert made(unit, "low", I64, I64)((5 << 32) - 1) == -1
     over = made(unit, "overflows", I1, I64, I64)
     assert over(1 << 40, 1 << 40) and not over(3, -4)
+    assert made(unit, "opposite", F64, F64, I64)(2.0, 1 << 52) == -2.0
 
 
 def test_bytes_are_copied_and_cleared() -> None:
@@ -296,6 +301,10 @@ def _pointers_in_order(f: Function, x: Value, p: Value) -> None:
     f.ret(p.slt(p).select(x, 0))
 
 
+def _bits_of_a_pointer(f: Function, x: Value, p: Value) -> None:
+    f.ret(p.bitcast(I64))
+
+
 def _no_next_iteration(f: Function, x: Value, p: Value) -> None:
     with f.loop(i=0) as loop:
         loop.run_while(loop["i"].slt(x))
@@ -325,6 +334,7 @@ def _no_next_iteration(f: Function, x: Value, p: Value) -> None:
         (_no_function, "is no function"),
         (_too_few, "takes 1 arguments"),
         (_pointers_in_order, "is not compared by slt"),
+        (_bits_of_a_pointer, "are no i64"),
         (_no_next_iteration, "does not say what comes again"),
     ],
     ids=lambda x: x.__name__ if callable(x) else "",

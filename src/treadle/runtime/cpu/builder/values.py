@@ -106,6 +106,11 @@ class Value:
     def __xor__(self, other: Operand) -> Value:
         return self._binary("xor", "", other)
 
+    def __neg__(self) -> Value:
+        if self.type.family != "f":
+            return self.fn.operand(0, self.type) - self
+        return self.fn.value(f"fneg {self.type.text} {self.text}", self.type)
+
     def __invert__(self) -> Value:
         return self ^ (True if self.type == I1 else -1)
 
@@ -209,6 +214,12 @@ class Value:
     def widen(self) -> Value:
         """A float as a double."""
         return self._convert("fpext", "ff", F64)
+
+    def bitcast(self, to: Type) -> Value:
+        """The same bits as a number of another type."""
+        if "p" in (self.type.family, to.family):
+            raise BuildError(f"the bits of {self} are no {to}")
+        return self.fn.value(f"bitcast {self.type.text} {self.text} to {to.text}", to)
 
     def to_word(self) -> Value:
         """An address as an integer."""

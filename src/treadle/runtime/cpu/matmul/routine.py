@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.builder import function as builder
+from treadle.runtime.cpu.builder.function import Callee
+from treadle.runtime.cpu.builder.types import PTR, VOID, function, pointer, vector
+from treadle.runtime.cpu.builder.unit import Unit
+from treadle.runtime.cpu.builder.values import Value
 from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
@@ -36,36 +41,32 @@ def add_matmul(module: Module, element: str) -> None:
     """
     _define_block(module, element)
     define_shared_routine(
-        module, f"matmul_{element}", _OPERANDS, NUMBERS, _entry,
+        module, f"matmul_{element}", ("a", "b", "c"), NUMBERS, _entry,
         lambda fn, w, first, last: _share(fn, w, first, last, element),
         part=f"matmul_part_{element}",
     )  # fmt: skip
-    module.define("swapped", _SWAPPED.replace("ELEMENT", element))
+    _swapped(element).add_to(module)
 
 
-_OPERANDS = "a", "b", "c"
-_SWAPPED = """
-define void @matmul_swapped_ELEMENT(ptr %table, ptr %operands, ptr %numbers, ptr %workspace) #0 {
-entry:
-  %turned = alloca [5 x ptr], align 8
-  %second = getelementptr ptr, ptr %operands, i64 1
-  %rest = getelementptr ptr, ptr %operands, i64 2
-  %last = getelementptr ptr, ptr %operands, i64 4
-  %b = load ptr, ptr %operands, align 8
-  %a = load ptr, ptr %second, align 8
-  %others = load <2 x ptr>, ptr %rest, align 8
-  %call = load ptr, ptr %last, align 8
-  %to1 = getelementptr ptr, ptr %turned, i64 1
-  %to2 = getelementptr ptr, ptr %turned, i64 2
-  store ptr %a, ptr %turned, align 8
-  store ptr %b, ptr %to1, align 8
-  store <2 x ptr> %others, ptr %to2, align 8
-  %to4 = getelementptr ptr, ptr %turned, i64 4
-  store ptr %call, ptr %to4, align 8
-  call void @matmul_ELEMENT(ptr %table, ptr %turned, ptr %numbers, ptr %workspace)
-  ret void
-}
-"""
+def _swapped(element: str) -> Unit:
+    """``@matmul_swapped_float``: a call of the routine with its first two operands in turn."""
+    unit, pair = Unit(), vector(PTR, 2)
+    arguments = {"table": PTR, "given": pointer(PTR), "numbers": PTR, "workspace": PTR}
+    routine = Callee(f"matmul_{element}", function(VOID, *arguments.values()))
+
+    def body(f: builder.Function, table: Value, given: Value, numbers: Value, space: Value) -> None:
+        b, a = given[0], given[1]
+        others = given.at(2).as_pointer(pair).load()  # c, and the record of the epilogue
+        call = given[4]
+        turned = f.alloca(PTR, 5)
+        turned[0], turned[1] = a, b
+        turned.at(2).as_pointer(pair).store(others)
+        turned[4] = call
+        f.call(routine, table, turned, numbers, space)
+        f.ret()
+
+    unit.add(f"matmul_swapped_{element}", body, arguments, internal=False)
+    return unit
 
 
 def _entry(fn: Function, w: Words) -> Words:
