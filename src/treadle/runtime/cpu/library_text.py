@@ -140,12 +140,12 @@ def leave_if_stopped(fn: Function, call: Word, condition: str | bool = True) -> 
     with fn.when(condition) as needed:
         if needed:
             add_look(fn.module)
-            k = fn.unique()
-            stop = fn.compare("slt", fn.value(f"call i64 @look(ptr {call})"), 0)
-            fn.emit(f"br i1 {stop}, label %stop{k}, label %go{k}, !prof !1")
-            fn.label(f"stop{k}")
+            stop, go = fn.block_of("stop", []), fn.block_of("go", [])
+            stops = fn.compare("slt", fn.value(f"call i64 @look(ptr {call})"), 0)
+            fn.fork(str(stops), stop, go, likely=False)
+            fn.label(stop)
             fn.emit("ret void")
-            fn.label(f"go{k}")
+            fn.label(go)
 
 
 @contextmanager

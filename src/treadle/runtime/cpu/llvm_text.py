@@ -99,6 +99,11 @@ class Block:
             raise ValueError(f"{self.name} has {len(self.parameters)} parameters: {values}")
         return Edge(self, [str(v) for v in values])
 
+    @property
+    def values(self) -> list[str]:
+        """The parameters, as operands."""
+        return [name for _, name in self.parameters]
+
     def body(self) -> list[str]:
         """The text of the block after its label."""
         phis = []
@@ -202,6 +207,11 @@ class Function:
         self.registers.update(name for _, name in begun.parameters)
         self.blocks.append(begun)
         self.block = begun.name
+
+    def block_of(self, name: str, kinds: Sequence[str]) -> Block:
+        """A block to be written later, with parameters of these types; its name gets a number."""
+        name = f"{name}{self.unique()}"
+        return Block(name, [(kind, f"%{name}.{n}") for n, kind in enumerate(kinds)])
 
     def branch(self, target: Goal, ending: str = "") -> None:
         """Go to a block; `ending` is metadata of the branch."""
@@ -387,6 +397,24 @@ class Function:
         self.emit(f"%next{k} = add nsw i64 %i{k}, {step}")
         self.branch(head(f"%next{k}", *state))
         self.label(f"exit{k}")
+
+    def choose(
+        self, condition: str | bool, kinds: Sequence[str], otherwise: Sequence[Word],
+        then: Callable[[], Sequence[Word]], likely: bool | None = None,
+    ) -> list[str]:  # fmt: skip
+        """The values that `then` computes where a condition holds, else the others.
+
+        Args:
+            kinds: their types.
+            likely: whether the condition nearly always holds, or hardly ever.
+        """
+        if isinstance(condition, bool):
+            return [str(v) for v in (then() if condition else otherwise)]
+        some, chosen = self.block_of("some", []), self.block_of("chosen", kinds)
+        self.fork(condition, some, chosen(*otherwise), likely)
+        self.label(some)
+        self.enter(chosen(*then()))
+        return chosen.values
 
     @contextmanager
     def when(self, condition: str | bool) -> Iterator[bool]:

@@ -78,18 +78,13 @@ def reduce_quadrant(v: Lanes, x: Number) -> tuple[str, str]:
         r = v.fma(n, -part, r)
     q = v.bits_of(shifted)
     _huge_unit().add_to(v.function.module)
-    fn, k = v.function, v.function.unique()
+    found = v.f(r), q
+
+    def patched() -> tuple[str, str]:
+        return _patch_lanes(v, x, *found) if v.count else _reduce_one(v, v.f(x))
+
     some = v.any(_is_huge(v, x))
-    fn.branch(f"test{k}")
-    fn.label(f"test{k}")
-    fn.emit(f"br i1 {some}, label %slow{k}, label %join{k}, !prof !1")
-    fn.label(f"slow{k}")
-    patched_r, patched_q = _patch_lanes(v, x, v.f(r), q) if v.count else _reduce_one(v, v.f(x))
-    source = fn.block
-    fn.branch(f"join{k}")
-    fn.label(f"join{k}")
-    r = fn.value(f"phi {v.floats} [{r}, %test{k}], [{patched_r}, %{source}]")
-    q = fn.value(f"phi {v.ints} [{q}, %test{k}], [{patched_q}, %{source}]")
+    r, q = v.function.choose(some, [v.floats, v.ints], found, patched, likely=False)
     return r, q
 
 

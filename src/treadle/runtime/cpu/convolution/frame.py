@@ -87,16 +87,14 @@ def strip_pixels(
     cells = fn.mul(fn.mul(fn.mul(image, w["h"]), w["w"]), w["c"])
     pixels_ = fn.offset(str(w["x"]), cells, element)
     row0 = fn.sub(fn.mul(first, w["sh"]), w["top"])
-    k = fn.unique()
     framed = fn.compare("ne", w["framed"], 0)
     direct = fn.offset(pixels_, fn.mul(row0, w["row"]), "i8")
-    fn.branch(f"strip{k}")
-    fn.label(f"strip{k}")
-    fn.emit(f"br i1 {framed}, label %copy{k}, label %begin{k}")
-    fn.label(f"copy{k}")
-    rows = fn.add(fn.mul(fn.sub(count, 1), w["sh"]), w["reach"])
-    extents = (w["h"], w["w"], w["w"])
-    frame_rows(fn, frame, pixels_, (row0, rows), extents, w["left"], w["width"], w["c"])
-    fn.branch(f"begin{k}")
-    fn.label(f"begin{k}")
-    return fn.value(f"phi ptr [{direct}, %strip{k}], [{frame}, %copy{k}]")
+
+    def copied() -> list[Word]:
+        rows = fn.add(fn.mul(fn.sub(count, 1), w["sh"]), w["reach"])
+        extents = (w["h"], w["w"], w["w"])
+        frame_rows(fn, frame, pixels_, (row0, rows), extents, w["left"], w["width"], w["c"])
+        return [frame]
+
+    (place,) = fn.choose(framed, ["ptr"], [direct], copied)
+    return place

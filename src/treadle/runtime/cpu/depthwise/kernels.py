@@ -124,14 +124,14 @@ def fills_lines(target: Target) -> bool:
 
 def _store_past(fn: Function, stores: list[tuple[str, tuple[str, Lanes]]]) -> None:
     """Store whole vectors, past the caches where that is wanted."""
-    k = fn.unique()
-    fn.emit(f"br i1 {fn.compare('ne', '%past', 0)}, label %past{k}, label %through{k}")
-    for name, past in (("past", True), ("through", False)):
-        fn.label(f"{name}{k}")
+    past, through, stored = (fn.block_of(name, []) for name in ("past", "through", "stored"))
+    fn.fork(str(fn.compare("ne", "%past", 0)), past, through)
+    for block in (past, through):
+        fn.label(block)
         for total, (place, vector) in stores:
-            vector.store(total, place, past)
-        fn.branch(f"stored{k}")
-    fn.label(f"stored{k}")
+            vector.store(total, place, block is past)
+        fn.branch(stored)
+    fn.label(stored)
 
 
 def _define_correlate(module: Module, element: str, taps: int, multiplier: int) -> None:

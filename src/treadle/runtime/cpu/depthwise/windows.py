@@ -175,15 +175,9 @@ def _append(fn: Function, w: Words, table: Table, pixel: Word, i: Word, j: Word)
 
 def _quotient(fn: Function, a: Word, b: Word) -> Word:
     """a // b of a not negative `a`, without a division where b is 1."""
-    k = fn.unique()
-    fn.branch(f"quotient{k}")
-    fn.label(f"quotient{k}")
-    fn.emit(f"br i1 {fn.compare('eq', b, 1)}, label %divided{k}, label %divide{k}")
-    fn.label(f"divide{k}")
-    found = fn.value(f"udiv i64 {a}, {b}")
-    fn.branch(f"divided{k}")
-    fn.label(f"divided{k}")
-    return fn.value(f"phi i64 [{a}, %quotient{k}], [{found}, %divide{k}]")
+    divides = fn.compare("ne", b, 1)
+    (found,) = fn.choose(divides, ["i64"], [a], lambda: [fn.value(f"udiv i64 {a}, {b}")])
+    return found
 
 
 def _exact(fn: Function, a: Word, quotient: Word, b: Word, extent: Word) -> str:

@@ -38,27 +38,17 @@ class Dots:
         whole = fn.mul(fn.divide("%k", width), width)
         sums = self._sum(starts, whole)
         rest = fn.sub("%k", whole)
-        more = fn.unique()
-        before = self._label("whole")
-        fn.emit(f"br i1 {fn.compare('sgt', rest, 0)}, label %rest{more}, label %reduce{more}")
-        fn.label(f"rest{more}")
-        mask = first_lanes(fn, rest, width)
-        last = self._step(starts, whole, sums, lambda p: self._load(p, mask))
-        fn.branch(f"reduce{more}")
-        fn.label(f"reduce{more}")
-        total = {
-            key: fn.value(f"phi {self.kind} [{sums[key]}, %{before}], [{last[key]}, %rest{more}]")
-            for key in self.keys
-        }
+
+        def with_rest() -> list[str]:
+            mask = first_lanes(fn, rest, width)
+            last = self._step(starts, whole, sums, lambda p: self._load(p, mask))
+            return [last[key] for key in self.keys]
+
+        kinds, found = [self.kind] * len(self.keys), [sums[key] for key in self.keys]
+        every = fn.choose(fn.compare("sgt", rest, 0), kinds, found, with_rest)
+        total = dict(zip(self.keys, every, strict=True))
         for i in range(self.tile.height):
             self._finish(i, [total[i, j] for j in range(self.tile.vectors)])
-
-    def _label(self, name: str) -> str:
-        """Begin a block, for phis to name."""
-        label = f"{name}{self.fn.unique()}"
-        self.fn.branch(label)
-        self.fn.label(label)
-        return label
 
     def _rows(self, pointer: str, stride: str, count: int) -> list[str]:
         fn = self.fn
@@ -106,15 +96,12 @@ class Dots:
         for j in range(len(sums)):
             place = fn.offset(c, j, element)
             x = fn.value(f"extractelement <{DOTS_ACROSS} x {element}> {total}, i64 {j}")
-            k = fn.unique()
-            before = self._label("store")
-            fn.emit(f"br i1 {adds}, label %add{k}, label %done{k}")
-            fn.label(f"add{k}")
-            old = fn.value(f"load {element}, ptr {place}, align {self.size}")
-            new = fn.value(f"{self.add} {element} {old}, {x}")
-            fn.branch(f"done{k}")
-            fn.label(f"done{k}")
-            x = fn.value(f"phi {element} [{x}, %{before}], [{new}, %add{k}]")
+
+            def added(place: str = place, x: str = x) -> list[str]:
+                old = fn.value(f"load {element}, ptr {place}, align {self.size}")
+                return [fn.value(f"{self.add} {element} {old}, {x}")]
+
+            (x,) = fn.choose(adds, [element], [x], added)
             fn.emit(f"store {element} {x}, ptr {place}, align {self.size}")
 
     def _added_up(self, sums: list[str]) -> str:

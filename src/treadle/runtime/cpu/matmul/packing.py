@@ -127,17 +127,16 @@ class _Packer:
     def pack_rows(self) -> None:
         """A is stored as [m, k]: squares are transposed, the last ones overlapping others."""
         fn, width = self.fn, self.width
-        few = fn.compare("slt", "%k", width)
-        key = fn.unique()
-        fn.emit(f"br i1 {few}, label %few{key}, label %many{key}")
-        fn.label(f"few{key}")
+        few, many = fn.block_of("few", []), fn.block_of("many", [])
+        fn.fork(str(fn.compare("slt", "%k", width)), few, many)
+        fn.label(few)
         with fn.loop(0, "%k") as i, fn.loop(0, "%height") as j:
             source = fn.offset("%a", fn.mul(j, "%lda"), "i8")
             x = fn.value(f"load {self.element}, {self._at(source, i)}")
             place = fn.add(fn.mul(i, "%height"), j)
             fn.emit(f"store {self.element} {x}, {self._at('%tile', place)}")
         fn.emit("ret void")
-        fn.label(f"many{key}")
+        fn.label(many)
         last = fn.sub("%k", width)
         with fn.loop(0, "%k", width) as block:
             self._transpose_tile(fn.min(block, last))
@@ -164,27 +163,22 @@ class _Packer:
 
     # -- squares -----------------------------------------------------------------------------
 
-    def _square(self, source: str, target: str, inside: object, rest: tuple[object, ...]) -> None:
+    def _square(self, source: str, target: str, inside: str, rest: tuple[object, ...]) -> None:
         """One square, whole or in part; only the loads differ."""
         fn, width = self.fn, self.width
-        key = fn.unique()
-        fn.emit(f"br i1 {inside}, label %whole{key}, label %part{key}")
-        fn.label(f"whole{key}")
+        whole, part = fn.block_of("whole", []), fn.block_of("part", [])
+        square = fn.block_of("square", [self.kind] * width)
+        fn.fork(inside, whole, part)
+        fn.label(whole)
         rows = [self._row(source, j) for j in range(width)]
-        whole = [fn.value(f"load {self.kind}, ptr {row}, align {self.size}") for row in rows]
-        fn.branch(f"join{key}")
-        fn.label(f"part{key}")
+        vectors = [fn.value(f"load {self.kind}, ptr {row}, align {self.size}") for row in rows]
+        fn.branch(square(*vectors))
+        fn.label(part)
         space = fn.alloca(f"[{width * width} x {self.element}], align 64")
         self._gather_part(source, space, rest)
-        part = [fn.value(f"load {self.kind}, {self._at(space, j * width)}") for j in range(width)]
-        end = fn.block
-        fn.branch(f"join{key}")
-        fn.label(f"join{key}")
-        joined = [
-            fn.value(f"phi {self.kind} [{a}, %whole{key}], [{b}, %{end}]")
-            for a, b in zip(whole, part, strict=True)
-        ]
-        for i, vector in enumerate(transposed(fn, joined, self.kind)):
+        places = [self._at(space, j * width) for j in range(width)]
+        fn.enter(square(*(fn.value(f"load {self.kind}, {place}") for place in places)))
+        for i, vector in enumerate(transposed(fn, square.values, self.kind)):
             row = fn.value(f"getelementptr i8, ptr {target}, i64 {fn.mul('%row', i)}")
             fn.emit(f"store {self.kind} {vector}, ptr {row}, align {self.size}")
 

@@ -31,17 +31,16 @@ def tile_text(tile: Tile, target: Target) -> str:
 
 def _full_or_part(fn: Function, tile: Tile, width: int, target: Target) -> None:
     """Whole vectors without masks; the last columns masked, or one by one."""
-    whole = fn.compare("eq", "%n", tile.vectors * width)
-    fn.emit(f"br i1 {whole}, label %whole, label %part")
-    fn.label("whole")
+    whole, part, end = (fn.block_of(name, []) for name in ("whole", "part", "end"))
+    fn.fork(str(fn.compare("eq", "%n", tile.vectors * width)), whole, part)
+    fn.label(whole)
     Body(fn, tile, width, tile.vectors, masked=False).emit("%b", "%c", "%n")
-    fn.branch("end")
-    fn.label("part")
+    fn.branch(end)
+    fn.label(part)
     if target.vector_bits >= 256:
         Body(fn, tile, width, tile.vectors, masked=True).emit("%b", "%c", "%n")
     else:
         with fn.loop(0, "%n") as column:
             b, c = (fn.offset(p, column, tile.element) for p in ("%b", "%c"))
             Body(fn, tile, 1, 1, masked=False).emit(b, c, 1)
-    fn.branch("end")
-    fn.label("end")
+    fn.enter(end)

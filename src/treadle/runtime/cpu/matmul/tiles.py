@@ -110,7 +110,6 @@ class Body:
         self.sum_kind, self.c_element, self.c_size = self.kind, self.element, self.size
         self.zero = "zeroinitializer" if width > 1 else "0.0" if is_float(self.element) else "0"
         self.line = fn.module.target.tuning.line
-        self.id = fn.unique()
 
     def emit(self, b: str, c: str, columns: str | int) -> None:
         masks = self._masks(columns)
@@ -127,26 +126,19 @@ class Body:
     def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
         """Store the sums, or add them to what is there."""
         fn = self.fn
-        adds = fn.compare("ne", "%add", 0)
-        before, plus, store = (f"{name}{self.id}" for name in ("before", "plus", "store"))
-        fn.branch(before)
-        fn.label(before)
-        fn.emit(f"br i1 {adds}, label %{plus}, label %{store}")
-        fn.label(plus)
-        places = self._places(c)
-        add = "fadd" if is_float(self.element) else "add"
-        more = {
-            key: fn.value(f"{add} {self.kind} {sums[key]}, {self._load(p, masks[key[1]])}")
-            for key, p in places.items()
-        }
-        fn.branch(store)
-        fn.label(store)
-        joined = {
-            key: fn.value(f"phi {self.kind} [{sums[key]}, %{before}], [{more[key]}, %{plus}]")
-            for key in sums
-        }
-        for key, place in self._places(c).items():
-            self._store(joined[key], place, masks[key[1]])
+        keys = list(sums)
+
+        def added() -> list[str]:
+            add = "fadd" if is_float(self.element) else "add"
+            return [
+                fn.value(f"{add} {self.kind} {sums[key]}, {self._load(place, masks[key[1]])}")
+                for key, place in self._places(c).items()
+            ]
+
+        kinds, found = [self.kind] * len(keys), [sums[key] for key in keys]
+        joined = fn.choose(fn.compare("ne", "%add", 0), kinds, found, added)
+        for (_, j), place, total in zip(keys, self._places(c).values(), joined, strict=True):
+            self._store(total, place, masks[j])
 
     def _places(self, c: str) -> dict[tuple[int, int], str]:
         """The addresses of the tile's vectors in C."""
@@ -162,42 +154,34 @@ class Body:
 
     def _sum_over_k(self, b: str, masks: list[str]) -> dict[tuple[int, int], str]:
         """The accumulators after the loops over segments and k, both of which may be empty."""
-        fn, k = self.fn, self.id
+        fn = self.fn
         keys = [(i, j) for i in range(self.tile.height) for j in range(self.vectors)]
-        names = ("start", "segment", "enter", "sum", "step", "leave", "summed")
-        start, segment, enter, head, body, leave, done = (f"{name}{k}" for name in names)
+        kinds = [self.sum_kind] * len(keys)
         self._strides()
-        fn.branch(start)
-        fn.label(start)
-        fn.branch(segment)
-        fn.label(segment)
-        fn.emit(f"%s{k} = phi i64 [0, %{start}], [%nexts{k}, %{leave}]")
-        for i, j in keys:
-            sums = f"phi {self.sum_kind} [{self.zero}, %{start}], [%sum{k}_{i}_{j}, %{leave}]"
-            fn.emit(f"%all{k}_{i}_{j} = {sums}")
-        fn.emit(f"%mores{k} = icmp ult i64 %s{k}, %segments")
-        fn.emit(f"br i1 %mores{k}, label %{enter}, label %{done}")
+        pointers = ["ptr"] * (1 + len(self.groups))
+        segment = fn.block_of("segment", ["i64", *kinds])
+        enter, leave, done = (fn.block_of(name, []) for name in ("enter", "leave", "summed"))
+        head, step = fn.block_of("sum", ["i64", "ptr", *pointers, *kinds]), fn.block_of("step", [])
+        fn.enter(segment(0, *[self.zero] * len(keys)))
+        number, *sums = segment.values
+        fn.fork(fn.value(f"icmp ult i64 {number}, %segments"), enter, done)
         fn.label(enter)
-        first_a, first_b = self._segment_starts(b)
-        fn.branch(head)
-        fn.label(head)
-        fn.emit(f"%i{k} = phi i64 [0, %{enter}], [%next{k}, %{body}]")
-        fn.emit(f"%b{k} = phi ptr [{first_b}, %{enter}], [%nextb{k}, %{body}]")
-        for g, pointer in enumerate(first_a):
-            fn.emit(f"%a{k}_{g} = phi ptr [{pointer}, %{enter}], [%nexta{k}_{g}, %{body}]")
-        for i, j in keys:
-            sums = f"phi {self.sum_kind} [%all{k}_{i}_{j}, %{enter}], [%new{k}_{i}_{j}, %{body}]"
-            fn.emit(f"%sum{k}_{i}_{j} = {sums}")
-        fn.emit(f"%more{k} = icmp ult i64 %i{k}, %k")
-        fn.emit(f"br i1 %more{k}, label %{body}, label %{leave}")
-        fn.label(body)
-        self._step(len(first_a), masks)
-        fn.branch(head)
+        first_a, first_b = self._segment_starts(b, number)
+        fn.enter(head(0, first_b, *first_a, *sums))
+        i, row, *rest = head.values
+        columns, before = rest[: len(pointers)], rest[len(pointers) :]
+        fn.fork(fn.value(f"icmp ult i64 {i}, %k"), step, leave)
+        fn.label(step)
+        after = self._multiplied(row, columns, dict(zip(keys, before, strict=True)), masks)
+        along = "%lda" if self.tile.along.endswith("columns") else self.size
+        next_a = [fn.value(f"getelementptr i8, ptr {a}, i64 {along}") for a in columns]
+        next_b = fn.value(f"getelementptr i8, ptr {row}, i64 %ldb")
+        following = fn.value(f"add nuw nsw i64 {i}, 1")
+        fn.branch(head(following, next_b, *next_a, *after))
         fn.label(leave)
-        fn.emit(f"%nexts{k} = add nuw nsw i64 %s{k}, 1")
-        fn.branch(segment)
+        fn.branch(segment(fn.value(f"add nuw nsw i64 {number}, 1"), *before))
         fn.label(done)
-        return {(i, j): f"%all{k}_{i}_{j}" for i, j in keys}
+        return dict(zip(keys, sums, strict=True))
 
     def _strides(self) -> None:
         """Multiples of the stride of A's rows that addresses cannot hold."""
@@ -206,33 +190,36 @@ class Body:
         groups = range(_GROUP, self.tile.height, _GROUP) if rows else ()
         self.groups = [self.fn.mul("%lda", r) for r in groups]
 
-    def _segment_starts(self, b: str) -> tuple[list[str], str]:
+    def _segment_starts(self, b: str, number: str) -> tuple[list[str], str]:
         """Pointers from which all rows of A are reached by scaled strides, and B's first row."""
         fn = self.fn
-        place = fn.mul(f"%s{self.id}", 2)
+        place = fn.mul(number, 2)
         places = [fn.load_word("%offsets", fn.add(place, i)) for i in (0, 1)]
         a = fn.offset("%a", places[0], "i8")
         return [a, *(fn.offset(a, g, "i8") for g in self.groups)], fn.offset(b, places[1], "i8")
 
-    def _step(self, pointers: int, masks: list[str]) -> None:
-        fn, k = self.fn, self.id
-        row = f"%b{k}"
+    def _multiplied(
+        self, row: str, columns: list[str], sums: dict[tuple[int, int], str], masks: list[str]
+    ) -> list[str]:
+        """The accumulators after a step of k.
+
+        Args:
+            row: where B's row is.
+            columns: where the elements of A are, a pointer for each group of rows.
+        """
+        fn = self.fn
         parts = [fn.offset(row, j * self.width, self.element) for j in range(self.vectors)]
         vectors = [self._load(p, mask) for p, mask in zip(parts, masks, strict=True)]
         # B may be a matrix in memory. Wide tiles are low: many use a panel of B, which then is in
         # the cache, and have little time in which to hide the requests.
         if self.tile.along in ("rows", "columns") and self.vectors <= 2:
             self._prefetch(row)
+        after = []
         for i in range(self.tile.height):
-            x = self._broadcast(self._a_pointer(i))
+            x = self._broadcast(self._a_pointer(i, columns))
             for j, vector in enumerate(vectors):
-                total = self._multiply_add(x, vector, f"%sum{k}_{i}_{j}")
-                fn.emit(f"%new{k}_{i}_{j} = {total}")
-        step = "%lda" if self.tile.along.endswith("columns") else self.size
-        for g in range(pointers):
-            fn.emit(f"%nexta{k}_{g} = getelementptr i8, ptr %a{k}_{g}, i64 {step}")
-        fn.emit(f"%nextb{k} = getelementptr i8, ptr %b{k}, i64 %ldb")
-        fn.emit(f"%next{k} = add nuw nsw i64 %i{k}, 1")
+                after.append(fn.value(self._multiply_add(x, vector, sums[i, j])))
+        return after
 
     def _multiply_add(self, x: str, y: str, total: str) -> str:
         return multiply_add(self.fn, self.element, self.width, x, y, total)
@@ -247,19 +234,18 @@ class Body:
             place = fn.offset(ahead, at, "i8")
             fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 
-    def _a_pointer(self, row: int) -> str:
+    def _a_pointer(self, row: int, columns: list[str]) -> str:
         """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
-        fn, k = self.fn, self.id
+        fn = self.fn
         if self.tile.along.endswith("columns"):
-            return fn.offset(f"%a{k}_0", row, self.element)
+            return fn.offset(columns[0], row, self.element)
         group, place = divmod(row, _GROUP)
-        base = f"%a{k}_{group}"
         if place == 0:
-            return base
+            return columns[group]
         by = {1: "%lda", 3: str(self.triple)}.get(place)
         if by is None:
             by = fn.value(f"shl i64 %lda, {place // 2}")
-        return fn.value(f"getelementptr i8, ptr {base}, i64 {by}")
+        return fn.value(f"getelementptr i8, ptr {columns[group]}, i64 {by}")
 
     # -- vectors -----------------------------------------------------------------------------
 

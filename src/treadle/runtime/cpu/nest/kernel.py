@@ -183,7 +183,7 @@ class _Writer:
             together = fn.value(f"or i64 {together}, {place}")
         most = max(b.dtype.size for b in chosen) * self.shape.lanes
         aligned = fn.compare("eq", fn.value(f"and i64 {together}, {most - 1}"), 0)
-        fn.emit(f"br i1 {aligned}, label %past, label %through")
+        fn.fork(str(aligned), "past", "through")
         fn.label("past")
         _Parts(self.code, self.rows, frozenset(chosen)).emit()
         fn.module.declare("void @llvm.x86.sse.sfence()")
