@@ -1,4 +1,4 @@
-"""What the library's routines have in common, as LLVM text.
+"""The parts that all routines of the library have in common, as LLVM text.
 
 A routine is ``void @routine(ptr table, ptr operands, ptr numbers, ptr workspace)``. It divides its
 work into tasks, whose number depends on the dims alone, and gives every thread a run of
@@ -20,7 +20,7 @@ PREFIX = "rows "  # of the symbols of routines that work on rows (`cpu/routines`
 
 Words = dict[str, Word]
 
-# What tiles compute with.
+# The types of elements that tiles compute with.
 ELEMENT_BYTES = {"float": 4, "double": 8, "i32": 4, "i64": 8}
 
 
@@ -234,7 +234,7 @@ def _define_vector_loop(module: Module, kind: str, element: str, lanes: int) -> 
     whole = fn.mul(fn.divide("%count", lanes), lanes)
     with fn.loop(0, whole, lanes) as i:
         _vector_step(fn, kind, element, i, lanes)
-    # Masked moves are instructions there, but what they store is slow to load again at once.
+    # Masked moves are instructions there, but a load soon after a masked store is slow.
     if module.target.vector_bits >= 256 and kind != "add":
         rest = fn.sub("%count", whole)
         some = fn.compare("sgt", rest, 0)

@@ -115,7 +115,7 @@ def _placement(node: Node, units: Sequence[Unit]) -> Placement | None:
 
 
 class _Needs:
-    """Finds the units of a region that results and effects need, and what these load and store."""
+    """Finds the units that results and effects need, and the values that these load and store."""
 
     def __init__(self, graph: UnitGraph, views: dict[Node, tuple[View, ...]]) -> None:
         self.graph, self.region = graph, graph.region

@@ -1,4 +1,4 @@
-"""The units of a region while they are formed: which nodes are in which, and what may be joined."""
+"""The units of a region while they are formed: their nodes, and which units may be joined."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from treadle.runtime.variable_order import earlier_uses
 
 
 class UnitGraph:
-    """The nodes of a region in units, with what must come before what.
+    """The nodes of a region in units, and the order that units must keep.
 
     Attributes:
         roles: what each node is to the runtime.

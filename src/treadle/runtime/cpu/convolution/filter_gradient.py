@@ -35,7 +35,7 @@ def _entry(fn: Function, w: Words, element: str) -> Words:
     groups = group_extents(fn, w)
     lines = fn.mul(fn.mul(w["kh"], w["kw"]), groups["group_c"])
     elements = fn.mul(lines, w["o"])
-    # What one task adds up: at least a row of outputs.
+    # The lines that one task adds up: at least one.
     chunk = fn.max(fn.divide(fn.module.target.tuning.task_elements // 2, w["o"]), 1)
     return groups | {
         "elements": elements,

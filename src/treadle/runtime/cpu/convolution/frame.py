@@ -54,7 +54,7 @@ def group_extents(fn: Function, w: Words) -> Words:
 
 
 def pixels(fn: Function, w: Words, element: str) -> Words:
-    """How windows find the image's pixels, in bytes: words added to those of the routine.
+    """Words with which windows find the pixels of the image; sizes are in bytes.
 
     `framed`: whether tiles read padding at the sides, so that frames are needed; `reach`: rows that
     a window spans; `width`: pixels of a row of the frame; `row`: bytes of a row; `pixel`: of one.

@@ -1,4 +1,4 @@
-"""What the convolution routines are told: geometry, tiles, and how much they hold in the cache."""
+"""The numbers that convolution routines are given: geometry, tiles, parts that caches hold."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from treadle.runtime.reach import Reach, whole
 MOST_PARTS = 8  # partial filter gradients
 TASK_PRODUCTS = 8  # times the arithmetic of a product that is worth a thread: tasks are strips
 TAP_BYTES = 16  # an entry of a table of taps
-LINE = 64  # what parts of the workspace are aligned to
+LINE = 64  # bytes: parts of the workspace begin at multiples
 LEAST_ROWS = 8  # of a filter gradient's tile
 WORTH = 20  # one in so many taps beyond the sides is worth leaving out
 

@@ -39,7 +39,7 @@ class Channels:
 
 
 class Lanes:
-    """Loads and stores of one vector of output channels, the last of which may be partial."""
+    """Loads and stores of one vector of output channels; the last vector may be partial."""
 
     def __init__(
         self, fn: Function, element: str, width: int, channel: Word, mask: str = "",
@@ -179,7 +179,7 @@ def _each_pattern(fn: Function, element: str, width: int, body: Body, multiplier
 
 
 def _pattern(start: int, width: int, multiplier: int) -> tuple[int, tuple[int, ...]]:
-    """The first channel of the outputs from `start` on, and what their lanes pick behind it."""
+    """The input channel of output `start`, and for each lane how far its channel is behind it."""
     channels = [(start + lane) // multiplier for lane in range(width)]
     return channels[0], tuple(c - channels[0] for c in channels)
 

@@ -1,4 +1,4 @@
-"""What the depthwise routines are told, and the workspace they need."""
+"""The numbers that depthwise routines are given, and the workspace that they need."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _weighing(fn: Function, w: Words, element: str, result: str, rows: Word) -> 
 
 
 def _fence(fn: Function, w: Words) -> None:
-    """Other threads see what was stored past the caches after this."""
+    """Write the fence after which other threads see the stores past the caches."""
     if "past" in w and fills_lines(fn.module.target):
         fn.module.declare("void @llvm.x86.sse.sfence()")
         with fn.when(fn.compare("ne", w["past"], 0)):
@@ -197,7 +197,8 @@ def _weigh_gradients(
 def _gather_gradients(
     fn: Function, w: Words, dy: str, dx: str, table: Table, pixels: Word
 ) -> None:  # fmt: skip
-    """What each output adds to some pixels, behind the table, then the sums for the channels."""
+    """Compute the share of each output in some pixels, behind the table of taps, then add the
+    shares up for the channels."""
     step, outputs = fn.mul(w["sw"], w["x_pixel"]), w["y_pixel"]
     shares, taps = fn.offset(table.pointer, w["taps"], "i8"), (table.pointer, table.length())
     together = fn.module.target.tuning.chains

@@ -1,4 +1,4 @@
-"""Which taps of a window a pixel sees: tables of taps, borders and the runs between them."""
+"""The taps of a window that are inside the image: tables of taps, borders, runs between them."""
 
 from __future__ import annotations
 

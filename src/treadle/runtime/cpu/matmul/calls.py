@@ -60,8 +60,8 @@ def call_tile(
 
 
 class EvenTiles:
-    """`count` rows divided into `tiles` as evenly as may be; by default into the fewest of at most
-    `tall` rows."""
+    """`count` rows divided into `tiles` as evenly as possible; by default into the fewest tiles of
+    at most `tall` rows."""
 
     def __init__(self, fn: Function, count: Word, tall: Word, tiles: Word | None = None) -> None:
         self.fn = fn

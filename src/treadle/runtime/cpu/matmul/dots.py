@@ -88,7 +88,7 @@ class Dots:
         return self.fn.value(f"load {self.kind}, ptr {pointer}, align {self.size}")
 
     def _finish(self, row: int, sums: list[str]) -> None:
-        """Store a row of the tile, or add it to what is there."""
+        """Store a row of the tile, or add it to the row of C."""
         fn, element = self.fn, self.element
         total = self._added_up(sums)
         c = fn.offset("%c", fn.mul("%ldc", row), "i8")

@@ -25,7 +25,7 @@ def packer_text(name: str, element: str, target: Target) -> str:
 
     ``pack_rows`` and ``pack_columns`` (a, lda, tile, height, k): ``tile[i, j] = A[j, i]`` or
     ``A[i, j]`` for i < k, j < height, without gaps. They write up to two vectors beyond the end:
-    every step overwrites what the one before wrote too much.
+    every step overwrites the elements that the one before wrote beyond its end.
 
     ``pair_panels`` and ``pair_columns``: see `pairs.py`.
     """

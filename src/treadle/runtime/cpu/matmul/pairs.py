@@ -48,7 +48,7 @@ class Pairs(Body):
 
 def add_pair_packer(module: Module, name: str) -> None:
     """``pair_panels`` or ``pair_columns``: `copy_panels` or `pack_columns` of bfloat16 matrices
-    whose rows are steps of k. `k` and the strides are those of pairs of rows."""
+    whose rows are steps of k. `k` counts pairs of rows, and strides go from pair to pair."""
     {"pair_panels": _define_panels, "pair_columns": _define_columns}[name](module)
 
 

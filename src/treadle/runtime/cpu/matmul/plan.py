@@ -35,18 +35,18 @@ NO_PACK, COPY, TRANSPOSE, DOTS = 0, 1, 2, 3
 
 @record(frozen=True)
 class Blocks:
-    """What stays in which cache: bytes, but for `most_k` and `dots_k`.
+    """Sizes of the parts of operands that stay in a cache: in bytes, but for steps of k.
 
     Attributes:
         most_k: rows of B in a block of k; a panel of them takes a quarter of the second level.
-        tiles: copies of A's tiles that are in use together, in the last cache: something less than
-            half of what each of eight cores finds there.
-        panels: copies of B's panels that are made together.
-        run: of C, that the epilogue takes at once.
-        least_apart: of a result whose blocks are kept apart: the caches hold others.
-        least_run: of a row of such a block: as many lines as are fetched ahead.
-        most_area: of such a block.
-        large: of a B that is not all in the second-level caches.
+        tiles: the copies of A's tiles that are in use together, in the last-level cache: a little
+            less than half of the share of each of eight cores.
+        panels: the copies of B's panels that are made together.
+        run: the part of C that the epilogue takes at once.
+        least_apart: the smallest result whose blocks are kept apart; the caches hold smaller ones.
+        least_run: a row of a block that is kept apart: as many lines as are fetched ahead.
+        most_area: a block that is kept apart.
+        large: the smallest B that is not all in the second-level caches.
         dots: rows of B that all tiles of dot products use, one after another.
         dots_k: steps of k in a tile of dot products, whose rows of A stay in the first level.
         dots_least_k: steps of k from which dot products pay: four vectors of 32-bit numbers.
@@ -238,7 +238,7 @@ def _parts(p: Product, tuning: Tuning) -> Dim:
 
 
 def _bytes_read(p: Product) -> Dim:
-    """Bytes of the operands, those of a matrix that the whole batch shares only once."""
+    """Bytes of the operands; a matrix that the whole batch shares counts once."""
     size, repeats = ELEMENT_BYTES[p.element], at_least_one(p.batch)
     a, b = p.m * p.k * size, p.k * p.n * size
     shared = p.inner is None
@@ -354,7 +354,7 @@ def _pack(product: Product, size: int, target: Target, shared: bool) -> int:
 
 
 def _own_lines(cache: Cache) -> int:
-    """Lines of one set that one operand may fill: the others need some."""
+    """Lines of one set that one operand may fill: other operands need the rest."""
     return cache.ways - cache.ways // 3
 
 
@@ -369,8 +369,9 @@ def _most_alike(product: Product, vectors: int, size: int, tuning: Tuning) -> in
 
 
 def _packs_a(product: Product, blocks: tuple[Dim, int, Dim], size: int, tuning: Tuning) -> bool:
-    """Where many panels use A's tiles, and what a tile reads at once collides in the caches: the
-    rows of a tall one, or all steps of k where A is stored transposed.
+    """Whether A's tiles are copied: many panels use them, and the elements that a tile reads at
+    once collide in the caches. These are the rows of a tall tile, or all steps of k where A is
+    stored transposed.
 
     Args:
         blocks: panels, rows of the tallest tile, steps of a block of k.

@@ -72,7 +72,7 @@ def _swapped(element: str) -> Unit:
 def _entry(fn: Function, w: Words) -> Words:
     """Units of work are the row tiles or the panels of every matrix of the batch."""
     units = fn.select(fn.compare("ne", w["by_rows"], 0), w["tiles"], w["panels"])
-    some = fn.compare("sgt", w["m"], 0)  # otherwise there is no tile of such a height
+    some = fn.compare("sgt", w["m"], 0)  # there is no tile of 0 rows
     return {"units": units, "tasks": fn.select(some, fn.mul(w["batch"], units), 0)}
 
 
@@ -120,7 +120,7 @@ def _operand(fn: Function, w: Words, name: str, number: Word, element: str) -> s
     return fn.offset(str(w[name]), place, element)
 
 
-# What `@matmul_block` needs to know of the product.
+# The numbers of the product that `@matmul_block` reads.
 _BLOCK = (
     "pairs", "m", "n", "k", "ta", "lda", "ldb", "ldc", "vectors", "tall", "tiles", "depth", "pack",
     "pack_a", "chunk", "block", "run", "space", "tile_space", "apart",

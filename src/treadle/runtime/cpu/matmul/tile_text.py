@@ -1,4 +1,4 @@
-"""The module of a tile, by what its operands are and what the processor has."""
+"""The module of a tile: its form depends on the operands and on the processor's instructions."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class Body:
                 self.fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 1, i32 3, i32 1)")
 
     def _finish(self, c: str, sums: dict[tuple[int, int], str], masks: list[str]) -> None:
-        """Store the sums, or add them to what is there."""
+        """Store the sums, or add them to the elements of C."""
         fn = self.fn
         keys = list(sums)
 
@@ -235,7 +235,8 @@ class Body:
             fn.emit(f"call void @llvm.prefetch.p0(ptr {place}, i32 0, i32 3, i32 1)")
 
     def _a_pointer(self, row: int, columns: list[str]) -> str:
-        """Within a group the offsets are what an address can hold: multiples by 1, 2, 4 and 3."""
+        """The address of a row's element. Within a group the offsets are multiples of the stride by
+        1, 2, 3 and 4, which addresses of instructions can hold."""
         fn = self.fn
         if self.tile.along.endswith("columns"):
             return fn.offset(columns[0], row, self.element)

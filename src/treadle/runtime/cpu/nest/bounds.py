@@ -17,7 +17,7 @@ class Bounds(Protocol):
         """The first position of an axis, and the end."""
 
     def enter(self, axis: Axis, position: Word) -> None:
-        """What follows is written inside the loop over an axis, at a position."""
+        """Note that the code from here on is inside the loop over an axis, at a position."""
 
 
 class CallBounds:

@@ -12,7 +12,7 @@ from treadle.runtime.cpu.nest.shape import Shape
 
 
 class KernelFunction:
-    """What everything that writes a function of a kernel needs.
+    """The function under construction, which all objects that write a part of it share.
 
     Attributes:
         fn: the function's text.

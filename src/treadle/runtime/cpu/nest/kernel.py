@@ -172,8 +172,8 @@ class _Writer:
 
     # ---- forms of a kernel
     def _past_caches(self) -> None:
-        """The same loops with stores that do not fetch what they overwrite, for memory that
-        begins at multiples of a vector; otherwise nothing is done."""
+        """Write the loops a first time with stores that do not fetch the lines that they overwrite,
+        for buffers that begin at multiples of a vector; other buffers take the usual loops."""
         fn, chosen = self.code.fn, streamed_buffers(self.kernel, self.shape)
         if not chosen or not self.module.target.is_x86:
             return
@@ -222,8 +222,8 @@ class _Writer:
         return compound("max", compound("floordiv", CHUNK, compound("max", per_row, 1)), 1)
 
     def _chunks(self) -> int:
-        """The loop over chunks, each of which leaves its partial results behind the buffers; how
-        many words these are."""
+        """Write the loop over chunks. Each chunk stores its partial results into the memory whose
+        address follows the buffers'; gives the words that they take."""
         code, fn, group, axis = self.code, self.code.fn, self.shape.total, self.shape.parallel
         assert axis is not None
         parts = _Parts(code, self.rows)
@@ -252,7 +252,8 @@ class _Writer:
         return words
 
     def _finish(self, words: int) -> str:
-        """The function that merges the chunks' results in order and stores what they lead to."""
+        """Write the function that merges the results of the chunks in order, and computes the
+        kernel's stores from the totals; gives its name."""
         code = KernelFunction(self.kernel, self.shape, self.module)
         code.read_arguments()
         fn, name = code.fn, self.symbol + "_finish"

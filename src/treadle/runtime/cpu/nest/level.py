@@ -1,4 +1,4 @@
-"""Where emission stands: which axes have positions, and what has been computed there."""
+"""A place in the loops of a kernel: the axes that have positions there, and the known values."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class RowBuffer:
 
 @record
 class Level:
-    """A place inside some loops. Inner levels see what outer ones computed.
+    """A place inside some loops. Inner levels know the values that outer ones computed.
 
     Attributes:
         axes: the position along every axis whose loop encloses the level; that of the vector
@@ -76,7 +76,7 @@ class Level:
         return Level(self, axes, copies, mask, self.rows, self.ahead)
 
     def nested(self) -> Level:
-        """A level at the same place, for what only a part of the code there knows."""
+        """A level at the same place, for values that only a part of the code there knows."""
         return Level(self, self.axes, self.copies, self.mask, self.rows, self.ahead)
 
     def beside(self, rows: int) -> Level:

@@ -30,7 +30,7 @@ from treadle.kernel.rewrite import rebuilt
 MOST_PIECES = 6
 LEAST_EXTENT = 64  # positions: shorter loops would be all ends
 
-Piece: TypeAlias = tuple[int, Dim, list[Store]]  # positions [first, last), and what is stored there
+Piece: TypeAlias = tuple[int, Dim, list[Store]]  # positions [first, last), and their stores
 
 
 def pieces(stores: Sequence[Store], axis: Axis) -> list[Piece]:

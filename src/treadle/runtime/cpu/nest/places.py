@@ -98,7 +98,8 @@ class Places:
 
     # ---- cache lines that are asked for before they are needed
     def fetch_next_row(self, e: Load, address: Address, level: Level) -> None:
-        """Ask for the same place of the next row; what is beyond the last one is not touched."""
+        """Ask for the cache line of the same place in the next row. Behind the last row the address
+        may belong to no buffer, which a request does not mind."""
         outer = [a for a in level.axes if a is not self.shape.vector]
         coefficients, _, gathered = split_index(e.buffer, e.index, strides(e.buffer))
         if address.stride != 1 or gathered or not outer or not coefficients.get(outer[-1]):

@@ -1,4 +1,4 @@
-"""What is computed at each place in the loops: scalars, and reductions in passes.
+"""Reductions: at each place in the loops they run in passes, before the values that need them.
 
 Reductions that belong to one place and run over the same axes run together; costly values that
 several passes along the vector axis need are kept in a row buffer.
@@ -49,7 +49,8 @@ class Reductions:
         self, level: Level, roots: list[Expr], loops: Sequence[list[Expr]] = (),
         coming: Sequence[Store] = (),
     ) -> None:  # fmt: skip
-        """Compute what the roots need and can be computed here: scalars, and reductions in passes.
+        """Compute the values below the roots that can be computed at the level: scalars, and
+        reductions in passes.
 
         Args:
             loops: the roots of loops along the vector axis that follow at this level.

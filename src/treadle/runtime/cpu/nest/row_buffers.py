@@ -27,7 +27,7 @@ class RowBuffers:
         """Give row buffers to costly values that several loops along the vector axis compute.
 
         Args:
-            loops: for each loop that follows at the level what it computes.
+            loops: for each loop that follows at the level the values that it computes.
         """
         axis = self.code.shape.vector
         assert axis is not None

@@ -25,7 +25,7 @@ class RunningScans:
         self.states: dict[Scan, list[str]] = {}
 
     def kinds(self, level: Level) -> list[str]:
-        """The types of all states, as a loop inside of which `level` is carries them."""
+        """The types of all states at a level, in the order in which loops carry them."""
         return [
             self._elements(s, level).type(s.dtype)
             for s in self.scans
@@ -72,7 +72,7 @@ class RunningScans:
         return self.code.is_wide(scan, level) and self.code.shape.vector is scan.axis
 
     def _elements(self, scan: Scan, level: Level) -> Elements:
-        """What computes with a scan's state."""
+        """The operations for the state of a scan: on vectors or on scalars."""
         wide = self.code.is_wide(scan, level) and not self._is_through_lanes(scan, level)
         return self.code.vector if wide else self.code.scalar
 
@@ -129,7 +129,7 @@ class _Lanes:
         return self._moved(result, before, 1) if scan.exclusive else result, [after]
 
     def _moved(self, value: str, outside: str, distance: int) -> str:
-        """Lanes moved in the direction of the scan; what comes in is `outside`."""
+        """Lanes moved in the direction of the scan; the first ones come from `outside`."""
         count = self.count
         places = [k + distance if self.scan.reverse else k - distance for k in range(count)]
         order = ", ".join(f"i32 {p if 0 <= p < count else count}" for p in places)

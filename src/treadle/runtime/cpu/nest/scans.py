@@ -1,6 +1,6 @@
 """Loops of kernels with scans, which carry the scans' states from position to position.
 
-Every scan goes through its axis in order, so the time is that of one operation after the other
+Every scan goes through its axis in order, so its operations wait for one another
 unless several lines are under way at once:
 
 - Where other elements lie beside each other, states are vectors down the axis of the scan.
@@ -108,7 +108,7 @@ class ScanLoops:
         self.fn.carried(0, self.extent(), 1, kinds, start, step)
 
     def _down_vectors(self, level: Level, vector: Axis) -> None:
-        """The loop along the vectors, inside of which each goes down the axis."""
+        """The loop along the vectors, with a loop down the axis of the scan inside."""
 
         def down(inner: Level, states: States) -> States:
             self.values.hoist(inner, self.roots)
@@ -147,7 +147,7 @@ class ScanLoops:
 
     # ---- tiles
     def _tiles(self, level: Level, vector: Axis) -> None:
-        """As many lines as there are lanes at a time, then what is left."""
+        """As many lines as there are lanes at a time, then the last few lines."""
         fn, lanes = self.fn, self.code.shape.lanes
         start, stop = self.bounds.of(vector)
         whole = self.code.end_of_whole(start, stop, lanes)

@@ -27,7 +27,7 @@ from treadle.runtime.cpu.target import Target
 from treadle.runtime.tuning import Tuning
 
 # No machine changes these: an estimate, and the order in which sums are added up.
-UNKNOWN = 64  # what a symbolic extent counts as in estimates
+UNKNOWN = 64  # the extent that estimates take for a symbolic one
 CHUNK = 16384  # elements a partial result of a total reduction covers
 SHARED_LINES = 4  # of a row that threads share: each writes to as many at least
 
@@ -190,8 +190,8 @@ def _is_at_most(axis: Axis | None, *counts: Dim) -> bool:
 def _tile_axis(
     kernel: Kernel, exprs: list[Expr], vector: Axis | None, line: int
 ) -> Axis | None:
-    """The axis to tile with the vector axis, where that saves fetching cache lines again: those of
-    `line` elements."""
+    """The axis to tile with the vector axis, where tiles save fetching cache lines of `line`
+    elements again."""
     if vector is None or kernel.segmented or any(isinstance(e, Reduce) for e in exprs):
         return None
     loads = [e for e in exprs if isinstance(e, Load)]
@@ -271,10 +271,10 @@ def _stored(kernel: Kernel) -> frozenset[Axis]:
 def _vector_axis(
     kernel: Kernel, exprs: list[Expr], rows: frozenset[Axis], line: int
 ) -> Axis | None:
-    """The axis along which most memory is contiguous; stores count more than loads, and each as
-    much as it moves: what is read once a row counts little beside the row's elements.
+    """The axis along which most memory is contiguous; stores count more than loads, and each
+    by the elements that it moves: a load of one element a row counts little beside a whole row.
 
-    Where there are rows, others are vectors only where everything that is stored lies along them.
+    Where there are rows, vectors go along another axis only if all stores are contiguous along it.
     """
     outer = _stored(kernel) - rows if rows else frozenset()
     outer -= {a for a in outer if _holds_columns(kernel, a, line)}
@@ -307,7 +307,7 @@ def _vector_axis(
 
 
 def _holds_columns(kernel: Kernel, axis: Axis, line: int) -> bool:
-    """Whether what is stored lies along an axis, which fills cache lines of `line` elements."""
+    """Whether all stores are contiguous along an axis that fills cache lines of `line` elements."""
     return all(flat_stride(s.buffer, s.index, axis) == 1 for s in kernel.stores) and (
         not isinstance(axis.extent, int) or axis.extent >= line
     )
@@ -372,7 +372,8 @@ def _grain(kernel: Kernel, exprs: list[Expr], parallel: Axis | None, work: int) 
 
 
 def _operations(exprs: Iterable[Expr]) -> int:
-    """What a point of the axes counts as: costly functions count as much as all others."""
+    """The work at a point of the axes: a costly function counts as much as all other operations
+    together."""
     return 1 + sum(map(is_costly, exprs))
 
 

@@ -17,13 +17,13 @@ from treadle.runtime.tuning import Tuning
 
 # No machine changes these: they compare instructions with instructions.
 MOST_KEPT = 8  # values of a block that wait for later stages: more would be stored than computed
-_CHEAP = 12  # cycles: what is computed again rather than kept
+_CHEAP = 12  # cycles of a chain that is computed again rather than kept
 _LONG = {4: 55, 8: 70}  # cycles of a long function, by the size of its numbers
 _DIVISIONS = frozenset({"div", "sqrt", "rsqrt", "floordiv", "truncdiv"})
 
 
 def block_vectors(tuning: Tuning) -> int:
-    """Vectors of a block: a power of 2. What waits takes a third of the first-level cache."""
+    """Vectors of a block, a power of 2: waiting values take a third of the first-level cache."""
     most = tuning.l1.size // (3 * MOST_KEPT * tuning.vector_bytes)
     return 1 << max(1, most).bit_length() - 1
 
@@ -38,7 +38,8 @@ def stages(exprs: Sequence[Expr], axis: Axis, longest: int) -> list[list[Expr]]:
     """The values to keep after each stage but the last, operands first; [] for a single stage.
 
     longest: cycles of a chain that is left in one piece.
-    exprs: what a loop along the axis computes, operands first; what they need beyond is known.
+    exprs: the values that a loop along the axis computes, operands first; all other operands of
+        theirs are known before the loop.
     """
     chains = _chains(exprs)
     if max(chains.values(), default=0) <= longest:

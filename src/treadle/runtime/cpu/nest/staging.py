@@ -93,7 +93,7 @@ class StagedLoops:
     def _fill(
         self, level: Level, axis: Axis, begin: Word, end: Word, parts: list[list[Expr]]
     ) -> None:
-        """The loops of all stages but the last, which store nothing but what waits."""
+        """The loops of all stages but the last, which store into the buffers of waiting values."""
         for part in parts:
 
             def fill(inner: Level, state: States, part: list[Expr] = part) -> States:

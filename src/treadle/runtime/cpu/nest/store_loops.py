@@ -115,7 +115,7 @@ class StoreLoops:
 
     # ---- the loop along the vector axis
     def _pieces(self, level: Level, axis: Axis, stores: list[Store]) -> None:
-        """The loop along the vector axis, in pieces where what is stored changes along it."""
+        """The loop along the vector axis, in pieces where the stored values change along it."""
         start, stop = self.bounds.of(axis)
         for first, last, part in pieces(stores, axis):
             begin = start if first == 0 else self.fn.max(start, first)
@@ -132,7 +132,7 @@ class StoreLoops:
         self.staged.emit(ahead, axis, start, stop, [], body, roots, broad=self._breadth(roots))
 
     def _columns(self, stores: list[Store]) -> Body:
-        """The body of the loop over blocks of columns: passes down them and what follows."""
+        """The body of the loop over blocks of columns: passes down a block, then its stores."""
 
         def block(level: Level, state: States) -> States:
             self.emit(stores, level)

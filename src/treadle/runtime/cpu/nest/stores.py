@@ -1,4 +1,4 @@
-"""What a kernel stores at a level: whole vectors, single elements, places that are computed."""
+"""The stores of a kernel: of whole vectors, of single elements, into computed places."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Stores:
         return body
 
     def emit(self, stores: list[Store], level: Level) -> None:
-        """Compute what is stored at a level, then store it."""
+        """Compute the values of stores at a level, then store them."""
         self.reductions.settle(level, roots_of(stores))
         registers = [self.values.evaluate(s.value, level) for s in stores]
         for s, register in zip(stores, registers, strict=True):
@@ -49,7 +49,7 @@ class Stores:
 
     def put(self, store: Store, register: Register, level: Level) -> None:
         """Store a register at a level."""
-        # What the level keeps for later is emitted before the branch around the elements.
+        # Words and splats that the level keeps are computed before the branch around the store.
         base, stride = self.places.place(store.buffer, store.index, level, clamp=False)
         wide = level.copies > 0 and self.code.shape.vector in store.axes
         parts = register.parts[:1]

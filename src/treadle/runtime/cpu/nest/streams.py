@@ -1,7 +1,7 @@
 """Which buffers of a large kernel are stored past the caches.
 
-Such a store does not read the cache lines that it overwrites, and what it writes would be gone from
-the caches before anybody read it.
+Such a store does not read the cache lines that it overwrites. The kernel is so large that the
+elements would have left the caches before anybody read them.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ class TileLoops:
         self.values, self.vectors, self.stores = values, vectors, stores
 
     def emit(self, level: Level, across: Axis, stores: list[Store]) -> None:
-        """The loops over `across` and the vector axis: whole tiles, then what is left."""
+        """The loops over `across` and the vector axis: whole tiles, then the other elements."""
         along, lanes = self.code.shape.vector, self.code.shape.lanes
         assert along is not None
         start, stop = self.bounds.of(across)

@@ -9,8 +9,8 @@ from treadle.runtime.cpu.nest.level import Level
 
 
 def evaluated(roots: Iterable[Expr]) -> list[Expr]:
-    """What a loop computes: the expressions below the roots, but not below reductions, which are
-    loops of their own."""
+    """The values that a loop computes: the expressions below the roots, but not below reductions,
+    which are loops of their own."""
     done: dict[Expr, None] = {}
     stack = list(roots)
     while stack:
