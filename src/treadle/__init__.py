@@ -118,8 +118,6 @@ from treadle.ops.elementwise.casting import (
     cast,
 )
 from treadle.ops.elementwise.clipping import (
-    clip_by_global_norm,
-    clip_by_norm,
     saturate_cast,
 )
 from treadle.ops.elementwise.comparison import (
@@ -174,8 +172,16 @@ from treadle.ops.indexing.extremes import (
     tensor_scatter_nd_min,
 )
 from treadle.ops.indexing.gather import (
-    boolean_mask,
     gather,
+)
+from treadle.ops.indexing.masks import (
+    boolean_mask,
+)
+from treadle.ops.indexing.repeating import (
+    repeat,
+    roll,
+)
+from treadle.ops.indexing.scatter import (
     gather_nd,
     scatter_nd,
     tensor_scatter_nd_add,
@@ -188,8 +194,8 @@ from treadle.ops.indexing.slices import (
 from treadle.ops.indexing.slices import (
     strided_slice,
 )
-from treadle.ops.indexing.slicing import (
-    pad,
+from treadle.ops.indexing.transposing import (
+    transpose,
 )
 from treadle.ops.linalg.einsum import (
     einsum,
@@ -198,14 +204,14 @@ from treadle.ops.linalg.matrices import (
     matmul,
     tensordot,
 )
-from treadle.ops.reductions.histograms import (
-    histogram_fixed_width,
-    histogram_fixed_width_bins,
+from treadle.ops.reductions.norms import (
+    clip_by_global_norm,
+    clip_by_norm,
+    norm,
 )
 from treadle.ops.reductions.reduction import (
     argmax,
     argmin,
-    norm,
     reduce_all,
     reduce_any,
     reduce_logsumexp,
@@ -218,20 +224,12 @@ from treadle.ops.reductions.reduction import (
 from treadle.ops.reductions.scan import (
     cumsum,
 )
-from treadle.ops.reductions.sorting import (
-    argsort,
-    searchsorted,
-    sort,
-)
 from treadle.ops.shaping.creation import (
     eye,
     fill,
-    linspace,
-    meshgrid,
     one_hot,
     ones,
     ones_like,
-    range,
     zeros,
     zeros_like,
 )
@@ -240,23 +238,37 @@ from treadle.ops.shaping.joining import (
     stack,
     unstack,
 )
-from treadle.ops.shaping.repeating import (
-    repeat,
-    roll,
+from treadle.ops.shaping.padding import (
+    pad,
+)
+from treadle.ops.shaping.permuting import (
+    reverse,
+)
+from treadle.ops.shaping.ranges import (
+    linspace,
+    meshgrid,
+    range,
 )
 from treadle.ops.shaping.reshaping import (
     broadcast_to,
     ensure_shape,
     expand_dims,
     reshape,
-    reverse,
     squeeze,
     tile,
-    transpose,
 )
 from treadle.ops.shaping.splitting import split
 from treadle.ops.state import (
     Variable,
+)
+from treadle.ops.statistics.histograms import (
+    histogram_fixed_width,
+    histogram_fixed_width_bins,
+)
+from treadle.ops.statistics.sorting import (
+    argsort,
+    searchsorted,
+    sort,
 )
 from treadle.tracing.decorator import (
     function,

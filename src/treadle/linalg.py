@@ -1,9 +1,6 @@
 """``td.linalg``: matrices."""
 
 from treadle.names import missing_in
-from treadle.ops.elementwise.clipping import (
-    global_norm,
-)
 from treadle.ops.linalg.einsum import (
     einsum,
 )
@@ -33,7 +30,8 @@ from treadle.ops.linalg.matrix_functions import (
     svd,
     triangular_solve,
 )
-from treadle.ops.reductions.reduction import (
+from treadle.ops.reductions.norms import (
+    global_norm,
     norm,
 )
 from treadle.ops.shaping.creation import (

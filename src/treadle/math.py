@@ -80,6 +80,21 @@ from treadle.ops.elementwise.unary import (
 from treadle.ops.elementwise.unary import (
     round as rint,
 )
+from treadle.ops.indexing.gather import (
+    unsorted_segment_sum,
+)
+from treadle.ops.indexing.segments import (
+    segment_max,
+    segment_mean,
+    segment_min,
+    segment_prod,
+    segment_sum,
+    unsorted_segment_max,
+    unsorted_segment_mean,
+    unsorted_segment_min,
+    unsorted_segment_prod,
+    unsorted_segment_sqrt_n,
+)
 from treadle.ops.nn.activations import (
     log_sigmoid,
     softplus,
@@ -92,9 +107,6 @@ from treadle.ops.nn.compositions import (
 from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
-)
-from treadle.ops.reductions.histograms import (
-    bincount,
 )
 from treadle.ops.reductions.reduction import (
     argmax,
@@ -116,20 +128,10 @@ from treadle.ops.reductions.scan import (
     cumsum,
     cumulative_logsumexp,
 )
-from treadle.ops.reductions.segments import (
-    segment_max,
-    segment_mean,
-    segment_min,
-    segment_prod,
-    segment_sum,
-    unsorted_segment_max,
-    unsorted_segment_mean,
-    unsorted_segment_min,
-    unsorted_segment_prod,
-    unsorted_segment_sqrt_n,
-    unsorted_segment_sum,
+from treadle.ops.statistics.histograms import (
+    bincount,
 )
-from treadle.ops.reductions.sorting import (
+from treadle.ops.statistics.sorting import (
     top_k,
 )
 

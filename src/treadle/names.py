@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -74,6 +73,8 @@ def _stages(name: str) -> bool:
 
 
 def _near(module: str, name: str) -> str:
+    import difflib
+
     names = _public(sys.modules[module]) if module in sys.modules else set()
     near = difflib.get_close_matches(name, sorted(names), 3, 0.75)
     return f"Near it {'is' if len(near) == 1 else 'are'} {', '.join(near)}" if near else ""

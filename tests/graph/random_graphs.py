@@ -14,6 +14,7 @@ from treadle.graph.ir import Graph
 from treadle.ops.control.control_flow import cond, while_loop
 from treadle.ops.conversion import constant
 from treadle.ops.elementwise import arithmetic, casting, comparison, powers, selection, unary
+from treadle.ops.indexing import transposing
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation, reshaping
 from treadle.ops.state import Variable
@@ -90,8 +91,8 @@ class RandomGraph:
     def shape(self, pool: list[Any], depth: int) -> Any:
         x = self.pick(pool)
         if x.ndim == 2:
-            moved = reshaping.transpose(x)
-            return self.unary([reshaping.transpose(moved) if self.rng.integers(2) else x], depth)
+            moved = transposing.transpose(x)
+            return self.unary([transposing.transpose(moved) if self.rng.integers(2) else x], depth)
         flat = reshaping.reshape(x, [-1])
         return reshaping.reshape(reshaping.reshape(flat, [1, -1]), list(x.dims))
 

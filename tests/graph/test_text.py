@@ -9,14 +9,13 @@ from tests.graph.random_graphs import RandomGraph
 from treadle.core import dtypes
 from treadle.core.origin import Origin
 from treadle.core.shapes import SymbolicDim, TensorShape, compound
-from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
+from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.graph.literals import DataSection, LiteralParser, literal_text
 from treadle.graph.parser import GraphSyntaxError, MissingCapture, parse_graph
 from treadle.graph.printer import print_graph
 from treadle.graph.tokens import Reader, tokenize
 from treadle.graph.verifier import verify
-from treadle.ops.collections import lists
 from treadle.ops.conversion import CONST
 from treadle.ops.elementwise import arithmetic  # noqa: F401
 
@@ -104,7 +103,7 @@ PLAIN = st.recursive(
     | st.sampled_from([dtypes.float32, dtypes.bool, B, B * 10 + 1, compound("floordiv", B, 2),
                        -B, compound("max", B * B, SymbolicDim.symbol("n")), ...,
                        TensorSpec((B, 2)), ListSpec((), "int32"), ResourceSpec((None,), "bool"),
-                       TensorShape((B, None, 2)), lists.UNKNOWN_SHAPE, lists.UNKNOWN_RANK]),
+                       TensorShape((B, None, 2)), UNKNOWN_SHAPE, UNKNOWN_RANK]),
     lambda inner: st.lists(inner, max_size=3) | st.lists(inner, max_size=3).map(tuple)
     | st.dictionaries(st.text(max_size=3), inner, max_size=2),
     max_leaves=8,

@@ -11,7 +11,7 @@ import ml_dtypes
 import numpy as np
 
 import treadle as td
-from treadle.ops.reductions import running_extremes as extremes
+from treadle.ops.statistics import running_extremes as extremes
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
 INTS = ("int32", "int64", "int8", "uint8")

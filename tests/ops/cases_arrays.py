@@ -9,7 +9,7 @@ import numpy as np
 import treadle as td
 from tests.ops.cases import BOOL, REALS, Case
 from treadle.ops.linalg.einsum import einsum
-from treadle.ops.reductions import sorting
+from treadle.ops.statistics import sorting
 
 SOME = ("float32", "int32", "bfloat16", "bool")
 TWO_D = (((3, 4),), ((1, 1),))

@@ -10,7 +10,7 @@ import pytest
 import treadle as td
 from tests.ops.traced import trace
 from treadle.ops.linalg.einsum import einsum
-from treadle.ops.reductions.sorting import sort, top_k
+from treadle.ops.statistics.sorting import sort, top_k
 
 Invalid = td.errors.InvalidArgumentError
 F = np.ones((2, 3), np.float32)

@@ -16,8 +16,8 @@ from treadle.core.spec import TensorSpec
 from treadle.ops.linalg import einsum  # noqa: F401
 from treadle.ops.lowering import Compute, Lowering
 from treadle.ops.properties import TAGS
-from treadle.ops.reductions import sorting  # noqa: F401
 from treadle.ops.registry import OPS, Op, infer_outputs, register
+from treadle.ops.statistics import sorting  # noqa: F401
 
 EFFECTS = {None, "random", "read", "write", "io"}
 
@@ -62,8 +62,9 @@ def _keywords(signature: inspect.Signature) -> set[str] | None:
 # families tested by the tables must appear in a case.
 FAMILIES = (
     "arithmetic", "basic", "broadcasting", "casting", "comparison", "complex_numbers", "creation",
-    "dims", "gather", "joining", "logic", "matrices", "powers", "reduction", "reshaping",
-    "running_extremes", "scan", "segments", "selection", "slicing", "sorting", "unary",
+    "dims", "gather", "histograms", "index", "joining", "logic", "masks", "matrices", "padding",
+    "permuting", "powers", "ranges", "reduction", "reshaping", "running_extremes", "scan",
+    "scatter", "segments", "selection", "slicing", "sorting", "unary",
 )  # fmt: skip
 ELSEWHERE = {
     # Only recorded while tracing with dims that a run must tell: test_dims.py.

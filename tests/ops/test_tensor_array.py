@@ -6,7 +6,7 @@ import pytest
 import treadle as td
 from treadle.core import errors
 from treadle.core.list_value import ListValue
-from treadle.core.spec import ListSpec, TensorSpec
+from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec, TensorSpec, has_element_shape
 from treadle.ops.collections import lists
 from treadle.ops.collections.tensor_array import TensorArray
 
@@ -65,10 +65,10 @@ def test_lists_print() -> None:
 
 
 def test_list_specs_are_learned_and_kept() -> None:
-    unknown = lists.list_new(ListSpec(lists.UNKNOWN_SHAPE, "float32"))
-    assert not lists.has_element_shape(unknown.spec)
+    unknown = lists.list_new(ListSpec(UNKNOWN_SHAPE, "float32"))
+    assert not has_element_shape(unknown.spec)
     assert lists.list_push(unknown, [1.0]).spec is ListSpec((1,), "float32")
-    rank_only = lists.list_new(ListSpec(lists.UNKNOWN_RANK, "float32"))
+    rank_only = lists.list_new(ListSpec(UNKNOWN_RANK, "float32"))
     assert lists.list_push(rank_only, [1.0]).spec is ListSpec((None,), "float32")
     with pytest.raises(ValueError, match=r"shape \(3,\) in a list of elements of shape \(2,\)"):
         lists.list_push(lists.list_new(F32), [1.0, 2.0, 3.0])

@@ -1,5 +1,6 @@
 """Gradients: the tape, reverse mode, custom gradients, control flow, numeric checking."""
 
+import importlib
 from typing import Any
 
 _PUBLIC = {
@@ -24,8 +25,6 @@ def __getattr__(name: str) -> Any:
     module = _PUBLIC.get(name)
     if module is None:
         raise AttributeError(f"treadle.autodiff has no {name!r}")
-    import importlib
-
     value = getattr(importlib.import_module(f"treadle.autodiff.{module}"), name)
     globals()[name] = value
     return value

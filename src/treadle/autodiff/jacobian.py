@@ -17,9 +17,10 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.collections.lists import list_new, list_push, list_stack
 from treadle.ops.control.control_flow import while_loop
 from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.shaping.creation import one_hot
 from treadle.ops.shaping.joining import stack
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.reshaping import reshape_to
 
 # A trace repeats the backward pass up to so many times; beyond that it records a loop.
 _MOST_COPIES = 8

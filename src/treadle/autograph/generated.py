@@ -5,6 +5,7 @@ result is a function with the original's parameters, or an error.
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
 import types
@@ -86,8 +87,6 @@ def _inner(code: types.CodeType, *names: str) -> types.CodeType:
 
 
 def _future(code: types.CodeType) -> int:
-    import __future__
-
     known: list[int] = [getattr(__future__, n).compiler_flag for n in __future__.all_feature_names]
     return code.co_flags & sum(set(known)) & ~0x10  # 0x10: CO_NESTED, the flag of nested_scopes
 

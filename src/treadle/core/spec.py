@@ -120,6 +120,17 @@ class ListSpec(Spec):
         return f"ListSpec(shape={self.shape}, dtype={self.dtype!r})"
 
 
+# The dims of a list in which nothing was stored yet and that was given no element shape: the
+# first element decides the shape, or the rank alone.
+UNKNOWN_SHAPE: tuple[Dim, ...] = (SymbolicDim.symbol("*"),)
+UNKNOWN_RANK: tuple[Dim, ...] = (SymbolicDim.symbol("**"),)
+
+
+def has_element_shape(spec: Spec) -> bool:
+    """False for a list in which nothing was stored and that got no element shape."""
+    return spec.dims not in (UNKNOWN_SHAPE, UNKNOWN_RANK)
+
+
 class ResourceSpec(Spec):
     """The handle of a variable that holds a tensor of this dtype and shape."""
 

@@ -23,9 +23,9 @@ from treadle.ops.elementwise.arithmetic import MOD, MULTIPLY
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.elementwise.unary import IDENTITY
-from treadle.ops.indexing.slicing import STRIDED_SLICE
 from treadle.ops.shaping.joining import STACK
 from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
 _SHORT = 64

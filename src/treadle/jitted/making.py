@@ -19,7 +19,7 @@ from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import identity
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import creation, ranges
 from treadle.ops.shaping.reshaping import reshape_to
 
 
@@ -116,8 +116,8 @@ def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, **options: Any) -
     if not is_traced((N, M, k)):
         return _fresh(convert_to_tensor(np.eye(N, M, k, wanted.np_dtype)))
     rows, columns = _size(N), _size(N if M is None else M)
-    i = creation.range(rows)
-    j = creation.range(columns)
+    i = ranges.range(rows)
+    j = ranges.range(columns)
     return _fresh(cast(i[:, None] + cast(_size(k), i.dtype) == j[None, :], wanted))
 
 
@@ -173,7 +173,7 @@ def arange(
         count = -((first - last) // by)
     else:
         raise TypeError(f"np.arange of {counted.name} is not supported{at(user_origin())}")
-    steps = creation.range(maximum(count, to(0, dtypes.int64)))
+    steps = ranges.range(maximum(count, to(0, dtypes.int64)))
     return _fresh(cast(first + cast(steps, first.dtype) * by, wanted))
 
 

@@ -22,7 +22,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.arithmetic import mod
 from treadle.ops.elementwise.selection import where as select
 from treadle.ops.indexing.gather import gather
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import ranges
 from treadle.ops.shaping.reshaping import reshape_to
 
 
@@ -83,7 +83,7 @@ def fill_diagonal(a: Array, val: Any, wrap: bool = False) -> None:
         raise TypeError(
             f"np.fill_diagonal: matrices without wrap= are supported{at(user_origin())}"
         )
-    rows, columns = (creation.range(unwrapped(d), dtype=dtypes.int64) for d in a.shape)
+    rows, columns = (ranges.range(unwrapped(d), dtype=dtypes.int64) for d in a.shape)
     here = rows[:, None] == columns[None, :]
     value = element_of(val, a.tensor.dtype)
     if value.ndim == 1:
@@ -100,7 +100,7 @@ def place(arr: Array, mask: Any, vals: Any) -> None:
     where = as_array(unwrapped(mask))
     count = named("count_nonzero")(where)
     rows = flat(element_of(vals, arr.tensor.dtype))
-    number = mod(creation.range(count), dims_tensor(rows.dims[0], count.dtype))
+    number = mod(ranges.range(count), dims_tensor(rows.dims[0], count.dtype))
     arr[wrapped(where)] = wrapped(gather(rows, number))
 
 
@@ -109,7 +109,7 @@ def putmask(a: Array, mask: Any, values: Any) -> None:
     old = a.tensor
     rows = flat(element_of(values, old.dtype))
     size = dims_tensor(product(old.dims), dtypes.int64)
-    number = mod(creation.range(size), dims_tensor(rows.dims[0], dtypes.int64))
+    number = mod(ranges.range(size), dims_tensor(rows.dims[0], dtypes.int64))
     new = reshape_to(gather(rows, number), old.dims)
     a[...] = wrapped(select(as_array(unwrapped(mask)), new, old))
 

@@ -21,8 +21,8 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.selection import where as select
-from treadle.ops.shaping.creation import range as arange
 from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.ranges import range as arange
 from treadle.ops.shaping.reshaping import reshape_to
 
 Place = tuple[Tensor, Tensor]  # the number of the array, and the positions

@@ -23,12 +23,12 @@ from treadle.ops.control.control_flow import while_loop
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.extremes import SCATTER_MAX, SCATTER_MIN
-from treadle.ops.indexing.gather import tensor_scatter_nd_add, tensor_scatter_nd_sub
+from treadle.ops.indexing.scatter import tensor_scatter_nd_add, tensor_scatter_nd_sub
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import set_item
 from treadle.ops.indexing.updates_by_position import columns_of
 from treadle.ops.registry import run
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import creation, ranges
 from treadle.ops.shaping.reshaping import reshape_to
 
 
@@ -118,6 +118,6 @@ def positions_along(array: Array, indices: Any, axis: int) -> tuple[Any, ...]:
         if i == place:
             index.append(found)
             continue
-        steps = creation.range(dim, dtype=dtypes.int64)
+        steps = ranges.range(dim, dtype=dtypes.int64)
         index.append(reshape_to(steps, tuple(dim if j == i else 1 for j in range(found.ndim))))
     return tuple(index)

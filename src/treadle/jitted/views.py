@@ -13,8 +13,9 @@ from treadle.core.shapes import Dim, product
 from treadle.core.tensor import Tensor
 from treadle.ops.elementwise import complex_numbers
 from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.indexing.updates import set_item
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 class Key:

@@ -18,10 +18,10 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import selection
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing import slicing
 from treadle.ops.indexing.gather import gather
 from treadle.ops.linalg import matrices, triangles
-from treadle.ops.reductions import sorting
+from treadle.ops.shaping import padding
+from treadle.ops.statistics import sorting
 
 
 def where(condition: Any, x: Any = None, y: Any = None) -> Any:
@@ -101,7 +101,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return diagonal(x, k)
     low, high = max(-k, 0), max(k, 0)
-    return slicing.pad(matrices.diag(x), [[low, high], [high, low]])
+    return padding.pad(matrices.diag(x), [[low, high], [high, low]])
 
 
 def tril(m: Any, k: int = 0) -> Tensor:

@@ -22,13 +22,15 @@ from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise import selection, unary
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather
-from treadle.ops.reductions import reduction, sorting
-from treadle.ops.reductions.segments import COUNT_POSITIONS, unsorted_segment_sum
+from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.reductions import reduction
 from treadle.ops.registry import Op, register, run
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import ranges
 from treadle.ops.shaping.joining import concat
-from treadle.ops.shaping.reshaping import reshape_to, reverse
+from treadle.ops.shaping.permuting import reverse
+from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.statistics import sorting
+from treadle.ops.statistics.histograms import COUNT_POSITIONS
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
@@ -182,11 +184,11 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
     order = sorting.argsort(whole, stable=True) if stable else None
     rows = sorting.sort(whole) if order is None else gather(whole, order)
     count = dims_tensor(x.dims[0], dtypes.int64)
-    before = gather(rows, maximum(creation.range(count) - 1, to(0, dtypes.int64)))
+    before = gather(rows, maximum(ranges.range(count) - 1, to(0, dtypes.int64)))
     differs = rows != before
     if equal_nan and x.dtype.is_floating:
         differs &= ~(unary.is_nan(rows) & unary.is_nan(before))
-    new = differs | (creation.range(count) == 0)
+    new = differs | (ranges.range(count) == 0)
 
     def inverse() -> Tensor:
         assert order is not None
@@ -196,7 +198,7 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
     def counts() -> Tensor:
         first = flat(selection.where(new))
         ends = concat([first, reshape_to(count, (1,))], 0)
-        number = creation.range(dims_tensor(first.dims[0], dtypes.int64))
+        number = ranges.range(dims_tensor(first.dims[0], dtypes.int64))
         return gather(ends, number + 1) - first
 
     return [

@@ -14,9 +14,9 @@ from treadle.numpy_staging.shapes import roll
 from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.slicing import pad
 from treadle.ops.linalg.fourier import FOURIER, OF_REAL, TO_REAL
 from treadle.ops.registry import run
+from treadle.ops.shaping.padding import pad
 
 
 def _complex_dtype(x: Tensor) -> DType:

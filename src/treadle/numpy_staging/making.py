@@ -22,7 +22,7 @@ from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
 from treadle.ops.numbers.python_numbers import is_symbolic_number
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import creation, ranges
 from treadle.ops.shaping.reshaping import reshape_to
 
 
@@ -55,7 +55,7 @@ def linspace(
     parts = num - 1 if endpoint else num
     step = (last - first) / to(float(max(parts, 1)), wanted)
     if endpoint and num > 1:
-        result = creation.linspace(first, last, num, axis=axis)
+        result = ranges.linspace(first, last, num, axis=axis)
     else:
         place = normalize_axis(axis, first.ndim + 1)
         dims = tuple(num if i == place else 1 for i in range(first.ndim + 1))
@@ -74,7 +74,7 @@ def _open_linspace(
     step = (last - first) / cast(parts, first.dtype)
     dims: list[Dim] = [1] * (first.ndim + 1)
     dims[axis] = num
-    places = reshape_to(creation.range(count), tuple(dims))
+    places = reshape_to(ranges.range(count), tuple(dims))
     low, high, distance = (expand_dims(x, axis) for x in (first, last, step))
     result = low + cast(places, first.dtype) * distance
     if endpoint:  # without rounding
@@ -88,7 +88,7 @@ def copy(a: Any) -> Tensor:
 
 
 def meshgrid(*xi: Any, indexing: str = "xy") -> tuple[Tensor, ...]:
-    return tuple(creation.meshgrid(*(flat(as_array(x)) for x in xi), indexing=indexing))
+    return tuple(ranges.meshgrid(*(flat(as_array(x)) for x in xi), indexing=indexing))
 
 
 def logspace(

@@ -21,10 +21,10 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic, selection
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gather
-from treadle.ops.reductions import sorting
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import ranges
 from treadle.ops.shaping.joining import concat, stack
 from treadle.ops.shaping.reshaping import reshape, reshape_to
+from treadle.ops.statistics import sorting
 
 
 def argpartition(a: Any, kth: Any, axis: Any = -1) -> Tensor:
@@ -96,7 +96,7 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     dims = tuple(new_shape) if isinstance(new_shape, tuple | list) else (new_shape,)
     count = math.prod(dims)
     places = arithmetic.mod(
-        creation.range(count, dtype=dtypes.int64), dims_tensor(x.dims[0], dtypes.int64)
+        ranges.range(count, dtype=dtypes.int64), dims_tensor(x.dims[0], dtypes.int64)
     )
     return reshape(gather(x, places), dims)
 

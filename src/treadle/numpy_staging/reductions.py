@@ -12,9 +12,10 @@ from treadle.numpy_staging.ufuncs import truth
 from treadle.ops.axes import normalize_axes
 from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.reductions import reduction, running_extremes, scan
+from treadle.ops.reductions import reduction, scan
 from treadle.ops.reductions.reduction import dim_tensor
 from treadle.ops.shaping.reshaping import expand_dims, reshape_to
+from treadle.ops.statistics import running_extremes
 
 
 def _in_dtype(x: Tensor, dtype: Any) -> Tensor:

@@ -18,9 +18,9 @@ from treadle.ops.axes import normalize_axes, normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic
-from treadle.ops.indexing import slicing
+from treadle.ops.indexing import repeating, transposing
 from treadle.ops.indexing.gather import gather
-from treadle.ops.shaping import creation, repeating, reshaping
+from treadle.ops.shaping import padding, permuting, ranges, reshaping
 from treadle.ops.shaping.reshaping import reshape_to
 
 
@@ -47,16 +47,16 @@ def reshape(a: Any, shape: Any = None, order: str = "C", *, newshape: Any = None
     if order != "F":
         return reshaping.reshape(x, wanted)
     sizes = list(wanted) if isinstance(wanted, list | tuple) else [wanted]
-    return reshaping.transpose(reshaping.reshape(reshaping.transpose(x), sizes[::-1]))
+    return transposing.transpose(reshaping.reshape(transposing.transpose(x), sizes[::-1]))
 
 
 def ravel(a: Any, order: str = "C") -> Tensor:
     x = as_array(a)
-    return flat(reshaping.transpose(x) if order == "F" else x)
+    return flat(transposing.transpose(x) if order == "F" else x)
 
 
 def transpose(a: Any, axes: Any = None) -> Tensor:
-    return reshaping.transpose(as_array(a), axes)
+    return transposing.transpose(as_array(a), axes)
 
 
 def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
@@ -64,7 +64,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> Tensor:
     order = list(range(x.ndim))
     i, j = normalize_axis(axis1, x.ndim), normalize_axis(axis2, x.ndim)
     order[i], order[j] = order[j], order[i]
-    return reshaping.transpose(x, order)
+    return transposing.transpose(x, order)
 
 
 def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
@@ -74,7 +74,7 @@ def moveaxis(a: Any, source: Any, destination: Any) -> Tensor:
     order = [i for i in range(x.ndim) if i not in taken]
     for place, axis in sorted(zip(places, taken, strict=True)):
         order.insert(place, axis)
-    return reshaping.transpose(x, order)
+    return transposing.transpose(x, order)
 
 
 def expand_dims(a: Any, axis: Any) -> Tensor:
@@ -122,7 +122,7 @@ def broadcast_arrays(*args: Any) -> tuple[Tensor, ...]:
 
 def flip(m: Any, axis: Any = None) -> Tensor:
     x = as_array(m)
-    return reshaping.reverse(x, list(normalize_axes(axis, x.ndim)))
+    return permuting.reverse(x, list(normalize_axes(axis, x.ndim)))
 
 
 def roll(a: Any, shift: Any, axis: Any = None) -> Tensor:
@@ -163,7 +163,7 @@ def pad(array: Any, pad_width: Any, mode: str = "constant", *, constant_values: 
         return _pad_from(x, widths, mode)
     if np.ndim(constant_values):
         return _pad_sides(x, widths, np.broadcast_to(np.asarray(constant_values), (x.ndim, 2)))
-    return slicing.pad(x, widths, mode.upper(), constant_values)
+    return padding.pad(x, widths, mode.upper(), constant_values)
 
 
 def _pad_sides(x: Tensor, widths: list[Any], values: Any) -> Tensor:
@@ -171,7 +171,7 @@ def _pad_sides(x: Tensor, widths: list[Any], values: Any) -> Tensor:
     for axis, ((before, after), (low, high)) in enumerate(zip(widths, values, strict=True)):
         for side, value in (((before, 0), low), ((0, after), high)):
             pairs = [side if i == axis else (0, 0) for i in range(x.ndim)]
-            x = slicing.pad(x, pairs, "CONSTANT", value.item())
+            x = padding.pad(x, pairs, "CONSTANT", value.item())
     return x
 
 
@@ -181,7 +181,7 @@ def _pad_from(x: Tensor, widths: list[Any], mode: str) -> Tensor:
         raise ValueError(f"np.pad: mode {mode!r} cannot be staged{at(user_origin())}")
     for axis, (before, after) in enumerate(widths):
         size = dims_tensor(x.dims[axis], dtypes.int64)
-        places = creation.range(-before, size + after, dtype=dtypes.int64)
+        places = ranges.range(-before, size + after, dtype=dtypes.int64)
         if mode == "edge":
             places = arithmetic.minimum(arithmetic.maximum(places, 0), size - 1)
         else:

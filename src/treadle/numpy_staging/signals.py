@@ -21,12 +21,12 @@ from treadle.ops.elementwise import arithmetic, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.indexing.gather import gather
-from treadle.ops.indexing.slicing import pad
 from treadle.ops.linalg.correlation import sliding_products
 from treadle.ops.reductions import reduction
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import creation, ranges
 from treadle.ops.shaping.joining import concat, stack
-from treadle.ops.shaping.reshaping import reverse
+from treadle.ops.shaping.padding import pad
+from treadle.ops.shaping.permuting import reverse
 
 
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
@@ -153,8 +153,8 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
         )
     place = normalize_axis(0 if axis is None else axis, rows.ndim)
     count = dims_tensor(rows.dims[place] - int(size) + 1, dtypes.int64)
-    first = creation.range(count)
-    places = first[:, None] + creation.range(to(size, dtypes.int64))[None, :]
+    first = ranges.range(count)
+    places = first[:, None] + ranges.range(to(size, dtypes.int64))[None, :]
     return moveaxis(gather(rows, places, axis=place), place + 1, -1)
 
 
@@ -191,4 +191,4 @@ def _kept(a: Any, b: Any, inside: bool) -> Tensor:
 
 def diag_indices_from(arr: Any) -> tuple[Tensor, ...]:
     x = as_array(arr)
-    return (creation.range(dims_tensor(x.dims[0], dtypes.int64)),) * x.ndim
+    return (ranges.range(dims_tensor(x.dims[0], dtypes.int64)),) * x.ndim

@@ -7,7 +7,6 @@ tensor's dtype rules.
 
 from __future__ import annotations
 
-import difflib
 import dis
 from collections.abc import Callable
 from functools import partial
@@ -180,6 +179,8 @@ _INSTEAD = {
 
 def unsupported(name: str) -> TypeError:
     """The error for a NumPy function that has no counterpart here."""
+    import difflib
+
     known = sorted(f.__name__ for f in (*FUNCTIONS, *ufuncs.UFUNCS))
     near = difflib.get_close_matches(name.rpartition(".")[2], known, 3)
     hint = f" Near it are np.{', np.'.join(near)}." if near else ""

@@ -33,12 +33,13 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.logic import logical_or
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.linalg.matrices import diag_part, matmul
 from treadle.ops.reductions import reduction
-from treadle.ops.reductions.sorting import sort
 from treadle.ops.shaping.creation import zeros_like
 from treadle.ops.shaping.joining import concat
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.statistics.sorting import sort
 
 
 def _without_nan(x: Tensor, fill: float) -> tuple[Tensor, Tensor]:

@@ -14,7 +14,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import identity
-from treadle.ops.shaping.reshaping import reshape, transpose
+from treadle.ops.indexing.transposing import transpose
+from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.state import Variable
 
 

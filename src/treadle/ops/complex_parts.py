@@ -1,25 +1,25 @@
 """How ops work on the real and imaginary parts of complex numbers.
 
 Compiled programs compute with parts: a pass (`graph.passes.complex_parts`) replaces every op on
-complex tensors by what its record's `parts` says, ops on real tensors. A rule gets a `PartsCall`
-and gives a `Pair` for a complex output and a tensor for a real one, or None where the op keeps its
-complex operands. Most ops do the same to each part; functions of complex numbers are ops of their
-own with two outputs, whose kernels `ops.elementwise.complex_functions` writes down.
+complex tensors by what its record's `parts` says, ops on real tensors (`ops.complex_pairs`). Most
+ops do the same to each part; functions of complex numbers are ops of their own with two outputs,
+whose kernels `ops.elementwise.complex_functions` writes down.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from treadle.core.dtypes import DType
 from treadle.core.shapes import broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr
 from treadle.ops import broadcasting, conversion, dims, requirements  # noqa: F401  (the ops that have rules)
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.complex_pairs import Pair, PartsCall, Rule, each, first, moved, of_parts
 from treadle.ops.elementwise import (  # noqa: F401
     arithmetic,
     casting,
@@ -29,62 +29,27 @@ from treadle.ops.elementwise import (  # noqa: F401
     unary,
 )
 from treadle.ops.elementwise import complex_functions as functions
-from treadle.ops.indexing import basic, gather, slicing, updates  # noqa: F401
+from treadle.ops.elementwise.arithmetic import atan2
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.comparison import not_equal
+from treadle.ops.elementwise.logic import logical_and, logical_or
+from treadle.ops.indexing import basic, gather, index, scatter, updates  # noqa: F401
 from treadle.ops.linalg import matrices  # noqa: F401
 from treadle.ops.lowering import LowerCall, elementwise_rule
-from treadle.ops.reductions import reduction, scan, segments  # noqa: F401
+from treadle.ops.reductions import reduction, scan  # noqa: F401
 from treadle.ops.registry import OPS, Op, add_tag, register, run, set_parts
-from treadle.ops.shaping import creation, joining, reshaping  # noqa: F401
-
-
-class Pair(NamedTuple):
-    """The parts of a complex tensor."""
-
-    real: Tensor
-    imag: Tensor
-
-
-Operand: TypeAlias = "Tensor | Pair"
-
-
-class PartsCall(NamedTuple):
-    """An op on complex tensors: pairs for complex inputs, tensors for others."""
-
-    op: Op
-    inputs: Sequence[Any]
-    attrs: Mapping[str, Any]
-    outputs: Sequence[Any]  # specs
-
-
-Rule: TypeAlias = "Callable[[PartsCall], Any]"
-
-
-# -- the same to each part -----------------------------------------------------------------------
-
-
-def each(call: PartsCall) -> Any:
-    """The op is done to the real parts and to the imaginary ones; real operands are shared."""
-    attrs = {name: _of_parts(value) for name, value in call.attrs.items()}
-    halves = [
-        run(call.op, *(x[k] if isinstance(x, Pair) else x for x in call.inputs), **attrs)
-        for k in range(2)
-    ]
-    return Pair(*halves)
-
-
-def moved(call: PartsCall) -> Any:
-    """`each` for ops that only move elements, which kernels do to complex ones too."""
-    return each(call)
-
-
-def _of_parts(attr: Any) -> Any:
-    return attr.real_dtype if isinstance(attr, DType) else attr
-
-
-def first(call: PartsCall) -> Any:
-    """The op looks at no element: the real parts stand for the operands."""
-    return run(call.op, *(x[0] if isinstance(x, Pair) else x for x in call.inputs), **call.attrs)
-
+from treadle.ops.shaping import (  # noqa: F401
+    creation,
+    joining,
+    padding,
+    permuting,
+    reshaping,
+    slicing,
+)
+from treadle.ops.shaping.creation import ones_like, zeros_like
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.reshaping import reshape_to
 
 # -- functions: ops with two outputs -------------------------------------------------------------
 
@@ -142,15 +107,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 # -- other rules ---------------------------------------------------------------------------------
 
 
-def _zeros(x: Tensor) -> Tensor:
-    from treadle.ops.shaping.creation import zeros_like
-
-    return zeros_like(x)
-
-
 def _join(call: PartsCall) -> Pair:
-    from treadle.ops.broadcasting import broadcast_dims
-
     real, imag = (broadcast_dims(x, call.outputs[0].dims) for x in call.inputs)
     return Pair(real, imag)
 
@@ -169,26 +126,19 @@ def _conj(call: PartsCall) -> Pair:
 
 
 def _angle(call: PartsCall) -> Tensor | None:
-    from treadle.ops.elementwise.arithmetic import atan2
-
     (pair,) = call.inputs
     return atan2(pair.imag, pair.real)
 
 
 def _is_nonzero(x: Pair) -> Tensor:
-    from treadle.ops.elementwise.comparison import not_equal
-    from treadle.ops.elementwise.logic import logical_or
-
     return logical_or(not_equal(x.real, 0), not_equal(x.imag, 0))
 
 
 def _cast(call: PartsCall) -> Any:
-    from treadle.ops.elementwise.casting import cast
-
     (x,), target = call.inputs, call.attrs["dtype"]
     if not isinstance(x, Pair):
         real = cast(x, target.real_dtype)
-        return Pair(real, _zeros(real))
+        return Pair(real, zeros_like(real))
     if target.is_bool:
         return _is_nonzero(x)
     if not target.is_complex:
@@ -197,8 +147,6 @@ def _cast(call: PartsCall) -> Any:
 
 
 def _equal(call: PartsCall) -> Tensor:
-    from treadle.ops.elementwise.logic import logical_and, logical_or
-
     x, y = call.inputs
     merge = logical_and if call.op.name == "equal" else logical_or
     return merge(run(call.op, x.real, y.real), run(call.op, x.imag, y.imag))
@@ -222,8 +170,8 @@ def _pad(call: PartsCall) -> Pair:
 
 
 def _eye(call: PartsCall) -> Pair:
-    ones = run(call.op, **{k: _of_parts(v) for k, v in call.attrs.items()})
-    return Pair(ones, _zeros(ones))
+    ones = run(call.op, **{k: of_parts(v) for k, v in call.attrs.items()})
+    return Pair(ones, zeros_like(ones))
 
 
 def _nonzero(call: PartsCall) -> Tensor:
@@ -242,21 +190,16 @@ def _matmul(call: PartsCall) -> Pair:
 
 def _prod(call: PartsCall) -> Pair | None:
     """Products of halves until one element is left; None where the number is not known."""
-    from treadle.ops.shaping.joining import concat
-    from treadle.ops.shaping.reshaping import reshape_to, transpose
-
     (x,), axes = call.inputs, call.attrs["axis"]
     count = product(x.real.dims[a] for a in axes)
     if not isinstance(count, int):
         return None
     kept = [a for a in range(x.real.ndim) if a not in axes]
     shape = (count, *(x.real.dims[a] for a in kept))
-    rows = Pair(*(reshape_to(transpose(part, [*axes, *kept]), shape) for part in x))
+    rows = Pair(*(reshape_to(permute(part, [*axes, *kept]), shape) for part in x))
     if not count:
-        from treadle.ops.shaping.creation import ones_like
-
         one = ones_like(run(OPS["reduce_sum"], x.real, **call.attrs))
-        return Pair(one, _zeros(one))
+        return Pair(one, zeros_like(one))
     while count > 1:
         half = count // 2
         low, high, rest = (

@@ -32,7 +32,7 @@ from treadle.ops.lowering import (
     index_expr,
 )
 from treadle.ops.properties import Refusal
-from treadle.ops.registry import Op, register, run
+from treadle.ops.registry import OPS, Op, register, run
 
 # -- ops that give dims as tensors ---------------------------------------------------------------
 
@@ -243,8 +243,6 @@ def _objects(items: Sequence[Any]) -> Dims:
 
 def _move(name: str) -> Callable[..., Any]:
     def rule(*inputs: Any, **attrs: Any) -> Any:
-        from treadle.ops.registry import OPS
-
         eager = OPS[name].eager
         assert eager is not None
         return eager(*inputs, **attrs)

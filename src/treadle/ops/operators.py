@@ -25,6 +25,7 @@ from treadle.ops.indexing.updates import refuse_assignment, refuse_deletion
 from treadle.ops.linalg.matrices import array_product
 from treadle.ops.quiet import quiet
 from treadle.ops.reductions import unbroadcasting  # noqa: F401  (registers itself)
+from treadle.ops.reductions.reduction import reduce_any
 from treadle.ops.registry import Op, run
 from treadle.ops.state import Variable
 
@@ -241,8 +242,6 @@ def _is_unpacking(frame: FrameType) -> bool:
 
 
 def _contains(self: Any, item: Any) -> bool:
-    from treadle.ops.reductions.reduction import reduce_any
-
     return bool(reduce_any(comparison.equal(self, item)))
 
 

@@ -20,6 +20,8 @@ from treadle.core.storage import Buffer, Cell
 from treadle.core.tensor import Reference, Tensor, from_buffer, moved
 from treadle.core.trials import refuse
 from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.indexing.extremes import tensor_scatter_nd_max, tensor_scatter_nd_min
+from treadle.ops.indexing.scatter import tensor_scatter_nd_add, tensor_scatter_nd_update
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 from treadle.ops.sizes import Pairs
@@ -301,8 +303,6 @@ class Variable:
 
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Add `updates` to the parts at `indices`; those of one place add up."""
-        from treadle.ops.indexing.gather import tensor_scatter_nd_add
-
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_add(self.value(), indices, updates))
 
@@ -312,21 +312,15 @@ class Variable:
 
     def scatter_nd_update(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace the parts at `indices`; the last of several for one place stays."""
-        from treadle.ops.indexing.gather import tensor_scatter_nd_update
-
         updates = convert_to_tensor(updates, self.dtype)
         return self.assign(tensor_scatter_nd_update(self.value(), indices, updates))
 
     def scatter_nd_max(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace elements at `indices` by updates that are larger."""
-        from treadle.ops.indexing.extremes import tensor_scatter_nd_max
-
         return self.assign(tensor_scatter_nd_max(self.value(), indices, updates))
 
     def scatter_nd_min(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Replace elements at `indices` by updates that are smaller."""
-        from treadle.ops.indexing.extremes import tensor_scatter_nd_min
-
         return self.assign(tensor_scatter_nd_min(self.value(), indices, updates))
 
     def _in_place(self, other: Any) -> NoReturn:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from collections.abc import Callable
 from typing import Any
@@ -38,8 +39,6 @@ class WeakMethod:
 
 
 def _without_self(function: Callable[..., Any]) -> Any:
-    import inspect
-
     signature = inspect.signature(function)
     return signature.replace(parameters=list(signature.parameters.values())[1:])
 

@@ -14,10 +14,10 @@ from treadle.ops import state  # noqa: F401  (registers the ops that the texts n
 from treadle.ops.collections import lists  # noqa: F401
 from treadle.ops.control import io  # noqa: F401
 from treadle.ops.elementwise import casting, complex_numbers, logic, selection, unary  # noqa: F401
-from treadle.ops.indexing import gather, slicing  # noqa: F401
+from treadle.ops.indexing import gather, index  # noqa: F401
 from treadle.ops.linalg import matrices  # noqa: F401
 from treadle.ops.reductions import reduction  # noqa: F401
-from treadle.ops.shaping import creation, joining  # noqa: F401
+from treadle.ops.shaping import creation, joining, permuting, slicing  # noqa: F401
 
 Run = Callable[[Graph], bool]
 

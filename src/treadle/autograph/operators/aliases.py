@@ -26,8 +26,8 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor, may_share
 from treadle.graph.trip_count import trip_count
 from treadle.ops.control.control_flow import COND
-from treadle.ops.indexing.slicing import STRIDED_SLICE
 from treadle.ops.operators import in_place
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 _LIMIT = 1000  # elements looked at in one structure
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dis
 import functools
 import types
 from collections.abc import Callable
@@ -105,8 +106,6 @@ _TRUTH = frozenset({"FOR_ITER", "UNARY_NOT", "TO_BOOL", "CONTAINS_OP"})
 @per_code
 def _may_branch(code: types.CodeType) -> bool:
     """Whether the code has conditions or loops, in nested functions too."""
-    import dis
-
     for i in dis.get_instructions(code):
         if "JUMP" in i.opname and "_IF_" in i.opname:
             return True
@@ -119,8 +118,6 @@ def _may_branch(code: types.CodeType) -> bool:
 @per_code
 def _may_update(code: types.CodeType) -> bool:
     """Whether the code assigns items, which may be a tensor's."""
-    import dis
-
     if any(i.opname in ("STORE_SUBSCR", "STORE_SLICE") for i in dis.get_instructions(code)):
         return True
     return any(isinstance(c, types.CodeType) and _may_update(c) for c in code.co_consts)
@@ -141,16 +138,12 @@ def _may_read_array(function: types.FunctionType) -> bool:
 @per_code
 def _may_read(code: types.CodeType) -> bool:
     """Whether the code itself reads items."""
-    import dis
-
     reading = ("BINARY_SUBSCR", "BINARY_SLICE")
     return any(i.opname.startswith(reading) for i in dis.get_instructions(code))
 
 
 @per_code
 def _may_call(code: types.CodeType) -> bool:
-    import dis
-
     if any(i.opname.startswith("CALL") for i in dis.get_instructions(code)):
         return True
     return any(isinstance(c, types.CodeType) and _may_call(c) for c in code.co_consts)

@@ -16,7 +16,7 @@ from treadle.ops.conversion import CONST, convert_to_tensor
 from treadle.ops.dims import shape
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.python_numbers import extreme, is_symbolic_number, symbolic_number
-from treadle.ops.shaping.creation import RANGE, RANGE_DYNAMIC
+from treadle.ops.shaping.ranges import RANGE, RANGE_DYNAMIC
 
 
 class NumberRange(GraphIteration):

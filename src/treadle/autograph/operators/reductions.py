@@ -23,9 +23,9 @@ from treadle.ops.elementwise import arithmetic, casting, comparison
 from treadle.ops.indexing.gather import gather
 from treadle.ops.numbers.python_numbers import extreme
 from treadle.ops.reductions import reduction
-from treadle.ops.reductions.sorting import argsort
-from treadle.ops.reductions.sorting import sort as sort_tensor
 from treadle.ops.state import Variable
+from treadle.ops.statistics.sorting import argsort
+from treadle.ops.statistics.sorting import sort as sort_tensor
 
 
 def sum(iterable: Any, /, start: Any = 0) -> Any:

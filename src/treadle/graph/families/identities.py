@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
-from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 Dims: TypeAlias = tuple[Dim, ...]
 

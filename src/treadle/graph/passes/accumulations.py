@@ -26,10 +26,11 @@ from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.collections.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.elementwise.arithmetic import ADD
-from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.reductions.reduction import REDUCE_SUM
-from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
+from treadle.ops.shaping.reshaping import RESHAPE
 
 LEAST_TRIPS = 4
 MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own

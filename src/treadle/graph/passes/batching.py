@@ -17,9 +17,9 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter, pass_in
 from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.control.control_flow import WHILE
-from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.linalg.matrices import MATMUL
-from treadle.ops.shaping.reshaping import TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
 
 LEAST_TRIPS = 4
 MOST_ELEMENTS = 1 << 24  # of all products together: of memory, beyond all caches

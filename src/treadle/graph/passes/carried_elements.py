@@ -25,7 +25,7 @@ from treadle.graph.trip_count import step_of
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
 from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import INDEX_UPDATE
 
 FARTHEST = 4  # iterations between the one that writes and the one that reads

@@ -18,7 +18,7 @@ from treadle.core.origin import Origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.complex_parts import Pair, PartsCall
+from treadle.ops.complex_pairs import Pair, PartsCall
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.elementwise.complex_numbers import COMPLEX, IMAG, REAL

@@ -28,7 +28,7 @@ from treadle.ops.collections.lists import (
     LIST_UNSTACK,
 )
 from treadle.ops.control.control_flow import WHILE
-from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.index import INDEX
 
 
 def resolve_counted_lists(graph: Graph) -> bool:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from treadle.core.shapes import ANY, Dim
-from treadle.core.spec import ListSpec
+from treadle.core.spec import ListSpec, has_element_shape
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.ops.collections.lists import LIST_NEW, has_element_shape
+from treadle.ops.collections.lists import LIST_NEW
 from treadle.ops.control.control_flow import WHILE
 
 

@@ -19,10 +19,10 @@ from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.ops.conversion import CONST
 from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.indexing.gather import INDEX
-from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.shaping.reshaping import ENSURE_SHAPE, RESHAPE
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 # How a view is taken: ("index", axis, position), ("slice", begin, size, strides) or
 # ("dims", dims); an update of that view has the same cut.

@@ -16,7 +16,7 @@ from treadle.graph.rewrite import Replacement, Rewriter, pass_in
 from treadle.graph.trip_count import invariants
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.linalg.matrices import MATMUL
-from treadle.ops.shaping.reshaping import TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
 
 
 def lay_out_factors(graph: Graph) -> bool:

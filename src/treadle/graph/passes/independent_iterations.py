@@ -52,13 +52,14 @@ from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM, DIM, POSITION
 from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
-from treadle.ops.indexing.gather import INDEX
-from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import SLICE_UPDATE
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import Op, infer_outputs
-from treadle.ops.shaping.creation import RANGE
-from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 _T = TypeVar("_T")
 MOST_GROWTH = 4  # times as many elements as the loop reads and writes: no array has more

@@ -21,7 +21,8 @@ from treadle.ops.conversion import CONST
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Compute, Library, Rows
 from treadle.ops.properties import Refusal
-from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
+from treadle.ops.shaping.reshaping import RESHAPE
 from treadle.ops.state import READ
 
 

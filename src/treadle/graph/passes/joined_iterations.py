@@ -32,7 +32,7 @@ from treadle.graph.trip_count import counter, position, step_of, trip_count
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.dims import AS_DIM
 from treadle.ops.indexing.elements import ELEMENT
-from treadle.ops.indexing.gather import INDEX
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.lowering import Compute, Structure
 
 MOST_JOINED = 16  # iterations: of more, each reads much more than they share

@@ -10,10 +10,10 @@ and add all its elements, in every iteration of the loop that runs back.
 
 from __future__ import annotations
 
-from treadle.core.spec import ListSpec
+from treadle.core.spec import ListSpec, has_element_shape
 from treadle.graph.ir import Graph, Node, Value, uses
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.collections.lists import LIST_ADD, LIST_GET, LIST_NEW, LIST_SET, has_element_shape
+from treadle.ops.collections.lists import LIST_ADD, LIST_GET, LIST_NEW, LIST_SET
 from treadle.ops.elementwise.arithmetic import ADD
 
 

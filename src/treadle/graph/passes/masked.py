@@ -26,7 +26,8 @@ from treadle.ops.dims import DIM
 from treadle.ops.elementwise.arithmetic import DIVIDE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.selection import NONZERO, WHERE
-from treadle.ops.indexing.gather import COMPRESS, EXPAND, GATHER
+from treadle.ops.indexing.gather import GATHER
+from treadle.ops.indexing.masks import COMPRESS, EXPAND
 from treadle.ops.lowering import Compute
 from treadle.ops.properties import Relation
 from treadle.ops.reductions.reduction import (

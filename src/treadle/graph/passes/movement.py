@@ -8,13 +8,14 @@ from treadle.core.shapes import Dim, SymbolicDim, product
 from treadle.graph.ir import Node, Value
 from treadle.graph.rewrite import Rewriter
 from treadle.ops.broadcasting import BROADCAST_TO
-from treadle.ops.indexing.slicing import STRIDED_SLICE
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.properties import PartUse
 from treadle.ops.registry import Op, op_on_part
 from treadle.ops.shaping.joining import CONCAT
-from treadle.ops.shaping.reshaping import RESHAPE, TRANSPOSE
+from treadle.ops.shaping.permuting import TRANSPOSE
+from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 
 def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:

@@ -13,10 +13,10 @@ from treadle.core.shapes import Dim, dim_symbols, fresh_symbol, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Node, Value
 from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
-from treadle.ops.indexing.gather import INDEX
-from treadle.ops.indexing.slicing import STRIDED_SLICE
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.registry import Op
+from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 
 class Dependent(Exception):

@@ -35,11 +35,11 @@ from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.comparison import LESS
 from treadle.ops.elementwise.selection import WHERE
-from treadle.ops.indexing.slicing import SLICE_GRAD, STRIDED_SLICE
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.properties import PartKind, PartUse
 from treadle.ops.shaping.joining import STACK
 from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.slicing import SLICE_GRAD, STRIDED_SLICE
 
 
 def place_parts(graph: Graph) -> bool:

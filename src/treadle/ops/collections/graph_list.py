@@ -22,7 +22,14 @@ from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.collections import lists
 from treadle.ops.collections.tensor_array import is_argument
+from treadle.ops.control.control_flow import while_loop
 from treadle.ops.conversion import convert_to_tensor, has_dtype, register_converter
+from treadle.ops.dims import shape
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.indexing.transposing import transpose
+from treadle.ops.shaping.joining import stack
+from treadle.ops.shaping.reshaping import reshape_to
 
 Template = Any  # a structure like an element's, with TensorSpecs as its leaves
 
@@ -54,9 +61,6 @@ class GraphList:
 
     def extend(self, values: Any) -> None:
         """Add each element of a list, of another list of the graph, or of a tensor."""
-        from treadle.ops.control.control_flow import while_loop
-        from treadle.ops.dims import shape
-
         tensor = isinstance(values, Tensor)
         if isinstance(values, GraphList) or (tensor and not isinstance(values.dims[0], int)):
             count = shape(values)[0] if tensor else values.length()
@@ -143,16 +147,12 @@ class GraphList:
 
     def stacked(self, axis: int = 0) -> Tensor:
         """All elements along a new axis, as ``td.stack``."""
-        from treadle.ops.shaping.joining import stack
-
         tensors = [lists.list_stack(p) for p in self._known("stacked")]
         whole = tensors[0] if not nest.is_nested(self.template) else stack(tensors, 1)
         return _moved(whole, normalize_axis(axis, whole.ndim))
 
     def joined(self, axis: int = 0) -> Tensor:
         """The elements joined along an axis that they have, as ``td.concat``."""
-        from treadle.ops.shaping.reshaping import reshape_to, transpose
-
         if nest.is_nested(self.template):
             self._refuse("joining structures", "collect the tensors in lists of their own")
         (part,) = self._known("joined")
@@ -209,13 +209,11 @@ class GraphList:
             self._refuse("slices", "take a slice of td.stack(...)")
         if isinstance(index, int | np.integer):
             return int(index) if index >= 0 else self.length() + int(index)
-        from treadle.ops.elementwise.selection import where
 
         given = convert_to_tensor(index)
         if given.dtype.is_unsigned:
             return given
         size = convert_to_tensor(self.length())
-        from treadle.ops.elementwise.casting import cast
 
         return where(given < 0, given + cast(size, given.dtype), given)
 
@@ -315,8 +313,6 @@ def _new(spec: TensorSpec) -> Tensor:
 
 
 def _moved(x: Tensor, axis: int) -> Tensor:
-    from treadle.ops.shaping.reshaping import transpose
-
     order = list(range(1, x.ndim))
     order.insert(axis, 0)
     return transpose(x, order) if axis else x

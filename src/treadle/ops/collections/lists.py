@@ -13,22 +13,22 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.list_value import ListValue
-from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, fresh_symbol
-from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
+from treadle.core.shapes import ANY, Dim, TensorShape, fresh_symbol
+from treadle.core.spec import (
+    UNKNOWN_RANK,
+    UNKNOWN_SHAPE,
+    ListSpec,
+    Spec,
+    TensorSpec,
+    has_element_shape,
+    spec_text,
+)
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.indexing.gather import gather
 from treadle.ops.lowering import ListAction, ListForm
 from treadle.ops.registry import Op, register, run
-
-# The dims of a list in which nothing was stored yet and that was given no element shape: the
-# first element decides the shape, or the rank alone.
-UNKNOWN_SHAPE: tuple[Dim, ...] = (SymbolicDim.symbol("*"),)
-UNKNOWN_RANK: tuple[Dim, ...] = (SymbolicDim.symbol("**"),)
-
-
-def has_element_shape(spec: Spec) -> bool:
-    """False for a list in which nothing was stored and that got no element shape."""
-    return spec.dims not in (UNKNOWN_SHAPE, UNKNOWN_RANK)
+from treadle.ops.shaping.creation import zeros_like
 
 
 def list_new(spec: TensorSpec | ListSpec, size: Any = None, capacity: int | None = None) -> Tensor:
@@ -357,8 +357,6 @@ def _grad_get(call: Any, grad: Tensor) -> list[Any]:
 
 
 def _grad_set(call: Any, grad: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
     items, index, value = call.inputs
     rest = list_set(grad, index, zeros_like(value))
     if call.attrs.get("grow"):
@@ -367,9 +365,6 @@ def _grad_set(call: Any, grad: Tensor) -> list[Any]:
 
 
 def _grad_scatter(call: Any, grad: Tensor) -> list[Any]:
-    from treadle.ops.indexing.gather import gather
-    from treadle.ops.shaping.creation import zeros_like
-
     items, indices, values = call.inputs
     rest = list_scatter(grad, indices, zeros_like(values))
     if call.attrs.get("grow"):

@@ -9,10 +9,11 @@ from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, Dim, TensorShape, dim_symbols
-from treadle.core.spec import ListSpec
+from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.indexing.gather import gather
 
 
 class _Element:
@@ -81,7 +82,7 @@ class TensorArray:
         self.dynamic_size = bool(dynamic_size)
         dims = None if element_shape is None else TensorShape(element_shape).dims
         self._element = _Element(dims, infer_shape)
-        unknown = lists.UNKNOWN_SHAPE if infer_shape else lists.UNKNOWN_RANK
+        unknown = UNKNOWN_SHAPE if infer_shape else UNKNOWN_RANK
         spec = ListSpec(unknown if dims is None else dims, self._dtype)
         self._list = lists.list_new(spec, None if size is None else size)
 
@@ -179,8 +180,6 @@ class TensorArray:
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices` along a new first axis."""
-        from treadle.ops.indexing.gather import gather
-
         return gather(self.stack(), indices)
 
     def concat(self, name: str | None = None) -> Tensor:

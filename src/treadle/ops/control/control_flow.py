@@ -10,9 +10,8 @@ from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, fresh_symbol
-from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
+from treadle.core.spec import UNKNOWN_SHAPE, ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
-from treadle.ops.collections.lists import UNKNOWN_SHAPE
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions

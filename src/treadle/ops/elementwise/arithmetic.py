@@ -16,7 +16,7 @@ from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.complex_numbers import conj as conjugate
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
@@ -55,13 +55,6 @@ def _lower_divide_no_nan(call: LowerCall, x: Expr, y: Expr) -> Expr:
 def _lower_squared_difference(call: LowerCall, x: Expr, y: Expr) -> Expr:
     difference = apply("sub", x, y)
     return apply("mul", difference, difference)
-
-
-def conj(x: Tensor) -> Tensor:
-    """The complex conjugate in gradients; real tensors pass unchanged."""
-    if not x.dtype.is_complex:
-        return x
-    return conjugate(x)
 
 
 def equal_zero(x: Tensor) -> Tensor:

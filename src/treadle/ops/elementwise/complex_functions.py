@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.kernel.functions import join_parts
 from treadle.kernel.ir import Expr, apply, cast, const
 
 Number: TypeAlias = "Real | float"
@@ -498,6 +499,4 @@ def parts_of(values: Any) -> list[Complex]:
 
 def joined(arrays: Any) -> list[np.ndarray[Any, Any]]:
     """Arrays two by two as complex ones."""
-    from treadle.kernel.functions import join_parts
-
     return [join_parts(a, b) for a, b in zip(arrays[::2], arrays[1::2], strict=True)]

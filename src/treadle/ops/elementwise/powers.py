@@ -9,7 +9,8 @@ import numpy as np
 from treadle.core import errors
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import common_dtype
-from treadle.ops.elementwise.arithmetic import conj, equal_zero, ones_for, zeros_for
+from treadle.ops.elementwise.arithmetic import equal_zero, ones_for, zeros_for
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import log, square
 from treadle.ops.families import binary_op

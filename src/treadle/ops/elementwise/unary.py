@@ -13,9 +13,10 @@ from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import Expr, apply, const
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import error_function
-from treadle.ops.elementwise.arithmetic import conj, divide_no_nan, maximum, minimum
+from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.complex_numbers import real as real_part
 from treadle.ops.elementwise.selection import where
 from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op

@@ -39,6 +39,7 @@ from treadle.ops.image.windows import (
 from treadle.ops.lowering import Library
 from treadle.ops.nn.softmax import wide
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reshape, with_dims
 from treadle.ops.sizes import Pairs, Sizes, at_least_one, at_most
 
 
@@ -371,8 +372,6 @@ def depthwise_conv2d(
         filter: [height, width, channels, multiplier]; the result has channels * multiplier.
         strides, padding, data_format, dilations, name: as for `conv2d`.
     """
-    from treadle.ops.shaping.reshaping import reshape, with_dims
-
     data_format = check_format(data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filter)
     channels = [s[a] for s, a in ((x.shape, 3), (w.shape, 2)) if s.rank == 4]

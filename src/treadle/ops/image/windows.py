@@ -17,6 +17,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.indexing.transposing import transpose
 
 MOST = 1 << 31  # of windows, strides, dilations and padding: products of these do not overflow
 Pair: TypeAlias = tuple[int, int]
@@ -198,7 +199,6 @@ def check_format(data_format: str | None) -> str:
 def to_nhwc(x: Tensor, data_format: str) -> Tensor:
     if data_format == "NHWC":
         return x
-    from treadle.ops.shaping.reshaping import transpose
 
     return transpose(x, [0, 2, 3, 1])
 
@@ -206,7 +206,6 @@ def to_nhwc(x: Tensor, data_format: str) -> Tensor:
 def from_nhwc(x: Tensor, data_format: str) -> Tensor:
     if data_format == "NHWC":
         return x
-    from treadle.ops.shaping.reshaping import transpose
 
     return transpose(x, [0, 3, 1, 2])
 

@@ -16,10 +16,10 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.indexing.basic import _bounds
-from treadle.ops.indexing.slicing import _lower_slice_grad, _python_slices
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, register
+from treadle.ops.shaping.slicing import lower_slice_grad, python_slices
 
 
 def _eager_index_add(x: NDArray, i: NDArray, part: NDArray, *, axis: int) -> NDArray:
@@ -43,7 +43,7 @@ def _eager_slice_add(
     x: NDArray, part: NDArray, *, begin: tuple[int, ...], strides: tuple[int, ...]
 ) -> NDArray:
     result = x.copy()
-    result[_python_slices(begin, part.shape, strides)] += part
+    result[python_slices(begin, part.shape, strides)] += part
     return result
 
 
@@ -56,7 +56,7 @@ class _SecondOnly:
 
 
 def _lower_slice_add(call: LowerCall, index: Sequence[Index]) -> Expr:
-    part = _lower_slice_grad(_SecondOnly(call), index)
+    part = lower_slice_grad(_SecondOnly(call), index)
     return apply("add", call.inputs[0](index), part)
 
 

@@ -15,13 +15,14 @@ from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.dims import as_dim_value
-from treadle.ops.indexing.slicing import slice_known
+from treadle.ops.dims import as_dim_value, shape_tensor
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.lowering import LoopRoutine, ProgramLoops
 from treadle.ops.numbers.python_numbers import interval_of, is_symbolic_number
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.slicing import slice_known
 
 MOST_ELEMENTS = 1 << 61  # more than any array has; sums of such numbers do not overflow
 _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
@@ -272,8 +273,6 @@ def _non_negative(dim: Dim) -> Dim:
 
 
 def _finish(y: Tensor, later: list[tuple[Any, ...]]) -> Tensor:
-    from treadle.ops.indexing.gather import INDEX
-
     axis = 0
     for action in later:
         match action:
@@ -368,8 +367,6 @@ def _size_of(dim: Dim | None) -> dict[str, int]:
 
 
 def _dynamic_slice(x: Tensor, axis: int, item: slice, size: int | None = None) -> Tensor:
-    from treadle.ops.dims import shape_tensor
-
     bounds = (item.start, item.stop, item.step)
     packed = shape_tensor([0 if b is None else b for b in bounds])
     given = tuple(b is not None for b in bounds)

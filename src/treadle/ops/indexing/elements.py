@@ -16,13 +16,13 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
 from treadle.ops.families import require_kinds
-from treadle.ops.indexing.gather import INDEX_GRAD, check_positions
+from treadle.ops.indexing.index import INDEX_GRAD, check_positions
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.creation import zeros_like
 
-# Ops with this tag take a position for every axis of input 0, as inputs 1, 2, ...; negative ones
-# count from the end.
+# Inputs 1, 2, ... are positions, one for every axis of input 0; negative ones count from the end.
 
 
 def _infer_element(x: TensorSpec, *positions: TensorSpec) -> TensorSpec:
@@ -97,8 +97,6 @@ def _grad_element(call: OpCall, dy: Tensor) -> list[Any]:
 
 
 def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
     _, *positions, value = call.inputs
     kept = run(ELEMENT_UPDATE, dz, *positions, zeros_like(value))
     return [kept, *(None for _ in positions), run(ELEMENT, dz, *positions)]

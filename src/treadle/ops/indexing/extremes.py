@@ -15,12 +15,12 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import is_nan
 from treadle.ops.families import require_kinds
-from treadle.ops.indexing.gather import (
-    _fit_updates,
-    _infer_update,
-    _parts_at,
-    _scattered,
+from treadle.ops.indexing.scatter import (
+    fit_updates,
     gather_nd,
+    infer_update,
+    parts_at,
+    scattered,
     tensor_scatter_nd_add,
 )
 from treadle.ops.properties import Part, PartKind, PartUse
@@ -29,7 +29,7 @@ from treadle.ops.registry import Op, OpCall, register, run
 
 def _infer(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
     require_kinds("fiu", x)
-    return _infer_update(x, indices, updates)
+    return infer_update(x, indices, updates)
 
 
 def _eager(combine: np.ufunc) -> Callable[..., NDArray]:
@@ -37,8 +37,8 @@ def _eager(combine: np.ufunc) -> Callable[..., NDArray]:
         if x.dtype.kind in "bc":
             raise TypeError(f"dtype {x.dtype} is not supported")
         result = x.copy()
-        _fit_updates(indices, updates, x.shape)
-        combine.at(*_parts_at(result, indices), updates)
+        fit_updates(indices, updates, x.shape)
+        combine.at(*parts_at(result, indices), updates)
         return result
 
     return eager
@@ -56,7 +56,7 @@ def _gradient(call: OpCall, dz: Tensor) -> list[Any]:
 
 def _extreme(name: str, combine: np.ufunc, use: PartUse) -> Op:
     part = Part(PartKind.ROWS, use, 2)
-    return register(Op(name, _infer, _eager(combine), _gradient, sizes=_scattered, part=part))
+    return register(Op(name, _infer, _eager(combine), _gradient, sizes=scattered, part=part))
 
 
 SCATTER_MAX = _extreme("tensor_scatter_nd_max", np.maximum, PartUse.MAX)

@@ -1,53 +1,42 @@
-"""Reading and writing at positions given by data: gather, scatter, masks."""
+"""Parts read along an axis at positions given by data, and rows added up at such positions.
+
+Each is the other's gradient.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, TensorShape, fresh_symbol, product
+from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
-from treadle.kernel.ir import Expr, Index, apply, cast, const
+from treadle.kernel.ir import Expr, Index, cast
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import size_of
+from treadle.ops.elementwise.arithmetic import maximum
+from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.elementwise.selection import where
 from treadle.ops.families import require_kinds
+from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
-    Compaction,
     Compute,
     LoopRoutine,
     LowerCall,
     ProgramLoops,
-    RowCall,
-    Rows,
-    dim_expr,
 )
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs
-
-# Ops with this tag read input 0 along attrs["axis"] at positions given by input 1 and must refuse
-# positions outside it; `check_positions` is what to check and the error to raise.
-
-
-def check_positions(indices: NDArray, size: int, low: int = 0, what: str = "index") -> None:
-    """InvalidArgumentError naming the first index outside [low, size).
-
-    Raises TypeError, which the shape rule then explains, for positions that are no integers.
-    """
-    if indices.dtype.kind not in "iu":
-        raise TypeError("positions must be integers")
-    if not indices.size or (indices.min() >= low and indices.max() < size):
-        return
-    wrong = indices[(indices < low) | (indices >= size)].reshape(-1)[0]
-    raise errors.InvalidArgumentError(
-        None, None, f"{what} {int(wrong)} is out of range for a dim of {size}: [{low}, {size})"
-    )
-
 
 # -- gather --------------------------------------------------------------------------------------
 
@@ -96,17 +85,13 @@ def _lower_gather(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     """The gradient rows added up at the positions that they were read from."""
-    from treadle.ops.reductions.segments import unsorted_segment_sum
-    from treadle.ops.shaping.creation import zeros_like
-    from treadle.ops.shaping.reshaping import reshape_to, transpose
-
     params, indices = call.inputs
     axis, batch = call.attrs["axis"], call.attrs["batch_dims"]
     count = indices.ndim - batch
     size = params.dims[axis]
     outer, inner = range(batch, axis), range(axis + count, dy.ndim)
     # Batch axes, the axes of the indices, then those of what each index names.
-    moved = transpose(dy, [*range(batch), *range(axis, axis + count), *outer, *inner])
+    moved = permute(dy, [*range(batch), *range(axis, axis + count), *outer, *inner])
     rest = moved.dims[indices.ndim :]
     rows = product(params.dims[:batch])
     flat_index = reshape_to(indices, (rows, product(indices.dims[batch:])))
@@ -117,13 +102,10 @@ def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     total = unsorted_segment_sum(updates, flat, rows * size)
     total = reshape_to(total, (*params.dims[:batch], size, *rest))
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, params.ndim)]
-    return [transpose(total, back) if params.ndim else zeros_like(params), None]
+    return [permute(total, back) if params.ndim else zeros_like(params), None]
 
 
 def _row_offsets(rows: Dim, size: Dim, dtype: Any) -> Tensor:
-    from treadle.ops.shaping.creation import RANGE
-    from treadle.ops.shaping.reshaping import reshape_to
-
     offsets = run(RANGE, start=0, delta=size, size=rows, dtype=dtype)
     return reshape_to(offsets, (rows, 1))
 
@@ -171,382 +153,97 @@ def gather(
     return run(GATHER, x, i, axis=position, batch_dims=batch)  # type: ignore[no-any-return]
 
 
-# -- index: x[i] with a scalar tensor i ----------------------------------------------------------
+# -- sums over groups of rows ------------------------------------------------------------------
 
 
-def _infer_index(x: TensorSpec, i: TensorSpec, *, axis: int) -> TensorSpec:
-    require_kinds("iu", i)
-    return TensorSpec((*x.dims[:axis], *x.dims[axis + 1 :]), x.dtype)
-
-
-def _eager_index(x: NDArray, i: NDArray, *, axis: int) -> NDArray:
-    check_positions(np.atleast_1d(i), x.shape[axis], -x.shape[axis])
-    return x[(slice(None),) * axis + (int(i),)]
-
-
-def _lower_index(call: LowerCall, index: Sequence[Index]) -> Expr:
-    axis = call.attrs["axis"]
-    position = cast(call.inputs[1](()), dtypes.int64)
-    if not call.specs[1].dtype.is_unsigned:
-        wrapped = apply("add", position, dim_expr(call.specs[0].dims[axis]))
-        position = apply("select", apply("lt", position, const(0, dtypes.int64)), wrapped, position)
-    return call.inputs[0]([*index[:axis], position, *index[axis:]])
-
-
-def _grad_index(call: OpCall, dy: Tensor) -> list[Any]:
-    x, i = call.inputs
-    return [run(INDEX_GRAD, dy, i, axis=call.attrs["axis"], size=x.dims[call.attrs["axis"]]), None]
-
-
-INDEX = register(
-    Op(
-        "index", _infer_index, _eager_index, _grad_index, Compute(_lower_index, "gather"),
-        tags=frozenset({"selects", "numpy_view"}), refuses=Refusal.WRAPPING_POSITION,
-        part=Part(PartKind.INDEX, PartUse.READ),
-    )
-)  # fmt: skip
-
-
-def _eager_index_grad(dy: NDArray, i: NDArray, *, axis: int, size: int) -> NDArray:
-    result = np.zeros((*dy.shape[:axis], size, *dy.shape[axis:]), dy.dtype)
-    result[(slice(None),) * axis + (int(i),)] = dy
-    return result
-
-
-def _lower_index_grad(call: LowerCall, index: Sequence[Index]) -> Expr:
-    from treadle.ops.lowering import index_expr
-
-    axis = call.attrs["axis"]
-    place = cast(call.inputs[1](()), dtypes.int64)
-    wrapped = apply("add", place, dim_expr(call.attrs["size"]))
-    place = apply("select", apply("lt", place, const(0, dtypes.int64)), wrapped, place)
-    here = apply("eq", index_expr(index[axis]), place)
-    value = call.inputs[0]([*index[:axis], *index[axis + 1 :]])
-    return apply("select", here, value, const(0, value.dtype))
-
-
-def _grad_index_grad(call: OpCall, dz: Tensor) -> list[Any]:
-    return [run(INDEX, dz, call.inputs[1], axis=call.attrs["axis"]), None]
-
-
-INDEX_GRAD = register(
-    Op(
-        "index_grad",
-        lambda dy, i, *, axis, size: TensorSpec((*dy.dims[:axis], size, *dy.dims[axis:]), dy.dtype),
-        _eager_index_grad,
-        _grad_index_grad,
-        Compute(_lower_index_grad, "gather"),
-        part=Part(PartKind.INDEX, PartUse.PLACE, 0),
-    )
-)
-
-
-# -- gather_nd, scatter --------------------------------------------------------------------------
-
-
-def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
-    if indices.dtype.kind not in "iu":
-        raise TypeError("positions must be integers")
-    depth = indices.shape[-1]
-    for axis in range(depth):
-        check_positions(indices[..., axis], shape[axis])
-    return tuple(indices[..., axis] for axis in range(depth))
-
-
-def _eager_gather_nd(params: NDArray, indices: NDArray) -> NDArray:
-    if not indices.shape[-1]:  # every row of positions names all of it
-        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
-    return np.asarray(params[_split_nd(indices, params.shape)])
-
-
-def _infer_gather_nd(params: TensorSpec, indices: TensorSpec) -> TensorSpec:
-    require_kinds("iu", indices)
-    depth = indices.dims[-1] if indices.dims else None
-    if not isinstance(depth, int) or depth > params.rank:
-        raise errors.InvalidArgumentError(
-            None, None, f"the last dim of the indices must be at most {params.rank}"
+def infer_sums(data: TensorSpec, ids: TensorSpec, *, num_segments: Dim) -> TensorSpec:
+    require_kinds("iu", ids)
+    require_kinds("fciu", data)
+    if not TensorShape(data.dims[: ids.rank]).is_compatible_with(ids.shape):
+        raise ValueError(
+            f"the segment ids {ids.shape} must begin the shape of the data {data.shape}"
         )
-    return TensorSpec((*indices.dims[:-1], *params.dims[depth:]), params.dtype)
+    return TensorSpec((num_segments, *data.dims[ids.rank :]), data.dtype)
 
 
-def _lower_gather_nd(call: LowerCall, index: Sequence[Index]) -> Expr:
-    from treadle.kernel.ir import as_index
-
-    lead = call.specs[1].rank - 1
-    depth = call.specs[1].dims[-1]
-    assert isinstance(depth, int)
-    places = [
-        cast(call.inputs[1]([*index[:lead], as_index(k)]), dtypes.int64) for k in range(depth)
-    ]
-    return call.inputs[0]([*places, *index[lead:]])
-
-
-def _grad_gather_nd(call: OpCall, dy: Tensor) -> list[Any]:
-    params, indices = call.inputs
-    return [run(SCATTER_ND, indices, dy, shape=params.dims), None]
+def kept_rows(data: NDArray, ids: NDArray, num_segments: int) -> tuple[NDArray, NDArray]:
+    """The ids that are not negative, and their rows."""
+    if data.shape[: ids.ndim] != ids.shape:
+        raise errors.InvalidArgumentError(None, None, "the segment ids do not fit the data")
+    flat = ids.reshape(-1)
+    rows = data.reshape((flat.size, *data.shape[ids.ndim :]))
+    if flat.size and flat.min() < 0:
+        rows, flat = rows[flat >= 0], flat[flat >= 0]
+    check_positions(flat, num_segments, what="segment id")
+    return flat, rows
 
 
-GATHER_ND = register(
-    Op(
-        "gather_nd", _infer_gather_nd, _eager_gather_nd, _grad_gather_nd,
-        Compute(_lower_gather_nd, "gather"), refuses=Refusal.ROW_OF_POSITIONS,
-        part=Part(PartKind.ROWS, PartUse.READ),
+def _eager_sums(data: NDArray, ids: NDArray, *, num_segments: int) -> NDArray:
+    flat, rows = kept_rows(data, ids, num_segments)
+    wide = (
+        rows.astype(np.float32)
+        if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu"
+        else rows
     )
-)  # fmt: skip
+    total = np.zeros((num_segments, *rows.shape[1:]), wide.dtype)
+    np.add.at(total, flat, wide)
+    return total.astype(data.dtype, copy=False)
 
 
-def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
-    """The parts of `params` at positions given by the last axis of `indices`."""
-    x, i = convert_to_tensor(params), convert_to_tensor(indices)
-    if batch_dims:
-        return _batch_gather_nd(x, i, batch_dims)
-    return run(GATHER_ND, x, i)  # type: ignore[no-any-return]
+def _grad_sums(call: OpCall, dy: Tensor) -> list[Any]:
+    data, ids = call.inputs
+    return [where(is_kept(data, ids), of_rows(dy, ids), convert_to_tensor(0, dy.dtype)), None]
 
 
-def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
-    """Batch positions become the first columns of the indices."""
-    from treadle.ops.broadcasting import broadcast_dims
-    from treadle.ops.shaping.creation import RANGE
-    from treadle.ops.shaping.joining import concat
-    from treadle.ops.shaping.reshaping import reshape_to
-
-    lead = (*indices.dims[:-1], 1)
-    columns = []
-    for axis in range(batch_dims):
-        steps = run(RANGE, start=0, delta=1, size=x.dims[axis], dtype=indices.dtype)
-        shape = tuple(x.dims[axis] if i == axis else 1 for i in range(len(lead)))
-        columns.append(broadcast_dims(reshape_to(steps, shape), lead))
-    return run(GATHER_ND, x, concat([*columns, indices], -1))  # type: ignore[no-any-return]
+def is_kept(data: Tensor, ids: Tensor) -> Tensor:
+    """Whether a row has a segment, in a shape that broadcasts with the data."""
+    return reshape_to(ids >= 0, (*ids.dims, *(1,) * (data.ndim - ids.ndim)))
 
 
-def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:
-    result = np.zeros(shape, updates.dtype)
-    _fit_updates(indices, updates, shape)
-    np.add.at(*_parts_at(result, indices), updates)
-    return result
+def of_rows(segments: Tensor, ids: Tensor) -> Tensor:
+    """What belongs to each row of the data; something for rows without a segment."""
+    return gather(segments, maximum(ids, 0))
 
 
-def _parts_at(array: NDArray, indices: NDArray) -> tuple[NDArray, tuple[NDArray, ...]]:
-    """A view of an array and the index of it that gives the parts at some positions. Positions
-    without numbers are all that of the whole array."""
-    if indices.shape[-1] == 0:
-        return array[None], (np.zeros(indices.shape[:-1], np.intp),)
-    return array, _split_nd(indices, array.shape)
+def _rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """Every row of the data has a segment."""
+    data, ids = specs
+    yield from zip(ids.dims, data.dims, strict=False)
 
 
-def _fit_updates(indices: NDArray, updates: NDArray, shape: Sequence[int]) -> None:
-    """Raise where NumPy would broadcast the updates."""
-    wanted = (*indices.shape[:-1], *shape[indices.shape[-1] :])
-    if updates.shape != wanted or indices.shape[-1] > len(shape):
-        raise errors.InvalidArgumentError(
-            None, None, f"the updates have shape {updates.shape}; {wanted} is needed"
-        )
-
-
-def _infer_scatter_nd(
-    indices: TensorSpec, updates: TensorSpec, *, shape: tuple[Dim, ...]
-) -> TensorSpec:
-    return _infer_update(TensorSpec(shape, updates.dtype), indices, updates)
-
-
-def _scattered(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
-    """There is an update for every position, of the dims of the part that it replaces."""
-    *_, positions, updates = (s.dims for s in specs)
-    target, depth = outs[0].dims, positions[-1]
-    if isinstance(depth, int):
-        yield from zip(updates, (*positions[:-1], *target[depth:]), strict=True)
-
-
-SCATTER_ND = register(
+UNSORTED_SEGMENT_SUM = register(
     Op(
-        "scatter_nd",
-        _infer_scatter_nd,
-        _eager_scatter_nd,
-        lambda call, dz: [None, gather_nd(dz, call.inputs[0])],
-        ProgramLoops(LoopRoutine.SCATTER, bools=False),
-        sizes=_scattered,
-        part=Part(PartKind.ROWS, PartUse.PLACE, 1),
+        "unsorted_segment_sum",
+        infer_sums,
+        _eager_sums,
+        _grad_sums,
+        ProgramLoops(LoopRoutine.SUM_SEGMENTS, bools=False, halves=False),
+        part=Part(PartKind.SEGMENTS, PartUse.PLACE, 0),
+        sizes=_rows,
     )
 )
 
 
-def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
-    """Zeros of `shape` with `updates` added at `indices`."""
-    from treadle.ops.dims import sizes_of
-
-    dims = sizes_of(shape, "scatter_nd: a dim")
-    return run(SCATTER_ND, convert_to_tensor(indices), convert_to_tensor(updates), shape=dims)  # type: ignore[no-any-return]
-
-
-def _infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
-    require_kinds("iu", indices)
-    if x.dtype is not updates.dtype:
-        raise TypeError(f"the tensor is {x.dtype.name} and the updates {updates.dtype.name}")
-    expected = _infer_gather_nd(x, indices)
-    if not expected.shape.is_compatible_with(updates.shape):
-        raise errors.InvalidArgumentError(
-            None, None, f"the updates have shape {updates.shape}; {expected.shape} is needed"
-        )
-    return x
-
-
-def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
-    result = x.copy()
-    _fit_updates(indices, updates, x.shape)
-    parts, places = _parts_at(result, indices)
-    parts[places] = updates
-    return result
-
-
-def _eager_scatter_add(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
-    result = x.copy()
-    _fit_updates(indices, updates, x.shape)
-    np.add.at(*_parts_at(result, indices), updates)
-    return result
-
-
-def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
-    _, indices, updates = call.inputs
-    kept = run(SCATTER_UPDATE, dz, indices, zeros_like(updates))
-    return [kept, None, gather_nd(dz, indices)]
-
-
-SCATTER_UPDATE = register(
-    Op(
-        "tensor_scatter_nd_update", _infer_update, _eager_update, _grad_update, sizes=_scattered,
-        part=Part(PartKind.ROWS, PartUse.SET, 2),
-    )
-)  # fmt: skip
-SCATTER_ADD = register(
-    Op(
-        "tensor_scatter_nd_add",
-        _infer_update,
-        _eager_scatter_add,
-        lambda call, dz: [dz, None, gather_nd(dz, call.inputs[1])],
-        sizes=_scattered,
-        part=Part(PartKind.ROWS, PartUse.ADD, 2),
-    )
-)
-
-
-def tensor_scatter_nd_update(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
+def unsorted_segment_sum(
+    data: Any, segment_ids: Any, num_segments: Any, name: str | None = None
 ) -> Tensor:
-    """`tensor` with the parts at `indices` replaced by `updates`."""
-    x = convert_to_tensor(tensor)
-    return run(SCATTER_UPDATE, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
+    """Row k of the result is the sum of the rows of `data` whose id is k; negative ids drop."""
+    x, ids, count = segment_arguments("unsorted_segment_sum", data, segment_ids, num_segments)
+    return in_float32(lambda wide: run(UNSORTED_SEGMENT_SUM, wide, ids, num_segments=count), x)
 
 
-def tensor_scatter_nd_add(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
-) -> Tensor:
-    """`tensor` with `updates` added to the parts at `indices`."""
-    x = convert_to_tensor(tensor)
-    return run(SCATTER_ADD, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
+def segment_arguments(name: str, data: Any, ids: Any, segments: Any) -> tuple[Tensor, Tensor, Dim]:
+    """The arguments of an op on segments as tensors and a dim.
+
+    Args:
+        name: of the op, for errors.
+    """
+    count = size_of(segments, f"{name}: num_segments")
+    return convert_to_tensor(data), convert_to_tensor(ids), count
 
 
-def tensor_scatter_nd_sub(
-    tensor: Any, indices: Any, updates: Any, name: str | None = None
-) -> Tensor:
-    """`tensor` with `updates` subtracted from the parts at `indices`."""
-    x = convert_to_tensor(tensor)
-    return tensor_scatter_nd_add(x, indices, -convert_to_tensor(updates, x.dtype))
-
-
-# -- masks ---------------------------------------------------------------------------------------
-
-
-def _select_call(specs: Sequence[TensorSpec], *_: Any) -> RowCall:
-    x = specs[0]
-    numbers: dict[str, Dim] = {"n": x.dims[0], "inner": product(x.dims[1:])}
-    return RowCall(1, product(x.dims), numbers, {"K": _BY_SIZE[x.dtype.size]})
-
-
-# Integers of the size of elements that are only moved.
-_BY_SIZE = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
-
-
-def _same_rows(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
-    """The mask is true or false for every row."""
-    yield specs[0].dims[0], specs[1].dims[0]
-
-
-def _eager_select(x: NDArray, mask: NDArray) -> NDArray:
-    return x[mask]
-
-
-def _grad_select(call: OpCall, dy: Tensor) -> list[Any]:
-    return [run(EXPAND, dy, call.inputs[1]), None]
-
-
-COMPRESS = register(
-    Op(
-        "compress",
-        lambda x, mask: TensorSpec((fresh_symbol("masked"), *x.dims[1:]), x.dtype),
-        _eager_select,
-        _grad_select,
-        Compaction("counting.select_true", _select_call, 1),
-        tags=frozenset({"dynamic"}),
-        sizes=_same_rows,
-    )
-)
-
-
-def _eager_expand(x: NDArray, mask: NDArray) -> NDArray:
-    result = np.zeros((*mask.shape, *x.shape[1:]), x.dtype)
-    result[mask] = x
-    return result
-
-
-def _expand_call(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
-) -> RowCall:
-    call = _select_call(outputs)
-    numbers: dict[str, Dim] = {**call.numbers, "given": inputs[0].dims[0]}
-    return RowCall(1, call.work, numbers, call.names)
-
-
-# The rows of x, which are as many as the mask has true elements, at these; zeros elsewhere. In
-# gradients the numbers agree; assignments to what a mask selects compare them before.
-EXPAND = register(
-    Op(
-        "expand_masked",
-        lambda x, mask: TensorSpec((mask.dims[0], *x.dims[1:]), x.dtype),
-        _eager_expand,
-        lambda call, dz: [run(COMPRESS, dz, call.inputs[1]), None],
-        Rows("counting.spread_true", _expand_call),
-    )
-)
-
-
-def boolean_mask(
-    tensor: Any, mask: Any, axis: int | None = None, name: str | None = None
-) -> Tensor:
-    """The parts of `tensor` where `mask` (over some of its axes, from `axis`) is true."""
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.shaping.reshaping import reshape_to, with_dims
-
-    x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
-    start = normalize_axis(axis or 0, max(x.ndim, 1))
-    end = start + chosen.ndim
-    if not chosen.dtype.is_bool or chosen.ndim == 0:
-        raise TypeError(
-            f"boolean_mask: the mask must be a bool tensor with at least one axis, got "
-            f"{chosen.dtype.name} of shape {chosen.shape}{at(user_origin())}"
-        )
-    if end > x.ndim or not chosen.shape.is_compatible_with(x.shape[start:end]):
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"boolean_mask: a mask of shape {chosen.shape} does not fit shape {x.shape} at axis "
-            f"{start}{at(user_origin())}",
-        )  # fmt: skip
-    chosen = with_dims(chosen, x.dims[start:end])
-    count = product(x.dims[start:end])
-    flat = reshape_to(x, (*x.dims[:start], count, *x.dims[end:]))
-    if start == 0 and not x.dtype.is_complex:
-        return run(COMPRESS, flat, reshape_to(chosen, (count,)))  # type: ignore[no-any-return]
-    found = where(reshape_to(chosen, (product(chosen.dims),)))
-    positions = reshape_to(found, (found.dims[0],))
-    return gather(flat, positions, axis=start)
+def in_float32(reduce: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    """Floats of 16 bits are combined in float32."""
+    if x.dtype.is_floating and x.dtype.size == 2:
+        return cast_tensor(reduce(cast_tensor(x, dtypes.float32)), x.dtype)
+    return reduce(x)

@@ -21,9 +21,11 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.basic import expand, get_part, is_array
-from treadle.ops.indexing.gather import gather, gather_nd
+from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.scatter import gather_nd
 from treadle.ops.shaping.joining import stack
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def getitem_arrays(x: Tensor, items: list[Any]) -> Tensor:
@@ -87,7 +89,7 @@ def _wrapped(positions: Tensor, size: Dim) -> Tensor:
 def _select(part: Tensor, axes: list[int], arrays: list[Tensor], dims: tuple[Dim, ...]) -> Tensor:
     """The elements at the arrays' positions: their axes go first, and back where they belong."""
     rest = [n for n in range(part.ndim) if n not in axes]
-    moved = transpose(part, [*axes, *rest])
+    moved = permute(part, [*axes, *rest])
     columns = [broadcast_dims(cast(a, dtypes.int64), dims) for a in arrays]
     found = gather_nd(moved, stack(columns, -1))
     together = axes == list(range(axes[0], axes[0] + len(axes)))
@@ -96,4 +98,4 @@ def _select(part: Tensor, axes: list[int], arrays: list[Tensor], dims: tuple[Dim
         return found
     wide = len(dims)
     order = [*range(wide, wide + before), *range(wide), *range(wide + before, found.ndim)]
-    return transpose(found, order)
+    return permute(found, order)

@@ -12,9 +12,9 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor, elements_of, partial_dims, size_of
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.slicing import slice_known
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.requirements import require
+from treadle.ops.shaping.slicing import slice_known
 from treadle.ops.sizes import at_most
 
 

@@ -9,8 +9,8 @@ import numpy as np
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.indexing.basic import eager_part, expand, is_array, select
-from treadle.ops.indexing.gather import boolean_mask
 from treadle.ops.indexing.index_arrays import getitem_arrays
+from treadle.ops.indexing.masks import boolean_mask
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:

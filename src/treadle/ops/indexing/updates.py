@@ -18,6 +18,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import shape_tensor
 from treadle.ops.indexing.assigned import as_element, fit
 from treadle.ops.indexing.basic import (
     DYNAMIC_SLICE,
@@ -28,13 +29,14 @@ from treadle.ops.indexing.basic import (
     expand,
     is_array,
 )
-from treadle.ops.indexing.gather import INDEX, check_positions
-from treadle.ops.indexing.slicing import STRIDED_SLICE, _both, _python_slices, in_range, slice_known
+from treadle.ops.indexing.index import INDEX, check_positions
 from treadle.ops.indexing.updates_by_position import set_at_arrays
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr, scale_index
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.creation import zeros_like
 from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.shaping.slicing import STRIDED_SLICE, both, in_range, python_slices, slice_known
 from treadle.ops.sizes import Pairs, slice_sizes
 
 Restore = Callable[[Tensor], Tensor]
@@ -128,8 +130,6 @@ def _open_slice(
     y: Tensor, axis: int, item: slice, size: int | None = None
 ) -> tuple[Tensor, Restore]:
     """A slice with bounds that only a run can tell."""
-    from treadle.ops.dims import shape_tensor
-
     bounds = (item.start, item.stop, item.step)
     packed = shape_tensor([0 if b is None else b for b in bounds])
     attrs = {"axis": axis, "given": tuple(b is not None for b in bounds)}
@@ -154,7 +154,7 @@ def _eager_slice_update(
     x: NDArray, part: NDArray, *, begin: tuple[int, ...], strides: tuple[int, ...]
 ) -> NDArray:
     result = x.copy()
-    result[_python_slices(begin, part.shape, strides)] = part
+    result[python_slices(begin, part.shape, strides)] = part
     return result
 
 
@@ -174,9 +174,9 @@ def _lower_slice_update(call: LowerCall, index: Sequence[Index]) -> Expr:
         if abs(step) != 1:
             place, by = index_expr(offset), const(abs(step), dtypes.int64)
             exact = apply("eq", apply("mod", place, by), const(0, dtypes.int64))
-            inside = _both(inside, exact)
+            inside = both(inside, exact)
             offset = apply("floordiv", place, by)
-        inside = _both(inside, in_range(offset, count))
+        inside = both(inside, in_range(offset, count))
         source.append(Affine((), 0) if count == 1 else offset)
     if inside is None:
         return call.inputs[1](source)
@@ -184,8 +184,6 @@ def _lower_slice_update(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _grad_slice_update(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
     part = call.inputs[1]
     kept = run(SLICE_UPDATE, dz, zeros_like(part), **call.attrs)
     return [kept, run(STRIDED_SLICE, dz, size=part.dims, **call.attrs)]
@@ -226,8 +224,6 @@ def _lower_index_update(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _grad_index_update(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
     _, i, part = call.inputs
     kept = run(INDEX_UPDATE, dz, i, zeros_like(part), **call.attrs)
     return [kept, None, run(INDEX, dz, i, **call.attrs)]
@@ -257,8 +253,6 @@ def _eager_dynamic_update(
 
 
 def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.shaping.creation import zeros_like
-
     _, bounds, part = call.inputs
     kept = run(DYNAMIC_SLICE_UPDATE, dz, bounds, zeros_like(part), **call.attrs)
     size = _size_of(part.dims[call.attrs["axis"]])

@@ -10,13 +10,20 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.assigned import as_element, fit
 from treadle.ops.indexing.basic import is_array
-from treadle.ops.indexing.gather import EXPAND, SCATTER_UPDATE
+from treadle.ops.indexing.masks import EXPAND
+from treadle.ops.indexing.scatter import SCATTER_UPDATE
+from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import run
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.joining import stack
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
@@ -28,7 +35,7 @@ def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
     mask = arrays[0] if len(arrays) == 1 and arrays[0].dtype.is_bool else None
     count = mask.ndim if mask is not None else len(arrays)
     perm = [*range(first, first + count), *range(first), *range(first + count, x.ndim)]
-    moved = transpose(x, perm) if first else x
+    moved = permute(x, perm) if first else x
     element = as_element(value, x.dtype)
     rest = moved.dims[count:]
     if mask is not None:
@@ -36,7 +43,7 @@ def set_at_arrays(x: Tensor, items: list[Any], value: Any) -> Tensor:
     else:
         result = _set_positions(moved, arrays, element, first, rest)
     back = [perm.index(i) for i in range(x.ndim)]
-    return transpose(result, back) if first else result
+    return permute(result, back) if first else result
 
 
 def _arrays_of(x: Tensor, items: list[Any]) -> tuple[int, list[Tensor]]:
@@ -80,13 +87,11 @@ def _in_front(value: Tensor, lead: int, count: int, rank: int) -> Tensor:
         value = fit(value, value.dims[value.ndim - rank :])
     full = reshape_to(value, (1,) * (rank - value.ndim) + value.dims)
     order = [*range(lead, lead + count), *range(lead), *range(lead + count, rank)]
-    return transpose(full, order) if lead else full
+    return permute(full, order) if lead else full
 
 
 def _set_masked(x: Tensor, mask: Tensor, value: Tensor, lead: int, rest: tuple[Dim, ...]) -> Tensor:
     """The value's elements go to the true positions in order; one element goes to all."""
-    from treadle.ops.elementwise.selection import where
-
     front = _in_front(value, lead, 1, 1 + len(rest))
     chosen = reshape_to(mask, mask.dims + (1,) * len(rest))
     if front.dims[0] == 1:
@@ -96,10 +101,6 @@ def _set_masked(x: Tensor, mask: Tensor, value: Tensor, lead: int, rest: tuple[D
 
 def _spread(mask: Tensor, values: Tensor) -> Tensor:
     """``values[k]`` at the k-th true position of the mask, zeros at the others."""
-    from treadle.ops.control.io import Assert
-    from treadle.ops.dims import dims_tensor
-    from treadle.ops.reductions.reduction import reduce_sum
-
     flat = reshape_to(mask, (product(mask.dims),))
     given = dims_tensor(values.dims[0], dtypes.int64)
     Assert(
@@ -122,16 +123,11 @@ def _set_positions(
 
 def columns_of(arrays: Sequence[Tensor], sizes: Sequence[Dim], dims: tuple[Dim, ...]) -> Tensor:
     """The positions on each axis side by side, for gather_nd and scatter."""
-    from treadle.ops.shaping.joining import stack
-
     pairs = zip(arrays, sizes, strict=False)
     return stack([broadcast_dims(_wrapped(a, size), dims) for a, size in pairs], -1)
 
 
 def _wrapped(positions: Tensor, size: Dim) -> Tensor:
     """Negative positions count from the end."""
-    from treadle.ops.dims import dims_tensor
-    from treadle.ops.elementwise.selection import where
-
     wide = cast(positions, dtypes.int64)
     return where(wide < 0, wide + dims_tensor(size, dtypes.int64), wide)

@@ -12,10 +12,12 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index
+from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.families import guard, needs, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, sum_index
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.reshaping import reverse
+from treadle.ops.shaping.padding import pad
+from treadle.ops.shaping.permuting import reverse
 
 
 def _infer(x: TensorSpec, weights: TensorSpec) -> TensorSpec:
@@ -44,9 +46,6 @@ def _rule(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _grad(call: OpCall, dy: Tensor) -> list[Any]:
-    from treadle.ops.elementwise.arithmetic import conj
-    from treadle.ops.indexing.slicing import pad
-
     x, weights = call.inputs
     dx = None
     if needs(call, 0):

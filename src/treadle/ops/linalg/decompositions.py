@@ -15,7 +15,7 @@ import numpy as np
 
 from treadle.core.errors import InvalidArgumentError
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, compound, product
+from treadle.core.shapes import Dim, broadcast, compound, product
 from treadle.core.spec import TensorSpec, spec_text
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -236,8 +236,6 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def _infer_solve(a: TensorSpec, b: TensorSpec) -> TensorSpec:
-    from treadle.core.shapes import broadcast
-
     _square(a, "solve")
     _matrix(b, "solve")
     if a.dtype is not b.dtype:

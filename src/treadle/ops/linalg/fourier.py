@@ -16,12 +16,12 @@ from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import join_parts
-from treadle.ops.complex_parts import Pair, PartsCall
+from treadle.ops.complex_pairs import Pair, PartsCall
 from treadle.ops.conversion import CONST, convert_to_tensor
 from treadle.ops.families import guard, require_kinds
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.reshaping import transpose
 
 # -- the ops -------------------------------------------------------------------------------------
 

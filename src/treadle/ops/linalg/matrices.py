@@ -6,18 +6,26 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
+from treadle.core.shapes import Dim, SymbolicDim, broadcast, compound, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.selection import where
 from treadle.ops.families import guard, needs, require_kinds
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Library
+from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.reshaping import reshape_to, swap_last, transpose, with_dims
+from treadle.ops.shaping.creation import EYE
+from treadle.ops.shaping.permuting import swap_last
+from treadle.ops.shaping.reshaping import reshape_to, with_dims
+from treadle.ops.shaping.slicing import slice_known
 
 # -- matmul --------------------------------------------------------------------------------------
 
@@ -59,8 +67,6 @@ def _eager_matmul(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: boo
 
 
 def _grad_matmul(call: OpCall, dz: Tensor) -> list[Any]:
-    from treadle.ops.elementwise.arithmetic import conj
-
     a, b = call.inputs
     ta, tb = call.attrs["transpose_a"], call.attrs["transpose_b"]
     da = db = None
@@ -108,9 +114,6 @@ def matmul(
     Raises:
         InvalidArgumentError: the shapes do not fit.
     """
-    from treadle.ops.elementwise.casting import cast
-    from treadle.ops.elementwise.complex_numbers import conj
-
     if (transpose_a and adjoint_a) or (transpose_b and adjoint_b):
         raise ValueError(f"matmul: give transpose or adjoint, not both{at(user_origin())}")
     x, y = common_dtype("matmul", a, b)
@@ -153,8 +156,6 @@ def matvec(
 
 def matrix_transpose(a: Any, name: str | None = None, conjugate: bool = False) -> Tensor:
     """`a` with its last two axes exchanged."""
-    from treadle.ops.elementwise.complex_numbers import conj
-
     x = convert_to_tensor(a)
     if x.ndim < 2:
         raise errors.InvalidArgumentError(
@@ -216,9 +217,6 @@ def _contracted(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
 
 def diag(diagonal: Any, name: str | None = None) -> Tensor:
     """Matrices with the last axis of `diagonal` on their diagonals and 0 elsewhere."""
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.shaping.creation import EYE
-
     x = convert_to_tensor(diagonal)
     n = x.dims[-1]
     mask = run(EYE, shape=(n, n), dtype=_bool())
@@ -228,20 +226,11 @@ def diag(diagonal: Any, name: str | None = None) -> Tensor:
 
 
 def _bool() -> Any:
-    from treadle.core import dtypes
-
     return dtypes.bool
 
 
 def diag_part(input: Any, name: str | None = None) -> Tensor:
     """The main diagonals of matrices."""
-    from treadle.core import dtypes
-    from treadle.core.shapes import compound
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.indexing.slicing import slice_known
-    from treadle.ops.reductions.reduction import reduce_sum
-    from treadle.ops.shaping.creation import EYE
-
     x = convert_to_tensor(input)
     rows, columns = x.dims[-2:]
     n = rows if rows == columns else compound("min", rows, columns)
@@ -253,8 +242,6 @@ def diag_part(input: Any, name: str | None = None) -> Tensor:
 
 def trace(x: Any, name: str | None = None) -> Tensor:
     """The sum of the main diagonal of matrices."""
-    from treadle.ops.reductions.reduction import reduce_sum
-
     return reduce_sum(diag_part(x), -1)
 
 

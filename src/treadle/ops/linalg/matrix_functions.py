@@ -11,8 +11,10 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise import unary
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.linalg import decompositions
-from treadle.ops.linalg.matrices import matmul, matrix_transpose
+from treadle.ops.linalg.matrices import diag_part, matmul, matrix_transpose
 from treadle.ops.linalg.triangles import tril, triu
+from treadle.ops.reductions.reduction import reduce_sum
+from treadle.ops.shaping.creation import eye
 
 
 def adjoint(matrix: Any, name: str | None = None) -> Tensor:
@@ -51,14 +53,11 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: a matrix is not positive definite.
     """
     diagonal = unary.log(_diagonal(decompositions.cholesky(matrix)))
-    from treadle.ops.reductions.reduction import reduce_sum
 
     return 2.0 * reduce_sum(diagonal, -1)
 
 
 def _diagonal(x: Tensor) -> Tensor:
-    from treadle.ops.linalg.matrices import diag_part
-
     return diag_part(x)
 
 
@@ -138,7 +137,6 @@ def lstsq(
     if not fast:
         q, r = decompositions.qr(a)
         return triangular_solve(r, matmul(adjoint(q), b), lower=False)
-    from treadle.ops.shaping.creation import eye
 
     rows, columns = a.dims[-2:]
     high = not (isinstance(rows, int) and isinstance(columns, int)) or rows >= columns

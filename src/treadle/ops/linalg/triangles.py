@@ -7,7 +7,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import selection
-from treadle.ops.shaping import creation
+from treadle.ops.shaping import ranges
 
 
 def tril(x: Tensor, k: int = 0) -> Tensor:
@@ -21,7 +21,7 @@ def triu(x: Tensor, k: int = 0) -> Tensor:
 
 
 def _triangle(x: Tensor, k: int, upper: bool) -> Tensor:
-    rows = creation.range(dims_tensor(x.dims[-2], dtypes.int64))[:, None]
-    distance = creation.range(dims_tensor(x.dims[-1], dtypes.int64)) - rows
+    rows = ranges.range(dims_tensor(x.dims[-2], dtypes.int64))[:, None]
+    distance = ranges.range(dims_tensor(x.dims[-1], dtypes.int64)) - rows
     kept = distance >= k if upper else distance <= k
     return selection.where(kept, x, convert_to_tensor(0, x.dtype))

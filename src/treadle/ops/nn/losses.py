@@ -16,6 +16,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.unary import sigmoid, square
 from treadle.ops.families import needs, require_kinds
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
 from treadle.ops.nn.softmax import (
     Row,
@@ -294,8 +295,6 @@ def softmax_cross_entropy_with_logits(
 
 
 def _class_axis_last(x: Tensor, axis: int) -> Tensor:
-    from treadle.ops.shaping.reshaping import transpose
-
     return transpose(x, [i for i in range(x.ndim) if i != axis] + [axis])
 
 

@@ -25,6 +25,7 @@ from treadle.kernel.ir import (
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.unary import exp
 from treadle.ops.families import require_kinds
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Access, Compute, LowerCall
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
@@ -167,7 +168,6 @@ def along_last(op: Op, x: Tensor, axis: int) -> Tensor:
     """`op` along any axis; one that is too long for blocks of columns is made the last."""
     if axis == x.ndim - 1 or not 0 <= axis < x.ndim or _stays(x.spec.dims, axis):
         return run(op, x, axis=axis)  # type: ignore[no-any-return]
-    from treadle.ops.shaping.reshaping import transpose
 
     order = [i for i in range(x.ndim) if i != axis]
     moved = run(op, transpose(x, [*order, axis]), axis=x.ndim - 1)

@@ -17,6 +17,7 @@ decides, or a difference that is the same for all values, is a Python value.
 
 from __future__ import annotations
 
+import itertools
 import math
 import operator
 import threading
@@ -33,6 +34,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.control.raising import mark
 from treadle.ops.conversion import convert_to_tensor, register_weak, to_array
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.numbers.number_tables import (
     CONJUGATE,
     IMAG,
@@ -207,8 +209,6 @@ class SymbolicNumber:
         return made
 
     def _converted(self, wanted: DType, wide: DType) -> Tensor:
-        from treadle.ops.elementwise.casting import cast
-
         if wanted is not wide:
             self._check_range(wanted)
             return cast(self.tensor(wide), wanted)
@@ -258,9 +258,6 @@ class SymbolicNumber:
 
     def _tabulated(self, wanted: DType) -> Tensor | None:
         """The number as an element of a table of its values; None where these are not known."""
-        from treadle.ops.indexing.gather import INDEX
-        from treadle.ops.registry import run
-
         values = self.values()
         if values is None:
             return None
@@ -270,7 +267,7 @@ class SymbolicNumber:
         for domain in self.domains():
             here = domain.position()
             place = here if place is None else place * domain.size + here
-        return run(INDEX, table, place, axis=0)  # type: ignore[no-any-return]
+        return table[place]
 
     def _check_kinds(self, values: Sequence[Any]) -> None:
         if any(type(v) is not self.kind for v in values):
@@ -589,8 +586,6 @@ def evaluate(
     number: SymbolicNumber, sources: Sequence[Source], domains: Sequence[Domain]
 ) -> list[Any]:
     """The values for all positions of the domains, the last one fastest."""
-    import itertools
-
     run = evaluator([number], sources)
     places = [domains.index(s.domain) for s in sources if s.domain is not None]
     values: list[Any] = [s.values for s in sources]

@@ -92,10 +92,7 @@ class Listed(Source):
 
 
 def _read(table: Tensor, domain: Domain) -> Tensor:
-    from treadle.ops.indexing.gather import INDEX
-    from treadle.ops.registry import run
-
-    return run(INDEX, table, domain.position(), axis=0)  # type: ignore[no-any-return]
+    return table[domain.position()]
 
 
 def listed(values: Sequence[Any], domain: Domain) -> Any:

@@ -1,1 +1,1 @@
-"""Ops along axes: sums, running sums, sums of groups, counts, sorting."""
+"""Ops along axes: sums, running sums, norms."""

@@ -18,11 +18,19 @@ from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axes, normalize_axis, reduced_dims
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.arithmetic import conj
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.arithmetic import squared_difference
+from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.elementwise.complex_numbers import conj, real
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, stop_gradient
 from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
 from treadle.ops.properties import Dims
+from treadle.ops.reductions.scan import cumprod
 from treadle.ops.registry import Gradient, Op, OpCall, register, run
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs, at_least_one
 
 # -- shape rule and lowering shared by all -------------------------------------------------------
@@ -129,8 +137,6 @@ def _truncated(total: NDArray, count: int) -> NDArray:
 
 def restore_axes(y: Tensor, call: OpCall) -> Tensor:
     """A reduction's output or its gradient with the reduced axes put back as dims of 1."""
-    from treadle.ops.shaping.reshaping import reshape_to
-
     x = call.inputs[0]
     return reshape_to(y, reduced_dims(x.dims, call.attrs["axis"], True))
 
@@ -149,16 +155,12 @@ def dim_tensor(dim: Dim, dtype: DType) -> Tensor:
     """The run-time value of a dim as a scalar tensor."""
     if isinstance(dim, int):
         return convert_to_tensor(dim, dtype)
-    from treadle.ops.dims import dims_tensor
-    from treadle.ops.elementwise.casting import cast as cast_tensor
 
     return cast_tensor(dims_tensor(dim, dtypes.int64), dtype)
 
 
 def _grad_extreme(call: OpCall, dy: Tensor) -> list[Any]:
     """Shared equally between the elements that attain the extreme."""
-    from treadle.ops.elementwise.casting import cast as cast_tensor
-
     x, axes = call.inputs[0], call.attrs["axis"]
     hits = cast_tensor(x == restore_axes(call.outputs[0], call), x.dtype)
     return [hits * (restore_axes(dy, call) / reduce_sum(hits, axes, keepdims=True))]
@@ -166,17 +168,14 @@ def _grad_extreme(call: OpCall, dy: Tensor) -> list[Any]:
 
 def _grad_prod(call: OpCall, dy: Tensor) -> list[Any]:
     """dy times the product of all other elements, right also where some are 0."""
-    from treadle.ops.reductions.scan import cumprod
-    from treadle.ops.shaping.reshaping import reshape_to, transpose
-
     x, axes = call.inputs[0], call.attrs["axis"]
     kept = [a for a in range(x.ndim) if a not in axes]
     order = [*kept, *axes]
-    moved = transpose(x, order)
+    moved = permute(x, order)
     rows = reshape_to(moved, (*(x.dims[a] for a in kept), _count(x.dims, axes)))
     others = cumprod(rows, -1, exclusive=True) * cumprod(rows, -1, exclusive=True, reverse=True)
     back = [order.index(a) for a in range(x.ndim)]
-    others = transpose(reshape_to(others, moved.dims), back)
+    others = permute(reshape_to(others, moved.dims), back)
     return [conj(others) * restore_axes(dy, call)]
 
 
@@ -274,10 +273,6 @@ def reduce_logsumexp(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """log(sum(exp(x))) over `axis`, without overflow."""
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.elementwise.unary import exp, is_finite, log, stop_gradient
-    from treadle.ops.shaping.reshaping import reshape_to
-
     x = convert_to_tensor(input_tensor)
     largest = stop_gradient(reduce_max(x, axis, keepdims=True))
     shift = where(is_finite(largest), largest, convert_to_tensor(0, x.dtype))
@@ -290,9 +285,6 @@ def reduce_variance(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The mean of the squared distance from the mean over `axis`."""
-    from treadle.ops.elementwise.arithmetic import squared_difference
-    from treadle.ops.elementwise.complex_numbers import real
-
     x = convert_to_tensor(input_tensor)
     if x.dtype.is_integer:
         raise TypeError(
@@ -306,8 +298,6 @@ def reduce_std(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
     """The square root of `reduce_variance`."""
-    from treadle.ops.elementwise.unary import sqrt
-
     return sqrt(reduce_variance(input_tensor, axis, keepdims))
 
 
@@ -316,8 +306,6 @@ def count_nonzero(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """How many elements differ from 0 over `axis`."""
-    from treadle.ops.elementwise.casting import cast as cast_tensor
-
     x = convert_to_tensor(input)
     mask = x if x.dtype.is_bool else x != convert_to_tensor(0, x.dtype)
     return reduce_sum(cast_tensor(mask, dtype), axis, keepdims)
@@ -386,23 +374,3 @@ def _position(op: Op, input: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert_to_tensor(input)
     (position,) = axes_of(op.name, 0 if axis is None else normalize_axis(axis, max(x.ndim, 1)), x)
     return run(op, x, axis=position, output_type=dtypes.as_dtype(output_type))  # type: ignore[no-any-return]
-
-
-def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The norm of vectors: ord 'euclidean' (also 2 and 'fro'), 1, inf, or any positive number."""
-    from treadle.ops.elementwise.unary import abs as magnitude
-    from treadle.ops.elementwise.unary import sqrt
-
-    x = magnitude(convert_to_tensor(tensor))
-    if ord in ("euclidean", "fro", 2):
-        return sqrt(reduce_sum(x * x, axis, keepdims))
-    if ord == 1:
-        return reduce_sum(x, axis, keepdims)
-    if ord == np.inf:
-        return reduce_max(x, axis, keepdims)
-    if isinstance(ord, int | float) and ord > 0:
-        return reduce_sum(x**ord, axis, keepdims) ** (1.0 / ord)
-    raise ValueError(f"norm: ord {ord!r} is not supported{at(user_origin())}")

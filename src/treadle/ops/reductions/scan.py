@@ -15,7 +15,10 @@ from treadle.kernel.ir import Affine, Expr, Index, Scan, const
 from treadle.kernel.reference import neutral
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.arithmetic import conj
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.complex_numbers import conj
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import exp, log
 from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall
 from treadle.ops.registry import Op, OpCall, register, run
@@ -73,9 +76,6 @@ def _grad_cumsum(call: OpCall, dy: Tensor) -> list[Any]:
 def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
     """The products that have an element, without it: divided by it, or for the first zero with a 1
     in its place. What comes after a zero has no influence."""
-    from treadle.ops.elementwise.casting import cast
-    from treadle.ops.elementwise.selection import where
-
     axis, exclusive, reverse = (call.attrs[k] for k in ("axis", "exclusive", "reverse"))
     x, one = call.inputs[0], convert_to_tensor(1, call.inputs[0].dtype)
     zero = x == convert_to_tensor(0, x.dtype)
@@ -92,9 +92,6 @@ def _grad_cumprod(call: OpCall, dy: Tensor) -> list[Any]:
 
 def _grad_logsumexp(call: OpCall, dy: Tensor) -> list[Any]:
     """The sum of ``dy * exp(x - y)`` over what has an element, where exp itself may overflow."""
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.elementwise.unary import exp, log
-
     attrs, x, y = call.attrs, call.inputs[0], call.outputs[0]
     zero, nothing = convert_to_tensor(0, x.dtype), convert_to_tensor(-np.inf, x.dtype)
 

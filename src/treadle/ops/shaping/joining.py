@@ -19,10 +19,10 @@ from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor, has_dtype, register_stack
 from treadle.ops.dims import dims_tensor
 from treadle.ops.families import needs
-from treadle.ops.indexing.slicing import slice_known
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.reshaping import reshape_to, with_dims
+from treadle.ops.shaping.reshaping import reshape_to, with_dim
+from treadle.ops.shaping.slicing import part_of, slice_known
 from treadle.ops.sizes import Pairs
 
 
@@ -231,15 +231,3 @@ def unstack(
     x = with_dim(x, position, count)
     rest = (*x.dims[:position], *x.dims[position + 1 :])
     return [reshape_to(part_of(x, position, i, 1), rest) for i in range(count)]
-
-
-def with_dim(x: Tensor, axis: int, dim: Dim) -> Tensor:
-    """`x`, checked to have this dim."""
-    return with_dims(x, (*x.dims[:axis], dim, *x.dims[axis + 1 :]))
-
-
-def part_of(x: Tensor, axis: int, start: Dim, count: Dim) -> Tensor:
-    begin: list[Dim] = [0] * x.ndim
-    size = list(x.dims)
-    begin[axis], size[axis] = start, count
-    return slice_known(x, begin, size)

@@ -1,12 +1,10 @@
-"""Reshaping, transposing, adding and removing axes, reversing, tiling, padding."""
+"""Other dims for the same elements: reshape, expand_dims, squeeze, broadcast_to, tile."""
 
 from __future__ import annotations
 
-import operator
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
-
-import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
@@ -14,9 +12,9 @@ from treadle.core.shapes import Dim, TensorShape, product, shape_text
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index
-from treadle.ops.axes import normalize_axes, normalize_axis
+from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
-from treadle.ops.conversion import convert_to_tensor, is_symbolic
+from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import (
     dims_tensor,
     elements_of,
@@ -25,7 +23,7 @@ from treadle.ops.dims import (
     size_of,
     sizes_of,
 )
-from treadle.ops.dims import shape as dims_of
+from treadle.ops.elementwise.selection import where
 from treadle.ops.lowering import Compute, LowerCall
 from treadle.ops.properties import Dims
 from treadle.ops.registry import Op, OpCall, register, run
@@ -92,16 +90,13 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
 
 def _open_dims(x: Tensor, shape: Any, known: Sequence[Dim | None]) -> tuple[Dim, ...]:
     """The dims of a shape of which only a run can tell some; one of these may be -1."""
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.reductions.reduction import reduce_prod
-
-    numbers = shape_tensor(shape)
+    parts = elements_of(shape_tensor(shape))
     if not any(d == -1 for d in known):
-        one = convert_to_tensor(1, numbers.dtype)
-        rest = reduce_prod(where(numbers == -1, one, numbers))
-        total = dims_tensor(product(x.dims), numbers.dtype)
-        numbers = where(numbers == -1, total // where(rest == 0, one, rest), numbers)
-    parts = elements_of(numbers)
+        one = convert_to_tensor(1, dtypes.int64)
+        rest = math.prod((where(part == -1, one, part) for part in parts), start=one)
+        total = dims_tensor(product(x.dims), dtypes.int64)
+        left = total // where(rest == 0, one, rest)
+        parts = [where(part == -1, left, part) for part in parts]
     return tuple(
         size_of(part, "reshape: a dim") if dim is None else dim
         for part, dim in zip(parts, known, strict=True)
@@ -216,140 +211,6 @@ def squeeze(input: Any, axis: Any = None, name: str | None = None) -> Tensor:
     return reshape_to(x, tuple(d for i, d in enumerate(x.dims) if i not in chosen))
 
 
-# -- transpose, reverse --------------------------------------------------------------------------
-
-
-def _lower_transpose(call: LowerCall, index: Sequence[Index]) -> Expr:
-    source: list[Any] = [None] * len(index)
-    for position, axis in enumerate(call.attrs["perm"]):
-        source[axis] = index[position]
-    return call.inputs[0](source)
-
-
-def _grad_transpose(call: OpCall, dy: Tensor) -> list[Any]:
-    perm = call.attrs["perm"]
-    return [transpose(dy, [perm.index(i) for i in range(len(perm))])]
-
-
-TRANSPOSE = register(
-    Op(
-        "transpose",
-        lambda x, *, perm: TensorSpec((x.dims[p] for p in perm), x.dtype),
-        lambda x, *, perm: x.transpose(perm),
-        _grad_transpose,
-        Compute(_lower_transpose, "view"),
-        tags=frozenset({"moves", "numpy_view"}),
-    )
-)
-
-
-def transpose(a: Any, perm: Any = None, conjugate: bool = False, name: str | None = None) -> Tensor:
-    """`a` with its axes in the order `perm` (default: reversed)."""
-    x = convert_to_tensor(a)
-    if is_symbolic(perm) or isinstance(perm, list | tuple) and any(map(is_symbolic, perm)):
-        moved = _transpose_by(x, convert_to_tensor(perm))
-        return _conjugated(moved) if conjugate else moved
-    order = _permutation(perm, x)
-    if order != tuple(range(x.ndim)):
-        x = run(TRANSPOSE, x, perm=order)
-    return _conjugated(x) if conjugate else x
-
-
-def _conjugated(x: Tensor) -> Tensor:
-    from treadle.ops.elementwise.complex_numbers import conj
-
-    return conj(x)
-
-
-def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
-    """`x` with its axes in an order that only a run can tell, as elements read by position.
-
-    Output axis k runs over input axis ``perm[k]``, whose elements lie ``strides[perm[k]]`` apart.
-    """
-    from treadle.ops.control.io import Assert
-    from treadle.ops.elementwise.casting import cast
-    from treadle.ops.elementwise.selection import where
-    from treadle.ops.indexing.gather import gather
-    from treadle.ops.reductions.reduction import reduce_all, reduce_any
-    from treadle.ops.shaping.creation import range as numbers
-
-    order = cast(perm, dtypes.int64)
-    if order.dims != (x.ndim,):
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"transpose: perm must have the shape ({x.ndim},), one number for each axis of "
-            f"{x.shape}, not {order.shape}{at(user_origin())}",
-        )  # fmt: skip
-    order = where(order < 0, order + x.ndim, order)
-    hits = expand_dims(order, 1) == numbers(x.ndim, dtype=dtypes.int64)
-    Assert(reduce_all(reduce_any(hits, 0)), ["transpose: perm is no order of the axes:", perm])
-    sizes = elements_of(gather(dims_of(x, dtypes.int64), order))
-    strides = [product(x.dims[k + 1 :]) for k in range(x.ndim)]
-    steps = gather(shape_tensor(strides), order)
-    dims = tuple(size_of(s, "transpose: a dim") for s in sizes)
-    place = convert_to_tensor(0, dtypes.int64)
-    for axis, dim in enumerate(dims):
-        along = (dim, *(1,) * (x.ndim - axis - 1))
-        place = place + reshape_to(numbers(dims_tensor(dim, dtypes.int64)) * steps[axis], along)
-    return gather(reshape_to(x, (product(x.dims),)), place)
-
-
-def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:
-    if perm is None:
-        return tuple(reversed(range(x.ndim)))
-    perm = perm.numpy() if isinstance(perm, Tensor) else perm
-    try:
-        order = tuple(operator.index(p) + (x.ndim if p < 0 else 0) for p in perm)
-    except TypeError:
-        raise TypeError(
-            f"transpose: perm is a sequence of integers, not {perm!r}{at(user_origin())}"
-        ) from None
-    if sorted(order) != list(range(x.ndim)):
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"transpose: perm {tuple(int(p) for p in perm)} is no order of the {x.ndim} axes of "
-            f"shape {x.shape}{at(user_origin())}",
-        )  # fmt: skip
-    return order
-
-
-def swap_last(x: Tensor) -> Tensor:
-    """`x` with its last two axes exchanged."""
-    order = list(range(x.ndim))
-    order[-2:] = order[-1], order[-2]
-    return transpose(x, order)
-
-
-def _lower_reverse(call: LowerCall, index: Sequence[Index]) -> Expr:
-    from treadle.ops.lowering import add_index, scale_index
-
-    dims, axes = call.specs[0].dims, call.attrs["axis"]
-    return call.inputs[0](
-        [
-            add_index(scale_index(i, -1), dims[n] - 1) if n in axes else i
-            for n, i in enumerate(index)
-        ]
-    )
-
-
-REVERSE = register(
-    Op(
-        "reverse",
-        lambda x, *, axis: x,
-        lambda x, *, axis: np.flip(x, axis),
-        lambda call, dy: [reverse(dy, call.attrs["axis"])],
-        Compute(_lower_reverse, "view"),
-        tags=frozenset({"moves"}),
-    )
-)
-
-
-def reverse(tensor: Any, axis: Any, name: str | None = None) -> Tensor:
-    """`tensor` with the order of elements reversed along the given axes."""
-    x = convert_to_tensor(tensor)
-    return run(REVERSE, x, axis=normalize_axes(axis, x.ndim))  # type: ignore[no-any-return]
-
-
 def broadcast_to(input: Any, shape: Any, name: str | None = None) -> Tensor:
     """`input` repeated along dims of 1 and new leading dims to fill `shape`."""
     return broadcast_dims(convert_to_tensor(input), sizes_of(shape, "broadcast_to: a dim"))
@@ -371,3 +232,8 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
         spread += [count, dim]
     wide = broadcast_dims(reshape_to(x, tuple(split)), tuple(spread))
     return reshape_to(wide, tuple(d * c for d, c in zip(x.dims, counts, strict=True)))
+
+
+def with_dim(x: Tensor, axis: int, dim: Dim) -> Tensor:
+    """`x`, checked to have this dim."""
+    return with_dims(x, (*x.dims[:axis], dim, *x.dims[axis + 1 :]))

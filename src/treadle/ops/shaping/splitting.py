@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, shape_text
 from treadle.core.tensor import Tensor
@@ -21,9 +21,8 @@ from treadle.ops.dims import (
     size_of,
 )
 from treadle.ops.elementwise.selection import where
-from treadle.ops.reductions.reduction import reduce_sum
-from treadle.ops.shaping.joining import part_of, with_dim
-from treadle.ops.shaping.reshaping import with_dims
+from treadle.ops.shaping.reshaping import with_dim, with_dims
+from treadle.ops.shaping.slicing import part_of
 
 
 def split(
@@ -83,10 +82,11 @@ def _split_sizes(given: Any, dim: Dim, num: int | None) -> list[Dim]:
     sizes = list(partial_dims(given, "split: num_or_size_splits"))
     numbers: list[Any] = list(sizes)
     if any(s is None for s in sizes) and -1 not in sizes:
-        vector = shape_tensor(given)
-        zero = convert_to_tensor(0, vector.dtype)
-        rest = dims_tensor(dim, vector.dtype) - reduce_sum(where(vector == -1, zero, vector))
-        numbers = list(elements_of(where(vector == -1, rest, vector)))
+        parts = elements_of(shape_tensor(given))
+        zero = convert_to_tensor(0, dtypes.int64)
+        others = sum((where(part == -1, zero, part) for part in parts), start=zero)
+        rest = dims_tensor(dim, dtypes.int64) - others
+        numbers = [where(part == -1, rest, part) for part in parts]
     elif any(s is None for s in sizes):
         numbers = list(given if isinstance(given, list | tuple) else elements_of(given))
     known = [

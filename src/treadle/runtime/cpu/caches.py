@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import re
-import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,6 +82,8 @@ def _number(file: Path, otherwise: int) -> int:
 
 def _by_sysctl() -> dict[int, Cache]:
     """macOS, whose fast cores come first; it tells no ways."""
+    import subprocess
+
     names = {
         1: ("hw.perflevel0.l1dcachesize", "hw.l1dcachesize"),
         2: ("hw.perflevel0.l2cachesize", "hw.l2cachesize"),

@@ -11,14 +11,16 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple, TypeAlias
 
 from treadle.core.shapes import Dim, dim_symbols
-from treadle.core.spec import ListSpec
+from treadle.core.spec import (
+    ListSpec,
+    has_element_shape,
+)
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.collections.lists import (
     LIST_EXTEND,
     LIST_NEW,
     LIST_SPLIT,
     LIST_UNSTACK,
-    has_element_shape,
 )
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListForm

@@ -37,7 +37,7 @@ from treadle.runtime.cpu.routines.language import (
 # No machine changes these: they compare two ways of sorting, operation by operation.
 FEW = 4  # so many rows are worth it, where another way is as good for one
 ALONE = 64  # elements of a row that are worth it alone
-# Elements of rows that are sorted so: must agree with `ops/reductions/sorting.py`.
+# Elements of rows that are sorted so: must agree with `ops/statistics/sorting.py`.
 MOST_EXCHANGED = 1024
 MOST_ARRANGED = 128  # the same where positions are moved along, which fit into 8 bits
 DIGIT = 256  # values of a byte

@@ -165,7 +165,7 @@ def top_k(
 
 
 MOST_SELECTED = 32  # elements that are wanted: for more, rows are sorted
-# Elements of a row whose keys a search keeps: must agree with `ops/reductions/sorting.py`.
+# Elements of a row whose keys a search keeps: must agree with `ops/statistics/sorting.py`.
 MOST_KEPT = 1 << 16
 BLOCK = 64  # elements that are looked at together: one of them may be wanted, or none
 

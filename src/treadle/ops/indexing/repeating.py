@@ -16,14 +16,14 @@ from treadle.ops.conversion import convert_to_tensor, is_symbolic
 from treadle.ops.dims import dims_tensor, elements_of, size_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gather, unsorted_segment_sum
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.reductions.scan import cumsum
-from treadle.ops.reductions.segments import unsorted_segment_sum
 from treadle.ops.shaping.creation import ones_like
-from treadle.ops.shaping.creation import range as numbers
-from treadle.ops.shaping.joining import concat, part_of, with_dim
-from treadle.ops.shaping.reshaping import reshape, reshape_to
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.ranges import range as numbers
+from treadle.ops.shaping.reshaping import reshape, reshape_to, with_dim
+from treadle.ops.shaping.slicing import part_of
 
 
 def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) -> Tensor:

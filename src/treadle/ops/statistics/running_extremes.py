@@ -13,11 +13,12 @@ from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.selection import where
 from treadle.ops.families import guard, require_kinds
+from treadle.ops.indexing.gather import unsorted_segment_sum
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.reductions.scan import lower_scan, run_scan, scanned
-from treadle.ops.reductions.segments import unsorted_segment_sum
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.creation import RANGE
-from treadle.ops.shaping.reshaping import reshape_to, transpose
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import reshape_to
 
 
 def _infer_real(x: TensorSpec, *, axis: int, exclusive: bool, reverse: bool) -> TensorSpec:

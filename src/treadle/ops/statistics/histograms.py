@@ -2,19 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes
-from treadle.core.tensor import Tensor
+from treadle.core.shapes import Dim, product
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import floor
-from treadle.ops.reductions.segments import COUNT_POSITIONS, unsorted_segment_sum
-from treadle.ops.registry import run
+from treadle.ops.families import require_kinds
+from treadle.ops.indexing.gather import unsorted_segment_sum
+from treadle.ops.indexing.index import check_positions
+from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.reductions.reduction import reduce_max, reduce_min
+from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.reshaping import reshape
+
+
+def _infer_count(ids: TensorSpec, *, size: Dim) -> TensorSpec:
+    require_kinds("iu", ids)
+    return TensorSpec((size,), dtypes.int64)
+
+
+def _eager_count(ids: NDArray, *, size: int) -> NDArray:
+    check_positions(ids, size, what="position")
+    return np.bincount(ids.reshape(-1).astype(np.int64), minlength=size)
+
+
+def _count_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall | None:
+    count = product(inputs[0].dims)
+    return RowCall(1, count, {"n": count, "size": attrs["size"]}, {"I": inputs[0].dtype})
+
+
+# How often each of the positions 0 to size - 1 occurs; others are refused.
+COUNT_POSITIONS = register(
+    Op(
+        "count_positions",
+        _infer_count,
+        _eager_count,
+        lower=Rows("counting.count_positions", _count_call, fails=True),
+    )
+)
 
 
 def histogram_fixed_width_bins(
@@ -55,8 +92,6 @@ def bincount(
     Raises:
         InvalidArgumentError: an element is negative.
     """
-    from treadle.ops.reductions.reduction import reduce_max, reduce_min
-
     ids = reshape(cast(arr, dtypes.int64), [-1])
     length = reduce_max(ids) + 1
     if minlength is not None:

@@ -17,10 +17,16 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.dims import size_of
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.families import guard, require_kinds
+from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.reshaping import transpose
+from treadle.ops.shaping.creation import one_hot
+from treadle.ops.shaping.reshaping import expand_dims
 
 
 def _order(x: NDArray, descending: bool, count: int | None = None) -> NDArray:
@@ -91,8 +97,6 @@ def _sorting_call(x: TensorSpec, numbers: dict[str, Dim], **more: DType | int) -
 
 def _widened(x: Tensor) -> Tensor:
     """Floats of 16 bits as float32, in the same order."""
-    from treadle.ops.elementwise.casting import cast
-
     return cast(x, dtypes.float32) if x.dtype.is_floating and x.dtype.size == 2 else x
 
 
@@ -164,8 +168,6 @@ def _sort_call(
 
 def _grad_sort(call: OpCall, dy: Tensor) -> list[Any]:
     """Each gradient goes back to the position that its element came from."""
-    from treadle.ops.indexing.gather import gather
-
     order = run(ARGSORT, call.inputs[0], descending=call.attrs["descending"])
     place = run(ARGSORT, order, descending=False)
     axis = dy.ndim - 1
@@ -193,8 +195,6 @@ def sort(
 
 
 def _narrowed(x: Tensor, dtype: DType) -> Tensor:
-    from treadle.ops.elementwise.casting import cast
-
     return cast(x, dtype)
 
 
@@ -245,10 +245,6 @@ def _eager_top_k(x: NDArray, *, k: int, index_type: DType) -> tuple[NDArray, NDA
 
 def _grad_top_k(call: OpCall, dy: Tensor, _: Any) -> list[Any]:
     """Each gradient goes back to the position that its element came from."""
-    from treadle.ops.reductions.reduction import reduce_sum
-    from treadle.ops.shaping.creation import one_hot
-    from treadle.ops.shaping.reshaping import expand_dims
-
     x, found = call.inputs[0], call.outputs[1]
     places = one_hot(found, x.dims[-1], dtype=dy.dtype)
     return [reduce_sum(expand_dims(dy, -1) * places, -2)]
@@ -277,9 +273,6 @@ def top_k(
     name: str | None = None,
 ) -> TopK:  # fmt: skip
     """The k largest elements along the last axis, largest first, and their positions."""
-    from treadle.ops.dims import size_of
-    from treadle.ops.elementwise.casting import cast
-
     x = convert_to_tensor(input)
     if x.ndim == 0:
         raise ValueError(f"top_k: a scalar has no axis to select from{at(user_origin())}")

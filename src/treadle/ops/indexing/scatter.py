@@ -1,0 +1,232 @@
+"""Parts at positions given by rows of numbers: read, replaced, added to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.shapes import Dim
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Expr, Index, as_index, cast
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import sizes_of
+from treadle.ops.families import require_kinds
+from treadle.ops.indexing.index import check_positions
+from treadle.ops.lowering import (
+    Compute,
+    LoopRoutine,
+    LowerCall,
+    ProgramLoops,
+)
+from treadle.ops.properties import Part, PartKind, PartUse, Refusal
+from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.creation import zeros_like
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.sizes import Pairs
+
+
+def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
+    if indices.dtype.kind not in "iu":
+        raise TypeError("positions must be integers")
+    depth = indices.shape[-1]
+    for axis in range(depth):
+        check_positions(indices[..., axis], shape[axis])
+    return tuple(indices[..., axis] for axis in range(depth))
+
+
+def _eager_gather_nd(params: NDArray, indices: NDArray) -> NDArray:
+    if not indices.shape[-1]:  # every row of positions names all of it
+        return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
+    return np.asarray(params[_split_nd(indices, params.shape)])
+
+
+def _infer_gather_nd(params: TensorSpec, indices: TensorSpec) -> TensorSpec:
+    require_kinds("iu", indices)
+    depth = indices.dims[-1] if indices.dims else None
+    if not isinstance(depth, int) or depth > params.rank:
+        raise errors.InvalidArgumentError(
+            None, None, f"the last dim of the indices must be at most {params.rank}"
+        )
+    return TensorSpec((*indices.dims[:-1], *params.dims[depth:]), params.dtype)
+
+
+def _lower_gather_nd(call: LowerCall, index: Sequence[Index]) -> Expr:
+    lead = call.specs[1].rank - 1
+    depth = call.specs[1].dims[-1]
+    assert isinstance(depth, int)
+    places = [
+        cast(call.inputs[1]([*index[:lead], as_index(k)]), dtypes.int64) for k in range(depth)
+    ]
+    return call.inputs[0]([*places, *index[lead:]])
+
+
+def _grad_gather_nd(call: OpCall, dy: Tensor) -> list[Any]:
+    params, indices = call.inputs
+    return [run(SCATTER_ND, indices, dy, shape=params.dims), None]
+
+
+GATHER_ND = register(
+    Op(
+        "gather_nd", _infer_gather_nd, _eager_gather_nd, _grad_gather_nd,
+        Compute(_lower_gather_nd, "gather"), refuses=Refusal.ROW_OF_POSITIONS,
+        part=Part(PartKind.ROWS, PartUse.READ),
+    )
+)  # fmt: skip
+
+
+def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None = None) -> Tensor:
+    """The parts of `params` at positions given by the last axis of `indices`."""
+    x, i = convert_to_tensor(params), convert_to_tensor(indices)
+    if batch_dims:
+        return _batch_gather_nd(x, i, batch_dims)
+    return run(GATHER_ND, x, i)  # type: ignore[no-any-return]
+
+
+def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
+    """Batch positions become the first columns of the indices."""
+    lead = (*indices.dims[:-1], 1)
+    columns = []
+    for axis in range(batch_dims):
+        steps = run(RANGE, start=0, delta=1, size=x.dims[axis], dtype=indices.dtype)
+        shape = tuple(x.dims[axis] if i == axis else 1 for i in range(len(lead)))
+        columns.append(broadcast_dims(reshape_to(steps, shape), lead))
+    return run(GATHER_ND, x, concat([*columns, indices], -1))  # type: ignore[no-any-return]
+
+
+def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:
+    result = np.zeros(shape, updates.dtype)
+    fit_updates(indices, updates, shape)
+    np.add.at(*parts_at(result, indices), updates)
+    return result
+
+
+def parts_at(array: NDArray, indices: NDArray) -> tuple[NDArray, tuple[NDArray, ...]]:
+    """A view of an array and the index of it that gives the parts at some positions. Positions
+    without numbers are all that of the whole array."""
+    if indices.shape[-1] == 0:
+        return array[None], (np.zeros(indices.shape[:-1], np.intp),)
+    return array, _split_nd(indices, array.shape)
+
+
+def fit_updates(indices: NDArray, updates: NDArray, shape: Sequence[int]) -> None:
+    """Raise where NumPy would broadcast the updates."""
+    wanted = (*indices.shape[:-1], *shape[indices.shape[-1] :])
+    if updates.shape != wanted or indices.shape[-1] > len(shape):
+        raise errors.InvalidArgumentError(
+            None, None, f"the updates have shape {updates.shape}; {wanted} is needed"
+        )
+
+
+def _infer_scatter_nd(
+    indices: TensorSpec, updates: TensorSpec, *, shape: tuple[Dim, ...]
+) -> TensorSpec:
+    return infer_update(TensorSpec(shape, updates.dtype), indices, updates)
+
+
+def scattered(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    """There is an update for every position, of the dims of the part that it replaces."""
+    *_, positions, updates = (s.dims for s in specs)
+    target, depth = outs[0].dims, positions[-1]
+    if isinstance(depth, int):
+        yield from zip(updates, (*positions[:-1], *target[depth:]), strict=True)
+
+
+SCATTER_ND = register(
+    Op(
+        "scatter_nd",
+        _infer_scatter_nd,
+        _eager_scatter_nd,
+        lambda call, dz: [None, gather_nd(dz, call.inputs[0])],
+        ProgramLoops(LoopRoutine.SCATTER, bools=False),
+        sizes=scattered,
+        part=Part(PartKind.ROWS, PartUse.PLACE, 1),
+    )
+)
+
+
+def scatter_nd(indices: Any, updates: Any, shape: Any, name: str | None = None) -> Tensor:
+    """Zeros of `shape` with `updates` added at `indices`."""
+    dims = sizes_of(shape, "scatter_nd: a dim")
+    return run(SCATTER_ND, convert_to_tensor(indices), convert_to_tensor(updates), shape=dims)  # type: ignore[no-any-return]
+
+
+def infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    require_kinds("iu", indices)
+    if x.dtype is not updates.dtype:
+        raise TypeError(f"the tensor is {x.dtype.name} and the updates {updates.dtype.name}")
+    expected = _infer_gather_nd(x, indices)
+    if not expected.shape.is_compatible_with(updates.shape):
+        raise errors.InvalidArgumentError(
+            None, None, f"the updates have shape {updates.shape}; {expected.shape} is needed"
+        )
+    return x
+
+
+def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
+    result = x.copy()
+    fit_updates(indices, updates, x.shape)
+    parts, places = parts_at(result, indices)
+    parts[places] = updates
+    return result
+
+
+def _eager_scatter_add(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
+    result = x.copy()
+    fit_updates(indices, updates, x.shape)
+    np.add.at(*parts_at(result, indices), updates)
+    return result
+
+
+def _grad_update(call: OpCall, dz: Tensor) -> list[Any]:
+    _, indices, updates = call.inputs
+    kept = run(SCATTER_UPDATE, dz, indices, zeros_like(updates))
+    return [kept, None, gather_nd(dz, indices)]
+
+
+SCATTER_UPDATE = register(
+    Op(
+        "tensor_scatter_nd_update", infer_update, _eager_update, _grad_update, sizes=scattered,
+        part=Part(PartKind.ROWS, PartUse.SET, 2),
+    )
+)  # fmt: skip
+SCATTER_ADD = register(
+    Op(
+        "tensor_scatter_nd_add",
+        infer_update,
+        _eager_scatter_add,
+        lambda call, dz: [dz, None, gather_nd(dz, call.inputs[1])],
+        sizes=scattered,
+        part=Part(PartKind.ROWS, PartUse.ADD, 2),
+    )
+)
+
+
+def tensor_scatter_nd_update(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """`tensor` with the parts at `indices` replaced by `updates`."""
+    x = convert_to_tensor(tensor)
+    return run(SCATTER_UPDATE, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_add(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """`tensor` with `updates` added to the parts at `indices`."""
+    x = convert_to_tensor(tensor)
+    return run(SCATTER_ADD, x, convert_to_tensor(indices), convert_to_tensor(updates, x.dtype))  # type: ignore[no-any-return]
+
+
+def tensor_scatter_nd_sub(
+    tensor: Any, indices: Any, updates: Any, name: str | None = None
+) -> Tensor:
+    """`tensor` with `updates` subtracted from the parts at `indices`."""
+    x = convert_to_tensor(tensor)
+    return tensor_scatter_nd_add(x, indices, -convert_to_tensor(updates, x.dtype))

@@ -1,0 +1,208 @@
+"""Evenly spaced numbers, and the grids that they span: range, linspace, meshgrid."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, SymbolicDim, compound
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.kernel.ir import Expr, Index, apply, cast, const
+from treadle.ops.axes import normalize_axis
+from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype, to_array
+from treadle.ops.dims import as_dim_value, dims_tensor, size_of
+from treadle.ops.elementwise.casting import cast as cast_tensor
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import ceil
+from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
+from treadle.ops.registry import Op, register, run
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.permuting import permute
+from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
+
+
+def _eager_range(*, start: Any, delta: Any, size: int, dtype: DType) -> NDArray:
+    steps = np.arange(size, dtype=np.float64 if dtype.is_floating else np.int64)
+    numbers: NDArray = start + steps * delta
+    return numbers.astype(dtype.np_dtype)
+
+
+def _number(value: Any, dtype: DType) -> Expr:
+    return cast(dim_expr(value), dtype) if isinstance(value, SymbolicDim) else const(value, dtype)
+
+
+def _lower_range(call: LowerCall, index: Sequence[Index]) -> Expr:
+    dtype = call.out.dtype
+    wide = dtypes.float64 if dtype.is_floating else dtypes.int64
+    step = apply("mul", cast(index_expr(index[0]), wide), _number(call.attrs["delta"], wide))
+    return cast(apply("add", _number(call.attrs["start"], wide), step), dtype)
+
+
+# Element i is start + i * delta; start and delta are numbers or dims.
+RANGE = register(
+    Op(
+        "range",
+        lambda *, start, delta, size, dtype: TensorSpec((size,), dtype),
+        _eager_range,
+        lower=Compute(_lower_range, "view"),
+    )
+)
+
+
+def _eager_range_dynamic(start: NDArray, limit: NDArray, delta: NDArray, *, size: int) -> NDArray:
+    dtype = dtypes.from_numpy(start.dtype)
+    return _eager_range(start=start.item(), delta=delta.item(), size=size, dtype=dtype)
+
+
+def _lower_range_dynamic(call: LowerCall, index: Sequence[Index]) -> Expr:
+    dtype = call.out.dtype
+    wide = dtypes.float64 if dtype.is_floating else dtypes.int64
+    start, delta = (cast(call.inputs[k](()), wide) for k in (0, 2))
+    return cast(apply("add", start, apply("mul", cast(index_expr(index[0]), wide), delta)), dtype)
+
+
+# The limit is what `size` was computed from: loops that count read it instead of the array.
+RANGE_DYNAMIC = register(
+    Op(
+        "range_dynamic",
+        lambda start, limit, delta, *, size: TensorSpec((size,), start.dtype),
+        _eager_range_dynamic,
+        lower=Compute(_lower_range_dynamic, "view"),
+    )
+)
+
+
+def _range_size(start: Any, limit: Any, delta: Any) -> int:
+    return max(0, int(math.ceil((limit - start) / delta)))
+
+
+def range(
+    start: Any, limit: Any = None, delta: Any = 1, dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """The numbers start, start + delta, ... below limit; ``range(n)`` starts at 0.
+
+    The dtype is the widest of the arguments' unless given.
+    """
+    if limit is None:
+        start, limit = 0, start
+    target = dtypes.as_dtype(dtype) if dtype is not None else _range_dtype(start, limit, delta)
+    numbers = [_static_number(v, target) for v in (start, limit, delta)]
+    if any(n is None for n in numbers):
+        return _range_of_tensors((start, limit, delta), target)
+    first, last, step = numbers
+    if step == 0:
+        raise errors.InvalidArgumentError(None, None, f"range: delta is 0{at(user_origin())}")
+    if any(isinstance(n, SymbolicDim) for n in numbers):
+        return _symbolic_range(first, last, step, target)
+    if (last - first) * step < 0:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"range: {last} cannot be reached from {first} by steps of {step}{at(user_origin())}",
+        )  # fmt: skip
+    size = _range_size(first, last, step)
+    return run(RANGE, start=first, delta=step, size=size, dtype=target)  # type: ignore[no-any-return]
+
+
+def _symbolic_range(first: Any, last: Any, step: Any, dtype: DType) -> Tensor:
+    span = last - first if step == 1 else -((first - last) // step)
+    provably = first == 0 and step == 1 and _is_symbol(last)
+    size = span if provably else compound("max", span, 0)
+    return run(RANGE, start=first, delta=step, size=size, dtype=dtype)  # type: ignore[no-any-return]
+
+
+def _is_symbol(dim: Any) -> bool:
+    """A dim without negative terms is never below 0."""
+    return isinstance(dim, SymbolicDim) and all(c > 0 for _, c in dim.terms)
+
+
+def _range_dtype(*values: Any) -> DType:
+    order = [
+        dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
+    ]  # fmt: skip
+    found = [v.dtype if has_dtype(v) else convert_to_tensor_dtype(v) for v in values]
+    return max(found, key=lambda d: order.index(d) if d in order else -1)
+
+
+def convert_to_tensor_dtype(value: Any) -> DType:
+    """The dtype that `value` would have as a tensor."""
+    return dtypes.from_numpy(to_array(value).dtype)
+
+
+def _static_number(value: Any, dtype: DType) -> Any:
+    """A Python number or dim, or None where only a run can tell."""
+    if isinstance(value, SymbolicDim):
+        return value
+    if has_dtype(value):
+        tensor = convert_to_tensor(value)
+        if not tensor.is_symbolic:
+            return tensor.numpy().item()
+        return as_dim_value(tensor) if tensor.dtype.is_integer else None
+    return np.asarray(value).item()
+
+
+def _range_of_tensors(values: Sequence[Any], dtype: DType) -> Tensor:
+    numbers = [cast_tensor(v, dtype) for v in values]
+    start, _, delta = values
+    if dtype.is_integer and isinstance(delta, int) and delta == 1:
+        from_zero = isinstance(start, int) and start == 0
+        count = numbers[1] if from_zero else numbers[1] - numbers[0]
+    else:
+        count = _range_count(*numbers)
+    size = size_of(count, "range: the number of steps from start to limit")
+    return run(RANGE_DYNAMIC, *numbers, size=size)  # type: ignore[no-any-return]
+
+
+def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
+    """How many numbers a range has; -1 where the steps lead away from the limit, or are 0."""
+    wide = dtypes.float64 if start.dtype.is_floating else dtypes.int64
+    span, step = cast_tensor(limit, wide) - cast_tensor(start, wide), cast_tensor(delta, wide)
+    safe = where(step == 0, convert_to_tensor(1, wide), step)
+    steps = ceil(span / safe) if wide.is_floating else -(-span // safe)
+    leads = (step != 0) & ((span == 0) | ((span > 0) == (step > 0)))
+    return where(leads, cast_tensor(steps, dtypes.int64), convert_to_tensor(-1, dtypes.int64))
+
+
+def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
+    """`num` evenly spaced numbers from start to stop, both included."""
+    first, last = common_dtype("linspace", start, stop)
+    if not first.dtype.is_floating:
+        first, last = cast_tensor(first, dtypes.float64), cast_tensor(last, dtypes.float64)
+    count = size_of(num, "linspace: num", least=1)
+    position = normalize_axis(axis, first.ndim + 1)
+    low, high = expand_dims(first, position), expand_dims(last, position)
+    if count == 1:
+        return low
+    between = cast_tensor(dims_tensor(count - 1, dtypes.int64), first.dtype)
+    shape: list[Dim] = [1] * (first.ndim + 1)
+    shape[position] = count - 1
+    whole = run(RANGE, start=0, delta=1, size=count - 1, dtype=dtypes.int64)
+    steps = reshape(cast_tensor(whole, first.dtype), shape)
+    end = high if isinstance(count, int) else where(between == 0, low, high)
+    return concat([low + steps * ((high - low) / between), end], position)
+
+
+def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
+    """The coordinate arrays of the grid that vectors span."""
+    if indexing not in ("xy", "ij"):
+        raise ValueError(
+            f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}{at(user_origin())}"
+        )
+    vectors = [reshape_to(v, (v.dims or (1,))) for v in map(convert_to_tensor, args)]
+    dims = tuple(v.dims[0] for v in vectors)
+    grids = []
+    for number, vector in enumerate(vectors):
+        shape = tuple(d if i == number else 1 for i, d in enumerate(dims))
+        grids.append(broadcast_dims(reshape_to(vector, shape), dims))
+    if indexing == "xy" and len(grids) > 1:
+        order = [k for k, _ in enumerate(grids)]
+        order[:2] = 1, 0
+        grids = [permute(g, order) for g in grids]
+    return grids

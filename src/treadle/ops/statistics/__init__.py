@@ -1,0 +1,1 @@
+"""Elements in order, and how often they occur: sorting, counts, bins."""
