@@ -26,6 +26,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\((?!https?:|#|mailto:)([^)#]+)")
+NAMED_FILE = re.compile(r"`((?:\w+/)*\w+\.py)`")
 VARY = "<!-- figures vary -->"
 
 
@@ -104,6 +105,15 @@ def test_examples(page: Path, tmp_path: Path) -> None:
 def test_links(page: Path) -> None:
     prose = FENCE.sub("", page.read_text())
     assert not [link for link in LINK.findall(prose) if not (page.parent / link).exists()]
+
+
+@pytest.mark.parametrize("name", ["architecture.md", "extending.md"])
+def test_files_that_are_named_exist(name: str) -> None:
+    folders = [ROOT / top for top in ("src", "tests", "benchmarks", "docs")]
+    files = [f.as_posix() for folder in folders for f in folder.rglob("*.py")]
+    named = set(NAMED_FILE.findall((ROOT / "docs" / name).read_text()))
+    assert len(named) > 5
+    assert not [n for n in sorted(named) if not any(f.endswith(f"/{n}") for f in files)]
 
 
 def test_a_wrong_output_is_noticed(tmp_path: Path) -> None:
