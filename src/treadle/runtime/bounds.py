@@ -1,12 +1,12 @@
 """Proofs that kernels stay inside their buffers.
 
 The position along an axis is a symbol between 0 and the axis's extent. An affine index is then a
-polynomial, which is compared with the extent of the buffer's axis exactly; what is known of sizes
-(dims that the program has compared) and the comparisons in a load's mask narrow it. Computed
+polynomial, which is compared with the extent of the buffer's axis exactly; pairs of sizes that the
+program has compared and the comparisons in a load's mask narrow it. Computed
 indices are clamped by the code of a kernel and only need an element to be there.
 
-What is not proved becomes a condition on sizes, which the program compares before it runs the
-kernel; under a mask, where positions matter that no size tells, the index is clamped.
+An access that is not proved becomes a condition on sizes, which the program compares before it runs
+the kernel; under a mask, where positions matter that no size tells, the index is clamped.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class BoundsError(Exception):
 
 @record
 class Sizes:
-    """What a program knows of sizes at some point: pairs of dims that it has found equal."""
+    """The pairs of dims that a program has found equal at some point."""
 
     pairs: list[tuple[Dim, Dim]] = field(default_factory=list)
     _equal: dict[str, Dim] = field(default_factory=dict)
@@ -131,7 +131,7 @@ class Unproved:
 
 
 def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
-    """What is not proved of a kernel: conditions on sizes, and loads under masks.
+    """The accesses of a kernel that are not proved: as conditions on sizes, and as masked loads.
 
     Raises:
         BoundsError: something can be neither proved nor written as a condition on sizes.
@@ -152,7 +152,7 @@ def unproved(kernel: Kernel, sizes: Sizes) -> tuple[list[Unproved], list[Load]]:
 
 
 def outside(expr: Expr, sizes: Sizes) -> list[Unproved]:
-    """What is not proved of the elements that a rank-0 expression reads."""
+    """The conditions on sizes for the elements that a rank-0 expression reads."""
     found: list[Unproved] = []
     for e in postorder([expr]):
         if isinstance(e, Load):
@@ -162,7 +162,7 @@ def outside(expr: Expr, sizes: Sizes) -> list[Unproved]:
 
 
 def stored_outside(store: Store, sizes: Sizes) -> list[Unproved]:
-    """What is not proved of a store alone."""
+    """The conditions on sizes for a store alone."""
     open_axes = _open_axes(store, sizes, frozenset())
     return [_condition(store, number, store.axes) for number in open_axes]
 
@@ -248,7 +248,7 @@ def _is_inside(
 def _more_and_more(
     access: Load | Store, index: Affine, dim: Dim, axes: frozenset[Axis], sizes: Sizes
 ) -> Iterator[list[Dim]]:
-    """What may be needed to prove that an index is inside, the simplest first."""
+    """Axes and dims that a proof that an index is inside may need, the simplest set first."""
     extents = {a: sizes.canonical(a.extent) for a in _in_order(axes)}
     own = [a for a, _ in index.terms]
     if isinstance(access, Load) and access.valid is not None:

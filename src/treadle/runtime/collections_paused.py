@@ -22,8 +22,8 @@ _depth = is_mode(_Depth())
 
 
 class _Paused:
-    """A context manager for any number of threads; the first one in pauses, the last one out
-    resumes what was on."""
+    """A context manager for any number of threads; the first one in pauses the search, the last one
+    out resumes it, if it was on."""
 
     def __init__(self) -> None:
         self._lock = locks.reentrant_lock()
@@ -41,8 +41,8 @@ class _Paused:
         self.settle()
 
     def settle(self) -> None:
-        """Pause or resume as this thread's depth and the other threads want it. Done again, it
-        ends what an interrupt kept from ending."""
+        """Pause or resume as this thread's depth and the other threads want it. Calling it again
+        completes a change that an interrupt broke off."""
         with self._lock:
             (self._threads.add if _depth.inside else self._threads.discard)(threading.get_ident())
             if self._threads and not self._is_paused:

@@ -1,7 +1,7 @@
 """The errors of programs that cannot have the memory they need.
 
-They name what was asked for, the operation and the user's line where these are known, and what the
-call had planned.
+They name the bytes asked for, the operation and the user's line where these are known, and
+the memory that the call had planned.
 """
 
 from __future__ import annotations
@@ -14,8 +14,7 @@ from treadle.core.origin import Origin, at, failed_at
 from treadle.core.shapes import Dim, product, substitute
 from treadle.core.spec import Spec, spec_text
 from treadle.graph.ir import Graph, Node
-from treadle.runtime.memory.use import PARTS, Maker, MemoryUse, largest, size_text
-from treadle.runtime.memory.use import Array as Planned
+from treadle.runtime.memory.use import PARTS, Array, Maker, MemoryUse, largest, size_text
 
 
 def no_workspace(
@@ -49,7 +48,7 @@ def no_array(
     """There is none for an array or list whose size was found out; steps before it have run.
 
     Args:
-        wanted: the bytes asked for, or what is known of them.
+        wanted: the bytes asked for, or a text about them.
     """
     use = None if use is None else use.at(sizes)
     which = "" if made_by is None else f" for {made_by.op}"
@@ -58,8 +57,8 @@ def no_array(
     return _error(text, use, "Assignments made before that stay", made_by)
 
 
-def _not_begun(text: str, use: MemoryUse | None, found: Planned | None) -> ResourceExhaustedError:
-    """`found`: the largest of what there is no memory for."""
+def _not_begun(text: str, use: MemoryUse | None, found: Array | None) -> ResourceExhaustedError:
+    """`found`: the largest array that there is no memory for."""
     if found is not None:
         op = "" if found.maker is None else f" of {found.maker.op}"
         text = f"{text}, the largest {_bytes(found.bytes)}, {found.text}{op}"
@@ -67,10 +66,10 @@ def _not_begun(text: str, use: MemoryUse | None, found: Planned | None) -> Resou
     return _error(text, use, "Nothing has been computed or assigned", made_by)
 
 
-def _result(graph: Graph, number: int, spec: Spec, sizes: Mapping[str, Dim]) -> Planned:
+def _result(graph: Graph, number: int, spec: Spec, sizes: Mapping[str, Dim]) -> Array:
     size = substitute(product(spec.dims) * spec.dtype.size, dict(sizes))
     node = graph.results[number].producer
-    return Planned(size, spec_text(spec), _maker(node) if isinstance(node, Node) else None)
+    return Array(size, spec_text(spec), _maker(node) if isinstance(node, Node) else None)
 
 
 def _maker(node: Node) -> Maker:

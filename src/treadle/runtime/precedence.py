@@ -1,4 +1,4 @@
-"""What must run before what, kept sorted while more is found out.
+"""Which items must run before others, kept sorted while more edges are found.
 
 The order is one of Pearce and Kelly ("A dynamic topological sort algorithm for directed acyclic
 graphs", 2006): every item has a rank, and every edge leads to a higher one. A new edge that leads
@@ -85,7 +85,7 @@ class Precedence(Generic[T]):
     def _reached(
         self, start: T, edges: Mapping[T, Mapping[T, None]], limit: int, sign: int
     ) -> set[T]:
-        """What edges lead to, as far as the rank `limit`."""
+        """The items that edges lead to, as far as the rank `limit`."""
         seen, stack = {start}, [start]
         while stack:
             for item in edges[stack.pop()]:
@@ -95,7 +95,7 @@ class Precedence(Generic[T]):
         return seen
 
     def _sort_again(self, parts: list[set[T]]) -> None:
-        """Give the items of the first part lower ranks than those of the second."""
+        """Give the items of the first part lower ranks than the items of the second."""
         order = [item for part in parts for item in sorted(part, key=self.rank.__getitem__)]
         ranks = sorted(self.rank[item] for item in order)
         self.rank.update(zip(order, ranks, strict=True))

@@ -1,7 +1,7 @@
 """How far the steps that are no kernels reach into their arrays: library calls and updates.
 
-As for kernels (`bounds`), what is not proved to stay inside becomes a condition on sizes, which the
-program compares before it runs the step.
+As for kernels (`bounds`), an access that is not proved to stay inside becomes a condition on sizes,
+which the program compares before it runs the step.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _is_proved(room: Dim, extents: Sequence[Dim], sizes: Sizes) -> bool:
 def routine_conditions(
     node: Node, reaches: Sequence[Reach | None], views: Sequence[View], sizes: Sizes
 ) -> list[Unproved]:
-    """What is not proved of the arrays of a routine.
+    """The conditions on sizes under which a routine stays inside its arrays.
 
     Args:
         reaches: of its operands, then of its results.
@@ -113,7 +113,7 @@ def routine_conditions(
 
 
 def update_conditions(node: Node, sizes: Sizes) -> list[Unproved]:
-    """What is not proved of the part that an update writes, but for positions that are data.
+    """The conditions on sizes for the part that an update writes, but for positions in data.
 
     Raises:
         BoundsError: something can be neither proved nor written as a condition on sizes.
@@ -142,7 +142,7 @@ def _stores(node: Node) -> Iterator[Store]:
     yield Store(target, tuple(index), const(0, part.dtype))
 
 
-# For an axis of an updated array: its extent, that of the part, where the part begins, the step.
+# For an axis of an updated array: its extent, the part's extent, beginning and step.
 _Along = tuple[Dim, Dim, Dim, Dim]
 
 

@@ -1,7 +1,7 @@
-"""What the verifier of bounds knows of single operands: their memory, and positions that are data.
+"""The verifier of bounds for single operands: their memory, and positions that are data.
 
 A position that an update does not check itself (`CHECKED`) was compared with its axis before, in
-the update itself or in a read at the same place, or loops count it: the latter is proved anew.
+the update itself or in a read at the same place, or loops count it; counts are proved anew here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Positions:
         return Positions(set(self.found))
 
     def add(self, step: Check | Position) -> None:
-        """Note what a step compares."""
+        """Note the sizes that a step compares."""
         if isinstance(step, Position):
             self.found.add((step.value, step.size))
             return
@@ -97,8 +97,8 @@ def _plain(value: Value) -> Value:
 
 
 def verify_list(step: ListStep, known: Mapping[Value, ElementDims], sizes: Sizes) -> None:
-    """What goes into a list, or comes out of it, has the size of its elements. Positions in lists
-    are compared with their lengths by the code of every op.
+    """Arrays that go into a list, or come out of it, have the size of its elements. Positions in
+    lists are compared with their lengths by the code of every op.
 
     Raises:
         BoundsError: the sizes are not proved to be equal.

@@ -1,4 +1,4 @@
-"""Run-time checks of what NumPy implementations refuse: added to a graph before it is compiled.
+"""Run-time checks for operands that NumPy implementations refuse.
 
 A kernel gives something for x // 0 or an index out of range. The checks added here call the op's
 own NumPy implementation in that case, which raises the error that eager execution raises.
@@ -24,7 +24,7 @@ from treadle.ops.registry import Op
 from treadle.runtime.roles import Role, literal, role_of
 from treadle.runtime.schedule.facts import Facts
 
-# What to look for, in which input, with which size.
+# The kind of check, the number of the input, the size that it is compared with.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 
 

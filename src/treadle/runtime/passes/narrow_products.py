@@ -48,7 +48,7 @@ class _Narrower(Rewriter):
 
 
 def _before_cast(value: Value) -> Value | None:
-    """What a value is converted from, if that is bfloat16."""
+    """The operand of the conversion that a value is, if it is bfloat16."""
     node = value.node
     if node is None or node.op is not CAST or value.spec.dtype is not dtypes.float32:
         return None

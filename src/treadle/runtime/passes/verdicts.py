@@ -1,4 +1,4 @@
-"""Checks of what routines of the library say about their input: added before a graph is compiled.
+"""Checks of the verdicts that routines of the library give on their input.
 
 A routine that may refuse its input (`Rows.fails`: a singular matrix, a position outside) gives one
 more output, a number for each row that is not 0 where it does. Where any is set, the op's NumPy

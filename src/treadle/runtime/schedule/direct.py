@@ -44,7 +44,7 @@ class DirectStores:
 
     def __post_init__(self) -> None:
         self.number = {u: i for i, u in enumerate(self.order.units)}
-        self.memory: dict[Value, Value] = {}  # what `_memory` found
+        self.memory: dict[Value, Value] = {}  # by `_memory`
         self.users: dict[Value, list[Unit]] = {}
         for unit in self.order.units:
             for value in self.fusion.loads[unit]:
@@ -66,8 +66,8 @@ class DirectStores:
         return found
 
     def is_element(self, value: Value) -> bool:
-        """Whether a number is only written into arrays, as one element of them, under whatever
-        dims of 1."""
+        """Whether a number is only written into arrays, as one element of them; it may have dims of
+        1 in between."""
         users = self.users.get(value, ())
         alone = value not in self.region.results and bool(users)
         return alone and all(
@@ -154,7 +154,7 @@ class DirectStores:
         return found
 
     def _agrees(self, unit: Unit, stores: Sequence[Value], value: Value, part: Part) -> bool:
-        """Whether what the kernel reads of the array is the element that it writes, or apart."""
+        """Whether the kernel reads of the array only the element that it writes, or other parts."""
         group = unit.group
         assert group is not None
         same = part.adds
