@@ -5,10 +5,10 @@
                                                  else:
                                                      while i < end: ... (with checks)
 
-A position that is linear in the counter lies between these two. Nothing wraps around on the way:
-a strip of a loop has at most `MOST_ITERATIONS` iterations, and the step between two positions is
-compared with `MOST_STEP`. Positions of 32 bits are computed in 64: what wraps around on the way to
-them is right where the number itself has 32 bits.
+A position that is linear in the counter lies between these two. It does not wrap around between
+them: a strip of a loop has at most `MOST_ITERATIONS` iterations, and the step between two positions
+is compared with `MOST_STEP`. Positions of 32 bits are computed with 64: sums that wrap around give
+the right position all the same, as it has 32 bits.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
 from treadle.runtime.schedule.steps import Loop, Position
 
 MOST_STEP = (1 << 62) // MOST_ITERATIONS
-MOST_POSITIONS = 12  # that are checked before a loop: the length of code
+MOST_POSITIONS = 12  # that are checked before a loop, for the length of the code on any machine
 _COUNTED = (dtypes.int32, dtypes.int64)
 
 

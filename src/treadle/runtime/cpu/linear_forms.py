@@ -1,9 +1,9 @@
-"""What a loop computes of its counter: integers as polynomials in it and in what stays the same.
+"""The integers that a loop computes from its counter, as polynomials.
 
-A polynomial has a symbol for the counter, one for every number that is there before the loop, and
-those of the program's dims. Its value is right modulo 2**64. Sums and products of 32 bits are
-computed in 64: where there are such (`is_narrow`), the number has 32 bits, and the value is right
-modulo 2**32. It is the number where it is a position below 2**31.
+A polynomial has a symbol for the counter, one for each number that is known before the loop, and
+the symbols of the program's dims. Its value is right modulo 2**64. Where the loop uses sums or
+products of 32 bits (`is_narrow`), the polynomial computes them with 64: its value is right modulo
+2**32 then, and equal to the loop's number where that is a position below 2**31.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ class LinearForms:
         self._narrow: dict[Value, bool] = {}
 
     def of(self, value: Value) -> Dim | None:
-        """An integer of the loop; None for what is no polynomial in the counter."""
+        """The polynomial of an integer; None where there is none."""
         if value not in self._forms:
             self._forms[value] = self._find(value)
         return self._forms[value]
 
     def linear(self, value: Value) -> Dim | None:
-        """As `of`; None also for higher powers of the counter."""
+        """As `of`, but None also where there are higher powers of the counter."""
         form = self.of(value)
         return form if form is not None and self.is_linear(form) else None
 
@@ -58,7 +58,7 @@ class LinearForms:
 
     @staticmethod
     def step(form: Dim) -> Dim:
-        """What one iteration adds to a linear form."""
+        """The number that one iteration adds to a linear form."""
         counter = SymbolicDim.symbol(_COUNTER)
         return substitute(form, {_COUNTER: counter + 1}) - form
 
@@ -81,8 +81,8 @@ class LinearForms:
         return False
 
     def index(self, step: Evaluate, index: Index) -> tuple[Dim | None, bool]:
-        """A position of a load, if it is linear in the counter, and whether it is narrow. It was
-        checked, or is shown to be inside."""
+        """The form of a load's position, if it is linear in the counter, and whether it is narrow.
+        The position was checked, or is known to be inside the array."""
         if isinstance(index, Affine):
             return (index.offset if not index.terms else None), False
         form = self._of_expr(step, index)
@@ -123,7 +123,7 @@ class LinearForms:
         return None
 
     def _of_cast(self, step: Evaluate, cast: Apply) -> Dim | None:
-        """A number as one that is at least as wide."""
+        """The form of a cast to a type that is at least as wide."""
         (given,) = cast.args
         kinds = (*_ARITHMETIC, *_WIDE)
         if cast.dtype not in kinds or not given.dtype.is_integer:
@@ -149,7 +149,7 @@ class LinearForms:
     # -- values
 
     def at(self, form: Dim, counter: str) -> str:
-        """Emit a form, of 64 bits, as it is where the counter has a given value."""
+        """Write the value of a form, of 64 bits, for a value of the counter."""
         fn = self.emitter.fn
         if isinstance(form, int):
             return _constant(form)
@@ -173,7 +173,7 @@ class LinearForms:
         return str(self.emitter.dim(SymbolicDim({(atom,): 1})))  # type: ignore[dict-item]
 
     def wide(self, register: str, value: Value) -> str:
-        """The register of an integer as one of 64 bits."""
+        """The register of an integer, extended to 64 bits."""
         return self.emitter.elements.apply("cast", [register], [value.spec.dtype], dtypes.int64)
 
 

@@ -18,6 +18,7 @@ from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_python import call_python
+from treadle.runtime.cpu.program_updates import integer
 from treadle.runtime.schedule.lists import Ragged, list_form
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, ListStep, Loop, Operand
@@ -96,11 +97,6 @@ def free_lists_since(emitter: Emitter, before: str, kept: Sequence[str]) -> None
         f"call void @free_lists_since(ptr %state, ptr {emitter.memory.lists}, ptr {before}, "
         f"ptr {words}, i64 {len(kept)})"
     )
-
-
-def integer(emitter: Emitter, operand: Operand) -> str:
-    register = emitter.registers[operand.value]
-    return emitter.elements.apply("cast", [register], [operand.value.spec.dtype], dtypes.int64)
 
 
 def _length(emitter: Emitter, items: str) -> str:

@@ -14,6 +14,7 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_lists import action_of
 from treadle.runtime.cpu.program_python import call_python
+from treadle.runtime.cpu.program_updates import integer
 from treadle.runtime.cpu.ragged_memory import (
     BEGIN,
     COUNT,
@@ -88,7 +89,7 @@ def _made(emitter: Emitter, out: Operand, capacity: Word = plain.FEWEST) -> Ragg
 def _new(emitter: Emitter, step: ListStep) -> None:
     items = _made(emitter, step.outputs[0], plain.expected(step))
     if step.inputs:
-        items.extend(emitter.fn.max(plain.integer(emitter, step.inputs[0]), 0))
+        items.extend(emitter.fn.max(integer(emitter, step.inputs[0]), 0))
 
 
 def _slot(emitter: Emitter, step: ListStep) -> str:
@@ -101,7 +102,7 @@ def _slot(emitter: Emitter, step: ListStep) -> str:
         plain.reserve(emitter, items.records, fn.add(index, 1), items.record_bytes)
         store_word(emitter, items.records, LENGTH, fn.add(index, 1))
         return items.put(items.record(index), dims)
-    index = plain.integer(emitter, step.inputs[1])
+    index = integer(emitter, step.inputs[1])
     if step.node.attrs.get("grow"):
         plain.check_index(emitter, step, str(index), str((1 << 63) - 1))
         items.extend(fn.add(index, 1))
@@ -132,7 +133,7 @@ def _put(emitter: Emitter, step: ListStep) -> None:
 
 def _get(emitter: Emitter, step: ListStep) -> None:
     fn, items, out = emitter.fn, _given(emitter, step), step.outputs[0]
-    index = plain.integer(emitter, step.inputs[1])
+    index = integer(emitter, step.inputs[1])
     plain.check_index(emitter, step, index, items.length())
     record = items.record(index)
     begin, found = fn.load_word(record, BEGIN), items.dims(record)
@@ -181,7 +182,7 @@ def _length(emitter: Emitter, step: ListStep) -> None:
 
 def _truncate(emitter: Emitter, step: ListStep) -> None:
     fn, items = emitter.fn, _changed(emitter, step)
-    length = fn.min(items.length(), fn.max(plain.integer(emitter, step.inputs[1]), 0))
+    length = fn.min(items.length(), fn.max(integer(emitter, step.inputs[1]), 0))
     store_word(emitter, items.records, LENGTH, length)
 
     def one(i: Word, state: list[str]) -> list[str]:
@@ -194,7 +195,7 @@ def _truncate(emitter: Emitter, step: ListStep) -> None:
 
 
 def _extend(emitter: Emitter, step: ListStep) -> None:
-    _changed(emitter, step).extend(plain.integer(emitter, step.inputs[1]))
+    _changed(emitter, step).extend(integer(emitter, step.inputs[1]))
 
 
 def _pack(emitter: Emitter, step: ListStep) -> None:

@@ -1,8 +1,8 @@
-"""What LLVM may know of a program's memory: arrays that lie apart do not overlap.
+"""Alias scopes: they tell LLVM which arrays of a program do not overlap.
 
 Addresses come out of tables, so LLVM cannot see that a store into one array leaves the others as
-they are; loads stay in loops that they could leave. Each piece of memory has an alias scope, and
-each access says which one is its own and that it touches none of the others.
+they are, and does not move loads out of loops. Each piece of memory has an alias scope, and each
+access says which scope it belongs to and that it touches none of the others.
 
 Accesses of loops whose iterations are independent (`vector_iterations`) form a group.
 """
@@ -22,9 +22,10 @@ _FIRST = 10  # number of the first metadata node
 
 @record(frozen=True)
 class Group:
-    """The accesses of a loop that no iteration needs to wait for.
+    """The accesses of a loop whose iterations are independent.
 
-    access, loop: what a load or store, and the branch to the next iteration, end with.
+    access: the metadata at the end of each of its loads and stores.
+    loop: the metadata at the end of the branch to the next iteration.
     """
 
     access: str
@@ -43,7 +44,7 @@ class Scopes:
         self._groups: list[str] = []
 
     def of(self, place: Place | str) -> str:
-        """What a load or store of an element of the place ends with."""
+        """The metadata at the end of a load or store of an element of the place."""
         touched = self.memory(place)
         if not touched:
             return ""
@@ -95,7 +96,7 @@ class Scopes:
 
 
 def _overlapping(plan: Plan) -> dict[Place, Hashable]:
-    """The temporaries of known room, those that share memory under one key."""
+    """A key for each temporary array of known size, the same key for those that share memory."""
     found: dict[Place, Hashable] = {}
     end, number = 0, 0
     for place, offset in sorted(plan.offsets.items(), key=lambda item: item[1]):

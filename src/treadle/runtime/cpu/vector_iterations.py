@@ -1,16 +1,17 @@
-"""Loops whose iterations touch each other's elements of no array that they change.
+"""Loops whose iterations can be computed side by side: none needs an element that another changes.
 
     for j in range(n):                                    stores at (i, j); reads (i, j), (k, j):
         d[i, j] = min(d[i, j], d[i, k] + d[k, j])         of other columns than other iterations
 
-Positions are linear in the counter (`linear_forms`). Two accesses of different iterations meet
-nowhere where, along one axis, both go the same steps and begin less than a step apart, or where all
-positions of the one come before all of the other. What the text does not show is asked when the
-loop begins: the accesses of different rows, say. LLVM is then told to compute iterations side by
-side; it cannot find out by itself, for what it compares is the memory that all iterations touch.
+Positions are linear in the counter (`linear_forms`). Two accesses touch different elements in
+different iterations if, along one axis, both go the same steps and begin less than a step apart, or
+if all positions of one access come before all positions of the other. Where the text does not show
+it, as for accesses of different rows, the program tests it when the loop begins. LLVM is then told
+to compute iterations side by side. It cannot find out by itself: it compares the memory that all
+iterations touch together.
 
-An element that stays the same, `d[i, k]`, may be the one that a single iteration stores. It is kept
-in a register: `Crossing`.
+All iterations may read one element, `d[i, k]`, that a single one of them stores. That element is
+kept in a register: `Crossing`.
 """
 
 from __future__ import annotations
@@ -50,11 +51,11 @@ Form: TypeAlias = "Dim | None"
 
 @record(eq=False)
 class Access:
-    """A load or a store of an element in every iteration, or in some.
+    """A load or a store of one element, in every iteration or in some.
 
     index: the position along each axis; None where it is not linear in the counter.
     narrow: for each axis, whether the position is computed with 32 bits.
-    always: whether every iteration does it.
+    always: whether every iteration has the access.
     load: the expression of a load.
     """
 
@@ -73,8 +74,9 @@ class Access:
 
 @record(frozen=True, eq=False)
 class Test:
-    """That two accesses of different iterations meet nowhere, if this holds along one axis:
-    `apart`: all positions of one come before those of the other; `same`: they are the same."""
+    """A test that two accesses touch different elements in different iterations. It holds if it
+    does along one axis: in `apart`, all positions of one access come before those of the other; in
+    `same`, their positions are equal in every iteration."""
 
     a: Access
     b: Access
@@ -84,9 +86,9 @@ class Test:
 
 @record(frozen=True, eq=False)
 class Crossing:
-    """Loads of one element, the same in every iteration, that one iteration may store.
+    """Loads of an element that is the same in every iteration, and that one iteration may store.
 
-    axis: one along which the position of the store moves, by `pace`.
+    axis: an axis along which the position of the store moves, by `pace` in an iteration.
     after: whether the loads come after the store.
     """
 
@@ -99,14 +101,15 @@ class Crossing:
 
 @record(eq=False)
 class Independence:
-    """Under which conditions the iterations of a loop are independent."""
+    """The conditions under which the iterations of a loop are independent."""
 
     forms: LinearForms
     tests: list[Test] = field(default_factory=list)
     crossing: Crossing | None = None
 
     def holds(self, first: str, end: str) -> str:
-        """Emit whether all tests hold while the counter, of 64 bits, goes from first to end."""
+        """Write all tests, for a counter of 64 bits that goes from `first` to `end`; gives whether
+        they hold."""
         fn = self.forms.emitter.fn
         last = fn.value(f"sub i64 {end}, 1")
         good = "true"
@@ -149,8 +152,9 @@ class Independence:
 def independence(
     emitter: Emitter, step: Loop, forms: LinearForms, counting: Counting
 ) -> Independence | None:
-    """What shows that the iterations of a counting loop are independent while its positions are
-    inside; None where nothing does, or where LLVM would not compute them side by side."""
+    """The conditions under which the iterations of a counting loop are independent, while its
+    positions are inside the arrays; None where no tests could show it, or where LLVM would not
+    compute them side by side."""
     if not is_on("independent") or step.flags or not _is_plain(step, counting):
         return None
     accesses = list(_accesses(forms, step.body, True))
@@ -178,15 +182,16 @@ def independence(
         found.tests = [t for t in found.tests if t.a.is_store and t.b.is_store]
     elif dependent:
         return None
-    # A version of its own is for loops that LLVM computes side by side: it does not where numbers
-    # pass from one iteration to the next, but for sums of integers.
+    # A version with tests pays where LLVM computes iterations side by side. It does not where
+    # iterations pass numbers on, except for sums of integers.
     most = MOST_TESTS if _numbers(step) == 1 else 0
     return found if len(found.tests) <= most else None
 
 
 def _pairs(emitter: Emitter, accesses: Sequence[Access]) -> Iterator[tuple[Access, Access, bool]]:
-    """Accesses that may be of the same memory, one a store at least; a store with itself, too. And
-    whether a store of the same iteration comes before the other one."""
+    """Pairs of accesses that may touch the same memory, at least one of them a store, which is also
+    paired with itself; and whether the first one is a store that comes before the other access in
+    an iteration."""
     for number, a in enumerate(accesses):
         for later, b in enumerate(accesses[number:], number):
             if (a.is_store or b.is_store) and _overlap(emitter, a, b):
@@ -194,7 +199,7 @@ def _pairs(emitter: Emitter, accesses: Sequence[Access]) -> Iterator[tuple[Acces
 
 
 def _is_dense(forms: LinearForms, store: Access) -> bool:
-    """Whether iterations store neighbouring elements: storing others side by side gains nothing."""
+    """Whether iterations store neighbouring elements: nothing is gained with others."""
     paces = [None if f is None else forms.step(f) for f in store.index]
     return bool(paces) and paces[-1] in (1, -1) and not any(p != 0 for p in paces[:-1])
 
@@ -207,7 +212,8 @@ def _is_fixed(forms: LinearForms, access: Access) -> bool:
 def _crossing(
     step: Loop, forms: LinearForms, accesses: Sequence[Access], loads: Sequence[Access]
 ) -> Crossing | None:
-    """Where one element is all that the only store may change for other iterations."""
+    """The loads of one element, if that is all that the only store may change of the elements that
+    other iterations read; else None."""
     stores = [n for n, a in enumerate(accesses) if a.is_store]
     if not loads or len(stores) != 1 or _numbers(step) != 1:
         return None
@@ -238,7 +244,7 @@ def _numbers(step: Loop) -> int:
 
 
 def _is_plain(step: Loop, counting: Counting) -> bool:
-    """Whether there are no floats that iterations hand on, and no checks in the loop."""
+    """Whether iterations pass on integers only, and the loop has no checks."""
     for carried in step.carried:
         spec = carried.param.spec
         if carried.place is None and (isinstance(spec, ListSpec) or not spec.dtype.is_integer):
@@ -258,7 +264,7 @@ def _has_checks(block: Block) -> bool:
 
 
 def _accesses(forms: LinearForms, block: Block, always: bool) -> Iterator[Access]:
-    """What a block loads and stores, in order."""
+    """The loads and stores of a block, in order."""
     for step in block.steps:
         match step:
             case Evaluate():
@@ -306,9 +312,10 @@ def _overlap(emitter: Emitter, a: Access, b: Access) -> bool:
 
 
 def _compared(forms: LinearForms, a: Access, b: Access, ordered: bool) -> bool | Test:
-    """Whether two accesses of different iterations meet nowhere, or the test that tells.
+    """Whether two accesses touch different elements in different iterations, or a test of it.
 
-    ordered: also those of one iteration must not, as LLVM could change their order.
+    ordered: whether they must touch different elements in one iteration too, where LLVM could
+        change their order.
     """
     if a.place is not b.place or a.dims != b.dims:
         return False
@@ -333,8 +340,8 @@ def _compared(forms: LinearForms, a: Access, b: Access, ordered: bool) -> bool |
 
 
 def _is_settled(pace: Dim, distance: int, ordered: bool, bits: int) -> bool:
-    """Whether positions that begin at a distance and go the same steps never meet in different
-    iterations; nor, if `ordered`, in the same one. They are known modulo 2**bits."""
+    """Whether positions that begin at a distance from each other and go the same steps are never
+    equal in different iterations, nor, if `ordered`, in one. They are known modulo 2**bits."""
     most = 1 << (bits - 2)
     if not isinstance(pace, int) or abs(pace) > most // MOST_ITERATIONS or abs(distance) > most:
         return False
