@@ -91,6 +91,15 @@ class Elements:
         kind = self.type(dtype)
         return self.value(f"select {self.wrap('i1')} {mask}, {kind} {a}, {kind} {b}")
 
+    def opaque(self, register: str, dtype: DType) -> str:
+        """The same value, of which LLVM does not see how it was computed.
+
+        A selection between an element and a new value that goes to the element's place would
+        become a store under a mask. Processors without mask registers take ten times as long for
+        it as for a store; AMD's have no fast form of it at all.
+        """
+        return self.value(f"freeze {self.type(dtype)} {register}")
+
     # ---- memory
     def from_memory(self, raw: str, dtype: DType) -> str:
         """A loaded value as a register."""
@@ -196,6 +205,17 @@ class Elements:
             parameters = ", ".join(f"{kind} %x{i}" for i in range(len(args)))
             body.define(name, f"{kind} @{{}}({parameters})", "internal")
         return self.value(f"call {kind} @{name}({', '.join(f'{kind} {a}' for a in args)})")
+
+
+def is_selection(expr: Expr) -> bool:
+    """Whether the code of an expression ends with a selection between two values.
+
+    The smaller of two short integers does not: it is one instruction, which LLVM knows as such.
+    """
+    if not isinstance(expr, Apply):
+        return False
+    short = not expr.dtype.is_floating and expr.dtype.size < 8
+    return expr.fn == "select" or (expr.fn in ("min", "max") and not short)
 
 
 def _minimum(v: Lanes, x: str, y: str) -> str:

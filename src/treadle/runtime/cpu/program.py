@@ -37,6 +37,7 @@ class Emitter:
         exits: the ways out of the program.
         elements: operations on rank-0 values, which `registers` has.
         contraction: which products and sums are one operation.
+        selections: registers of rank-0 values that are one of two values.
         positions: (position, size) -> the position from the beginning, once it is checked.
         inside: steps whose positions were checked before the loop that is being written.
         kept: loads that were done before it, with the registers.
@@ -67,6 +68,7 @@ class Emitter:
             {} if pointers is None else pointers,
         )  # fmt: skip
         self.registers: dict[Value, str] = {} if registers is None else registers
+        self.selections: set[str] = set()
         self.positions: dict[tuple[str, str], str] = {}
         self.inside: frozenset[Step] = frozenset()
         self.group: Group | None = None

@@ -59,6 +59,7 @@ def _take(emitter: Emitter, out: Operand, words: list[str]) -> None:
     """Let a result stand for the words that the branches gave."""
     if out.place is None:
         (emitter.registers[out.value],) = words
+        emitter.selections.update(words)
     elif out.place.kind == "joined":
         emitter.places.pointers[out.place], *sizes = words
         emitter.define_symbols(out.place.dims, sizes)

@@ -8,7 +8,7 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.kernel.ir import Affine, Apply, Const, Expr, Extent, Load, postorder
 from treadle.runtime.cpu.compiled_kernels import in_terms_of, kernel_code
-from treadle.runtime.cpu.elements import stored_type
+from treadle.runtime.cpu.elements import is_selection, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_python import call_python
@@ -178,6 +178,8 @@ def emit_evaluate(emitter: Emitter, step: Evaluate) -> None:
         elements = emitter.elements
         register = elements.from_memory(elements.to_memory(register, dtype), dtype)
     emitter.registers[step.value] = register
+    if is_selection(step.expr):
+        emitter.selections.add(register)
 
 
 def _evaluate(emitter: Emitter, step: Evaluate, expr: Expr, values: dict[Expr, str]) -> str:

@@ -70,6 +70,8 @@ class Part:
         if self.combine != "set":
             old = emitter.load_scalar(address, dtype, self.place)
             register = emitter.elements.apply(self.combine, [old, register], [dtype] * 2, dtype)
+        if register in emitter.selections:
+            register = emitter.elements.opaque(register, dtype)
         emitter.store_scalar(register, dtype, address, self.place)
 
 

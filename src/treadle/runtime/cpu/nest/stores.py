@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from treadle.core import dtypes
-from treadle.kernel.ir import Buffer, Expr, Store
+from treadle.kernel.ir import Buffer, Expr, Load, Store, postorder
+from treadle.runtime.cpu.elements import is_selection
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.function import KernelFunction
 from treadle.runtime.cpu.nest.level import Level, Register
@@ -73,12 +74,15 @@ class Stores:
         self, store: Store, parts: list[str], base: Word, stride: Word, level: Level
     ) -> None:
         memory, dtype = self.code.memory, store.value.dtype
+        chooses = store.combine in ("min", "max") or _chooses(store)
         for copy, part in enumerate(parts):
             at = self.fn.add(base, self.fn.mul(stride, copy * self.code.shape.lanes))
             address = Address(self.code.pointers[store.buffer], at, stride)
             if store.combine != "set":
                 old = memory.load(address, dtype, level.mask)
                 part = self.code.vector.apply(store.combine, [old, part], [dtype] * 2, dtype)
+            if chooses:
+                part = self.code.vector.opaque(part, dtype)
             memory.store(part, address, dtype, level.mask, store.buffer in self.streamed)
 
     def _is_inside(self, store: Store, level: Level) -> str | bool:
@@ -97,3 +101,10 @@ class Stores:
 def roots_of(stores: Sequence[Store]) -> list[Expr]:
     """The expressions that stores need."""
     return [e for s in stores for e in s.roots]
+
+
+def _chooses(store: Store) -> bool:
+    """Whether the value is a selection that may be an element of the buffer itself."""
+    expressions = postorder([store.value])
+    reads = any(isinstance(e, Load) and e.buffer is store.buffer for e in expressions)
+    return reads and is_selection(store.value)
