@@ -95,8 +95,10 @@ def plan_program(graph: Graph) -> Planned:
     block = build_schedule(builder)
     if os.environ.get("TREADLE_VERIFY", "") not in ("", "0"):
         from treadle.runtime.verify_bounds import verify_bounds
+        from treadle.runtime.verify_residence import verify_residence
 
         verify_bounds(builder, block)
+        verify_residence(builder, block)
     return Planned(graph, work, builder, block, plan_memory(block))
 
 

@@ -71,7 +71,7 @@ class Planned:
     def texts(self) -> dict[str, Callable[[], str]]:
         """What `inspect` shows of the plan, by the name of the stage."""
         return {
-            "schedule": lambda: schedule_text(self.block, self.plan),
+            "schedule": lambda: schedule_text(self.block, self.plan, self.builder.residence.host),
             "memory": lambda: str(self.memory),
             "kernels": lambda: kernels_text(self.block),
         }

@@ -78,6 +78,18 @@ _OF_STRUCTURE = {
 }
 
 
+def role_in_memory(node: Node) -> Role:
+    """The role of a node of rank-0 arithmetic whose results are in memory, as arrays are."""
+    if is_alias(node):
+        return Role.ALIAS
+    return Role.VIEW if kind_of(node) == "view" else Role.ARRAY
+
+
+def is_number(value: Value) -> bool:
+    """Whether a value is a tensor of rank 0."""
+    return isinstance(value.spec, TensorSpec) and value.spec.rank == 0
+
+
 def changes_part(node: Node) -> bool:
     """Whether a node gives input 0 back with a part of it changed. It does so in place where nobody
     needs the old array."""

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 import treadle as td
+from tests.runtime.apart import Apart
 from tests.runtime.cpu.machines import RUNNABLE
 from tests.runtime.fuzz.execution import Noise, function
 from tests.runtime.fuzz.program import Program, steps_of
@@ -16,7 +17,7 @@ from tests.runtime.harness import captures, native, trace
 from treadle.core.errors import InvalidArgumentError
 from treadle.graph.ir import Graph
 from treadle.passes import disabled, switches
-from treadle.runtime import Executable, compile, interpreter
+from treadle.runtime import Executable, compile, devices, interpreter
 from treadle.runtime.cpu.target import using
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.scope import Scope
@@ -58,7 +59,8 @@ def check(program: Program, seed: int, ways: Sequence[str] | None = None) -> int
 
     Args:
         seed: of what is chosen at random: switches.
-        ways: names to keep to, of those below ("native", "off", "sizes", "function", "machine").
+        ways: names to keep to, of those below ("native", "off", "sizes", "function", "machine",
+            "apart").
 
     Returns:
         How many runs were compared.
@@ -74,7 +76,7 @@ def check(program: Program, seed: int, ways: Sequence[str] | None = None) -> int
     return checks.compared
 
 
-WAYS = {"native": 1.0, "off": 0.35, "sizes": 0.7, "function": 0.3, "machine": 0.3}
+WAYS = {"native": 1.0, "off": 0.35, "sizes": 0.7, "function": 0.3, "machine": 0.3, "apart": 0.3}
 
 
 class Checks:
@@ -137,6 +139,17 @@ class Checks:
         with using(RUNNABLE[name]):
             outcome = self._threads(native(self.graph), self.values, self.variables)
         self._compare(f"for {name}", outcome, self.wanted)
+
+    def apart(self) -> None:
+        """Scheduled for a device whose memory the host does not see."""
+        if not hasattr(self, "graph"):
+            self.native()
+        with devices.using(Apart()):
+            executable = compile(self.graph)
+        if executable.mode != "apart":
+            raise Difference("apart", executable.reason)
+        outcome = self._run(lambda: executable.run(self.values), self.variables)
+        self._compare("apart", outcome, self.wanted)
 
     def sizes(self) -> None:
         """Compiled once for all sizes of the batch."""

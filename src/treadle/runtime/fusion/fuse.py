@@ -24,7 +24,7 @@ from treadle.runtime.fusion.space import Placement, place_in, placement_of
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.unit_graph import UnitGraph
 from treadle.runtime.fusion.units import Fusion, Unit
-from treadle.runtime.roles import Role, kind_of, through_squeezes
+from treadle.runtime.roles import Role, is_number, kind_of, through_squeezes
 
 MAX_TRIED = 8  # groups that a node may join alone: each try takes time to compile, on any machine
 _TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.LOOPS, Role.SIZE)
@@ -36,6 +36,7 @@ def fuse(
     takes_epilogue: Callable[[Node], bool] = lambda node: False,
     keeps_apart: Callable[[Node], bool] = lambda node: False,
     takes_views: Callable[[Node, Sequence[View]], bool] = lambda node, views: False,
+    is_register: Callable[[Value], bool] = is_number,
 ) -> Fusion:  # fmt: skip
     """Fuse the nodes of a region (inner regions are not entered).
 
@@ -46,8 +47,9 @@ def fuse(
         takes_epilogue: whether the routine for a library node runs a group on its result.
         keeps_apart: whether it can do so without the result being in memory as a whole.
         takes_views: whether it reads operands that lie as these views do.
+        is_register: whether a value is in a register rather than in memory.
     """
-    graph = UnitGraph(region, names, limits, enabled, owned or {})
+    graph = UnitGraph(region, names, limits, enabled, owned or {}, is_register)
     siblings, library = Siblings(graph), LibraryNodes(graph)
     for node in region.nodes:
         if enabled and graph.roles[node] is Role.ARRAY:
@@ -120,6 +122,7 @@ class _Needs:
     def __init__(self, graph: UnitGraph, views: dict[Node, tuple[View, ...]]) -> None:
         self.graph, self.region = graph, graph.region
         self.result = Fusion(graph.region, takeovers=graph.takeovers, views=views)
+        self.result.is_register = graph.is_register
 
     def fusion(self) -> Fusion:
         """Keep the nodes that results and effects need, consumers first."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from treadle.runtime.fusion.recomputation import Recomputation
 from treadle.runtime.fusion.space import Placement, placement_of
 from treadle.runtime.fusion.takeovers import find_takeovers
 from treadle.runtime.fusion.units import Unit
-from treadle.runtime.roles import Role, role_of, squeezed, through_squeezes
+from treadle.runtime.roles import Role, role_in_memory, role_of, squeezed, through_squeezes
 from treadle.runtime.variable_order import earlier_uses
 
 
@@ -29,10 +29,11 @@ class UnitGraph:
 
     def __init__(
         self, region: Region, names: Names, limits: Limits, enabled: bool,
-        owned: Mapping[Value, Value],
+        owned: Mapping[Value, Value], is_register: Callable[[Value], bool],
     ) -> None:  # fmt: skip
         self.region, self.names, self.limits, self.owned = region, names, limits, owned
-        self.roles = {node: role_of(node) for node in region.nodes}
+        self.is_register = is_register
+        self.roles = {node: self._role(node) for node in region.nodes}
         self.takeovers = find_takeovers(region, self.roles, owned)
         self.roles |= self.takeovers.roles
         self.position = {node: i for i, node in enumerate(region.nodes)}
@@ -49,6 +50,11 @@ class UnitGraph:
         self.unit_of: dict[Node, Unit] = {}
         # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
+
+    def _role(self, node: Node) -> Role:
+        role = role_of(node)
+        in_memory = role is Role.SCALAR and not self.is_register(node.outputs[0])
+        return role_in_memory(node) if in_memory else role
 
     # -- units -------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import field
 
 from treadle.core.records import record
@@ -10,7 +11,7 @@ from treadle.kernel.ir import Buffer, Expr
 from treadle.runtime.fusion.group import Group
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.fusion.takeovers import Takeovers
-from treadle.runtime.roles import Role
+from treadle.runtime.roles import Role, is_number
 
 
 @record(eq=False)
@@ -38,6 +39,7 @@ class Fusion:
         needed: the values that something outside their unit reads, and the results.
         views: for library nodes that read other arrays than their operands, views of these.
         takeovers: which values may take over the memory of an operand.
+        is_register: whether a value is in a register rather than in memory.
     """
 
     region: Region
@@ -48,6 +50,7 @@ class Fusion:
     needed: set[Value] = field(default_factory=set)
     takeovers: Takeovers = field(default_factory=Takeovers)
     views: dict[Node, tuple[View, ...]] = field(default_factory=dict)
+    is_register: Callable[[Value], bool] = is_number
 
     def computed(self, unit: Unit) -> list[Node]:
         """The nodes of a unit, and those that it computes again rather than loading."""

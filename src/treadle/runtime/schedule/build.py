@@ -7,10 +7,11 @@ from typing import Any
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.core.tensor import buffer_of
 from treadle.graph.ir import Value
+from treadle.kernel.ir import const
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.region import RegionBuilder
-from treadle.runtime.schedule.steps import Block, Deliver, LoadScalar, Place
+from treadle.runtime.schedule.steps import Block, Deliver, Evaluate, LoadScalar, Place
 from treadle.runtime.symbols import checked_on_entry, symbol_sources, unknown_symbols
 
 
@@ -68,7 +69,7 @@ def _bind_param(program: Builder, number: int, param: Value, block: Block) -> No
         return
     place = Place("argument", number, spec.dtype, spec.dims)
     program.arguments.append(place)
-    if spec.rank == 0:
+    if program.facts.unified and spec.rank == 0:
         block.steps.append(LoadScalar(param, place, reads=[place]))
     else:
         program.places[param] = place
@@ -79,7 +80,9 @@ def _bind_capture(program: Builder, param: Value, capture: Any, block: Block) ->
     if capture.is_symbolic:
         raise Unsupported(f"the capture {param} is symbolic")
     place = program.constant_place(buffer_of(capture, program.graph.device), param.spec)
-    if param.spec.rank == 0:
+    if program.facts.unified and param.spec.rank == 0:
         block.steps.append(LoadScalar(param, place, reads=[place]))
+    elif program.is_register(param):
+        block.steps.append(Evaluate(param, const(buffer_of(capture), param.spec.dtype), {}))
     else:
         program.places[param] = place

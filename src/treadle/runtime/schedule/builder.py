@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -22,10 +23,12 @@ from treadle.runtime.fusion.fuse import Fusion, fuse
 from treadle.runtime.fusion.kernels import BuiltKernel
 from treadle.runtime.fusion.lifting import Lifting
 from treadle.runtime.fusion.limits import Limits
+from treadle.runtime.roles import is_number
 from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
-from treadle.runtime.schedule.steps import Copy, Operand, Place
+from treadle.runtime.schedule.residence import Residence, find_residence
+from treadle.runtime.schedule.steps import Copy, Fetch, Operand, Place, Step
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
 
 
@@ -47,6 +50,7 @@ class Builder:
         self.names = Names()
         self.places: dict[Value, Place] = {}
         self.same: dict[Value, Value] = {}  # a register that is another one
+        self.fetched: set[Value] = set()  # numbers with a place that are in a register as well
         self.variables: dict[Value, int] = {}  # handle -> number
         self.constants: list[Any] = []
         self.temporaries: list[Place] = []
@@ -92,6 +96,26 @@ class Builder:
             raise Unsupported(f"{what} {values[0]} has a size that only the running program knows")
 
     # -- operands ----------------------------------------------------------------------------
+
+    @cached_property
+    def residence(self) -> Residence:
+        """Where the numbers of the graph reside."""
+        return find_residence(self.graph, self.native_lists)
+
+    def is_register(self, value: Value) -> bool:
+        """Whether a value is a number in a register of the host."""
+        return is_number(value) and (self.facts.unified or value in self.residence.host)
+
+    def on_host(self, value: Value, steps: list[Step]) -> Operand:
+        """A value as the host reads it: a number in a register, into which it is fetched by one
+        more step where it is on the device only."""
+        place = self.places.get(value)
+        if self.facts.unified or not is_number(value) or place is None:
+            return self.operand(value)
+        if value not in self.fetched:
+            self.fetched.add(value)
+            steps.append(Fetch(value, place, reads=[place]))
+        return Operand(self.same.get(value, value), None)
 
     def operand(self, value: Value) -> Operand:
         """Where a value is: a place, or the register that holds it."""
@@ -152,7 +176,7 @@ class Builder:
         facts = self.facts
         fusion = fuse(
             region, self.names, self.limits, self.fusing, carried, facts.takes_epilogue,
-            self.keeps_apart, facts.takes_views,
+            self.keeps_apart, facts.takes_views, self.is_register,
         )  # fmt: skip
         order = order_units(fusion, carried, lists)
         self.fusions.append((fusion, order))

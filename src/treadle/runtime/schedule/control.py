@@ -38,6 +38,7 @@ class ControlFlow:
     """The part of a `RegionBuilder` that schedules nodes with regions."""
 
     program: Builder
+    region: Region
     order: Order
     block: Block
     wanted: dict[Value, Place]
@@ -45,6 +46,7 @@ class ControlFlow:
     if TYPE_CHECKING:
 
         def emit(self, step: Step) -> None: ...
+        def on_host(self, value: Value) -> Operand: ...
         def output(self, value: Value) -> Operand: ...
         def call(self, unit: Unit, reason: str = "") -> None: ...
         def inside(
@@ -57,7 +59,8 @@ class ControlFlow:
 
     def _natively(self, unit: Unit, build: Callable[[Unit], None]) -> None:
         """Build control flow; where that cannot be done the interpreter runs the node."""
-        before = set(self.program.known), set(self.program.late)
+        program = self.program
+        before = set(program.known), set(program.late), set(program.fetched)
         mark = len(self.block.steps)
         try:
             build(unit)
@@ -65,7 +68,7 @@ class ControlFlow:
             if any(isinstance(v.spec, ListSpec) for v in unit.nodes[0].inputs):
                 raise
             del self.block.steps[mark:]
-            self.program.known, self.program.late = before
+            program.known, program.late, program.fetched = before
             self.call(unit, str(reason))
 
     def _cond(self, unit: Unit) -> None:
@@ -76,7 +79,7 @@ class ControlFlow:
         blocks = [self._branch(region, node, results) for region in node.regions]
         program.known = known
         self._learn(node.outputs)
-        predicate = program.operand(node.inputs[0])
+        predicate = self.on_host(node.inputs[0])
         self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results)))
 
     def _result(self, value: Value) -> Operand:
@@ -103,6 +106,9 @@ class ControlFlow:
         }
         block = self.inside(region, program.schedule(region, self._owned(region, node)), wanted)
         block.steps[:0] = sizes
+        for number, target in enumerate(targets):
+            if target is None:
+                block.results[number] = program.on_host(region.results[number], block.steps)
         taken = [
             t for t, out in zip(targets, results, strict=True) if out.value in self.order.taken
         ]
@@ -151,13 +157,21 @@ class ControlFlow:
             if isinstance(value.spec, ResourceSpec):
                 program.variables[param] = program.variables[value]
                 continue
-            operand = program.operand(value)
-            if operand.place is not None:
-                program.places[param] = operand.place
-            else:
+            register = program.is_register(param)
+            operand = self.on_host(value) if register else program.operand(value)
+            if operand.place is None:
                 program.same[param] = operand.value
+            else:
+                program.places[param] = operand.place
+                if value in program.fetched and self._is_here(value):
+                    program.same[param] = program.same.get(value, value)
+                    program.fetched.add(param)
             pairs |= self._equal_sizes(param, value)
         return self._define(pairs)
+
+    def _is_here(self, value: Value) -> bool:
+        """Whether a value belongs to the region whose steps are being built."""
+        return self.region in (value.producer, value.node and value.node.region)
 
     def _equal_sizes(self, param: Value, value: Value) -> dict[str, Dim]:
         """Symbols of `param` without a value -> the sizes of `value`."""
@@ -193,7 +207,7 @@ class ControlFlow:
                 before += self._bind([param], [start])
             else:
                 moving.append((param, start, result))
-        pairs = {p: r for p, _, r in moving if p.spec.rank and not _is_list(p)}
+        pairs = {p: r for p, _, r in moving if not (_is_list(p) or program.is_register(p))}
         lists = [p for p, _, _ in moving if _is_list(p)]
         if program.native_lists:
             self._check_lists(body, moving, lists)
@@ -295,8 +309,8 @@ class ControlFlow:
     ) -> Carried:  # fmt: skip
         """A loop variable. `output`: what the loop leaves in it."""
         program = self.program
-        if param.spec.rank == 0 or isinstance(param.spec, ListSpec):
-            return Carried(param, program.operand(start), None)
+        if isinstance(param.spec, ListSpec) or program.is_register(param):
+            return Carried(param, self.on_host(start), None)
         if param.spec.symbols() & opened:
             return self._grown(param, start, result, scheduled[1])
         if scheduled[1].stays(storage(result), param):
@@ -333,8 +347,10 @@ class ControlFlow:
         block = self.inside(body, scheduled, wanted)
         results = []
         for (_, _, result), c in zip(moving, carried, strict=True):
-            operand = program.operand(result)
             target = c.place if c.other is None else c.other
+            operand = program.operand(result)
+            if target is None:
+                operand = program.on_host(result, block.steps)
             if target is not None and target.kind == "grown'":
                 program.require_known([result], "the loop variable")
             same = operand.place is not None and _is_same(operand.place, target)
@@ -349,6 +365,7 @@ class ControlFlow:
         sizes = self._bind(condition.params, body.params)
         block = self.inside(condition, self.program.schedule(condition), {})
         block.steps[:0] = sizes
+        block.results = [self.program.on_host(v, block.steps) for v in condition.results]
         return block
 
 

@@ -30,9 +30,14 @@ class Facts:
     are those of one thread without a library, whose kernels need no workspace.
 
     Attributes:
+        unified: whether the host computes in the registers and the memory of the device, as on a
+            processor. Otherwise the host waits for the device when it reads a number of it: rank-0
+            values reside where `treadle.runtime.schedule.residence` decides.
         workers: the most threads that get workspace.
         tuning: what code is fitted to.
     """
+
+    unified: bool = True
 
     def __init__(self, tuning: Tuning, workers: int = 1) -> None:
         self.tuning, self.workers = tuning, workers

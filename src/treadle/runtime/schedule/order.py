@@ -295,7 +295,7 @@ class _Orderer:
         self, unit: Unit, handle: Value, pairs: list[tuple[Value, Unit]], before: Unit | None
     ) -> Unit | None:
         node = unit.nodes[0]
-        if unit.role is not Role.ASSIGN or node.inputs[1].spec.rank == 0:
+        if unit.role is not Role.ASSIGN or self.fusion.is_register(node.inputs[1]):
             return None
         new = node.inputs[1]
         writer = self.maker.get(new)
@@ -351,7 +351,7 @@ class _Orderer:
         """All uses of values read from the variable precede `writer`, or they are copied."""
         for value, reader in pairs:
             self._follow(writer, [reader])
-            if reader.role not in (Role.READ, Role.ASSIGN) or value.spec.rank == 0:
+            if reader.role not in (Role.READ, Role.ASSIGN) or self.fusion.is_register(value):
                 continue
             users = self.users.get(value, [])
             inside = writer in users and writer.role is not Role.ASSIGN

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING
 
 from treadle.core.shapes import Dim
 from treadle.core.spec import spec_text
+from treadle.graph.ir import Value
 from treadle.kernel.ir import Kernel
 from treadle.kernel.printer import kernel_hash, kernel_text
 from treadle.runtime.schedule.lists import changes_list
@@ -19,6 +20,7 @@ from treadle.runtime.schedule.steps import (
     Copy,
     Deliver,
     Evaluate,
+    Fetch,
     Guard,
     Launch,
     LibraryCall,
@@ -40,9 +42,13 @@ if TYPE_CHECKING:
     from treadle.runtime.memory.plan import Plan
 
 
-def schedule_text(block: Block, plan: Plan) -> str:
-    """One line a step, indented inside branches and loops; then where the temporaries are."""
-    lines = [*_Printer().block(block, 0), "", *_memory(plan)]
+def schedule_text(block: Block, plan: Plan, host: Collection[Value]) -> str:
+    """One line a step, indented inside branches and loops; then where the temporaries are.
+
+    Args:
+        host: the numbers that reside on the host, which are marked where they are made.
+    """
+    lines = [*_Printer(host).block(block, 0), "", *_memory(plan)]
     return "\n".join(lines)
 
 
@@ -87,6 +93,13 @@ def _listed(operands: list[Operand]) -> str:
 
 
 class _Printer:
+    def __init__(self, host: Collection[Value]) -> None:
+        self.host = host
+
+    def made(self, value: Value) -> str:
+        """The name of a value where it is made, and where it resides."""
+        return f"host %{value.name}" if value in self.host else f"%{value.name}"
+
     def block(self, block: Block, depth: int) -> list[str]:
         return [line for step in block.steps for line in self.step(step, depth)]
 
@@ -103,7 +116,7 @@ class _Printer:
             ]
         if isinstance(step, Loop):
             carried = ", ".join(
-                f"%{c.param.name}{'' if c.place is None else f'@{c.place}'} = "
+                f"{self.made(c.param)}{'' if c.place is None else f'@{c.place}'} = "
                 f"{operand_text(c.start)}"
                 for c in step.carried
             )
@@ -114,6 +127,8 @@ class _Printer:
                 *self.block(step.body, depth + 1),
                 f"{pad}  next {_listed(step.body.results)}",
             ]
+        if isinstance(step, Evaluate | LoadScalar | Fetch | Position):
+            return [f"{pad}{self.made(step.value)} = {_number(step)}"]
         return [pad + line for line in _line(step).split("\n")]
 
 
@@ -126,6 +141,19 @@ def _kernel(step: Launch) -> str:
     return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
 
 
+def _number(step: Evaluate | LoadScalar | Fetch | Position) -> str:
+    """What a register of the host gets."""
+    match step:
+        case Evaluate():
+            return str(step.expr)
+        case LoadScalar():
+            return f"load {step.source}"
+        case Fetch():
+            return f"fetch {step.source}"
+    wraps = " or from the end" if step.wraps else ""
+    return f"{operand_text(step.source)} inside {step.size}{wraps} for {step.callback.node.op.name}"
+
+
 def _line(step: Step) -> str:
     match step:
         case Launch():
@@ -133,8 +161,6 @@ def _line(step: Step) -> str:
         case SegmentedLaunch():
             parts = "".join(f"\n  {_listed(s.operands)} n={s.extent}" for s in step.segments)
             return f"segmented kernel {kernel_hash(step.kernel)[:8]}{parts}"
-        case Evaluate():
-            return f"%{step.value.name} = {step.expr}"
         case LibraryCall() | Loops():
             given = [operand_text(o) for o in step.inputs]
             if isinstance(step, LibraryCall):
@@ -169,14 +195,8 @@ def _line(step: Step) -> str:
             return f"deliver {operand_text(step.source)} as result {step.number}"
         case Check():
             return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
-        case Position():
-            wraps = " or from the end" if step.wraps else ""
-            place = f"{operand_text(step.source)} inside {step.size}{wraps}"
-            return f"%{step.value.name} = {place} for {step.callback.node.op.name}"
         case Copy():
             return f"copy {operand_text(step.source)} -> {step.target}"
-        case LoadScalar():
-            return f"%{step.value.name} = load {step.source}"
     return type(step).__name__.lower()
 
 

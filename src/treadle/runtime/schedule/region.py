@@ -25,6 +25,7 @@ from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.lists import Ragged, puts_element
 from treadle.runtime.schedule.order import Order
+from treadle.runtime.schedule.residence import host_reads, may_refuse
 from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.steps import (
@@ -147,9 +148,24 @@ class RegionBuilder(ControlFlow):
         self.placed.add(unit)
         return place
 
+    def on_host(self, value: Value) -> Operand:
+        """A value as the host reads it."""
+        return self.program.on_host(value, self.block.steps)
+
+    def operands(self, node: Node, read: Sequence[Value]) -> list[Operand]:
+        """The operands of a node, of which the host reads some."""
+        return [self.on_host(v) if v in read else self.program.operand(v) for v in node.inputs]
+
     def output(self, value: Value) -> Operand:
-        if isinstance(value.spec, ListSpec) or value.spec.rank == 0:
+        """Where what the host makes goes."""
+        if isinstance(value.spec, ListSpec) or self.program.is_register(value):
             return Operand(value, None)
+        return Operand(value, self.place_for(value))
+
+    def computed(self, value: Value) -> Operand:
+        """Where what a kernel or a routine of the device makes goes."""
+        if self.program.facts.unified:
+            return self.output(value)
         return Operand(value, self.place_for(value))
 
     def known(self, node: Node) -> None:
@@ -173,24 +189,25 @@ class RegionBuilder(ControlFlow):
 
     def constant(self, unit: Unit) -> None:
         (value,) = unit.nodes[0].outputs
-        number = splat(value)
-        if value.spec.rank == 0 and number is not None:
+        number, register = splat(value), self.program.is_register(value)
+        if register and number is not None:
             self.emit(Evaluate(value, const(number, value.spec.dtype), {}))
             return
         place = self.program.constant_place(literal(value), value.spec)
-        if value.spec.rank == 0:
+        if register:
             self.emit(LoadScalar(value, place, reads=[place]))
         else:
             self.program.places[value] = place
 
     def alias(self, unit: Unit) -> None:
         source, out = unit.nodes[0].inputs[0], unit.nodes[0].outputs[0]
-        operand = self.program.operand(source)
-        if operand.place is not None and out.spec.rank:
-            self.program.places[out] = operand.place
-        elif operand.place is not None:
+        register = self.program.is_register(out)
+        operand = self.on_host(source) if register else self.program.operand(source)
+        if operand.place is not None and register:
             self.emit(LoadScalar(out, operand.place, reads=[operand.place]))
-        elif out.spec.rank == 0 or self.direct.is_element(out):
+        elif operand.place is not None and source.spec.rank:
+            self.program.places[out] = operand.place
+        elif operand.place is None and (register or self.direct.is_element(out)):
             self.program.same[out] = operand.value
         else:
             place = self.place_for(out)
@@ -201,7 +218,7 @@ class RegionBuilder(ControlFlow):
             expr, buffers = self.fusion.scalars[value]
             for condition in outside(expr, self._known_sizes()):
                 self._check_bounds(unit.nodes[0], condition)
-            inputs = {b.name: self.program.operand(v) for b, v in buffers.items()}
+            inputs = {b.name: self.on_host(v) for b, v in buffers.items()}
             self.emit(Evaluate(value, expr, inputs, reads=places_of(list(inputs.values()))))
 
     def array(self, unit: Unit) -> None:
@@ -247,9 +264,9 @@ class RegionBuilder(ControlFlow):
         """Where the stored values go: their places, and where the region's user wants them."""
         targets: dict[Value, list[Operand]] = {}
         for value in stores:
-            targets[value] = [self.output(value)]
+            targets[value] = [self.computed(value)]
             extra = self.wanted.pop(value, None)
-            if extra is not None and value.spec.rank:
+            if extra is not None and targets[value][0].place is not None:
                 targets[value].append(Operand(value, extra))
         return targets
 
@@ -355,7 +372,7 @@ class RegionBuilder(ControlFlow):
         if apart is not None and scratch is not None:
             outputs = [Operand(node.outputs[0], scratch)]
         else:
-            outputs = [targets[v][0] for v in over] or [self.output(v) for v in node.outputs]
+            outputs = [targets[v][0] for v in over] or [self.computed(v) for v in node.outputs]
         for value in [node.outputs[0]] if apart else over.values():
             self.program.places[value] = places_of(outputs)[0]
         written = [*places_of(outputs), *([] if scratch is None else [scratch])]
@@ -431,7 +448,7 @@ class RegionBuilder(ControlFlow):
         node = unit.nodes[0]
         (value,) = node.outputs
         place = self.program.variable(node.inputs[0])
-        if value.spec.rank == 0:
+        if self.program.is_register(value):
             self.emit(LoadScalar(value, place, reads=[place]))
         elif value in self.order.snapshots:
             target = self.place_for(value)
@@ -451,7 +468,7 @@ class RegionBuilder(ControlFlow):
         mentioned = sorted(_attribute_symbols(node) & self.program.late)
         known = set(self.program.known)
         self.discover(node)
-        inputs = [self.program.operand(v) for v in node.inputs]
+        inputs = self.operands(node, node.inputs[:1] if may_refuse(node) else node.inputs)
         for value in node.outputs:
             if value.spec.symbols() - known:  # it has its size from the call: no place is ready
                 self.wanted.pop(value, None)
@@ -542,7 +559,7 @@ class RegionBuilder(ControlFlow):
         program.ranges.add(name, node.attrs["least"], node.attrs["most"])
         program.known.add(name)
         program.late.add(name)
-        self.emit(Measure(name, program.operand(node.inputs[0])))
+        self.emit(Measure(name, self.on_host(node.inputs[0])))
 
     def loops(self, unit: Unit) -> None:
         """An op that is loops of the program."""
@@ -551,7 +568,7 @@ class RegionBuilder(ControlFlow):
         inputs = [self.program.operand(v) for v in node.inputs]
         refuse = self._refusal(node, inputs)
         self.discover(node)
-        outputs = [self.output(v) for v in node.outputs]
+        outputs = [self.computed(v) for v in node.outputs]
         reads, writes = places_of(inputs), places_of(outputs)
         launch = self._scatter(node, inputs, outputs[0])
         self.emit(Loops(node, inputs, outputs, refuse, launch, reads=reads, writes=writes))
@@ -566,7 +583,7 @@ class RegionBuilder(ControlFlow):
         if unit in self.placed:
             return
         self.discover(node)
-        inputs = [program.operand(v) for v in node.inputs]
+        inputs = self.operands(node, list(host_reads(node, True)))
         if self._is_shown(unit):
             outputs = [self._element(node.outputs[0])]
         else:
@@ -593,7 +610,7 @@ class RegionBuilder(ControlFlow):
 
     def _element(self, value: Value) -> Operand:
         """An element of a list that stays as it is: no copy."""
-        if value.spec.rank == 0:
+        if self.program.is_register(value):
             return Operand(value, None)
         place = Place("element", len(self.program.temporaries), value.spec.dtype, value.spec.dims)
         self.program.places[value] = place

@@ -57,7 +57,10 @@ class Step:
 
 @record(eq=False)
 class Operand:
-    """What a step passes on: an array's place, or a rank-0 value in a register."""
+    """What a step passes on: an array's place, or a rank-0 value in a register of the host.
+
+    Kernels and routines of a device with memory of its own get such a register by value.
+    """
 
     value: Value
     place: Place | None  # None: a register
@@ -86,7 +89,8 @@ class SegmentedLaunch(Step):
 
 @record(eq=False)
 class Evaluate(Step):
-    """Compute a rank-0 value in registers; `expr` loads rank-0 values and elements of arrays."""
+    """Compute a rank-0 value in registers; `expr` loads rank-0 values and elements of arrays (of
+    arrays only where the host computes in the memory of the device)."""
 
     value: Value
     expr: Expr
@@ -265,6 +269,18 @@ class LoadScalar(Step):
 
 
 @record(eq=False)
+class Fetch(Step):
+    """Bring a rank-0 value from the memory of a device into a register of the host, which waits.
+
+    Only schedules for devices with memory of their own have such steps; nothing else reads this
+    memory for the host but Python callbacks, which get their arrays through the backend's storage.
+    """
+
+    value: Value
+    source: Place
+
+
+@record(eq=False)
 class Block:
     """Steps in order, and what leaves the block."""
 
@@ -288,7 +304,8 @@ class Branch(Step):
 class Carried:
     """A loop variable.
 
-    A register is a phi. An array is a place that the body updates: in place, or by writing the
+    A register is a phi. An array is a place that the body updates (from a register, which is stored
+    there before the loop, where the number that it starts with is one): in place, or by writing the
     other half of a pair, after which the halves change roles. Where the size changes too, the
     halves ("grown") or the only one ("buffer") are buffers that grow, and the sizes are phis.
     """

@@ -1,0 +1,163 @@
+"""Where the rank-0 values of a program reside: in registers of the host or on the device.
+
+The host reads numbers to decide how a program goes on: conditions, sizes, positions in lists, what
+it hands to Python. On a device with registers and memory of its own such a read waits for the
+device, so this is decided for the whole graph before anything is scheduled.
+
+A number that the host reads is computed on the host where that needs no more waiting than fetching
+the number itself: where all it is computed from is on the host, is an argument (which nothing
+computes), or is fetched once, before the loop that the number is in. So are the numbers that it is
+computed from. Every other number resides on the device, as arrays do; where the host reads one
+nevertheless (a loss that ends a loop), that one is fetched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from treadle.core.records import record
+from treadle.graph.ir import Graph, Node, Value
+from treadle.ops.control.checks import CHECK, PLACE
+from treadle.ops.control.control_flow import COND, WHILE
+from treadle.ops.lowering import ListAction
+from treadle.runtime.roles import Role, is_number, role_of
+from treadle.runtime.schedule.lists import list_form, puts_element
+
+
+@record(frozen=True)
+class Residence:
+    """Attributes:
+    host: the numbers that are computed in registers of the host.
+    read: the numbers of the device that the host reads as well.
+    """
+
+    host: frozenset[Value]
+    read: frozenset[Value]
+
+
+def find_residence(graph: Graph, native_lists: bool) -> Residence:
+    """Where the numbers of a graph reside.
+
+    Args:
+        native_lists: whether the program has code for lists, which are Python objects otherwise.
+    """
+    return _Search(graph, native_lists).run()
+
+
+class _Search:
+    """Attributes:
+    sources: number -> those that it is computed from, for numbers that the host can compute.
+    needs: number -> the sources that must be on the host already, or arguments.
+    wanted: what the host reads, and what is always born on it.
+    """
+
+    def __init__(self, graph: Graph, native_lists: bool) -> None:
+        self.native_lists = native_lists
+        self.arguments = set(graph.arguments)
+        self.sources: dict[Value, Sequence[Value]] = {}
+        self.needs: dict[Value, Sequence[Value]] = {}
+        self.wanted: list[Value] = []
+        for param in graph.params[len(graph.arguments) :]:
+            self._add(param, ())  # a captured number is known when the program is made
+        for node in graph.walk():
+            self._look_at(node)
+
+    def run(self) -> Residence:
+        self._drop_unavailable()
+        host: set[Value] = set()
+        read: set[Value] = set()
+        stack = [v for v in self.wanted if is_number(v)]
+        while stack:
+            value = stack.pop()
+            if value in host or value in read:
+                continue
+            if value not in self.sources:
+                read.add(value)
+                continue
+            host.add(value)
+            stack += self.sources[value]
+            if value.node is not None and role_of(value.node) is Role.SCALAR:
+                stack += value.node.outputs  # one step computes them
+        return Residence(frozenset(host), frozenset(read))
+
+    def _add(
+        self, value: Value, sources: Sequence[Value], needs: Sequence[Value] | None = None
+    ) -> None:
+        if is_number(value) and not value.spec.dtype.is_complex:
+            self.sources[value] = sources
+            self.needs[value] = sources if needs is None else needs
+
+    def _drop_unavailable(self) -> None:
+        """Leave to the device what needs a number of the device from its own loop."""
+        readers: dict[Value, list[Value]] = {}
+        for value, needs in self.needs.items():
+            for source in needs:
+                readers.setdefault(source, []).append(value)
+        stack = [v for v in readers if v not in self.sources and v not in self.arguments]
+        while stack:
+            for value in readers.get(stack.pop(), ()):
+                if self.sources.pop(value, None) is not None:
+                    stack.append(value)
+
+    def _look_at(self, node: Node) -> None:
+        self.wanted += host_reads(node, self.native_lists)
+        role = role_of(node)
+        if role is Role.CONSTANT:
+            self._add(node.outputs[0], ())
+        elif role is Role.SCALAR and all(map(is_number, node.inputs)):
+            for value in node.outputs:
+                self._add(value, node.inputs)
+        elif role is Role.ALIAS and is_number(node.inputs[0]):
+            self._add(node.outputs[0], node.inputs)
+        elif role is Role.CALL or (role is Role.LIST and self._is_born_on_host(node)):
+            for value in node.outputs:
+                self._add(value, ())
+            if role is Role.LIST or node.op is PLACE:
+                self.wanted += node.outputs
+        elif node.op is COND:
+            self._branches(node)
+        elif node.op is WHILE:
+            self._loop(node)
+
+    def _is_born_on_host(self, node: Node) -> bool:
+        form = list_form(node)
+        return not self.native_lists or (form is not None and form.action is ListAction.LENGTH)
+
+    def _branches(self, node: Node) -> None:
+        for region in node.regions:
+            for param, value in zip(region.params, node.region_inputs, strict=True):
+                self._add(param, [value])
+        for out, *results in zip(node.outputs, *(r.results for r in node.regions), strict=True):
+            self._add(out, results)
+
+    def _loop(self, node: Node) -> None:
+        """What a loop gets is fetched before it, once; what an iteration leaves must be there."""
+        condition, body = node.regions
+        for param, start in zip(body.params, node.inputs, strict=True):
+            changed = body.results[param.index : param.index + 1]
+            self._add(param, [start, *changed], changed)
+        for seen, param in zip(condition.params, body.params, strict=True):
+            self._add(seen, [param])
+        for out, param in zip(node.outputs, body.params, strict=False):
+            self._add(out, [param])
+
+
+def host_reads(node: Node, native_lists: bool) -> Iterator[Value]:
+    """What the host reads when it comes to a node, lists and arrays among the operands of Python
+    callbacks included. An operand of what raises an error is read only in that case."""
+    role = role_of(node)
+    if role in (Role.COND, Role.SIZE) or may_refuse(node):
+        yield node.inputs[0]
+    elif role is Role.WHILE:
+        yield node.regions[0].results[0]
+    elif role is Role.CALL or (role is Role.LIST and not native_lists):
+        yield from node.inputs
+    elif role is Role.LIST:
+        yield from node.inputs[:-1] if puts_element(node) else node.inputs
+
+
+def may_refuse(node: Node) -> bool:
+    """Whether a node does nothing but raise an error, as its first operand tells."""
+    return node.op in (CHECK, PLACE) or "asserts" in node.op.tags
+
+
