@@ -10,15 +10,17 @@ to the block gives their values. The head of a loop has what the loop carries as
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from treadle.core.shapes import Dim, is_non_negative
 from treadle.runtime.cpu.target import Target
 
+T = TypeVar("T")
+R = TypeVar("R")
 Word: TypeAlias = "int | str"  # an i64: known now, or an SSA value
 
 
@@ -448,16 +450,16 @@ def _dim_operation(operation: str, signed: bool) -> str:
     return f"signed_{name}" if signed else name
 
 
-def interleave(function: Function, emitters: list[Callable[[], None]]) -> None:
-    """Emit independent straight-line copies of the same code line by line in turn.
+def interleave(function: Function, emit: Callable[[T], R], copies: Iterable[T]) -> list[R]:
+    """Emit straight-line code for each of the copies, line by line in turn; gives their results.
 
     Neighbouring instructions are then independent, which keeps the out-of-order window busy;
     copies with control flow inside follow one another.
     """
-    parts = []
-    for emitter in emitters:
+    parts, results = [], []
+    for copy in copies:
         with function.apart() as part:
-            emitter()
+            results.append(emit(copy))
         parts.append(part)
     if all(len(p) == 1 for p in parts) and len({len(p[0].lines) for p in parts}) == 1:
         for row in zip(*(p[0].lines for p in parts), strict=True):
@@ -465,3 +467,4 @@ def interleave(function: Function, emitters: list[Callable[[], None]]) -> None:
     else:
         for part in parts:
             function.append(part)
+    return results

@@ -26,7 +26,7 @@ def test_loops_are_shared_and_their_bodies_alternate():
         with fn.loop(0, "%n"):
             fn.emit(f"work {name}")
 
-    braid(fn, [lambda: body("a"), lambda: body("b")])
+    braid(fn, body, ["a", "b"])
     text = "\n".join(fn.lines)
     assert text.count("br i1") == 1
     assert "work a\n  work b" in text
@@ -43,7 +43,7 @@ def test_copies_that_branch_on_data_follow_one_another():
         with fn.when(f"%{name}"):
             fn.emit(f"work {name}")
 
-    braid(fn, [lambda: body("a"), lambda: body("b")])
+    braid(fn, body, ["a", "b"])
     assert sum("br i1" in line for line in fn.lines) == 2
     assert fn.block == "after2"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.runtime.cpu.lanes import shuffled
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
 from treadle.runtime.cpu.matmul.tiles import lanes
@@ -59,19 +60,14 @@ class _Gather:
                 continue
             new = [p % width for p in places]
             if not found:
-                found = self._shuffled(vector, vector, new)
+                found = shuffled(self.fn, self._kind(self.width), vector, vector, new)
                 continue
             order = [
                 n + width if i else lane
                 for lane, (i, n) in enumerate(zip(inside, new, strict=True))
             ]
-            found = self._shuffled(found, vector, order)
+            found = shuffled(self.fn, self._kind(self.width), found, vector, order)
         return found
-
-    def _shuffled(self, a: str, b: str, order: list[int]) -> str:
-        kind, width = self._kind(self.width), len(order)
-        picks = ", ".join(f"i32 {i}" for i in order)
-        return self.fn.value(f"shufflevector {kind} {a}, {kind} {b}, <{width} x i32> <{picks}>")
 
     # -- one channel -------------------------------------------------------------------------
 
@@ -97,10 +93,7 @@ class _Gather:
         while width > 2:
             kind, half = self._kind(width), width // 2
             low, high = (
-                fn.value(
-                    f"shufflevector {kind} {vector}, {kind} poison, <{half} x i32> "
-                    f"<{', '.join(f'i32 {i + start}' for i in range(half))}>"
-                )
+                shuffled(fn, kind, vector, "poison", range(start, start + half))
                 for start in (0, half)
             )
             vector, width = self._add(low, high, half), half

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from treadle.runtime.cpu.lanes import shuffled
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES, first_lanes, masked_load
 from treadle.runtime.cpu.llvm_text import Function, Word
 from treadle.runtime.cpu.matmul.tiles import Tile, is_float, multiply_add
@@ -111,8 +112,11 @@ class Dots:
         found, width = self._paired(pairs[0], pairs[1], 2), self.width
         while width > DOTS_ACROSS:
             width //= 2
-            halves = [self._part(found, range(s, s + width), 2 * width) for s in (0, width)]
-            found = self.fn.value(f"{self.add} <{width} x {self.element}> {halves[0]}, {halves[1]}")
+            kind = f"<{2 * width} x {self.element}>"
+            low, high = (
+                shuffled(self.fn, kind, found, "poison", range(s, s + width)) for s in (0, width)
+            )
+            found = self.fn.value(f"{self.add} <{width} x {self.element}> {low}, {high}")
         return found
 
     def _paired(self, x: str, y: str, step: int) -> str:
@@ -123,18 +127,5 @@ class Dots:
             for source in (0, self.width):
                 low += range(source + block, source + block + step)
                 high += range(source + block + step, source + block + 2 * step)
-        parts = [self._shuffled(x, y, order) for order in (low, high)]
+        parts = [shuffled(self.fn, self.kind, x, y, order) for order in (low, high)]
         return self.fn.value(f"{self.add} {self.kind} {parts[0]}, {parts[1]}")
-
-    def _shuffled(self, x: str, y: str, order: list[int]) -> str:
-        picks = ", ".join(f"i32 {i}" for i in order)
-        kind = self.kind
-        return self.fn.value(
-            f"shufflevector {kind} {x}, {kind} {y}, <{len(order)} x i32> <{picks}>"
-        )
-
-    def _part(self, x: str, lanes: range, width: int) -> str:
-        kind, picks = f"<{width} x {self.element}>", ", ".join(f"i32 {i}" for i in lanes)
-        return self.fn.value(
-            f"shufflevector {kind} {x}, {kind} poison, <{len(lanes)} x i32> <{picks}>"
-        )

@@ -6,21 +6,24 @@ of independent rows overlap when their instructions stand next to each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 from treadle.runtime.cpu.llvm_text import Block, Function
 
+T = TypeVar("T")
 
-def braid(function: Function, emitters: Sequence[Callable[[], None]]) -> None:
-    """Emit copies of the same code line by line in turn, with the loops of the first of them.
+
+def braid(function: Function, emit: Callable[[T], object], copies: Iterable[T]) -> None:
+    """Emit the same code for each of the copies, line by line in turn, with the loops of the first.
 
     The copies must go through the same loops equally often. Where a copy branches on data they
     follow one another.
     """
     parts: list[list[Block]] = []
-    for emitter in emitters:
+    for copy in copies:
         with function.apart() as part:
-            emitter()
+            emit(copy)
         parts.append(part)
     if _go_together(parts):
         function.append(_merged(parts))

@@ -262,11 +262,10 @@ class _Writer:
         kinds = [t for a in accumulators for t in a.types]
 
         def one(c: Word, flat: list[str]) -> list[str]:
-            places = [
-                fn.offset(partials, fn.add(fn.mul(c, words), n), "i64") for n in range(len(kinds))
-            ]
-            pairs = zip(kinds, places, strict=True)
-            more = [fn.value(f"load {kind}, ptr {place}") for kind, place in pairs]
+            more = []
+            for n, kind in enumerate(kinds):
+                place = fn.offset(partials, fn.add(fn.mul(c, words), n), "i64")
+                more.append(fn.value(f"load {kind}, ptr {place}"))
             (states,), (others,) = unflatten(flat, [accumulators]), unflatten(more, [accumulators])
             merged = zip(accumulators, states, others, strict=True)
             return flatten([[a.merge(state, other) for a, state, other in merged]])

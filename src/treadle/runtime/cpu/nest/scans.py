@@ -73,7 +73,7 @@ class ScanLoops:
 
         def several(i: Word, state: list[str]) -> list[str]:
             places = [self.fn.add(i, k) for k in range(together)]
-            braid(self.fn, [lambda p=p: one(p, []) and None for p in places])  # type: ignore[misc]
+            braid(self.fn, lambda place: one(place, []), places)
             return state
 
         start, stop = self.bounds.of(axis)

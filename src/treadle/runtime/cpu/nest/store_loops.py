@@ -84,7 +84,7 @@ class StoreLoops:
 
         def rows(i: Word, state: list[str]) -> list[str]:
             places = [self.fn.add(i, k) for k in range(together)]
-            braid(self.fn, [lambda p=p: row(p, []) and None for p in places])  # type: ignore[misc]
+            braid(self.fn, lambda place: row(place, []), places)
             return state
 
         # Few elements are not worth the code; sums have the same order either way.

@@ -104,14 +104,12 @@ class Values:
             return self.rows.read(e, row.place, level)
         pairs = zip(e.args, registers, strict=True)
         wide = [self.code.wide_parts(a, r, level) for a, r in pairs]
-        parts = [""] * level.copies
 
-        def copy(k: int) -> None:
-            args = [part[k] for part in wide]
-            parts[k] = self.code.vector.apply(_function(e), args, operands, e.dtype)
+        def one(copy: int) -> str:
+            args = [parts[copy] for parts in wide]
+            return self.code.vector.apply(_function(e), args, operands, e.dtype)
 
-        interleave(self.fn, [lambda k=k: copy(k) for k in range(level.copies)])  # type: ignore[misc]
-        register = Register(parts, True)
+        register = Register(interleave(self.fn, one, range(level.copies)), True)
         if row is not None:
             self.rows.fill(e, register, row.place, level)
         return register
