@@ -47,12 +47,12 @@ DEVICES = {
     "runtime.cpu": {
         "config.threading",
         "jitted.function",
-        "jitted.native_calls",
+        "jitted.native_plans",
         "jitted.plan_table",
         "machine",
         "runtime.devices",
         "tracing.function",
-        "tracing.native_calls",
+        "tracing.native_plans",
     },
 }
 FREE = {"version"}  # plain data, for everybody
@@ -159,7 +159,7 @@ ON_DEMAND = {
     ("runtime.compiler", "runtime.verify_bounds"): "only where TREADLE_VERIFY asks",
     ("runtime.compiler", "runtime.verify_residence"): "only where TREADLE_VERIFY asks",
     ("runtime.cpu.backend", "runtime.cpu.build_program"): FOUND,
-    ("runtime.cpu.backend", "runtime.cpu.early"): START,
+    ("runtime.cpu.backend", "runtime.cpu.compiled_ahead"): START,
     ("runtime.cpu.backend", "runtime.cpu.facts"): FOUND,
     ("runtime.cpu.backend", "runtime.cpu.stored_program"): START,
     ("runtime.cpu.dispatch", "runtime.cpu.dispatch.eager"): START,
@@ -170,8 +170,8 @@ ON_DEMAND = {
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.jit"): LLVM,
     ("runtime.cpu.dispatch.native_type", "runtime.cpu.target"): LLVM,
     ("runtime.cpu.dispatch.self_check", "runtime.cpu.jit"): LLVM,
-    ("runtime.cpu.early", "runtime.cpu.library"): FEW,
-    ("runtime.cpu.early", "runtime.cpu.library_code"): LLVM,
+    ("runtime.cpu.compiled_ahead", "runtime.cpu.library"): FEW,
+    ("runtime.cpu.compiled_ahead", "runtime.cpu.library_code"): LLVM,
     ("runtime.cpu.elements", "runtime.cpu.vector_math"): FEW,
     ("runtime.cpu.facts", "runtime.cpu.library"): FEW,
     ("runtime.cpu.facts", "runtime.cpu.library_code"): LLVM,
@@ -207,7 +207,7 @@ ON_DEMAND = {
     ("runtime.devices", "runtime.cpu.backend"): START,
     ("runtime.executable", "runtime.interpreter"): FEW,
     ("tracing.concrete", "tracing.gradient"): START,
-    ("tracing.function", "tracing.native_calls"): START,
+    ("tracing.function", "tracing.native_plans"): START,
     ("tracing.python_effects", "autograph.parsing"): GAST,
     ("tracing.trace", "runtime.interpreter"): START,
 }
@@ -494,8 +494,8 @@ READ_BUFFERS = {
     "ops.registry": "`run` gives the arrays of tensors on the host to NumPy implementations",
     "ops.state": "variables pass their buffers to the storage of their device",
     "runtime.cpu": "programs of the processor read and write arrays",
-    "tracing.calls": "generated calls read and fill tensors of the class of the graph's device",
-    "tracing.native_calls": "plans for programs of the processor keep arrays of variables",
+    "tracing.python_plans": "generated calls make tensors of the class of the graph's device",
+    "tracing.native_plans": "plans for programs of the processor keep arrays of variables",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import platform
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import numpy as np
 from treadle.core.object_cache import default_cache
 from treadle.core.processors import usable
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host, named, this_machine, using
-from treadle.runtime.cpu.thread_count import threads
+from treadle.runtime.cpu.thread_count import planned_workers, threads
 from treadle.runtime.tuning import Cache, Tuning
 from treadle.version import __version__
 
@@ -38,10 +39,10 @@ def facts() -> Iterator[tuple[str, str, str]]:
     yield "triple", target.triple, "architecture and system of the code"
     yield "cpu", target.cpu, "the processor, as LLVM names it"
     yield "features", " ".join(sorted(target.features)), "instruction sets that code may use"
-    yield "threads", str(threads()), "that share the work of programs"
+    yield "threads in use", str(threads()), "that share the work of programs now"
     yield "processors", str(usable()), "that this process may use"
     yield "cache folder", str(default_cache().folder or "none"), "compiled code on disk"
-    tuning = target.tuning
+    tuning = dataclasses.replace(target.tuning, threads=planned_workers())
     for name, meaning in MEANINGS.items():
         yield name, str(getattr(tuning, name)), meaning
 
@@ -67,6 +68,7 @@ MEANINGS = {
     "pack_colliding": "the same where its rows share sets of the caches",
     "pack_columns": "columns from which its rows are too far apart to be fetched ahead",
     "wide_rows": "rows of a product from which tiles are wide and low",
+    "threads": "threads that programs are planned for; fewer may be in use",
     "near": "bytes of the second-level cache that blocks are planned for",
     "chains": "sums that must be under way at once",
     "unroll": "vectors that a loop works on at once",

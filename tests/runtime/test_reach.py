@@ -15,7 +15,7 @@ from treadle.graph.rewrite import clone_graph
 from treadle.runtime.bounds import BoundsError, Sizes
 from treadle.runtime.compiler import plan_program
 from treadle.runtime.cpu import library
-from treadle.runtime.cpu.matmul.plan import Product
+from treadle.runtime.cpu.matmul.tiling import Product
 from treadle.runtime.reach import Reach, whole
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import (

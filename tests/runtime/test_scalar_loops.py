@@ -13,7 +13,7 @@ from benchmarks.workloads.scalar_loops import ARRAYS, WORKLOADS
 from tests.runtime.harness import native, trace_like
 from treadle.core import errors
 from treadle.core.switches import disabled
-from treadle.runtime.memory.plan import Plan
+from treadle.runtime.memory.plan import MemoryPlan
 
 SMALL = {"sieve": 300, "histogram": 300, "prefix sums": 300, "binary search": 300, "collatz": 60,
          "union find": 60, "kadane": 300, "queens": 5}  # fmt: skip
@@ -325,7 +325,7 @@ def test_memory_that_is_shared_has_one_scope():
     from treadle.runtime.schedule.steps import Place
 
     a, b, c, d = (Place("temporary", n, dtypes.float32, (16,)) for n in range(4))
-    plan = Plan(offsets={a: 0, b: 0, c: 64, d: 128})
+    plan = MemoryPlan(offsets={a: 0, b: 0, c: 64, d: 128})
     scopes = Scopes(plan)
     pair = Place("pair", 2, dtypes.float32, (16,), (c, d))
     assert scopes.of(a) == scopes.of(b) != scopes.of(c)

@@ -8,7 +8,7 @@ import pytest
 
 import treadle as td
 from treadle.core.switches import disabled
-from treadle.tracing.calls import MISS
+from treadle.tracing.python_plans import MISS
 
 SIZE = 100_000
 CALLS = range(4)  # through the general path, through plans in Python, through native plans

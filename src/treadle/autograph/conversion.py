@@ -20,8 +20,8 @@ from treadle.autograph.converters.expressions import Expressions
 from treadle.autograph.converters.functional import Functional
 from treadle.autograph.converters.items import Items
 from treadle.autograph.converters.jumps import lower_jumps
+from treadle.autograph.converters.left_to_python import Obstacles, decide_python
 from treadle.autograph.converters.matching import Matching
-from treadle.autograph.converters.native import Obstacles, decide_native
 from treadle.autograph.converters.options import Refuse, take_options
 from treadle.autograph.converters.outer import Outer
 from treadle.autograph.converters.scoping import explicit_super, is_generator, mangle
@@ -125,7 +125,7 @@ class _Function:
         take_options(node.body, self.resolver, self.refuse)
         inner |= self.simplify()
         self.update_items()
-        decide_native(node.body, set(scope_of(node).declared))
+        decide_python(node.body, set(scope_of(node).declared))
         node.body = lower_jumps(node.body, self.names)
         live = liveness(node.body)
         local = frozenset(local_names(node))  # flags of jumps included

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from treadle.core.shapes import Dim, SymbolicDim, compound, dim_symbols, is_non_negative
+from treadle.core.shapes import (
+    Atom,
+    Dim,
+    SymbolicDim,
+    compound,
+    dim_symbols,
+    is_non_negative,
+    with_atoms,
+)
 
 _MOST_STEPS = 64  # of one proof: sizes of programs need a few
 
@@ -141,18 +149,11 @@ def _first_choice(dim: SymbolicDim) -> tuple[list[Dim], bool] | None:
 
 def simplified(dim: Dim, ranges: Ranges) -> Dim:
     """A dim without the ``max`` and ``min`` that ranges decide."""
-    if isinstance(dim, int):
-        return dim
-    total: Dim = 0
-    for mono, coefficient in dim.terms:
-        term: Dim = coefficient
-        for atom in mono:
-            if isinstance(atom, str):
-                term = term * SymbolicDim.symbol(atom)
-            else:
-                term = term * _decided(atom, ranges)
-        total = total + term
-    return total
+
+    def value(atom: Atom) -> Dim:
+        return SymbolicDim.symbol(atom) if isinstance(atom, str) else _decided(atom, ranges)
+
+    return with_atoms(dim, value)
 
 
 def _decided(atom: tuple[str, Dim, Dim], ranges: Ranges) -> Dim:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
 
 from treadle.core import errors
@@ -195,38 +195,45 @@ def symbol_name(dim: Dim) -> str | None:
     return None
 
 
-def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
-    """`dim` with symbols replaced by the ints or dims that `env` gives."""
+def row_major(dims: Sequence[Dim]) -> tuple[Dim, ...]:
+    """The elements between neighbours along each axis of an array that has no gaps."""
+    strides: list[Dim] = []
+    step: Dim = 1
+    for dim in reversed(dims):
+        strides.insert(0, step)
+        step = step * dim
+    return tuple(strides)
+
+
+def with_atoms(dim: Dim, value: Callable[[Atom], Dim]) -> Dim:
+    """`dim` with each of its atoms replaced by the value that a function gives."""
     if isinstance(dim, int):
         return dim
     total: Dim = 0
     for mono, coeff in dim.terms:
         term: Dim = coeff
         for atom in mono:
-            if isinstance(atom, str):
-                term = term * env.get(atom, SymbolicDim.symbol(atom))
-            else:
-                op, a, b = atom
-                a, b = substitute(a, env), substitute(b, env)
-                if op in ("floordiv", "mod"):
-                    term = term * _OPERATIONS[op](a, b)
-                else:
-                    term = term * compound(op, a, b)
+            term = term * value(atom)
         total = total + term
     return total
+
+
+def substitute(dim: Dim, env: Mapping[str, Any]) -> Dim:
+    """`dim` with symbols replaced by the ints or dims that `env` gives."""
+
+    def value(atom: Atom) -> Any:
+        if isinstance(atom, str):
+            return env.get(atom, SymbolicDim.symbol(atom))
+        op, a, b = atom
+        a, b = substitute(a, env), substitute(b, env)
+        return _OPERATIONS[op](a, b) if op in ("floordiv", "mod") else compound(op, a, b)
+
+    return with_atoms(dim, value)
 
 
 def substitute_atoms(dim: Dim, values: Mapping[Atom, Dim]) -> Dim:
     """`dim` with atoms, compound ones as a whole, replaced by dims."""
-    if isinstance(dim, int):
-        return dim
-    total: Dim = 0
-    for mono, coeff in dim.terms:
-        term: Dim = coeff
-        for atom in mono:
-            term = term * _substituted(atom, values)
-        total = total + term
-    return total
+    return with_atoms(dim, lambda atom: _substituted(atom, values))
 
 
 def _substituted(atom: Atom, values: Mapping[Atom, Dim]) -> Dim:

@@ -28,8 +28,8 @@ from treadle.ops.shaping.reshaping import RESHAPE
 from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 _WIDE = (dtypes.int32, dtypes.int64)  # arithmetic of narrower integers wraps around
-_SHORT = 64
-_SMALL = 16
+_SHORT = 64  # elements of a constant that are looked at one by one
+_SMALL = 16  # factors of positions that are read as sums
 
 
 class Integers:

@@ -7,7 +7,7 @@ from typing import Any
 
 from treadle.core.switches import is_on
 from treadle.jitted.arguments import Bound
-from treadle.jitted.native_calls import native_plan
+from treadle.jitted.native_plans import native_plan
 from treadle.jitted.plan import Plan
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native
 from treadle.runtime.cpu.dispatch.self_check import works

@@ -386,15 +386,24 @@ def store(
     return Store(buffer, tuple(as_index(i) for i in index), value, combine, unique)
 
 
-def postorder(roots: Sequence[Expr]) -> list[Expr]:
-    """Every expression below `roots`, children first, each once; safe for deep DAGs."""
+def postorder(
+    roots: Sequence[Expr],
+    known: Callable[[Expr], bool] = lambda expr: False,
+    leaf: Callable[[Expr], bool] = lambda expr: False,
+) -> list[Expr]:
+    """Every expression below `roots`, children first, each once; safe for deep DAGs.
+
+    Args:
+        known: whether an expression is left out, with what only it needs.
+        leaf: whether the children of an expression are left out.
+    """
     done: dict[Expr, None] = {}
     stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
     while stack:
         expr, expanded = stack.pop()
-        if expr in done:
+        if expr in done or known(expr):
             continue
-        if expanded:
+        if expanded or leaf(expr):
             done[expr] = None
         else:
             stack.append((expr, True))

@@ -8,7 +8,7 @@ from functools import cached_property
 from treadle.core.shapes import Dim
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph
-from treadle.runtime.memory.plan import Plan
+from treadle.runtime.memory.plan import MemoryPlan
 from treadle.runtime.memory.report import memory_use
 from treadle.runtime.memory.use import MemoryUse
 from treadle.runtime.schedule.builder import Builder
@@ -31,7 +31,7 @@ class Planned:
     """
 
     def __init__(
-        self, graph: Graph, work: Graph, builder: Builder, block: Block, plan: Plan
+        self, graph: Graph, work: Graph, builder: Builder, block: Block, plan: MemoryPlan
     ) -> None:
         self.graph, self.work, self.builder = graph, work, builder
         self.block, self.plan = block, plan

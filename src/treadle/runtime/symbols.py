@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from treadle.core.records import record
-from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols
+from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols, symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.ops.broadcasting import BROADCAST_TO
@@ -21,15 +21,6 @@ class SymbolSource:
     name: str
     argument: int
     axis: int
-
-
-def plain_symbol(dim: Dim) -> str | None:
-    """The name of a dim that is a symbol alone."""
-    if isinstance(dim, SymbolicDim) and dim != ANY and len(dim.terms) == 1:
-        mono, coefficient = dim.terms[0]
-        if coefficient == 1 and len(mono) == 1 and isinstance(mono[0], str):
-            return mono[0]
-    return None
 
 
 def told_symbol(dim: Dim, known: AbstractSet[str]) -> tuple[str, Dim] | None:
@@ -48,7 +39,7 @@ def symbol_sources(params: Sequence[Value]) -> list[SymbolSource]:
     for number, param in enumerate(params):
         if isinstance(param.spec, TensorSpec):
             for axis, dim in enumerate(param.spec.dims):
-                name = plain_symbol(dim)
+                name = symbol_name(dim)
                 if name is not None:
                     found.setdefault(name, SymbolSource(name, number, axis))
     return list(found.values())

@@ -59,6 +59,8 @@ class Tuning:
         pack_colliding: the same where rows of that matrix share sets of the caches.
         pack_columns: columns from which its rows are too far apart to be fetched ahead.
         wide_rows: rows of a product from which its tiles are wide and low.
+        threads: those that may share the work of one program. Kernels do not depend on it, so the
+            record that names them has 1; that of a program has as many as are planned for it.
     """
 
     family: str
@@ -80,6 +82,7 @@ class Tuning:
     pack_colliding: int
     pack_columns: int
     wide_rows: int
+    threads: int = 1
 
     @property
     def line(self) -> int:

@@ -26,8 +26,8 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
-    Loops,
     Operand,
+    OpLoops,
     Position,
     SegmentedLaunch,
     Step,
@@ -85,7 +85,7 @@ class _Verifier:
                 checked.expect(step, self.integers, sizes)
                 if step.launch is not None:
                     _launch(step.launch, sizes)
-            case Loops(launch=launch) if launch is not None:
+            case OpLoops(launch=launch) if launch is not None:
                 _launch(launch, sizes)
             case ListStep():
                 verify_list(step, self.builder.element_dims, sizes)

@@ -28,9 +28,9 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loop,
-    Loops,
     Measure,
     Operand,
+    OpLoops,
     Position,
     SegmentedLaunch,
     Step,
@@ -93,7 +93,7 @@ class _Verifier:
             case SegmentedLaunch():
                 for segment in step.segments:
                     self.launch(segment, written)
-            case LibraryCall() | Loops():
+            case LibraryCall() | OpLoops():
                 self.given(step, step.inputs, written)
                 self.made(step, step.outputs, written)
                 last = step.epilogue if isinstance(step, LibraryCall) else step.launch

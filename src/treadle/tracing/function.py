@@ -24,13 +24,13 @@ from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing import settings
 from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache
-from treadle.tracing.calls import MISS, make_plan
 from treadle.tracing.concrete import ConcreteFunction
-from treadle.tracing.dispatch import Plans
 from treadle.tracing.graph_size import operations, warn_of_unrolled_loop
 from treadle.tracing.locks import TraceLock
 from treadle.tracing.methods import WeakMethod
+from treadle.tracing.plans import Plans
 from treadle.tracing.programs import Programs
+from treadle.tracing.python_plans import MISS, make_plan
 from treadle.tracing.retraces import Explanation, History, explain_retraces
 from treadle.tracing.signature import Arguments, FunctionSignature, display_name
 from treadle.tracing.static_values import ObjectKey
@@ -169,7 +169,7 @@ class Function:
         form = (len(values), names)
         if not self._native.wants(concrete, form):
             return False
-        from treadle.tracing.native_calls import native_plan
+        from treadle.tracing.native_plans import native_plan
 
         plan = native_plan(concrete, values, order, names)
         return self._native.add(concrete, plan, form)
@@ -436,16 +436,7 @@ class BoundFunction(Function):
     alive for the call; otherwise it is known only weakly."""
 
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
-        try:
-            if not kwargs:
-                for plan in self._front:
-                    result = plan(args)
-                    if result is not MISS:
-                        return result
-            return self._call_further(args, kwargs)
-        except Exception as error:
-            show_user_frames(error)
-            raise
+        return super().__call__(*args, **kwargs)
 
 
 @clears

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.autodiff.calls import DifferentiableCall
+from treadle.autodiff.compiled_calls import DifferentiableCall
 from treadle.core.devices import Device
 from treadle.core.tensor import Tensor, buffer_of, from_buffer
 

@@ -18,7 +18,7 @@ from treadle.runtime import interpreter
 ROUNDING = (
     "powers",
     "complex_parts",
-    "repeats",
+    "repeated_rows",
     "product_sums",
     "accumulations",
     "row_sums",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import treadle as td
 from tests.runtime.cpu.test_library import check, convolution_nodes
-from treadle.runtime.cpu.convolution import edges, plan
+from treadle.runtime.cpu.convolution import edges, tiling
 from treadle.runtime.cpu.target import host, using
 from treadle.runtime.tuning import Cache
 
@@ -49,11 +49,11 @@ def test_random_geometry(small: bool, exact: bool, monkeypatch: pytest.MonkeyPat
     """
     l1, l2, l3 = host().caches
     target = replace(host(), caches=(l1, Cache(8 << 10, 8) if small else l2, l3))
-    assert not small or plan.frame_bytes(target) == 1 << 10
+    assert not small or tiling.frame_bytes(target) == 1 << 10
     if exact:
         monkeypatch.setattr(edges, "CALL_CYCLES", -1)
-        monkeypatch.setattr(plan, "LEAST_ROWS", 1)
-        monkeypatch.setattr(plan, "WORTH", 1 << 20)
+        monkeypatch.setattr(tiling, "LEAST_ROWS", 1)
+        monkeypatch.setattr(tiling, "WORTH", 1 << 20)
 
     @settings(max_examples=40, deadline=None)
     @given(geometries(), st.sampled_from(["float32", "float32", "float64"]))
@@ -65,28 +65,28 @@ def test_random_geometry(small: bool, exact: bool, monkeypatch: pytest.MonkeyPat
         run()
 
 
-def geometry(size: int, window: int, c: int, o: int, **attrs: Any) -> plan.Geometry:
+def geometry(size: int, window: int, c: int, o: int, **attrs: Any) -> tiling.Geometry:
     known = {"strides": (1, 1), "padding": "SAME", "dilations": (1, 1)} | attrs
     count = -(-size // known["strides"][1])
     shapes = (8, size, size, c), (window, window, c, o), (8, count, count, o)
-    found = plan.Geometry.of("float", *shapes, known)
+    found = tiling.Geometry.of("float", *shapes, known)
     assert found is not None
     return found
 
 
-def is_exact(found: plan.Plan) -> bool:
-    return dict(zip(plan.NUMBERS, found.numbers, strict=True))["exact"] == 1
+def is_exact(found: tiling.Tiling) -> bool:
+    return dict(zip(tiling.NUMBERS, found.numbers, strict=True))["exact"] == 1
 
 
 def test_taps_beyond_the_sides_are_left_out_where_that_pays() -> None:
-    for make in (plan.forward_plan, plan.input_plan, plan.filter_plan):
+    for make in (tiling.forward_tiling, tiling.input_tiling, tiling.filter_tiling):
         assert is_exact(make(geometry(14, 5, 32, 64), host()))
         assert not is_exact(make(geometry(14, 1, 32, 64), host()))  # none is beyond them
         assert not is_exact(make(geometry(224, 3, 4, 4), host()))  # few are
     # Strides and dilations: where the taps of a row do not follow one another, frames stay.
-    assert is_exact(plan.forward_plan(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
-    assert not is_exact(plan.input_plan(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
-    assert not is_exact(plan.forward_plan(geometry(14, 3, 32, 64, dilations=(2, 2)), host()))
+    assert is_exact(tiling.forward_tiling(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
+    assert not is_exact(tiling.input_tiling(geometry(14, 5, 32, 64, strides=(2, 2)), host()))
+    assert not is_exact(tiling.forward_tiling(geometry(14, 3, 32, 64, dilations=(2, 2)), host()))
 
 
 def test_which_taps_the_windows_of_a_tile_lack() -> None:

@@ -18,7 +18,7 @@ from treadle.runtime import stored
 from treadle.runtime.cpu import caches
 from treadle.runtime.cpu.caches import DEFAULTS, from_sysctl, read_caches
 from treadle.runtime.cpu.jit import Jit, jit
-from treadle.runtime.cpu.matmul.plan import Blocks
+from treadle.runtime.cpu.matmul.tiling import Blocks
 from treadle.runtime.cpu.target import baseline, host, named, this_machine, using
 from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.options import Options

@@ -15,7 +15,6 @@ from tests.runtime.cpu.machines import PROCESSORS, ZEN5
 from treadle.core.shapes import SymbolicDim
 from treadle.runtime.cpu.jit import jit
 from treadle.runtime.cpu.matmul.dots import most_dot_rows
-from treadle.runtime.cpu.matmul.plan import Product, plan
 from treadle.runtime.cpu.matmul.tile_text import tile_text
 from treadle.runtime.cpu.matmul.tiles import (
     ALONG,
@@ -25,6 +24,7 @@ from treadle.runtime.cpu.matmul.tiles import (
     lanes,
     most_rows,
 )  # fmt: skip
+from treadle.runtime.cpu.matmul.tiling import Product, tiling_of
 from treadle.runtime.cpu.target import Target, aarch64, baseline, host
 from treadle.runtime.cpu.threads import pool
 from treadle.runtime.tuning import Cache
@@ -203,10 +203,10 @@ def test_what_follows_a_product(rows: int, n: int) -> None:
 
 def test_when_blocks_of_the_result_are_kept_apart() -> None:
     def apart(*extents: Any, batch: int = 1) -> int:
-        return plan(Product("float", batch, *extents, transpose_a=1), host(), apart=True).apart
+        return tiling_of(Product("float", batch, *extents, transpose_a=1), host(), apart=True).apart
 
     large = Product("float", 1, 3136, 1024, 50, 1)
-    whole, kept = plan(large, host()), plan(large, host(), apart=True)
+    whole, kept = tiling_of(large, host()), tiling_of(large, host(), apart=True)
     assert whole.apart == 0
     assert 0 < kept.apart <= 256 << 10
     assert kept.space == whole.space + kept.apart
@@ -222,8 +222,8 @@ def test_symbolic_plans_equal_known_ones(m: int, n: int, k: int, ta: bool, tb: b
     """Tiles, blocks of k and the workspace follow one rule; only choices by size may differ."""
     symbols = {"M": m, "K": k}
     open_dims: Any = [SymbolicDim.symbol("M"), SymbolicDim.symbol("K")]
-    known = plan(Product("float", 1, m, n, k, int(ta), int(tb)), host())
-    opened = plan(Product("float", 1, open_dims[0], n, open_dims[1], int(ta), int(tb)), host())
+    known = tiling_of(Product("float", 1, m, n, k, int(ta), int(tb)), host())
+    opened = tiling_of(Product("float", 1, open_dims[0], n, open_dims[1], int(ta), int(tb)), host())
     value = lambda d: d if isinstance(d, int) else d.evaluate(symbols)
     if opened.vectors == known.vectors:
         assert known.tiles - value(opened.tiles) in (0, 1)  # an even number for two threads
@@ -253,7 +253,7 @@ def test_copies_of_a_are_made_where_its_lines_collide() -> None:
     target = Target("x86_64-unknown-linux-gnu", "znver5", features, caches=caches)
 
     def packs(m: int, n: int, k: int, ta: int = 0, tiles: int | None = None) -> bool:
-        return plan(Product("float", 1, m, n, k, ta), target, tiles).pack_a == 1
+        return tiling_of(Product("float", 1, m, n, k, ta), target, tiles).pack_a == 1
 
     assert packs(50, 1024, 1024)
     assert not packs(50, 1024, 1000)
@@ -261,15 +261,15 @@ def test_copies_of_a_are_made_where_its_lines_collide() -> None:
     assert not packs(1024, 1024, 1024)  # low tiles
     assert packs(1024, 1024, 1024, ta=1)
     assert not packs(1000, 1024, 1024, ta=1)
-    assert plan(Product("float", 1, 512, 10, 1024), target).tall == 8
-    assert plan(Product("float", 1, 512, 10, 1000), target).tall > 8
+    assert tiling_of(Product("float", 1, 512, 10, 1024), target).tall == 8
+    assert tiling_of(Product("float", 1, 512, 10, 1000), target).tall > 8
 
 
 def test_copies_of_b_are_made_where_they_pay() -> None:
     first, second = PROCESSORS.values()
 
     def packs(m: int, n: int, tiles: int | None = None, k: int = 600, on: Target = first) -> bool:
-        return plan(Product("float", 1, m, n, k), on, tiles).pack != 0
+        return tiling_of(Product("float", 1, m, n, k), on, tiles).pack != 0
 
     assert packs(300, 1000)
     assert not packs(100, 1000)
@@ -288,7 +288,7 @@ def test_copies_of_b_are_made_where_they_pay() -> None:
 
 def test_threads_do_not_share_the_lines_of_short_rows() -> None:
     def by_rows(m: int, n: int, k: int) -> bool:
-        return plan(Product("float", 1, m, n, k), ZEN5).by_rows == 1
+        return tiling_of(Product("float", 1, m, n, k), ZEN5).by_rows == 1
 
     for m in (32, 48, 64, 80, 128):
         assert by_rows(m, 64, 64) and by_rows(m, 100, 100) and by_rows(m, 128, 128)
@@ -311,16 +311,17 @@ def test_products_of_short_rows_on_any_number_of_threads(threads: int) -> None:
 
 
 def test_few_rows_have_wide_tiles() -> None:
-    assert plan(Product("float", 1, 1, 1024, 1024), baseline(3)).vectors == 2
+    assert tiling_of(Product("float", 1, 1, 1024, 1024), baseline(3)).vectors == 2
     features = frozenset({"avx512f", "avx512bw", "avx512dq", "avx512vl"})
     target = Target("x86_64-unknown-linux-gnu", "skylake-avx512", features)
-    assert [plan(Product("float", 1, m, 1024, 64), target).vectors for m in (1, 2, 3)] == [8, 8, 4]
+    products = [Product("float", 1, m, 1024, 64) for m in (1, 2, 3)]
+    assert [tiling_of(product, target).vectors for product in products] == [8, 8, 4]
 
 
 @pytest.mark.parametrize("transpose_b", [0, 1])
 def test_threads_share_what_takes_long_to_read(transpose_b: int) -> None:
     def parts(m: Any, n: Any, k: Any, **others: Any) -> Any:
-        return plan(Product("double", 1, m, n, k, 0, transpose_b, **others), ZEN5).parts
+        return tiling_of(Product("double", 1, m, n, k, 0, transpose_b, **others), ZEN5).parts
 
     assert parts(1, 100, 100) == 1
     assert parts(1, 300, 300) > 1  # little arithmetic, but a matrix that is hardly in the caches
@@ -333,7 +334,7 @@ def test_threads_share_what_takes_long_to_read(transpose_b: int) -> None:
 
 def test_a_matrix_of_the_whole_batch_is_read_once() -> None:
     def parts(stride: int) -> Any:
-        return plan(Product("double", 20, 1, 100, 100, 0, 1, 100, stride), ZEN5).parts
+        return tiling_of(Product("double", 20, 1, 100, 100, 0, 1, 100, stride), ZEN5).parts
 
     assert parts(0) == 2  # by its arithmetic
     assert parts(100 * 100) > parts(0)

@@ -53,7 +53,7 @@ def _jumps(body: list[Any], converted_only: bool) -> Kinds:
         if kind is not None:
             kinds |= NONE if converted_only else {kind}
             continue
-        deep = converted_only and not (isinstance(node, BRANCHING) and not node.native)
+        deep = converted_only and not (isinstance(node, BRANCHING) and not node.in_python)
         for block in blocks(node):
             inner = _jumps(block, converted_only=deep)
             of_loop = isinstance(node, LOOPS) and block is node.body

@@ -70,7 +70,7 @@ class Functional:
         return out
 
     def statement(self, node: Any) -> list[Any]:
-        if not isinstance(node, BRANCHING) or node.native:
+        if not isinstance(node, BRANCHING) or node.in_python:
             for block in blocks(node):
                 block[:] = self.block(block)
             if getattr(node, "guard", None):

@@ -78,7 +78,7 @@ class _Lowering:
         out: list[Any] = []
         for i, node in enumerate(body):
             rest = body[i + 1 :]
-            if isinstance(node, LOOPS) and node.orelse and not node.native:
+            if isinstance(node, LOOPS) and node.orelse and not node.in_python:
                 rest = self.after_loop(node, rest)
                 return out + self.block([node, *rest], where)
             if isinstance(node, gast.Return | gast.Break | gast.Continue):
@@ -144,7 +144,7 @@ class _Lowering:
             for block in blocks(node):
                 block[:] = self.block(block, inner)
             if isinstance(node, gast.If) and inner.tail:
-                node.returns = not node.native
+                node.returns = not node.in_python
         flags = self.flags(leaving, where)
         if not rest or not flags:
             return [node, *self.block(rest, where)]
@@ -154,7 +154,7 @@ class _Lowering:
         return (
             isinstance(node, gast.If)
             and where.loop is not None
-            and not node.native
+            and not node.in_python
             and not node.orelse
             and len(node.body) == 1
             and isinstance(node.body[0], gast.Break)
@@ -185,7 +185,7 @@ class _Lowering:
         returned, result = self.names.fresh("returned"), self.names.fresh("result")
         inner = replace(where, tail=False, loop_tail=False, returned=returned, result=result)
         before = []
-        if not (isinstance(node, LOOPS) and not node.native):
+        if not (isinstance(node, LOOPS) and not node.in_python):
             before = [assign([returned], constant(False), node)]
             before[0].leading, node.leading = getattr(node, "leading", []), []
         endless = _is_endless(node)
@@ -194,7 +194,7 @@ class _Lowering:
             return out + self.block([place(gast.Return(load(result)), node)], where)
         at = rest[0] if rest else node
         final = place(gast.If(load(returned), [place(gast.Return(load(result)), at)], rest), at)
-        final.native = False
+        final.in_python = False
         if rest:
             final.leading, rest[0].leading = getattr(rest[0], "leading", []), []
         return out + self.block([final], where)
@@ -210,7 +210,7 @@ class _Lowering:
 
     def loop(self, node: Any, where: _Where) -> Any:
         """A loop's body; a converted one gets `stops`, the flags that end it."""
-        if node.native:
+        if node.in_python:
             inside = replace(where, tail=False, loop=None, loop_tail=False)
             node.body = self.block(node.body, inside)
             node.orelse = self.block(node.orelse, where)  # its jumps belong to the loop around
@@ -255,7 +255,7 @@ def _guard(flags: list[str], rest: list[Any], at: Any) -> Any:
     """``if not flag: rest``."""
     test = load(flags[0]) if len(flags) == 1 else gast.BoolOp(gast.Or(), [load(f) for f in flags])
     made = place(gast.If(test, [place(gast.Pass(), at)], rest), at)
-    made.native = False
+    made.in_python = False
     if rest:
         made.leading, rest[0].leading = getattr(rest[0], "leading", []), []
     return made

@@ -14,7 +14,6 @@ from treadle.graph.ir import Graph
 from treadle.graph.passes.accumulations import gather_accumulations
 from treadle.graph.passes.algebra import simplify_algebra
 from treadle.graph.passes.batching import batch_products
-from treadle.graph.passes.carried_elements import carry_elements
 from treadle.graph.passes.choices import choose_numbers
 from treadle.graph.passes.common import merge_common_subexpressions
 from treadle.graph.passes.complex_parts import split_complex_numbers
@@ -26,12 +25,9 @@ from treadle.graph.passes.dead_code import eliminate_dead_code
 from treadle.graph.passes.element_shapes import infer_element_shapes
 from treadle.graph.passes.elements import write_elements
 from treadle.graph.passes.equal_sizes import unify_sizes
-from treadle.graph.passes.factors import lay_out_factors
 from treadle.graph.passes.forwarding import forward_variables
 from treadle.graph.passes.independent_iterations import do_iterations_at_once
 from treadle.graph.passes.invariants import hoist_invariants
-from treadle.graph.passes.joined_iterations import join_iterations
-from treadle.graph.passes.late_operands import order_operands
 from treadle.graph.passes.list_sums import add_to_elements
 from treadle.graph.passes.magnitudes import compare_squares
 from treadle.graph.passes.masked import use_masks
@@ -40,9 +36,10 @@ from treadle.graph.passes.pooling import mask_winners
 from treadle.graph.passes.powers import reduce_powers
 from treadle.graph.passes.product_sums import add_rows_first
 from treadle.graph.passes.products import prepare_products
-from treadle.graph.passes.repeats import add_repeats_first
+from treadle.graph.passes.repeated_rows import add_repeats_first
 from treadle.graph.passes.row_sums import keep_rows_apart
 from treadle.graph.passes.thin_products import write_thin_products_out
+from treadle.graph.passes.transposed_factors import lay_out_factors
 from treadle.graph.passes.trips import apply_trip_counts
 from treadle.graph.passes.unflatten import unflatten_rows
 from treadle.graph.pipeline import Pass, Report, Runs, switched_on
@@ -93,12 +90,12 @@ PIPELINE: tuple[Pass, ...] = (
         "gives products of flattened rows back their shape; algebra joins its reshapes",
     ),
     Pass(
-        "repeats", add_repeats_first,
+        "repeated_rows", add_repeats_first,
         "adds up rows of a product that meet the same row; before common merges sums",
     ),
     Pass(
         "product_sums", add_rows_first,
-        "adds up rows before their product; after repeats, which leaves sums fewer readers",
+        "adds up rows before their product; after repeated_rows, which leaves sums fewer readers",
     ),
     Pass(
         "common", merge_common_subexpressions,
@@ -149,7 +146,7 @@ PIPELINE: tuple[Pass, ...] = (
         "adds totals of loops up row by row until the end; beside accumulations, for sums, too",
     ),
     Pass(
-        "factors", lay_out_factors,
+        "transposed_factors", lay_out_factors,
         "lays transposed factors out before loops; after the passes that take products out",
     ),
     Pass(
@@ -176,27 +173,13 @@ PIPELINE: tuple[Pass, ...] = (
         "does independent iterations at once; after parts, for positions as symbols",
         last=True,
     ),
-    Pass(
-        "joined_iterations", join_iterations,
-        "does several iterations in one pass over an array; after independent_iterations",
-        last=True,
-    ),
-    Pass(
-        "carried_elements", carry_elements,
-        "carries elements in registers from iteration to iteration; after changes of loops",
-        last=True,
-    ),
-    Pass(
-        "late_operands", order_operands,
-        "takes the previous iteration's number last in minima; after carried_elements",
-        last=True,
-    ),
 )  # fmt: skip
 
 # Passes that run again after the last ones, to remove the nodes that those replaced.
 CLEANING = frozenset({"algebra", "common", "dead_code"})
 
-# A chance that one pass opens for an earlier one is taken in the next round.
+# A chance that one pass opens for an earlier one is taken in the next round. More rounds
+# find next to nothing, and take time to compile.
 MOST_ROUNDS = 4
 
 
@@ -227,7 +210,12 @@ def optimize(
             break
     final = [runs.run(p, number) for p in active if p.last]
     if any(final):
-        for item in rounds:
-            if item.name in CLEANING:
-                runs.run(item, number)
+        clean(runs, active, number)
     return runs.reports
+
+
+def clean(runs: Runs, pipeline: tuple[Pass, ...] | list[Pass] = PIPELINE, number: int = 0) -> None:
+    """Run those passes of a pipeline again that take away what others have replaced."""
+    for item in switched_on(pipeline):
+        if item.name in CLEANING:
+            runs.run(item, number)

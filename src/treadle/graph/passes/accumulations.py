@@ -21,6 +21,7 @@ from treadle.core.records import record
 from treadle.core.shapes import product
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Value, uses
+from treadle.graph.passes.row_sums import added_up
 from treadle.graph.rewrite import Replacement, Rewriter, add_carried
 from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.collections.lists import LIST_GET, LIST_NEW, LIST_PUSH, LIST_SET, LIST_STACK
@@ -32,7 +33,7 @@ from treadle.ops.reductions.reduction import REDUCE_SUM
 from treadle.ops.shaping.permuting import TRANSPOSE
 from treadle.ops.shaping.reshaping import RESHAPE
 
-LEAST_TRIPS = 4
+LEAST_TRIPS = 4  # whose products become one: a fourth of the calls, on any machine
 MOST_ROWS = 256  # of one product: larger ones fill the tiles of any machine on their own
 MOST_BYTES = 1 << 27  # of the factors that are collected for a loop: memory, beyond all caches
 
@@ -104,8 +105,10 @@ class _Loop:
 
     def _factors(self, number: int) -> tuple[Node, list[_Rows]] | None:
         """The node whose results variable `number` adds up, and where its factors are."""
-        term = self._term(number)
-        if term is None or not all(is_static(v.spec) for v in (*term.inputs, *term.outputs)):
+        term = added_up(self.node, number, self.asked, self.uses)
+        if term is None or not _adds_rows(term):
+            return None
+        if not all(is_static(v.spec) for v in (*term.inputs, *term.outputs)):
             return None
         rows = [self._rows(v) for v in term.inputs]
         ways = {r.way for r in rows if r.way}
@@ -116,20 +119,6 @@ class _Loop:
             if part.kind == "collect":
                 part.place, part.way = found
         return (term, rows) if self._fits(rows) else None
-
-    def _term(self, number: int) -> Node | None:
-        param, result = self.body.params[number], self.body.results[number]
-        add = result.node
-        if add is None or add.op is not ADD or self.asked.get(self.condition.params[number]):
-            return None
-        others = [v for v in add.inputs if v is not param]
-        if len(others) != 1 or self.uses[param] != 1 or self.uses[result] != 1:
-            return None
-        term = others[0].node
-        if term is None or term.region is not self.body or self.uses[others[0]] != 1:
-            return None
-        same = others[0].spec is param.spec and param.spec.dtype.is_floating
-        return term if same and _adds_rows(term) else None
 
     def _rows(self, value: Value) -> _Rows:
         """Where the rows of a factor are."""

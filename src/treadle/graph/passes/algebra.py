@@ -14,6 +14,7 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.passes.broadcasts import sink_broadcasts
+from treadle.graph.passes.constants import MOST_ELEMENTS
 from treadle.graph.passes.movement import MOVEMENT_RULES, no_axes
 from treadle.graph.rewrite import Replacement, Rewriter, constant_of
 from treadle.ops.elementwise.arithmetic import DIVIDE, MULTIPLY
@@ -83,7 +84,7 @@ def _divide_by_power_of_two(rewriter: Rewriter, node: Node) -> Value | None:
     """x / c is x * (1 / c) when 1 / c is exact."""
     x, y = node.inputs
     array = constant_of(y)
-    if array is None or not _is_float(y.spec.dtype) or array.size == 0 or array.size > 1024:
+    if array is None or not _is_float(y.spec.dtype) or not 0 < array.size <= MOST_ELEMENTS:
         return None
     with np.errstate(all="ignore"):
         mantissa, _ = np.frexp(array.astype(np.float64))

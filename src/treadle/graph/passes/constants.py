@@ -21,9 +21,9 @@ from treadle.ops.conversion import CONST
 from treadle.ops.dims import SHAPE
 from treadle.ops.lowering import Compute
 
-# Larger results cost more memory than computing them costs time.
+# No machine changes these: larger results cost more memory, and space on disk, than computing them
+# costs time, and a broadcast of few numbers is cheaper in a kernel than as an array.
 MOST_ELEMENTS = 1024
-# A broadcast of few numbers is cheaper in a kernel than as an array.
 MOST_EXPANDED = 16
 
 

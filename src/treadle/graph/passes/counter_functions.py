@@ -21,8 +21,8 @@ from treadle.ops.dims import POSITION
 from treadle.ops.elementwise.arithmetic import DIVIDE, FLOORDIV, MOD, TRUNCATEDIV, TRUNCATEMOD
 from treadle.ops.lowering import Compute
 
-LEAST_TRIPS = 16
-MOST_TRIPS = 1 << 16  # so many numbers are kept for each function
+LEAST_TRIPS = 16  # iterations: they fill a vector of any machine
+MOST_TRIPS = 1 << 16  # so many numbers are kept for each function: a bound on memory
 
 # Processors divide in one instruction, which scalar code waits little for.
 _DIVISIONS = frozenset({DIVIDE, FLOORDIV, MOD, TRUNCATEDIV, TRUNCATEMOD})

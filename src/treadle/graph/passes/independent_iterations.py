@@ -62,7 +62,7 @@ from treadle.ops.shaping.reshaping import RESHAPE
 from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 _T = TypeVar("_T")
-MOST_GROWTH = 4  # times as many elements as the loop reads and writes: no array has more
+MOST_GROWTH = 4  # times the elements that the loop reads and writes, in an array: bounds memory
 
 
 def do_iterations_at_once(graph: Graph) -> bool:

@@ -33,9 +33,10 @@ class _Splitter(Rewriter):
     def visit(self, node: Node) -> Replacement:
         if node.op is not WHILE or node.attrs.get("rolled"):
             return None
-        sums = [i for i in range(len(node.outputs)) if _may_add_up(node, i)]
-        counts = [uses(r) for r in node.regions] if sums else []
-        found = [(i, t) for i in sums if (t := _total(node, i, *counts)) is not None]
+        sums = [i for i in range(len(node.outputs)) if not node.outputs[i].spec.rank]
+        reads = [uses(r) for r in node.regions] if sums else []
+        terms = [(i, added_up(node, i, *reads)) for i in sums]
+        found = [(i, term) for i, term in terms if term is not None and _is_total(term)]
         if not found:
             return None
         carried = [self.carry(node, total) for _, total in found]
@@ -66,32 +67,32 @@ class _Splitter(Rewriter):
         return len(loop.outputs) - 1
 
 
-def _may_add_up(loop: Node, number: int) -> bool:
-    """Whether variable `number` is a float to which something is added."""
-    body = loop.regions[1]
-    spec, add = body.params[number].spec, body.results[number].node
-    return spec.dtype.is_floating and not spec.rank and add is not None and add.op is ADD
-
-
-def _total(
-    loop: Node, number: int, asked: Mapping[Value, int], counts: Mapping[Value, int]
+def added_up(
+    loop: Node, number: int, asked: Mapping[Value, int], read: Mapping[Value, int]
 ) -> Node | None:
-    """The total of an array with rows that variable `number` adds up, read by nobody else.
+    """The node of the body whose floating result loop variable `number` adds up, where nothing
+    else reads this result or the variable.
 
     Args:
-        asked, counts: how often values are read in the condition and in the body.
+        asked, read: how often values are read in the condition and in the body.
     """
     condition, body = loop.regions
-    param, add = body.params[number], body.results[number].node
-    assert add is not None
-    if asked.get(condition.params[number]):
+    param, result = body.params[number], body.results[number]
+    add = result.node
+    if add is None or add.op is not ADD or asked.get(condition.params[number]):
         return None
     others = [v for v in add.inputs if v is not param]
-    if len(others) != 1 or any(counts[v] != 1 for v in (param, add.outputs[0], others[0])):
+    if len(others) != 1 or any(read[v] != 1 for v in (param, result, *others)):
         return None
-    total = others[0].node
-    if total is None or total.op is not REDUCE_SUM or total.region is not body:
-        return None
-    dims = total.inputs[0].spec.dims
-    whole = total.attrs["axis"] == tuple(range(len(dims))) and is_static(total.inputs[0].spec)
-    return total if whole and dims and dims[0] != 1 else None
+    term, spec = others[0].node, others[0].spec
+    same = spec is param.spec and spec.dtype.is_floating
+    return term if same and term is not None and term.region is body else None
+
+
+def _is_total(term: Node) -> bool:
+    """Whether a node adds up all elements of an array of several rows."""
+    if term.op is not REDUCE_SUM:
+        return False
+    dims = term.inputs[0].spec.dims
+    whole = term.attrs["axis"] == tuple(range(len(dims))) and is_static(term.inputs[0].spec)
+    return bool(whole and dims and dims[0] != 1)

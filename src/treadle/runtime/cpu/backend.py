@@ -36,14 +36,14 @@ class Cpu(Backend):
         return host_memory
 
     def expect_compilation(self) -> None:
-        from treadle.runtime.cpu import early
+        from treadle.runtime.cpu import compiled_ahead
 
-        early.expect_compilation()
+        compiled_ahead.expect_compilation()
 
     def begin_compilation(self, graph: Graph) -> None:
-        from treadle.runtime.cpu import early
+        from treadle.runtime.cpu import compiled_ahead
 
-        early.begin_compilation(graph)
+        compiled_ahead.begin_compilation(graph)
 
     def facts(self) -> CpuFacts:
         from treadle.runtime.cpu.facts import CpuFacts

@@ -39,7 +39,7 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
-    Loops,
+    OpLoops,
     SegmentedLaunch,
     Update,
     node_of,
@@ -103,8 +103,8 @@ def emitted_program(planned: Planned) -> tuple[Blueprint, str]:
     calls = any(isinstance(s, Callback) for s in all_steps(block))
     holds = bool(variables) and (releases is not False or calls) and not runs_user_code
     emitted = Blueprint(
-        host(), builder.facts.workers, block, planned.plan, signature, releases, written, variables,
-        holds, _whole(work, variables), builder.native_lists, builder.element_dims,
+        host(), builder.facts.tuning.threads, block, planned.plan, signature, releases, written,
+        variables, holds, _whole(work, variables), builder.native_lists, builder.element_dims,
     )  # fmt: skip
     return emitted, program_text(emitted, planned.equal_sizes, EMITTERS, layout())
 
@@ -135,7 +135,7 @@ def record_of(executable: Executable, traced: Graph, planned: Planned) -> Record
     table = [(kind, _stored_key(kind, key)) for kind, key in program.table.keys]
     return Record(
         program.signature, program.code, bool(program.entry), table, constants,
-        program.callbacks is not None, _has_library(program.table), builder.facts.workers,
+        program.callbacks is not None, _has_library(program.table), builder.facts.tuning.threads,
         program.written, program.releases_gil, program.counters, executable.guards,
         executable.output_specs,
         *_stored_memory(program, traced),
@@ -267,6 +267,6 @@ def _work(step: object) -> Dim:
         return product(a.extent for a in step.kernel.axes)
     if isinstance(step, LibraryCall):
         return product(product(o.value.spec.dims) for o in step.inputs)
-    if isinstance(step, Update | Loops) and step.launch is not None:
+    if isinstance(step, Update | OpLoops) and step.launch is not None:
         return _work(step.launch)
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 from treadle.core.shapes import Dim
@@ -21,7 +22,7 @@ class CpuFacts(Facts):
     """What the schedule must know of this machine (`schedule.facts.Facts`)."""
 
     def __init__(self) -> None:
-        super().__init__(host().tuning, planned_workers())
+        super().__init__(dataclasses.replace(host().tuning, threads=planned_workers()))
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -33,7 +34,7 @@ class CpuFacts(Facts):
         if routine is None:
             return None
         prepare_routine(routine.symbol)
-        return routine.workspace(self.workers)
+        return routine.workspace(self.tuning.threads)
 
     def reaches(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -60,7 +61,7 @@ class CpuFacts(Facts):
             return None
         scratch = in_terms_of(kernel, code.emitted.scratch)
         shared = in_terms_of(kernel, code.emitted.shared)
-        return Needs(_rounded(scratch) * self.workers, shared)
+        return Needs(_rounded(scratch) * self.tuning.threads, shared)
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         from treadle.runtime.cpu.nest.shape import is_few
@@ -75,7 +76,7 @@ class CpuFacts(Facts):
     def rows(self, loop: Loop) -> Rows | None:
         from treadle.runtime.cpu.rows import split_rows
 
-        return split_rows(loop, self.workers)
+        return split_rows(loop, self.tuning.threads)
 
 
 def _rounded(size: Dim) -> Dim:

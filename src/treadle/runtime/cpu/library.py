@@ -24,18 +24,17 @@ from treadle.graph.ir import Node
 from treadle.graph.passes.products import rows_joined
 from treadle.ops.linalg.matrices import MATMUL
 from treadle.ops.lowering import Library, Rows
-from treadle.runtime.cpu.convolution.plan import (
+from treadle.runtime.cpu.convolution.tiling import (
     Geometry,
-    filter_plan,
-    forward_plan,
+    filter_tiling,
+    forward_tiling,
     has_large_filters,
-    input_plan,
+    input_tiling,
 )  # fmt: skip
-from treadle.runtime.cpu.depthwise.plan import depthwise_numbers
+from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
-from treadle.runtime.cpu.matmul.plan import Product, packers_of
-from treadle.runtime.cpu.matmul.plan import plan as plan_product
 from treadle.runtime.cpu.matmul.strided import strided_product
+from treadle.runtime.cpu.matmul.tiling import Product, packers_of, tiling_of
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
 from treadle.runtime.fusion.strided import View
@@ -165,24 +164,22 @@ def _product(name: str, product: Product, tiles: int | None = None, apart: bool 
     """The routine for a batch of matrix products; its symbol names the tiles it calls.
 
     Args:
-        tiles, apart: see `plan_product`.
+        tiles, apart: see `tiling_of`.
     """
-    plan = plan_product(product, host(), tiles, apart)
-    p = product
+    p, t = product, tiling_of(product, host(), tiles, apart)
     numbers = (
         p.batch, p.m, p.n, p.k, p.transpose_a, p.transpose_b, p.pairs, p.stride_a, p.stride_b,
         *p.rows, p.batch if p.inner is None else p.inner, p.outer_a, p.outer_b,
-        plan.vectors, plan.tall, plan.tiles, plan.panels, plan.depth, plan.pack, plan.pack_a,
-        plan.by_rows, plan.parts, plan.chunk, plan.block, plan.run, plan.space, plan.tile_space,
-        plan.apart,
+        t.vectors, t.tall, t.tiles, t.panels, t.depth, t.pack, t.pack_a, t.by_rows, t.parts,
+        t.chunk, t.block, t.run, t.space, t.tile_space, t.apart,
     )  # fmt: skip
-    packers = [f"{packer}_{p.element}" for packer in packers_of(p, plan)]
-    called = ",".join([*(t.symbol for t in plan.needs), *packers])
+    packers = [f"{packer}_{p.element}" for packer in packers_of(p, t)]
+    called = ",".join([*(tile.symbol for tile in t.needs), *packers])
     a, b, c = product.reaches
     operands = (b, a) if name == "matmul_swapped" else (a, b)
     return Routine(
-        f"{name}_{p.element}@{called}", numbers, plan.space, apart=plan.apart > 0,
-        reaches=(*operands, None if plan.apart else c),
+        f"{name}_{p.element}@{called}", numbers, t.space, apart=t.apart > 0,
+        reaches=(*operands, None if t.apart else c),
     )  # fmt: skip
 
 
@@ -247,7 +244,7 @@ def _pointwise(name: str, g: Geometry) -> Routine:
 
 _PLANS: dict[str, Callable[[Node, str], Routine | None]] = {
     "matmul": _matmul,
-    "conv2d": _convolution("conv2d", 0, 1, -1, forward_plan),
-    "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_plan),
-    "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_plan),
+    "conv2d": _convolution("conv2d", 0, 1, -1, forward_tiling),
+    "conv2d_backprop_input": _convolution("conv2d_backprop_input", -1, 0, 1, input_tiling),
+    "conv2d_backprop_filter": _convolution("conv2d_backprop_filter", 0, -1, 1, filter_tiling),
 }

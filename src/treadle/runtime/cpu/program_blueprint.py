@@ -11,7 +11,7 @@ from treadle.runtime.cpu.llvm_text import Module
 from treadle.runtime.cpu.program_state import StateTable
 from treadle.runtime.cpu.scopes import Scopes
 from treadle.runtime.cpu.target import Target
-from treadle.runtime.memory.plan import Plan
+from treadle.runtime.memory.plan import MemoryPlan
 from treadle.runtime.schedule.lists import ElementDims
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Launch, Loop, SegmentedLaunch, Step
@@ -46,7 +46,7 @@ class Blueprint:
     """
 
     def __init__(
-        self, target: Target, workers: int, block: Block, plan: Plan, signature: Signature,
+        self, target: Target, workers: int, block: Block, plan: MemoryPlan, signature: Signature,
         releases: bool | Dim, written: Sequence[int] = (), variables: Sequence[int] = (),
         holds: bool = False, whole: Collection[int] = (), native_lists: bool = False,
         element_dims: Mapping[Value, ElementDims] | None = None,

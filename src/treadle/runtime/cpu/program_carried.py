@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from treadle.core.shapes import product
+from treadle.core.shapes import product, symbol_name
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Value
 from treadle.runtime.cpu.elements import compute_type
@@ -14,7 +14,6 @@ from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_steps import copy_array
 from treadle.runtime.schedule.steps import Carried, Loop, Operand, Place
-from treadle.runtime.symbols import plain_symbol
 
 
 def value_type(emitter: Emitter, value: Value) -> str:
@@ -159,7 +158,7 @@ def _bind(emitter: Emitter, carried: Carried, words: list[str]) -> None:
 def _bind_sizes(emitter: Emitter, place: Place, sizes: Sequence[str]) -> None:
     """The sizes of an array give its symbols their values."""
     for dim, size in zip(place.dims, sizes, strict=True):
-        symbol = plain_symbol(dim)
+        symbol = symbol_name(dim)
         if symbol is not None and symbol not in emitter.sizes.symbols:
             emitter.sizes.symbols[symbol] = size
 

@@ -13,7 +13,7 @@ from treadle.runtime.cpu.library import Routine, routine_for
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_kernels import operand_addresses, symbol_values
 from treadle.runtime.cpu.routines.entry import row_numbers, row_symbol
-from treadle.runtime.schedule.steps import Launch, LibraryCall, Loops
+from treadle.runtime.schedule.steps import Launch, LibraryCall, OpLoops
 
 
 def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
@@ -37,7 +37,7 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
 
 
 def call_rows(
-    emitter: Emitter, step: Loops, routine: str, call: RowCall, operands: Sequence[str]
+    emitter: Emitter, step: OpLoops, routine: str, call: RowCall, operands: Sequence[str]
 ) -> None:
     """Call a routine of rows, which needs no workspace, with the addresses of its operands."""
     fn, answers = emitter.fn, emitter.exits.call_of(step)

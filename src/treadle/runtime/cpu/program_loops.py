@@ -22,12 +22,12 @@ from treadle.runtime.cpu.program_updates import (
     strided_walk,
     write_part,
 )
-from treadle.runtime.schedule.steps import Append, Loops, Operand
+from treadle.runtime.schedule.steps import Append, Operand, OpLoops
 
 MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 
 
-def emit_loops(emitter: Emitter, step: Loops) -> None:
+def emit_loops(emitter: Emitter, step: OpLoops) -> None:
     """One op."""
     lower = step.node.op.lower
     if isinstance(lower, Compaction):
@@ -79,13 +79,13 @@ def _zeros(emitter: Emitter, operand: Operand) -> str:
 # -- scatter -------------------------------------------------------------------------------------
 
 
-def _scatter_nd(emitter: Emitter, step: Loops) -> None:
+def _scatter_nd(emitter: Emitter, step: OpLoops) -> None:
     out = step.outputs[0]
     target, dims = _zeros(emitter, out), out.value.spec.dims
     scatter(emitter, step.inputs, target, dims, "add", step.refuse, step.launch)
 
 
-def _segment_sum(emitter: Emitter, step: Loops) -> None:
+def _segment_sum(emitter: Emitter, step: OpLoops) -> None:
     _, ids = step.inputs
     out = step.outputs[0]
     _zeros(emitter, out)
@@ -95,7 +95,7 @@ def _segment_sum(emitter: Emitter, step: Loops) -> None:
 # -- slices with bounds that are tensors ---------------------------------------------------------
 
 
-def _dynamic_slice(emitter: Emitter, step: Loops) -> None:
+def _dynamic_slice(emitter: Emitter, step: OpLoops) -> None:
     """Finds the size, then copies."""
     fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
     x, out = step.inputs[0], step.outputs[0]
@@ -122,7 +122,7 @@ def _dynamic_slice(emitter: Emitter, step: Loops) -> None:
             move(emitter, *ends, fn.mul(row, dtype.size))
 
 
-def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
+def _dynamic_slice_grad(emitter: Emitter, step: OpLoops) -> None:
     fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
     dy, out = step.inputs[0], step.outputs[0]
     dims, given = out.value.spec.dims, dy.value.spec.dims
@@ -147,7 +147,7 @@ def _dynamic_slice_grad(emitter: Emitter, step: Loops) -> None:
 PARTS = 64  # of a mask that threads share out: a count each, however many threads there are
 
 
-def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
+def _compact(emitter: Emitter, step: OpLoops, lower: Compaction) -> None:
     """Counts in parts of the mask, which tells the size and where each part writes."""
     from treadle.runtime.cpu.program_library import call_rows
 
@@ -178,7 +178,7 @@ def _compact(emitter: Emitter, step: Loops, lower: Compaction) -> None:
 # -- sizes that only a run can tell --------------------------------------------------------------
 
 
-def _open_dim(emitter: Emitter, step: Loops) -> None:
+def _open_dim(emitter: Emitter, step: OpLoops) -> None:
     """A number becomes the size that a symbol stands for; there are no elements."""
     fn, attrs = emitter.fn, step.node.attrs
     number = integer(emitter, step.inputs[0])
@@ -190,7 +190,7 @@ def _open_dim(emitter: Emitter, step: Loops) -> None:
     emitter.define_symbols(step.outputs[0].value.spec.dims[:1], [number])
 
 
-_ROUTINES: dict[LoopRoutine, Callable[[Emitter, Loops], None]] = {
+_ROUTINES: dict[LoopRoutine, Callable[[Emitter, OpLoops], None]] = {
     LoopRoutine.SCATTER: _scatter_nd,
     LoopRoutine.SUM_SEGMENTS: _segment_sum,
     LoopRoutine.READ_SLICE: _dynamic_slice,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from treadle.core.shapes import Dim, SymbolicDim
+from treadle.core.shapes import Dim, SymbolicDim, symbol_name
 from treadle.runtime.cpu.llvm_text import Function, Word, float_text
 from treadle.runtime.cpu.program_blueprint import Blueprint
 from treadle.runtime.cpu.program_exits import Exits
@@ -12,7 +12,6 @@ from treadle.runtime.cpu.program_memory import MOST_BYTES, add_extend, add_grown
 from treadle.runtime.cpu.run_memory import RunMemory, StateWords
 from treadle.runtime.cpu.scopes import STATE
 from treadle.runtime.schedule.steps import Place
-from treadle.runtime.symbols import plain_symbol
 
 
 class Sizes:
@@ -32,7 +31,7 @@ class Sizes:
     def define(self, dims: Sequence[Dim], values: Sequence[str]) -> None:
         """Dims that are symbols without a value yet get one."""
         for dim, value in zip(dims, values, strict=True):
-            name = plain_symbol(dim)
+            name = symbol_name(dim)
             if name is not None:
                 self.symbols.setdefault(name, value)
 

@@ -13,7 +13,7 @@ import itertools
 from collections.abc import Hashable
 
 from treadle.core.records import record
-from treadle.runtime.memory.plan import Plan, rounded
+from treadle.runtime.memory.plan import MemoryPlan, rounded
 from treadle.runtime.schedule.steps import Place
 
 STATE = "state"  # the state table and the cells of variables
@@ -35,7 +35,7 @@ class Group:
 class Scopes:
     """The alias scopes of one program."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: MemoryPlan) -> None:
         self._plan = plan
         self._shared = _overlapping(plan)
         self._scopes: dict[Hashable, int] = {}  # memory -> its node
@@ -95,7 +95,7 @@ class Scopes:
         return lines + self._groups
 
 
-def _overlapping(plan: Plan) -> dict[Place, Hashable]:
+def _overlapping(plan: MemoryPlan) -> dict[Place, Hashable]:
     """A key for each temporary array of known size, the same key for those that share memory."""
     found: dict[Place, Hashable] = {}
     end, number = 0, 0

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node, Value
 from treadle.kernel.functions import FUNCTIONS
-from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce, Scan
+from treadle.kernel.ir import Apply, Axis, Buffer, Expr, Index, Load, Reduce, Scan, postorder
 from treadle.runtime.fusion.expressions import Expressions, Names
 from treadle.runtime.fusion.limits import Limits
 from treadle.runtime.fusion.space import Placement, Space, axes_for, canonical_index
@@ -94,18 +94,14 @@ class Group:
 
     def _visit(self, value: Value) -> None:
         """Add the weight of the expressions of `value` that the group does not have yet."""
-        stack = [self.values[value]]
-        while stack:
-            expr = stack.pop()
-            if expr in self.seen:
-                continue
-            self.seen.add(expr)
+        new = postorder([self.values[value]], known=self.seen.__contains__)
+        self.seen.update(new)
+        for expr in new:
             self.weight += weight(expr)
             if isinstance(expr, Reduce):
                 self._note_reduction(expr)
             elif isinstance(expr, Scan):
                 self._note_scan(expr)
-            stack += expr.children
 
     def _note_reduction(self, expr: Reduce) -> None:
         over = frozenset(expr.over)
@@ -246,12 +242,4 @@ def weight(expr: Expr) -> int:
 
 
 def _contains_reduction(expr: Expr) -> bool:
-    stack, seen = [expr], set()
-    while stack:
-        item = stack.pop()
-        if isinstance(item, Reduce):
-            return True
-        if item not in seen:
-            seen.add(item)
-            stack += item.children
-    return False
+    return any(isinstance(e, Reduce) for e in postorder([expr]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from treadle.core.records import record
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, row_major
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Affine, Load
 from treadle.runtime.fusion.expressions import Expressions
@@ -28,18 +28,8 @@ class View:
     def is_plain(self, value: Value) -> bool:
         """Whether the elements of `value`, whose view it is, follow one another from the start."""
         dims = value.spec.dims
-        steps = zip(dims, self.strides, contiguous(dims), strict=True)
+        steps = zip(dims, self.strides, row_major(dims), strict=True)
         return self.offset == 0 and all(d == 1 or s == t for d, s, t in steps)
-
-
-def contiguous(dims: Sequence[Dim]) -> tuple[Dim, ...]:
-    """Row-major strides."""
-    strides: list[Dim] = []
-    step: Dim = 1
-    for dim in reversed(dims):
-        strides.insert(0, step)
-        step = step * dim
-    return tuple(strides)
 
 
 def view_of(value: Value, is_view: Callable[[Value], bool]) -> View:
@@ -56,7 +46,7 @@ def view_of(value: Value, is_view: Callable[[Value], bool]) -> View:
         found = None if strides is None else View(inner.base, inner.offset, strides)
     elif node is not None and is_view(value):
         found = _moved(value, is_view)
-    return found or View(value, 0, contiguous(value.spec.dims))
+    return found or View(value, 0, row_major(value.spec.dims))
 
 
 def _moved(value: Value, is_view: Callable[[Value], bool]) -> View | None:

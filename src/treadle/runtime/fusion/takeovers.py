@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 
 from treadle.core.records import record
+from treadle.core.shapes import symbol_name
 from treadle.core.spec import TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value
@@ -20,7 +21,6 @@ from treadle.ops.shaping.joining import CONCAT
 from treadle.ops.state import ASSIGN, READ
 from treadle.runtime.precedence import Precedence
 from treadle.runtime.roles import Role, changes_part, is_alias
-from treadle.runtime.symbols import plain_symbol
 from treadle.runtime.variable_order import earlier_uses
 
 # The roles of nodes whose results have memory of their own, which nobody else holds.
@@ -240,7 +240,7 @@ class _Search:
         only grows from one iteration to the next."""
         root = self.roots.get(memory, memory)
         result = self.owned.get(root)
-        if result is None or root.spec is result.spec or plain_symbol(root.spec.dims[0]) is None:
+        if result is None or root.spec is result.spec or symbol_name(root.spec.dims[0]) is None:
             return False
         return output in self._line(result)
 

@@ -16,7 +16,7 @@ ALIGNMENT = 64
 
 
 @record
-class Plan:
+class MemoryPlan:
     """Where the temporaries are.
 
     Attributes:
@@ -50,10 +50,10 @@ class Plan:
         return start
 
 
-def plan_memory(block: Block) -> Plan:
+def plan_memory(block: Block) -> MemoryPlan:
     """Assign every temporary of the schedule its place in the workspace."""
     live, heirs = lifetimes(block)
-    plan = Plan(live=live)
+    plan = MemoryPlan(live=live)
     spans = _spans(live, heirs)
     occupied = Occupied(1 + max((span.last for span in spans.values()), default=0))
     static = [p for p in spans if isinstance(p.room, int)]
@@ -89,7 +89,9 @@ def rounded(size: Dim) -> int:
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
-def _slot(place: Place, plan: Plan, span: Interval, slots: list[tuple[int, list[int]]]) -> int:
+def _slot(
+    place: Place, plan: MemoryPlan, span: Interval, slots: list[tuple[int, list[int]]]
+) -> int:
     """The number of a slot of the place's size that is free. `slots` has the slots of this size:
     number, and firsts and lasts of the intervals in which it is taken, in order."""
     for number, taken in slots:

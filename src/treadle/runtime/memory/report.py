@@ -8,7 +8,7 @@ from typing import Any
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.graph.ir import Graph, Node
-from treadle.runtime.memory.plan import Plan, rounded
+from treadle.runtime.memory.plan import MemoryPlan, rounded
 from treadle.runtime.memory.use import Array, Maker, MemoryUse
 from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Block, Place, Step, node_of
@@ -19,7 +19,7 @@ _FOUND_OUT = ("late", "grown", "buffer", "joined", "element")  # kinds of places
 
 def memory_use(
     graph: Graph, outputs: Iterable[int], constants: Iterable[Any], places: Iterable[Place],
-    lists: bool, block: Block, plan: Plan,
+    lists: bool, block: Block, plan: MemoryPlan,
 ) -> MemoryUse:  # fmt: skip
     """The memory of a program.
 
@@ -48,7 +48,7 @@ def memory_use(
     )
 
 
-def _large(block: Block, plan: Plan) -> list[Array]:
+def _large(block: Block, plan: MemoryPlan) -> list[Array]:
     """The largest temporaries, and some of those whose size is not known yet."""
     makers: dict[Place, Step] = {}
     for step in all_steps(block):

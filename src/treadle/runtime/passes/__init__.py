@@ -10,11 +10,15 @@ from typing import NamedTuple
 
 from treadle.core.switches import declare, is_on
 from treadle.graph.ir import Graph
+from treadle.graph.passes import clean
 from treadle.graph.pipeline import Pass, Report, Runs
 from treadle.runtime.passes.additions import add_in_place
+from treadle.runtime.passes.carried_elements import carry_elements
 from treadle.runtime.passes.checks import add_checks
+from treadle.runtime.passes.joined_iterations import join_iterations
+from treadle.runtime.passes.late_operands import order_operands
 from treadle.runtime.passes.narrow_products import narrow_products
-from treadle.runtime.passes.unchanged import read_unchanged
+from treadle.runtime.passes.unchanged_variables import read_unchanged
 from treadle.runtime.passes.verdicts import add_verdicts
 from treadle.runtime.schedule.facts import Facts
 
@@ -26,15 +30,32 @@ class TargetPass(NamedTuple):
         run: rewrites a graph in place for a target; whether it changed anything.
         reason: what it does and why it stands where it stands.
         required: programs are wrong without it, so it cannot be switched off.
+        cleaned: it leaves nodes that nobody needs any more, which passes over graphs then remove.
     """
 
     name: str
     run: Callable[[Graph, Facts], bool]
     reason: str
     required: bool = False
+    cleaned: bool = False
 
 
 PIPELINE: tuple[TargetPass, ...] = (
+    TargetPass(
+        "joined_iterations", join_iterations,
+        "does several iterations in one pass over an array; first, before loops change",
+        cleaned=True,
+    ),
+    TargetPass(
+        "carried_elements", carry_elements,
+        "carries elements in registers from iteration to iteration; after joined_iterations",
+        cleaned=True,
+    ),
+    TargetPass(
+        "late_operands", order_operands,
+        "takes the previous iteration's number last in minima; after carried_elements",
+        cleaned=True,
+    ),
     TargetPass(
         "additions", add_in_place,
         "gradients of parts are added to their sum in place, in loops; their positions get checks",
@@ -46,7 +67,7 @@ PIPELINE: tuple[TargetPass, ...] = (
         "verdicts", add_verdicts, "what a library routine refuses of its input is an error", True
     ),
     TargetPass(
-        "unchanged", read_unchanged,
+        "unchanged_variables", read_unchanged,
         "an array that a loop hands on has one name; after checks, which read loop variables", True,
     ),
     TargetPass(
@@ -72,8 +93,8 @@ def prepare(
     """
     runs = Runs(graph, "the passes for every target", dump)
     for item in PIPELINE:
-        if is_on(item.name):
-            runs.run(_for(item, facts), 0)
+        if is_on(item.name) and runs.run(_for(item, facts), 0) and item.cleaned:
+            clean(runs)
     return runs.reports
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from treadle.core.shapes import Dim, compound, dim_symbols
+from treadle.core.shapes import Dim, compound, dim_symbols, symbol_name
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.trip_count import counts_to, ending_flags, trip_count
@@ -31,7 +31,7 @@ from treadle.runtime.schedule.steps import (
     Step,
     places_of,
 )
-from treadle.runtime.symbols import plain_symbol, unknown_symbols
+from treadle.runtime.symbols import unknown_symbols
 
 
 class ControlFlow:
@@ -134,7 +134,7 @@ class ControlFlow:
     def _learn(self, values: Sequence[Value]) -> None:
         """The sizes of values are known from here on."""
         new = unknown_symbols([v for v in values if not _is_list(v)], self.program.known)
-        plain = {plain_symbol(d) for v in values for d in v.spec.dims}
+        plain = {symbol_name(d) for v in values for d in v.spec.dims}
         if not new <= plain:
             self.program.require_known(values, "the result")
         self.program.known |= new
@@ -179,7 +179,7 @@ class ControlFlow:
             return {}
         return {
             name: dim
-            for name, dim in zip(map(plain_symbol, param.spec.dims), value.spec.dims, strict=True)
+            for name, dim in zip(map(symbol_name, param.spec.dims), value.spec.dims, strict=True)
             if name is not None and name not in self.program.known and name not in dim_symbols(dim)
         }
 
@@ -261,7 +261,7 @@ class ControlFlow:
             if _is_list(param):
                 continue
             for dim, a, b in zip(param.spec.dims, start.spec.dims, result.spec.dims, strict=True):
-                name, change = plain_symbol(dim), b - dim
+                name, change = symbol_name(dim), b - dim
                 if name in opened and isinstance(change, int) and trips is not None:
                     most = compound("max", a + change * trips, a) if change > 0 else a
                     self.program.ranges.add(name, a if change >= 0 else 0, most)
@@ -378,7 +378,7 @@ def _check_sizes(moving: Sequence[tuple[Value, Value, Value]], opened: set[str])
         for dim, *sizes in zip(param.spec.dims, start.spec.dims, result.spec.dims, strict=True):
             if not dim_symbols(dim) & opened:
                 continue
-            name = plain_symbol(dim)
+            name = symbol_name(dim)
             if name is None or found.setdefault(name, (sizes[0], sizes[1])) != tuple(sizes):
                 raise Unsupported("loop variables share a size that changes")
 

@@ -33,14 +33,13 @@ class Facts:
         unified: whether the host computes in the registers and the memory of the device, as on a
             processor. Otherwise the host waits for the device when it reads a number of it: rank-0
             values reside where `treadle.runtime.schedule.residence` decides.
-        workers: the most threads that get workspace.
-        tuning: what code is fitted to.
+        tuning: what code is fitted to, with the threads that get workspace.
     """
 
     unified: bool = True
 
-    def __init__(self, tuning: Tuning, workers: int = 1) -> None:
-        self.tuning, self.workers = tuning, workers
+    def __init__(self, tuning: Tuning) -> None:
+        self.tuning = tuning
 
     def routine_bytes(
         self, node: Node, apart: bool = False, views: Sequence[View] = ()
@@ -73,7 +72,7 @@ class Facts:
 
     def is_few(self, kernel: Kernel, points: int) -> bool:
         """Whether one thread does all work of a kernel that has at most so many points."""
-        return self.workers == 1
+        return self.tuning.threads == 1
 
     def is_vector(self, kernel: Kernel, points: int) -> bool:
         """Whether a kernel computes so many points as one vector."""

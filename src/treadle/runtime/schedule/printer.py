@@ -27,9 +27,9 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Loop,
-    Loops,
     Measure,
     Operand,
+    OpLoops,
     Place,
     Position,
     SegmentedLaunch,
@@ -39,10 +39,10 @@ from treadle.runtime.schedule.steps import (
 )  # fmt: skip
 
 if TYPE_CHECKING:
-    from treadle.runtime.memory.plan import Plan
+    from treadle.runtime.memory.plan import MemoryPlan
 
 
-def schedule_text(block: Block, plan: Plan, host: Collection[Value]) -> str:
+def schedule_text(block: Block, plan: MemoryPlan, host: Collection[Value]) -> str:
     """One line a step, indented inside branches and loops; then where the temporaries are.
 
     Args:
@@ -77,7 +77,7 @@ def all_kernels(block: Block) -> Iterator[Kernel]:
     for step in all_steps(block):
         if isinstance(step, Launch | SegmentedLaunch):
             yield step.kernel
-        elif isinstance(step, Update | Loops) and step.launch is not None:
+        elif isinstance(step, Update | OpLoops) and step.launch is not None:
             yield step.launch.kernel
         elif isinstance(step, LibraryCall) and step.epilogue is not None:
             yield step.epilogue.kernel
@@ -161,7 +161,7 @@ def _line(step: Step) -> str:
         case SegmentedLaunch():
             parts = "".join(f"\n  {_listed(s.operands)} n={s.extent}" for s in step.segments)
             return f"segmented kernel {kernel_hash(step.kernel)[:8]}{parts}"
-        case LibraryCall() | Loops():
+        case LibraryCall() | OpLoops():
             given = [operand_text(o) for o in step.inputs]
             if isinstance(step, LibraryCall):
                 for i, view in enumerate(step.views):
@@ -200,7 +200,7 @@ def _line(step: Step) -> str:
     return type(step).__name__.lower()
 
 
-def _memory(plan: Plan) -> list[str]:
+def _memory(plan: MemoryPlan) -> list[str]:
     lines = [f"workspace: {plan.static_bytes} bytes" + _sizes(plan.slot_sizes)]
     for place, interval in plan.live.items():
         where = f"+{plan.offsets[place]}" if place in plan.offsets else f"slot {plan.slots[place]}"

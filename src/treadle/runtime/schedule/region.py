@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from treadle.core.shapes import Dim, dim_symbols, product, substitute
+from treadle.core.shapes import Dim, dim_symbols, product, substitute, symbol_name
 from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
@@ -39,9 +39,9 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     LoadScalar,
-    Loops,
     Measure,
     Operand,
+    OpLoops,
     Place,
     Position,
     SegmentedLaunch,
@@ -49,7 +49,7 @@ from treadle.runtime.schedule.steps import (
     Update,
     places_of,
 )
-from treadle.runtime.symbols import guarded_dims, plain_symbol, told_symbol, unknown_symbols
+from treadle.runtime.symbols import guarded_dims, told_symbol, unknown_symbols
 
 BEYOND = "an element would be read or written {} beyond an axis of its array"
 
@@ -177,7 +177,7 @@ class RegionBuilder(ControlFlow):
         tensors = [v for v in node.outputs if not isinstance(v.spec, ListSpec)]
         new = unknown_symbols(tensors, self.program.known)
         dims = [d for v in tensors for d in v.spec.dims]
-        told = {plain_symbol(d) for d in dims}
+        told = {symbol_name(d) for d in dims}
         if node.op is LIST_GET:
             told |= {t[0] for d in dims if (t := told_symbol(d, self.program.known)) is not None}
         if not new <= told:
@@ -553,7 +553,7 @@ class RegionBuilder(ControlFlow):
         """A symbol gets its value; nobody reads the elements of an array of that size."""
         node = unit.nodes[0]
         dim, program = node.attrs["dim"], self.program
-        name = plain_symbol(dim)
+        name = symbol_name(dim)
         if name is None or name in program.known:
             return
         program.ranges.add(name, node.attrs["least"], node.attrs["most"])
@@ -571,7 +571,7 @@ class RegionBuilder(ControlFlow):
         outputs = [self.computed(v) for v in node.outputs]
         reads, writes = places_of(inputs), places_of(outputs)
         launch = self._scatter(node, inputs, outputs[0])
-        self.emit(Loops(node, inputs, outputs, refuse, launch, reads=reads, writes=writes))
+        self.emit(OpLoops(node, inputs, outputs, refuse, launch, reads=reads, writes=writes))
 
     def list_op(self, unit: Unit) -> None:
         """An op on lists: native, or as Python objects behind numbers."""

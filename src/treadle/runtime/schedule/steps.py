@@ -171,7 +171,7 @@ class Append(Step):
 
 
 @record(eq=False)
-class Loops(Step):
+class OpLoops(Step):
     """Run an op whose loops are part of the program; it may find out the size of its result.
 
     launch: what does the work once the operands are checked and the result is zeros, for some ops.

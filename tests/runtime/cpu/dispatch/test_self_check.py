@@ -11,8 +11,8 @@ import pytest
 
 from treadle.core.context import modes
 from treadle.runtime.cpu.dispatch import self_check
+from treadle.runtime.cpu.dispatch.call_plan import DICT_RESULT, LIST_RESULT, SINGLE, TUPLE_RESULT
 from treadle.runtime.cpu.dispatch.layout import call_layout
-from treadle.runtime.cpu.dispatch.plans import DICT_RESULT, LIST_RESULT, SINGLE, TUPLE_RESULT
 
 native = pytest.mark.skipif(call_layout() is None, reason="this interpreter has no native calls")
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from treadle.runtime.cpu.convolution.edges import each_part
 from treadle.runtime.cpu.convolution.frame import frame_rows, group_extents
-from treadle.runtime.cpu.convolution.plan import NUMBERS
 from treadle.runtime.cpu.convolution.taps import Table
+from treadle.runtime.cpu.convolution.tiling import NUMBERS
 from treadle.runtime.cpu.epilogue import finish_block
 from treadle.runtime.cpu.library_text import (
     ELEMENT_BYTES,
@@ -19,7 +19,7 @@ from treadle.runtime.cpu.library_text import (
     leave_if_stopped,
 )
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, packer_code, tile_codes
+from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import lanes
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from treadle.runtime.cpu.convolution.taps import Table
 from treadle.runtime.cpu.depthwise.gather import add_gather
 from treadle.runtime.cpu.depthwise.kernels import add_correlation, add_weighing, fills_lines
-from treadle.runtime.cpu.depthwise.plan import NUMBERS
+from treadle.runtime.cpu.depthwise.tiling import NUMBERS
 from treadle.runtime.cpu.depthwise.windows import (
     Run,
     covering_taps,

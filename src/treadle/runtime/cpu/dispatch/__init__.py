@@ -1,6 +1,6 @@
 """Native calls and operators: the way from CPython to compiled code without Python in between.
 
-A trampoline, driven by plans, takes calls of functions to their programs (`tracing.native_calls`
+A trampoline, driven by plans, takes calls of functions to their programs (`tracing.native_plans`
 writes the plans); native operators work on small eager tensors. Both are checked before use, and
 everything they do not take is done in Python.
 """

@@ -10,8 +10,8 @@ from typing import Any
 
 from treadle.core import locks
 from treadle.runtime.cpu.abi import c_function
+from treadle.runtime.cpu.dispatch.call_plan import CallPlan
 from treadle.runtime.cpu.dispatch.layout import CallLayout, call_layout
-from treadle.runtime.cpu.dispatch.plans import CallPlan
 from treadle.runtime.cpu.dispatch.table import table
 
 _WORDS = 4  # behind the Python part of an object: vectorcall, first plan, table, room

@@ -22,9 +22,7 @@ from treadle.core.object_cache import default_cache
 from treadle.core.sources import sources
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, from_array
-from treadle.runtime.cpu.dispatch.layout import CallLayout, call_layout, value_offset
-from treadle.runtime.cpu.dispatch.native_type import Calls, native_type, probe_address
-from treadle.runtime.cpu.dispatch.plans import (
+from treadle.runtime.cpu.dispatch.call_plan import (
     AGAIN,
     BOOL,
     COMPLEX,
@@ -49,6 +47,8 @@ from treadle.runtime.cpu.dispatch.plans import (
     Item,
     Output,
 )
+from treadle.runtime.cpu.dispatch.layout import CallLayout, call_layout, value_offset
+from treadle.runtime.cpu.dispatch.native_type import Calls, native_type, probe_address
 from treadle.runtime.cpu.program_entry import RAISED
 
 KIND = "trampoline"  # of verdicts on disk

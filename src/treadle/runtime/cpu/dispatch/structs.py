@@ -15,8 +15,8 @@ from treadle.runtime.cpu.builder.types import (
     pointer,
     words,
 )  # fmt: skip
+from treadle.runtime.cpu.dispatch.call_plan import CHECK, ITEM, OUTPUT, PLAN, SHAPE
 from treadle.runtime.cpu.dispatch.layout import CallLayout
-from treadle.runtime.cpu.dispatch.plans import CHECK, ITEM, OUTPUT, PLAN, SHAPE
 from treadle.runtime.cpu.dispatch.table import FUNCTIONS, WORDS
 
 

@@ -17,10 +17,10 @@ from treadle.runtime.cpu.library_text import (
     looking_loop,
 )  # fmt: skip
 from treadle.runtime.cpu.llvm_text import Function, Module, Word
-from treadle.runtime.cpu.matmul.calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.pairs import HALF
-from treadle.runtime.cpu.matmul.plan import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
+from treadle.runtime.cpu.matmul.tile_calls import EvenTiles, call_tile, packer_code, tile_codes
 from treadle.runtime.cpu.matmul.tiles import ALONG, lanes
+from treadle.runtime.cpu.matmul.tiling import ALL_TILES, COPY, DOTS, NO_PACK, TRANSPOSE
 
 # Numbers of the routine; strides in elements from one matrix of the batch to the next.
 NUMBERS = (

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from treadle.core.shapes import Dim
 from treadle.graph.ir import Node
-from treadle.runtime.cpu.matmul.plan import Product
+from treadle.runtime.cpu.matmul.tiling import Product
 from treadle.runtime.fusion.strided import View
 
 Level = tuple[Dim, Dim, Dim]  # how many matrices, and the steps of A and B

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.records import record
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, row_major
 from treadle.kernel.ir import Affine, Axis, Buffer, Expr, Index
 from treadle.runtime.cpu.elements import Elements, alignment, stored_type
 from treadle.runtime.cpu.llvm_text import Function, Word
@@ -242,13 +242,13 @@ Gathered: TypeAlias = tuple[Expr, Dim, Dim]  # a computed index, its stride, the
 
 
 def split_index(
-    buffer: Buffer, index: tuple[Index, ...], strides: list[Dim]
+    buffer: Buffer, index: tuple[Index, ...]
 ) -> tuple[dict[Axis, Dim], Dim, list[Gathered]]:
     """A flat index as (coefficient of every axis, offset, [(gathered index, stride, size)])."""
     coefficients: dict[Axis, Dim] = {}
     offset: Dim = 0
     gathered: list[Gathered] = []
-    for place, stride, size in zip(index, strides, buffer.shape, strict=True):
+    for place, stride, size in zip(index, row_major(buffer.shape), buffer.shape, strict=True):
         if isinstance(place, Affine):
             offset = offset + place.offset * stride
             for axis, coefficient in place.terms:

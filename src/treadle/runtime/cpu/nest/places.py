@@ -11,7 +11,6 @@ from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.nest.function import KernelFunction
 from treadle.runtime.cpu.nest.level import Level
 from treadle.runtime.cpu.nest.memory import Address, Gathered, split_index
-from treadle.runtime.cpu.nest.shape import strides
 
 _INT64 = dtypes.int64
 
@@ -28,7 +27,7 @@ class Places:
         """The flat element of lane 0 of copy 0, and the stride along the vector axis."""
         vector = self.shape.vector
         base = self.row_base(buffer, index, level, clamp)
-        coefficients, _, _ = split_index(buffer, index, strides(buffer))
+        coefficients, _, _ = split_index(buffer, index)
         stride: Word = 0
         if level.copies and vector in coefficients:
             stride = self.code.dim(coefficients[vector])
@@ -42,7 +41,7 @@ class Places:
 
         clamp: keep computed indices inside the buffer.
         """
-        coefficients, offset, gathered = split_index(buffer, index, strides(buffer))
+        coefficients, offset, gathered = split_index(buffer, index)
         inner = {self.shape.vector} if level.copies else set()
         here = tuple((a, c) for a, c in coefficients.items() if a in level.axes and a not in inner)
         uniform = [g for g in gathered if _is_uniform(g, level)]
@@ -73,7 +72,7 @@ class Places:
     # ---- computed indices that lanes have for themselves
     def gathered(self, buffer: Buffer, index: tuple[Index, ...], level: Level) -> list[Gathered]:
         """The computed indices that differ from lane to lane."""
-        _, _, found = split_index(buffer, index, strides(buffer))
+        _, _, found = split_index(buffer, index)
         return [g for g in found if not _is_uniform(g, level)]
 
     def gathered_places(
@@ -101,7 +100,7 @@ class Places:
         """Ask for the cache line of the same place in the next row. Behind the last row the address
         may belong to no buffer, which a request does not mind."""
         outer = [a for a in level.axes if a is not self.shape.vector]
-        coefficients, _, gathered = split_index(e.buffer, e.index, strides(e.buffer))
+        coefficients, _, gathered = split_index(e.buffer, e.index)
         if address.stride != 1 or gathered or not outer or not coefficients.get(outer[-1]):
             return
         step = self.code.dim(coefficients[outer[-1]] * level.rows)

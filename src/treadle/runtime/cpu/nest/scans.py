@@ -25,7 +25,7 @@ from treadle.runtime.cpu.nest.loops import States, VectorLoops
 from treadle.runtime.cpu.nest.memory import Address, split_index
 from treadle.runtime.cpu.nest.places import Places
 from treadle.runtime.cpu.nest.running import RunningScans
-from treadle.runtime.cpu.nest.shape import is_costly, strides, transposing_loads, transposing_stores
+from treadle.runtime.cpu.nest.shape import is_costly, transposing_loads, transposing_stores
 from treadle.runtime.cpu.nest.stores import Stores
 from treadle.runtime.cpu.nest.values import Values
 
@@ -288,7 +288,7 @@ class _Tile:
         """The element where a square begins, and the distance between its lines."""
         here = self.outer.inside(self.vector, self.first, 0).inside(self.loops.axis, origin)
         base, _ = self.loops.places.place(x.buffer, x.index, here)
-        coefficients, _, _ = split_index(x.buffer, x.index, strides(x.buffer))
+        coefficients, _, _ = split_index(x.buffer, x.index)
         distance: Dim = coefficients[self.vector]
         return base, self.code.dim(distance)
 

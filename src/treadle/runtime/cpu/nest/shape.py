@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 
 from treadle.core.records import record
-from treadle.core.shapes import Dim, compound, product
+from treadle.core.shapes import Dim, compound, product, row_major
 from treadle.kernel.functions import FUNCTIONS
 from treadle.kernel.ir import (
     Affine,
@@ -243,20 +243,10 @@ def lanes_of(kernel: Kernel, target: Target) -> int:
     return target.vector_bits // (64 if wide else 32)
 
 
-def strides(buffer: Buffer) -> list[Dim]:
-    """Row-major strides in elements."""
-    result: list[Dim] = []
-    step: Dim = 1
-    for size in reversed(buffer.shape):
-        result.insert(0, step)
-        step = step * size
-    return result
-
-
 def flat_stride(buffer: Buffer, index: tuple[Index, ...], axis: Axis) -> Dim | None:
     """Elements between neighbours along `axis`; None where a gather makes that unknown."""
     total: Dim = 0
-    for place, stride in zip(index, strides(buffer), strict=True):
+    for place, stride in zip(index, row_major(buffer.shape), strict=True):
         if isinstance(place, Affine):
             total = total + place.coefficient(axis) * stride
         elif axis in place.axes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from treadle.kernel.ir import Buffer, Kernel, Store
 from treadle.runtime.cpu.nest.memory import split_index
-from treadle.runtime.cpu.nest.shape import Shape, strides
+from treadle.runtime.cpu.nest.shape import Shape
 
 
 def streamed_buffers(kernel: Kernel, shape: Shape) -> list[Buffer]:
@@ -22,7 +22,7 @@ def streamed_buffers(kernel: Kernel, shape: Shape) -> list[Buffer]:
 
 
 def _is_aligned(store: Store, shape: Shape) -> bool:
-    coefficients, offset, _ = split_index(store.buffer, store.index, strides(store.buffer))
+    coefficients, offset, _ = split_index(store.buffer, store.index)
     if shape.vector is None or store.buffer.dtype.size not in (4, 8):
         return False
     along = coefficients.pop(shape.vector, 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from treadle.kernel.ir import Expr, Reduce
+from treadle.kernel.ir import Expr, Reduce, postorder
 from treadle.runtime.cpu.nest.level import Level
 
 
@@ -25,15 +25,4 @@ def evaluated(roots: Iterable[Expr]) -> list[Expr]:
 def unknown(roots: Sequence[Expr], level: Level, is_leaf: Callable[[Expr], bool]) -> list[Expr]:
     """The expressions below the roots whose registers a level does not know, operands first;
     nothing below leaves."""
-    done: dict[Expr, None] = {}
-    stack = [(r, False) for r in reversed(roots)]
-    while stack:
-        e, expanded = stack.pop()
-        if e in done or level.find(e) is not None:
-            continue
-        if expanded or is_leaf(e):
-            done[e] = None
-            continue
-        stack.append((e, True))
-        stack += [(c, False) for c in reversed(e.children)]
-    return list(done)
+    return postorder(roots, lambda e: level.find(e) is not None, is_leaf)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.builder.function import Block, Target
 from treadle.runtime.cpu.builder.types import I64, pointer
 from treadle.runtime.cpu.builder.values import Operand, Value
-from treadle.runtime.cpu.dispatch import plans
+from treadle.runtime.cpu.dispatch import call_plan
 from treadle.runtime.cpu.dispatch.call_code.call import Call, rank_of, require_equal
 from treadle.runtime.cpu.program_layout import CELL
 
@@ -85,8 +85,8 @@ class _Check:
             f.block(name) for name in ("hold", "captured", "distinct", "written", "look")
         )
         ways: dict[int, Target] = {
-            plans.HELD: hold, plans.CAPTURED: captured, plans.DISTINCT: distinct,
-            plans.WRITTEN: written,
+            call_plan.HELD: hold, call_plan.CAPTURED: captured, call_plan.DISTINCT: distinct,
+            call_plan.WRITTEN: written,
         }  # fmt: skip
         f.switch(self.kind, ways, look)
         f.begin(hold)
@@ -168,8 +168,8 @@ class _Check:
         self.x = found["object"]
         self.type = self.x["type"]
         kinds = {
-            plans.TENSOR: self._tensor, plans.ARRAY: None, plans.SAME: self._same,
-            plans.BOXED: self._boxed, plans.INTEGER: self._integer,
+            call_plan.TENSOR: self._tensor, call_plan.ARRAY: None, call_plan.SAME: self._same,
+            call_plan.BOXED: self._boxed, call_plan.INTEGER: self._integer,
         }  # fmt: skip
         self.cases = {kind: f.block(f"case{kind}") for kind in (*kinds, *_VALUES, *_CONTAINERS)}
         f.switch(self.kind, self.cases, c.portable)
@@ -185,7 +185,7 @@ class _Check:
     def _tensor(self) -> None:
         """A tensor of that spec, or an array, or a NumPy scalar for a tensor of rank 0."""
         f, c, x = self.f, self.c, self.x
-        maybe_array = self.cases[plans.ARRAY]
+        maybe_array = self.cases[call_plan.ARRAY]
         f.require(self.type.eq(c.table["Tensor"]), maybe_array, "tensor")
         array, spec = x["tensor_array"], x["tensor_spec"]
         f.refuse(spec.to_word().eq(self.a), self.input(array), "unnamed")
@@ -254,11 +254,11 @@ class _Check:
     def _values(self) -> None:
         """Values that the plan is for: floats by their bits, others by comparison."""
         f, c, x = self.f, self.c, self.x
-        f.begin(self.cases[plans.FLOAT])
+        f.begin(self.cases[call_plan.FLOAT])
         self._require_type("float")
         bits = x.place("float_value").as_pointer(I64).load()
         f.branch(bits.eq(self.a), self._passed(), self.miss)
-        f.begin(self.cases[plans.VALUE])
+        f.begin(self.cases[call_plan.VALUE])
         wanted = self.a.to_pointer(c.structs.of_object)
         f.refuse(x.eq(wanted), self._passed(), "other")
         type_ = self.record["b"].to_pointer(c.structs.of_object)
@@ -269,13 +269,13 @@ class _Check:
     def _containers(self) -> None:
         """Lists, tuples and dicts of that length: their items are checked by later checks."""
         f, c, x = self.f, self.c, self.x
-        f.begin(self.cases[plans.LIST])
+        f.begin(self.cases[call_plan.LIST])
         self._require_type("list")
         f.jump(self.sized(x["list_items"]))
-        f.begin(self.cases[plans.TUPLE])
+        f.begin(self.cases[call_plan.TUPLE])
         self._require_type("tuple")
         f.jump(self.sized(x.place("tuple_items")))
-        f.begin(self.cases[plans.DICT])  # its length follows the header, as that of a list
+        f.begin(self.cases[call_plan.DICT])  # its length follows the header, as that of a list
         self._require_type("dict")
         f.jump(self.sized(x.as_pointer(c.structs.of_object)))
         f.begin(self.sized)
@@ -284,5 +284,5 @@ class _Check:
         self._pass(opened=self.opened + 1)
 
 
-_VALUES = (plans.FLOAT, plans.VALUE)
-_CONTAINERS = (plans.LIST, plans.TUPLE, plans.DICT)
+_VALUES = (call_plan.FLOAT, call_plan.VALUE)
+_CONTAINERS = (call_plan.LIST, call_plan.TUPLE, call_plan.DICT)

@@ -11,7 +11,7 @@ from treadle.runtime.cpu.builder.function import Function
 from treadle.runtime.cpu.builder.types import I32, I64, PTR
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.dispatch import plans
+from treadle.runtime.cpu.dispatch import call_plan
 from treadle.runtime.cpu.dispatch.call_code.call import Call
 from treadle.runtime.cpu.dispatch.structs import Structs
 
@@ -54,7 +54,7 @@ def _make(c: Call, output: Value, array_type: Value, new_array: Value) -> None:
     number, array = f.block("number"), f.block("array")
     ready = f.block("ready", object=of_object, array=of_object)
     addressed = f.block("addressed", object=of_object, data=PTR)
-    is_number, is_plain = form.uge(plans.SCALAR), form.eq(plans.PLAIN)
+    is_number, is_plain = form.uge(call_plan.SCALAR), form.eq(call_plan.PLAIN)
     f.branch(is_number, number, array)
     f.begin(number)  # the program writes it to the frame
     f.jump(addressed(None, c.frame.at(output["word"])))

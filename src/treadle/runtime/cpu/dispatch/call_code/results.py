@@ -5,7 +5,7 @@ from __future__ import annotations
 from treadle.runtime.cpu.builder.function import Target
 from treadle.runtime.cpu.builder.types import F64, I8, I64, pointer
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.dispatch import plans
+from treadle.runtime.cpu.dispatch import call_plan
 from treadle.runtime.cpu.dispatch.call_code.call import Call
 
 
@@ -34,7 +34,8 @@ def _wrap(c: Call, w: Value) -> None:
     form, place = output["form"], c.made.at(w)
     array, value = place.load(), c.frame.at(output["word"])
     wrapped, number = f.block("wrapped"), f.block("number_made", object=of_object)
-    forms = (plans.WRAPPED, plans.SCALAR, plans.INT, plans.REAL, plans.COMPLEX, plans.BOOL)
+    numbers = call_plan.INT, call_plan.REAL, call_plan.COMPLEX, call_plan.BOOL
+    forms = (call_plan.WRAPPED, call_plan.SCALAR, *numbers)
     blocks = [f.block(f"form{form}") for form in forms]
     ways: dict[int, Target] = dict(zip(forms, blocks, strict=True))
     f.switch(form, ways, wrapped)
@@ -78,7 +79,7 @@ def _item(c: Call, item: Value, g: Value) -> Value:
     f = c.f
     kind, number, known = item["kind"], item["number"], item["object"]
     put = f.block("put", object=c.structs.of_object)
-    kinds = (plans.RESULT, plans.AGAIN, plans.INPUT, plans.VIEW)
+    kinds = (call_plan.RESULT, call_plan.AGAIN, call_plan.INPUT, call_plan.VIEW)
     taken, again, given, view = blocks = [f.block(f"item{kind}") for kind in kinds]
     known_item = f.block("known_item")
     f.switch(kind, dict(zip(kinds, blocks, strict=True)), known_item)
@@ -110,8 +111,8 @@ def _pack(c: Call, count: Value) -> None:
     single, nothing, failed = f.block("single"), f.block("nothing"), f.block("unpacked")
     as_list, as_tuple, as_dict = f.block("as_list"), f.block("as_tuple"), f.block("as_dict")
     ways: dict[int, Target] = {
-        plans.SINGLE: single, plans.LIST_RESULT: as_list, plans.TUPLE_RESULT: as_tuple,
-        plans.PACKED_RESULT: as_tuple, plans.DICT_RESULT: as_dict,
+        call_plan.SINGLE: single, call_plan.LIST_RESULT: as_list, call_plan.TUPLE_RESULT: as_tuple,
+        call_plan.PACKED_RESULT: as_tuple, call_plan.DICT_RESULT: as_dict,
     }  # fmt: skip
     f.switch(form, ways, nothing)
     f.begin(single)
@@ -136,7 +137,7 @@ def _pack(c: Call, count: Value) -> None:
     f.begin(fill)
     f.copy(fill["places"], c.items, count << 3)
     packed = f.block("packed")
-    f.refuse(form.eq(plans.PACKED_RESULT), packed, "filled")
+    f.refuse(form.eq(call_plan.PACKED_RESULT), packed, "filled")
     c.done()
     f.ret(fill["sequence"])
     f.begin(packed)  # Python puts the items where they belong

@@ -6,7 +6,7 @@ from treadle.runtime.cpu.builder.function import Function
 from treadle.runtime.cpu.builder.types import I64, pointer
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
-from treadle.runtime.cpu.dispatch import plans
+from treadle.runtime.cpu.dispatch import call_plan
 from treadle.runtime.cpu.dispatch.call_code.call import rank_of, require_equal
 from treadle.runtime.cpu.dispatch.spares import EACH
 from treadle.runtime.cpu.dispatch.structs import Structs
@@ -27,7 +27,7 @@ def add_spares(unit: Unit, structs: Structs) -> None:
         last = first + EACH
         array_type = table["ndarray"]
         dtype, rank, dims = output["dtype"], output["rank"], output["dims"]
-        flags, plain = output["flags"], output["form"].eq(plans.PLAIN)
+        flags, plain = output["flags"], output["form"].eq(call_plan.PLAIN)
         with f.loop("next", k=first) as each:
             k, busy = each["k"], f.block("busy")
             each.run_while(k.ult(last))

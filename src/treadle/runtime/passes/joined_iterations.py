@@ -34,13 +34,16 @@ from treadle.ops.dims import AS_DIM
 from treadle.ops.indexing.elements import ELEMENT
 from treadle.ops.indexing.index import INDEX
 from treadle.ops.lowering import Compute, Structure
+from treadle.runtime.schedule.facts import Facts
 
-MOST_JOINED = 16  # iterations: of more, each reads much more than they share
-MOST_OPERATIONS = 36  # of the joined iterations: fusion makes several kernels of many more
+# No machine changes these: of more than 16 iterations each reads much more than they
+# share, and of many more operations fusion makes several kernels (`fusion.group.MAX_BUFFERS`).
+MOST_JOINED = 16
+MOST_OPERATIONS = 36
 MIN_EXACT = 4  # bytes of the smallest floating numbers that kernels compute with as they are
 
 
-def join_iterations(graph: Graph) -> bool:
+def join_iterations(graph: Graph, facts: Facts) -> bool:
     """Join iterations of the loops of a graph."""
     if not any(node.op is WHILE for node in graph.walk()):
         return False

@@ -140,7 +140,7 @@ class Product:
 
 
 @record(frozen=True)
-class Plan:
+class Tiling:
     """The numbers of the routine beside the dims, and the tiles that it calls.
 
     Attributes:
@@ -180,7 +180,9 @@ class Plan:
     apart: int = 0
 
 
-def plan(product: Product, target: Target, tiles: int | None = None, apart: bool = False) -> Plan:
+def tiling_of(
+    product: Product, target: Target, tiles: int | None = None, apart: bool = False
+) -> Tiling:
     """The division of a product on a machine.
 
     Args:
@@ -191,7 +193,7 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     width, size = lanes(target, product.element), ELEMENT_BYTES[product.element]
     m, n, k, blocks = product.m, product.n, product.k, Blocks.of(target)
     if tiles is None and _takes_dots(product, target):
-        return _plan_dots(product, target)
+        return _dots_tiling(product, target)
     vectors = _vectors(product, target, tiles)
     tall = min(most_rows(target, vectors), _most_alike(product, vectors, size, target.tuning))
     panels = _ceil(n, vectors * width)
@@ -212,7 +214,7 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     columns = chunk * vectors * width
     area = _area(product, run * tall, columns * size, blocks) if apart and depth == k else 0
     along = f"pair{along}" if product.pairs else along
-    return Plan(
+    return Tiling(
         vectors, tall, rows, panels, depth, pack, int(pack_a),
         int(by_rows), _parts(product, target.tuning), chunk,
         block, run, packed + tile_space * block + area, tile_space,
@@ -220,10 +222,10 @@ def plan(product: Product, target: Target, tiles: int | None = None, apart: bool
     )  # fmt: skip
 
 
-def packers_of(product: Product, plan: Plan) -> list[str]:
+def packers_of(product: Product, tiling: Tiling) -> list[str]:
     """The copies (`packing.py`) that a product may call for."""
-    found = {COPY: ["copy_panels"], TRANSPOSE: ["transpose_panel"]}.get(plan.pack, [])
-    if plan.pack_a:
+    found = {COPY: ["copy_panels"], TRANSPOSE: ["transpose_panel"]}.get(tiling.pack, [])
+    if tiling.pack_a:
         found.append("pack_columns" if product.transpose_a else "pack_rows")
     of_pairs = {"copy_panels": "pair_panels", "pack_columns": "pair_columns"}
     return [of_pairs.get(f, f) for f in found] if product.pairs else found
@@ -275,7 +277,7 @@ def _takes_dots(p: Product, target: Target) -> bool:
     return p.k >= max(DOTS_K * p.m, Blocks.of(target).dots_least_k)
 
 
-def _plan_dots(p: Product, target: Target) -> Plan:
+def _dots_tiling(p: Product, target: Target) -> Tiling:
     """Tiles of some rows of A by four of B, panel after panel of B."""
     tall, blocks = most_dot_rows(target), Blocks.of(target)
     panels = _ceil(p.n, DOTS_ACROSS)
@@ -284,7 +286,7 @@ def _plan_dots(p: Product, target: Target) -> Plan:
     needs = _needs(p, "dots", DOTS_ACROSS, 1, heights(p.m, tall))
     panel_bytes = blocks.dots_k * DOTS_ACROSS * ELEMENT_BYTES[p.element]
     chunk = max(1, blocks.dots // panel_bytes)
-    return Plan(
+    return Tiling(
         DOTS_ACROSS, tall, tiles, panels, depth, DOTS, 0, 0, _parts(p, target.tuning), chunk,
         ALL_TILES, 1, 0, 0, tuple(needs),
     )  # fmt: skip

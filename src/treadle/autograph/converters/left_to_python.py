@@ -25,18 +25,18 @@ from treadle.autograph.analysis.walking import walk
 _FRAME_FUNCTIONS = {"locals", "vars", "eval", "exec", "dir"}
 
 
-def decide_native(body: list[Any], declared: set[str]) -> None:
-    """Set `native` and `guard` on every if, while and for of a function body."""
+def decide_python(body: list[Any], declared: set[str]) -> None:
+    """Set `in_python` and `guard` on every if, while and for of a function body."""
     obstacles = Obstacles(body, declared)
     for node in statements(body):
         if isinstance(node, BRANCHING):
-            node.native, node.guard = False, obstacles.of(node)
+            node.in_python, node.guard = False, obstacles.of(node)
     _force(body)
     for node in reversed(list(statements(body))):
         if isinstance(node, gast.If):
-            node.native = bool(node.guard) or is_python_test(node.test)
+            node.in_python = bool(node.guard) or is_python_test(node.test)
         elif isinstance(node, LOOPS):
-            node.native = bool(node.guard) or _is_python_loop(node)
+            node.in_python = bool(node.guard) or _is_python_loop(node)
 
 
 def _is_python_loop(node: Any) -> bool:

@@ -19,8 +19,7 @@ from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound
 from treadle.jitted.plan import Plan
 from treadle.jitted.results import OfArgument, OfProgram
 from treadle.ops.state import Variable
-from treadle.runtime.cpu.dispatch.layout import value_offset
-from treadle.runtime.cpu.dispatch.plans import (
+from treadle.runtime.cpu.dispatch.call_plan import (
     AGAIN,
     BOOL,
     COMPLEX,
@@ -41,8 +40,9 @@ from treadle.runtime.cpu.dispatch.plans import (
     Output,
     TooLarge,
 )
-from treadle.runtime.cpu.dispatch.plans import SCALAR as SCALAR_FORM
-from treadle.tracing.native_calls import NoPlan, PlanWriter
+from treadle.runtime.cpu.dispatch.call_plan import SCALAR as SCALAR_FORM
+from treadle.runtime.cpu.dispatch.layout import value_offset
+from treadle.tracing.native_plans import NoPlan, PlanWriter
 
 _FORMS = {"int64": INT, "float64": REAL, "complex128": COMPLEX, "bool": BOOL}
 

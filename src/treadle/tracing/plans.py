@@ -14,7 +14,7 @@ import numpy as np
 from treadle.core import locks
 from treadle.core.spec import array_spec
 from treadle.core.tensor import DeviceTensor, Tensor
-from treadle.tracing.calls import MISS, Plan
+from treadle.tracing.python_plans import MISS, Plan
 
 FRONT = 4  # plans tried one after another before the form is computed
 MOST_PLANS = 4096

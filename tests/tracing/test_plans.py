@@ -9,7 +9,7 @@ import pytest
 
 import treadle as td
 from treadle.core.switches import disabled
-from treadle.tracing.dispatch import FRONT, Plans, form_of
+from treadle.tracing.plans import FRONT, Plans, form_of
 
 
 def quiet(fn, *args):
@@ -80,7 +80,7 @@ def test_forms():
 
 
 def test_a_table_that_is_full_begins_anew(monkeypatch):
-    monkeypatch.setattr("treadle.tracing.dispatch.MOST_PLANS", 10)
+    monkeypatch.setattr("treadle.tracing.plans.MOST_PLANS", 10)
     plans = Plans()
     for n in range(50):
         plans.add(plans, (n,), False, lambda: lambda values: values)

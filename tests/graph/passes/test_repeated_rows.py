@@ -5,7 +5,7 @@ import pytest
 
 import treadle as td
 from tests.graph.passes.helpers import check, check_unchanged, graph_of, text_of
-from treadle.graph.passes.repeats import add_repeats_first
+from treadle.graph.passes.repeated_rows import add_repeats_first
 from treadle.graph.verifier import verify
 from treadle.runtime import interpreter
 

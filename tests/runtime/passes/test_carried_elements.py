@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import treadle as td
+from tests.runtime.cpu.machines import MACHINES
 from treadle.core.switches import disabled
+from treadle.graph.passes import optimize
+from treadle.graph.rewrite import clone_graph
+from treadle.ops.control.control_flow import WHILE
+from treadle.runtime.cpu.facts import CpuFacts
+from treadle.runtime.cpu.target import using
+from treadle.runtime.passes.carried_elements import carry_elements
 
 LETTERS = np.array([0, 1, 1, 2, 0, 2, 1, 0])
 
@@ -78,8 +85,12 @@ OTHERS = [alternating, overwritten, from_the_end]
 
 def inner_loop(fn, argument):
     """The text of the innermost loop."""
-    text = td.inspect.stages(fn, argument)["graph after passes"]
+    text = td.inspect.stages(fn, argument)["graph for the target"]
     return text.rpartition("body")[2].partition("return ")[0]
+
+
+def outputs_of_loops(graph):
+    return sum(len(node.outputs) for node in graph.walk() if node.op is WHILE)
 
 
 def argument_of(program, size):
@@ -109,6 +120,25 @@ def test_elements_that_were_just_written_are_not_read_from_memory(program):
         return text.count("= index(") + text.count("= element(")
 
     assert reads(before) - reads(after) == CARRIED[program], after
+
+
+def three_columns(x):
+    for i in range(4, x.shape[0]):
+        x[i, 0] = x[i - 4, 0] + x[i - 1, 0]
+        x[i, 1] = x[i - 4, 1] + x[i - 1, 1]
+        x[i, 2] = x[i - 4, 2] + x[i - 1, 2]
+    return x
+
+
+@pytest.mark.parametrize(("machine", "carried"), [("sse2", 8), ("avx2", 8), ("neon", 12)])
+def test_half_of_the_registers_hold_elements(machine, carried):
+    """Three columns, each read one and four iterations later, are twelve loop variables."""
+    graph = clone_graph(td.jit(three_columns).get_concrete_function(np.ones((40, 3))).graph)
+    optimize(graph)
+    before = outputs_of_loops(graph)
+    with using(MACHINES[machine], run=False):
+        carry_elements(graph, CpuFacts())
+    assert outputs_of_loops(graph) - before == carried
 
 
 @pytest.mark.parametrize("trips", range(5))

@@ -12,8 +12,7 @@ from typing import Any
 from treadle.core.spec import TensorSpec, is_static
 from treadle.core.tensor import buffer_of
 from treadle.ops.state import Variable
-from treadle.runtime.cpu.dispatch.layout import slot_offset
-from treadle.runtime.cpu.dispatch.plans import (
+from treadle.runtime.cpu.dispatch.call_plan import (
     DICT,
     DICT_RESULT,
     LIST,
@@ -29,10 +28,11 @@ from treadle.runtime.cpu.dispatch.plans import (
     Output,
     TooLarge,
 )
+from treadle.runtime.cpu.dispatch.layout import slot_offset
 from treadle.runtime.cpu.native import NativeExecutable
-from treadle.tracing.calls import packer
 from treadle.tracing.concrete import ConcreteFunction
 from treadle.tracing.programs import SharedExecutable
+from treadle.tracing.python_plans import packer
 from treadle.tracing.signature import is_tensor_leaf
 from treadle.tracing.trace import _Result
 from treadle.tracing.tracebacks import show_user_frames

@@ -6,7 +6,13 @@ import pytest
 import treadle as td
 from tests.graph.passes.helpers import check, check_unchanged
 from treadle.core.switches import disabled
-from treadle.graph.passes.late_operands import order_operands
+from treadle.runtime.cpu.facts import CpuFacts
+from treadle.runtime.passes import late_operands
+
+
+def order_operands(graph):
+    return late_operands.order_operands(graph, CpuFacts())
+
 
 LOOP = """(%n: i64[], %a: {kind}[], %x: {kind}[], %y: {kind}[]) {{
   %i: i64[], %r: {kind}[] = while(%n, %a, %x, %y)

@@ -21,6 +21,7 @@ from treadle.ops.control.control_flow import WHILE
 from treadle.ops.elementwise.arithmetic import MAXIMUM, MINIMUM
 from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.registry import Op
+from treadle.runtime.schedule.facts import Facts
 
 _CHOOSE = (MINIMUM, MAXIMUM, WHERE)
 
@@ -33,7 +34,7 @@ class _Extremum(NamedTuple):
     reads: int
 
 
-def order_operands(graph: Graph) -> bool:
+def order_operands(graph: Graph, facts: Facts) -> bool:
     """Give minima and maxima of three and more integers their latest operands last."""
     if not any(node.op is WHILE for node in graph.walk()):
         return False

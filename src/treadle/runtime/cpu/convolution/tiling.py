@@ -11,8 +11,8 @@ from treadle.core.shapes import Dim, compound, product
 from treadle.ops.image.windows import Span, spans
 from treadle.runtime.cpu.convolution.edges import Row
 from treadle.runtime.cpu.library_text import ELEMENT_BYTES
-from treadle.runtime.cpu.matmul.plan import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.matmul.tiles import Tile, lanes, most_rows
+from treadle.runtime.cpu.matmul.tiling import at_least_one, heights, vector_counts
 from treadle.runtime.cpu.target import Target
 from treadle.runtime.reach import Reach, whole
 
@@ -42,7 +42,7 @@ NUMBERS = (
 
 
 @record(frozen=True)
-class Plan:
+class Tiling:
     """The numbers of a routine, and the tiles that it may call."""
 
     numbers: tuple[Dim, ...]
@@ -151,7 +151,7 @@ def has_large_filters(g: Geometry, target: Target) -> bool:
     return prod(g.filters) * g.size > target.tuning.near // 2
 
 
-def forward_plan(g: Geometry, target: Target) -> Plan:
+def forward_tiling(g: Geometry, target: Target) -> Tiling:
     """Outputs from strips of padded image rows: tiles are runs of pixels of an output row."""
     taps = _lines(TAP_BYTES * g.rows.window * g.columns.window)
     strip, frame = _strip(g, frame_bytes(target))
@@ -160,10 +160,10 @@ def forward_plan(g: Geometry, target: Target) -> Plan:
     depth = g.rows.window * g.filters[2]
     edges = _edges(row, g.outputs, depth, g, target) if g.is_plain else None
     spaces = (strip, frame, taps)
-    return _plan(g, target, "rows", [columns.count], g.outputs, spaces, 0, edges=edges)
+    return _tiling(g, target, "rows", [columns.count], g.outputs, spaces, 0, edges=edges)
 
 
-def input_plan(g: Geometry, target: Target) -> Plan:
+def input_tiling(g: Geometry, target: Target) -> Tiling:
     """Input gradients: for each remainder by the strides, a convolution of the padded outputs.
 
     The filters are transposed into the workspace, tap by tap.
@@ -181,10 +181,10 @@ def input_plan(g: Geometry, target: Target) -> Plan:
     edges = None
     if g.is_plain and stride == 1:
         edges = _edges(row, c, g.rows.window * o, g, target)
-    return _plan(g, target, "rows", lengths, c, spaces, _lines(filters), edges=edges)
+    return _tiling(g, target, "rows", lengths, c, spaces, _lines(filters), edges=edges)
 
 
-def filter_plan(g: Geometry, target: Target) -> Plan:
+def filter_tiling(g: Geometry, target: Target) -> Tiling:
     """Filter gradients: partial sums over runs of strips, whose number no thread count changes."""
     part = _lines(product(g.filters) * g.size)
     assert isinstance(part, int)
@@ -196,7 +196,7 @@ def filter_plan(g: Geometry, target: Target) -> Plan:
     spaces = (strip, frame, _lines(TAP_BYTES * strip))
     exact = _leaves_out(g)
     runs = (g.filters[2], g.columns.window) if exact else g.runs
-    return _plan(
+    return _tiling(
         g, target, "columns", [runs[0]], g.outputs, spaces, part * parts, parts,
         [] if exact else None, runs,
     )  # fmt: skip
@@ -222,11 +222,11 @@ def _leaves_out(g: Geometry) -> bool:
     return outside * WORTH > len(places)
 
 
-def _plan(
+def _tiling(
     g: Geometry, target: Target, along: str, lengths: Sequence[Dim], n: int,
     spaces: tuple[Dim, Dim, Dim], shared: Dim, parts: Dim | None = None,
     edges: Sequence[int] | None = None, runs: tuple[int, int] | None = None,
-) -> Plan:  # fmt: skip
+) -> Tiling:  # fmt: skip
     """Tiles along runs of `lengths`, across n columns; spaces are strip, frame and taps.
 
     edges: the heights of further tiles where taps beyond the sides are left out, else None.
@@ -247,7 +247,7 @@ def _plan(
         *g.numbers, g.groups, *(runs or g.runs), strip, vectors, tall, frame + taps, taps, shared,
         g.flops // task + 1 if parts is None else parts, int(edges is not None),
     )  # fmt: skip
-    return Plan(numbers, frame + taps, shared, needs)
+    return Tiling(numbers, frame + taps, shared, needs)
 
 
 def _strip(g: Geometry, most_bytes: int, beside: Dim = 0) -> tuple[Dim, Dim]:

@@ -5,7 +5,7 @@ import numpy as np
 import treadle as td
 from tests.graph.passes.helpers import check_unchanged, graph_of, text_of
 from treadle.graph.passes.dead_code import eliminate_dead_code
-from treadle.graph.passes.factors import lay_out_factors
+from treadle.graph.passes.transposed_factors import lay_out_factors
 from treadle.graph.verifier import verify
 
 
@@ -55,6 +55,6 @@ def test_results_have_the_same_bits() -> None:
     from treadle.graph import passes
 
     got = td.function(f)(h, w).numpy()
-    with passes.disabled("factors"):
+    with passes.disabled("transposed_factors"):
         want = td.function(f)(h, w).numpy()
     assert got.tobytes() == want.tobytes()

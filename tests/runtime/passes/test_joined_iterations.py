@@ -5,7 +5,7 @@ import pytest
 
 import treadle as td
 from treadle.core.switches import disabled
-from treadle.graph.passes import joined_iterations as joined
+from treadle.runtime.passes import joined_iterations as joined
 
 
 def filtered(x, taps):

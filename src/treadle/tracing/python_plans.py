@@ -20,7 +20,7 @@ from treadle.core import nest
 from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.devices import HOST
-from treadle.core.shapes import SymbolicDim
+from treadle.core.shapes import SymbolicDim, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
 from treadle.core.tensor import DeviceTensor, Tensor, buffer_of, from_buffer
 from treadle.ops.state import Variable
@@ -209,7 +209,7 @@ class _PlanWriter:
 
     def open_dims(self, place: str, array: str, spec: Spec) -> None:
         """The dtype, rank and fixed dims of a spec with symbols, each symbol used once."""
-        if any(isinstance(d, SymbolicDim) and not _is_plain(d) for d in spec.dims):
+        if any(isinstance(d, SymbolicDim) and symbol_name(d) is None for d in spec.dims):
             raise _NoPlan
         dtype = self.constant(spec.dtype.np_dtype, "D")
         self.emit(f"if type({place}) is Tensor:")
@@ -360,8 +360,3 @@ def _result_source(
         pairs = [f"{k!r}: {inner(v)}" for k, v in structure.items()]
         return f"{{{', '.join(pairs)}}}"
     raise _NoPlan
-
-
-def _is_plain(dim: SymbolicDim) -> bool:
-    """A lone symbol, which any size fits."""
-    return len(dim.terms) == 1 and dim.terms[0][1] == 1 and len(dim.terms[0][0]) == 1

@@ -27,9 +27,11 @@ from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
 from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
 from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import INDEX_UPDATE
+from treadle.runtime.schedule.facts import Facts
 
-FARTHEST = 4  # iterations between the one that writes and the one that reads
-MOST = 8  # loop variables that one loop is given
+# Iterations between the one that writes and the one that reads. No machine changes it: from farther
+# away, what was stored has arrived in the cache.
+FARTHEST = 4
 
 
 class _Access(NamedTuple):
@@ -47,16 +49,23 @@ class _Source(NamedTuple):
     ago: int
 
 
-def carry_elements(graph: Graph) -> bool:
-    """Give loops the elements that they read back as loop variables."""
+def carry_elements(graph: Graph, facts: Facts) -> bool:
+    """Give loops the elements that they read back as loop variables, in half the registers."""
     if not any(node.op is WHILE for node in graph.walk()):
         return False
-    return _Carrier(graph).run()
+    return _Carrier(graph, facts.tuning.registers // 2).run()
 
 
 class _Carrier(Rewriter):
-    def __init__(self, graph: Graph) -> None:
+    """Rewrites loops.
+
+    Args:
+        most: loop variables that one array adds to a loop.
+    """
+
+    def __init__(self, graph: Graph, most: int) -> None:
         super().__init__(graph)
+        self.most = most
         self._integers: Integers | None = None
 
     def visit(self, node: Node) -> Replacement:
@@ -87,7 +96,7 @@ class _Carrier(Rewriter):
         for node in reads:
             read = self._access(node)
             source = self._source(loop, read, versions[node.inputs[0]], writes)
-            if source is None or len(carried) + source.ago > MOST:
+            if source is None or len(carried) + source.ago > self.most:
                 continue
             value = writes[source.write].node.inputs[-1]
             for ago in range(1, source.ago + 1):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from treadle.core.shapes import Dim, product
-from treadle.runtime.cpu.convolution.plan import GEOMETRY, LINE, MOST_PARTS, TAP_BYTES, Geometry
+from treadle.runtime.cpu.convolution.tiling import GEOMETRY, LINE, MOST_PARTS, TAP_BYTES, Geometry
 from treadle.runtime.tuning import Tuning
 
 # `taps`: bytes of a thread's table of taps; `space`: of its workspace, where sums follow the table;
