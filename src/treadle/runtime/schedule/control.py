@@ -7,7 +7,7 @@ of a loop whose size has a bound is planned with room for the bound (`Place.most
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from treadle.core.shapes import Dim, compound, dim_symbols, symbol_name
 from treadle.core.spec import ListSpec, ResourceSpec
@@ -33,25 +33,29 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import unknown_symbols
 
+# Schedules a region, given its units and their order, and where arrays of it are to go.
+Inside: TypeAlias = Callable[[Region, tuple[Fusion, Order], Mapping[Value, Place]], Block]
+
 
 class ControlFlow:
-    """The part of a `RegionBuilder` that schedules nodes with regions."""
+    """Schedules the nodes of a region that have regions themselves."""
 
-    program: Builder
-    region: Region
-    order: Order
-    block: Block
-    wanted: dict[Value, Place]
-
-    if TYPE_CHECKING:
-
-        def emit(self, step: Step) -> None: ...
-        def on_host(self, value: Value) -> Operand: ...
-        def output(self, value: Value) -> Operand: ...
-        def call(self, unit: Unit, reason: str = "") -> None: ...
-        def inside(
-            self, region: Region, scheduled: tuple[Fusion, Order], wanted: Mapping[Value, Place]
-        ) -> Block: ...
+    def __init__(
+        self, program: Builder, region: Region, order: Order, block: Block,
+        wanted: dict[Value, Place], output: Callable[[Value], Operand],
+        call: Callable[[Unit, str], None], inside: Inside,
+    ) -> None:  # fmt: skip
+        """
+        Args:
+            region, order: the region that the nodes are in, and the order of its units.
+            block: where steps are added.
+            wanted: where arrays of the region are to go.
+            output: gives the place of a value that the host makes.
+            call: adds the steps that let the interpreter run a unit, with the reason.
+            inside: schedules a region of a node, whose parameters are bound.
+        """
+        self.program, self.region, self.order, self.block = program, region, order, block
+        self.wanted, self.output, self.call, self.inside = wanted, output, call, inside
 
     def cond(self, unit: Unit) -> None:
         """A branch."""
@@ -79,8 +83,10 @@ class ControlFlow:
         blocks = [self._branch(region, node, results) for region in node.regions]
         program.known = known
         self._learn(node.outputs)
-        predicate = self.on_host(node.inputs[0])
-        self.emit(Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results)))
+        predicate = self.program.on_host(node.inputs[0], self.block.steps)
+        self.block.steps.append(
+            Branch(predicate, blocks[0], blocks[1], results, writes=places_of(results))
+        )
 
     def _result(self, value: Value) -> Operand:
         """Where a branch's result goes; where its size depends on the branch, each allocates."""
@@ -158,7 +164,11 @@ class ControlFlow:
                 program.variables[param] = program.variables[value]
                 continue
             register = program.is_register(param)
-            operand = self.on_host(value) if register else program.operand(value)
+            operand = (
+                self.program.on_host(value, self.block.steps)
+                if register
+                else program.operand(value)
+            )
             if operand.place is None:
                 program.same[param] = operand.value
             else:
@@ -236,7 +246,7 @@ class ControlFlow:
         test = self._condition(condition, body)
         program.known = known | (within - inside)
         for step in before:
-            self.emit(step)
+            self.block.steps.append(step)
         starts = [c.start.place for c in carried if c.start.place is not None]
         written = [c.place for c in carried if c.place is not None]
         loop = Loop(test, block, carried, trip_count(node), reads=starts, writes=written)
@@ -248,9 +258,9 @@ class ControlFlow:
             isinstance(program.element_dims.get(v), Ragged) for v in _lists_in(body)
         )
         loop.rows = program.facts.rows(loop) if plain else None
-        self.emit(loop)
+        self.block.steps.append(loop)
         for step in self._bind(node.outputs, body.params[:count]):
-            self.emit(step)
+            self.block.steps.append(step)
 
     def _bound_sizes(
         self, loop: Node, moving: Sequence[tuple[Value, Value, Value]], opened: set[str]
@@ -310,7 +320,7 @@ class ControlFlow:
         """A loop variable. `output`: what the loop leaves in it."""
         program = self.program
         if isinstance(param.spec, ListSpec) or program.is_register(param):
-            return Carried(param, self.on_host(start), None)
+            return Carried(param, self.program.on_host(start, self.block.steps), None)
         if param.spec.symbols() & opened:
             return self._grown(param, start, result, scheduled[1])
         if scheduled[1].stays(storage(result), param):

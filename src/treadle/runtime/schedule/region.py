@@ -54,7 +54,7 @@ from treadle.runtime.symbols import guarded_dims, told_symbol, unknown_symbols
 BEYOND = "an element would be read or written {} beyond an axis of its array"
 
 
-class RegionBuilder(ControlFlow):
+class RegionBuilder:
     """Builds the steps of one region whose parameters are bound."""
 
     def __init__(
@@ -186,6 +186,19 @@ class RegionBuilder(ControlFlow):
         self.program.late |= new
 
     # -- the kinds of units ------------------------------------------------------------------
+
+    def branch(self, unit: Unit) -> None:
+        self._control().cond(unit)
+
+    def loop(self, unit: Unit) -> None:
+        self._control().loop(unit)
+
+    def _control(self) -> ControlFlow:
+        """What schedules nodes with regions into this block."""
+        return ControlFlow(
+            self.program, self.region, self.order, self.block, self.wanted, self.output, self.call,
+            self.inside,
+        )  # fmt: skip
 
     def constant(self, unit: Unit) -> None:
         (value,) = unit.nodes[0].outputs
@@ -662,7 +675,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.LIBRARY: RegionBuilder.library,
     Role.READ: RegionBuilder.read,
     Role.ASSIGN: RegionBuilder.assign,
-    Role.COND: RegionBuilder.cond,
+    Role.COND: RegionBuilder.branch,
     Role.WHILE: RegionBuilder.loop,
     Role.CALL: RegionBuilder.call,
     Role.LIST: RegionBuilder.list_op,
