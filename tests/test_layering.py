@@ -16,6 +16,8 @@ from typing import get_args
 
 import pytest
 
+from treadle.core.sources import BELOW
+
 SRC = Path(__file__).parent.parent / "src"
 PACKAGE = SRC / "treadle"
 
@@ -366,6 +368,12 @@ def test_libraries_imported_in_functions_are_listed() -> None:
     assert found == set(LIBRARIES)
 
 
+def test_names_on_disk_tell_all_that_code_depends_on() -> None:
+    assert {name: set(below) for name, below in BELOW.items()} == {
+        name: ALLOWED[name] for name in BELOW
+    }
+
+
 def rank(package: str, module: str) -> int:
     """The level of a module in its package; the package itself is above all."""
     parts = module.split(".")
@@ -480,6 +488,12 @@ def test_import_loads_nothing_heavy() -> None:
     heavy = {"llvmlite", "cupy", "gast", "rich", "matplotlib", "scipy", "unittest", "asyncio"}
     loaded = set(python("import sys, treadle; print(*sys.modules)").split())
     assert not heavy & loaded
+
+
+def test_numpy_is_imported_before_treadle() -> None:
+    names = python("import sys, treadle; print(*sys.modules)").split()
+    own = [name for name in names if name.startswith("treadle.")]
+    assert names.index("numpy.linalg") < names.index(own[0])
 
 
 # -- buffers of tensors --------------------------------------------------------------------------

@@ -14,6 +14,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+# NumPy comes before treadle's own modules. Python keeps its frames in pieces of 16 KiB, and frees a
+# piece when the call returns that needed it. Imported from deep within treadle, NumPy would begin
+# at the end of a piece, and Python map and unmap memory in hundreds of its calls.
+import numpy  # noqa: F401
+
 import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)

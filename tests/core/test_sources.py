@@ -8,8 +8,8 @@ from pathlib import Path
 import treadle
 
 
-def digest(folder):
-    code = "from treadle.core.sources import sources\nprint(sources())"
+def digest(folder, package="runtime"):
+    code = f"from treadle.core.sources import sources\nprint(sources({package!r}))"
     done = subprocess.run(
         [sys.executable, "-c", code], env={"PYTHONPATH": str(folder)}, capture_output=True,
         text=True, check=True,
@@ -27,3 +27,14 @@ def test_it_changes_with_every_file_and_only_then(tmp_path):
     second = digest(tmp_path)
     (tmp_path / "treadle" / "ops" / "new.py").write_text("")
     assert len({first, second, digest(tmp_path)}) == 3
+
+
+def test_it_is_of_a_package_and_of_those_below_it(tmp_path):
+    package = Path(treadle.__file__).parent
+    shutil.copytree(package, tmp_path / "treadle", ignore=shutil.ignore_patterns("__pycache__"))
+    first = digest(tmp_path), digest(tmp_path, "autograph")
+    (tmp_path / "treadle" / "runtime" / "new.py").write_text("")
+    second = digest(tmp_path), digest(tmp_path, "autograph")
+    (tmp_path / "treadle" / "keras" / "new.py").write_text("")
+    assert second[0] != first[0] and second[1] == first[1]
+    assert (digest(tmp_path), digest(tmp_path, "autograph")) == second

@@ -50,7 +50,7 @@ def _versions() -> tuple[Any, ...]:
     origin = "" if spec is None or spec.origin is None else spec.origin
     status = os.stat(origin) if os.path.exists(origin) else None
     written = None if status is None else (status.st_size, status.st_mtime_ns)
-    return "conversion", sources(), sys.version, origin, written
+    return "conversion", sources("autograph"), sys.version, origin, written
 
 
 def load(key: str, function: types.FunctionType, filename: str) -> Template | None:

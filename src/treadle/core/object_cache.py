@@ -17,7 +17,6 @@ import functools
 import hashlib
 import os
 import stat
-import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -127,9 +126,10 @@ class ObjectCache:
 
     @staticmethod
     def _write(path: Path, data: bytes) -> None:
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        name = path.with_name(f".new-{os.urandom(8).hex()}")
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with open(os.open(name, flags, 0o600), "wb") as file:
                 file.write(data)
             os.replace(name, path)
         except OSError:

@@ -2,7 +2,8 @@
 
 To write and compile the methods of a dataclass takes most of a millisecond. The compiler has many,
 and a process makes records of few: a first call would spend a tenth of its time on them. Here only
-``__init__`` is written out; the other methods are the same functions for all classes.
+``__init__`` is written out, for classes of which more than a few records are made; the other
+methods are the same functions for all classes.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ T = TypeVar("T", bound=type)
 
 _completing = locks.reentrant_lock()
 _OPTIONS = "_record_options"  # of a class whose methods are not there yet
+_FEW = 8  # records of a class that are made before its ``__init__`` is written out
 
 
 @dataclass_transform(field_specifiers=(dataclasses.field,))
@@ -31,7 +33,7 @@ def _prepared(options: dict[str, bool]) -> Callable[[T], T]:
     def prepare(cls: T) -> T:
         def begin(self: Any, *args: Any, **kwargs: Any) -> None:
             _complete(cls)
-            type(self).__init__(self, *args, **kwargs)
+            cls.__init__(self, *args, **kwargs)  # type: ignore[misc]
 
         setattr(cls, _OPTIONS, options)
         cls.__init__ = begin  # type: ignore[misc]
@@ -67,10 +69,42 @@ def _give_methods(cls: Any, frozen: bool, eq: bool, repr: bool) -> None:
     for name, method in methods.items():
         if name not in own:
             setattr(cls, name, method)
-    cls.__init__ = _init_method(cls, found, frozen)
+    if cls.__dictoffset__:
+        cls.__init__ = _first_init(cls, found, frozen)
+    else:  # it has slots
+        cls.__init__ = _written_init(cls, found, frozen)
 
 
-def _init_method(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:
+def _first_init(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:
+    """An ``__init__`` for a few records. It leaves calls that do not fit to the written one, which
+    tells what is wrong."""
+    missing = dataclasses.MISSING
+    arguments = tuple(f.name for f in found if f.init and not f.kw_only)
+    known = {f.name for f in found if f.init}
+    constants = {f.name: f.default for f in found if f.init and f.default is not missing}
+    makers = {f.name: f.default_factory for f in found if f.default_factory is not missing}
+    needed = known - constants.keys() - makers.keys()
+    finishes = hasattr(cls, "__post_init__")
+    left = _FEW
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal left
+        left -= 1
+        given = dict(zip(arguments, args, strict=False)) | kwargs
+        once = len(given) == len(args) + len(kwargs)
+        if left < 0 or not once or not needed <= given.keys() <= known:
+            cls.__init__ = _written_init(cls, found, frozen)
+            cls.__init__(self, *args, **kwargs)
+            return
+        made = {name: make() for name, make in makers.items() if name not in given}
+        self.__dict__.update(constants | made | given)
+        if finishes:
+            self.__post_init__()
+
+    return __init__
+
+
+def _written_init(cls: Any, found: tuple[Any, ...], frozen: bool) -> Any:
     names: dict[str, Any] = {"missing": dataclasses.MISSING, "put": object.__setattr__}
     parameters: list[str] = ["self"]
     keywords: list[str] = []

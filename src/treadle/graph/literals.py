@@ -11,7 +11,7 @@ tensor f32[B], list f32[], ref f32[2]    a spec
 from __future__ import annotations
 
 import ast
-import base64
+import binascii
 import hashlib
 from collections.abc import Callable
 from typing import Any
@@ -48,7 +48,7 @@ class DataSection:
     def lines(self) -> list[str]:
         """``data #digest '<base64>'`` lines."""
         return [
-            f"data #{digest} '{base64.b64encode(array.tobytes()).decode()}'"
+            f"data #{digest} '{binascii.b2a_base64(array.tobytes(), newline=False).decode()}'"
             for digest, array in self.arrays.items()
         ]
 

@@ -32,7 +32,7 @@ def program_key(graph: Graph, options: Options) -> str | None:
     made_for = None if found is None else backend(graph.device).key()
     if found is None or made_for is None:
         return None
-    words = [found, made_for, sources(), str(sorted(disabled_names())), *_switches()]
+    words = [found, made_for, sources("runtime"), str(sorted(disabled_names())), *_switches()]
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:40]
 
 

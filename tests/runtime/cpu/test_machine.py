@@ -79,8 +79,41 @@ def test_no_sysctl(monkeypatch):
         raise FileNotFoundError
 
     monkeypatch.setattr(caches.sys, "platform", "darwin")
-    monkeypatch.setattr(caches.subprocess, "run", refuse)
+    monkeypatch.setattr(subprocess, "run", refuse)
     assert read_caches() == DEFAULTS
+
+
+def size_told(cache, boot, size):
+    """The size of the first cache in a process where the system says that it is `size`."""
+    code = (
+        "from treadle.runtime.cpu import target\n"
+        "from treadle.runtime.tuning import Cache\n"
+        "other = Cache(1 << 20, 8), Cache(1 << 21, 8)\n"
+        f"target.read_caches = lambda: (Cache({size}, 8), *other)\n"
+        f"target.boot_id = lambda: {boot!r}\n"
+        "print(target.this_machine().caches[0].size)\n"
+    )
+    environment = {**os.environ, "TREADLE_CACHE_DIR": str(cache)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
+    return int(done.stdout)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the key is made of /proc/cpuinfo")
+def test_the_caches_are_asked_for_once_while_the_system_runs(tmp_path):
+    assert size_told(tmp_path, "a", 1 << 14) == 1 << 14
+    assert size_told(tmp_path, "a", 1 << 15) == 1 << 14
+    assert size_told(tmp_path, "b", 1 << 15) == 1 << 15
+    assert size_told(tmp_path, "b", 1 << 16) == 1 << 15
+    assert size_told(tmp_path, "", 1 << 16) == 1 << 16
+
+
+@pytest.mark.parametrize("text", ["", "32768/8/64", "a/b/c d/e/f g/h/i", "0/0/0 1/1/1 1/1/1"])
+def test_texts_that_name_no_caches(text):
+    with pytest.raises(ValueError, match=r"."):
+        caches.caches_of(text)
+    assert caches.caches_of(caches.caches_text(DEFAULTS)) == DEFAULTS
 
 
 # -- the record ------------------------------------------------------------------------------------

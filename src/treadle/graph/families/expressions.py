@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import string
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
@@ -160,7 +159,7 @@ class Expressions:
 
 def symbol_names() -> Iterator[str]:
     """B, C, D, ... Z, then BB, BC, ...: names that no fresh symbol has."""
-    letters = string.ascii_uppercase[1:]
+    letters = [chr(code) for code in range(ord("B"), ord("Z") + 1)]
     for count in itertools.count(1):
         yield from map("".join, itertools.product(letters, repeat=count))
 

@@ -34,6 +34,37 @@ def read_caches(root: Path = Path("/")) -> Caches:
     return l1, l2, last
 
 
+def boot_id() -> str:
+    """Names the time since the system was started, in which it has the same caches; empty where it
+    does not say."""
+    with contextlib.suppress(OSError), open("/proc/sys/kernel/random/boot_id") as file:
+        return file.read().strip()
+    return ""
+
+
+def caches_text(caches: Caches) -> str:
+    """The caches in one line, which `caches_of` reads."""
+    return " ".join(f"{c.size}/{c.ways}/{c.line}" for c in caches)
+
+
+def caches_of(text: str) -> Caches:
+    """The caches of a line of `caches_text`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    l1, l2, l3 = (_cache_of(part) for part in text.split())
+    return l1, l2, l3
+
+
+def _cache_of(text: str) -> Cache:
+    size, ways, line = map(int, text.split("/"))
+    found = checked(size, ways, line)
+    if found is None:
+        raise ValueError(f"there is no cache of {text}")
+    return found
+
+
 def parse_size(text: str) -> int:
     """Bytes of a text such as 48K or 2M.
 

@@ -128,7 +128,7 @@ class Jit:
 
     def _key(self, text: Text, name: str | None) -> str:
         if name is not None:
-            return self.key(f"{name}\n{sources()}\n{self.target.tuning}")
+            return self.key(f"{name}\n{sources('runtime')}\n{self.target.tuning}")
         return self.key(text if isinstance(text, str) else text())
 
     def _get(self, key: str, text: Text, forever: bool) -> Code:

@@ -13,7 +13,16 @@ from typing import Any
 from treadle.core import locks
 from treadle.core.object_cache import default_cache
 from treadle.core.records import record
-from treadle.runtime.cpu.caches import DEFAULTS, Caches, checked, parse_size, read_caches
+from treadle.runtime.cpu.caches import (
+    DEFAULTS,
+    Caches,
+    boot_id,
+    caches_of,
+    caches_text,
+    checked,
+    parse_size,
+    read_caches,
+)
 from treadle.runtime.cpu.families import family_of
 from treadle.runtime.tuning import Cache, Tuning
 
@@ -249,26 +258,34 @@ def _chosen(text: str) -> Target:
 
 @functools.cache
 def this_machine() -> Target:
-    """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM."""
-    cache, key = default_cache(), _host_key()
+    """The machine this process runs on. What LLVM says of it is kept on disk: asking loads LLVM.
+    What the system says of its caches, in a dozen files, is kept until it is started anew."""
+    cache, key, boot = default_cache(), _host_key(), boot_id()
     known = None if key is None else cache.load("target", key)
-    found = None if known is None else _from_text(known)
-    if found is None:
-        found = _ask_llvm()
-        if key is not None:
-            features = ",".join(sorted(found.features))
-            text = "\n".join([found.triple, found.cpu, features, found.llvm])
-            cache.store("target", key, text.encode())
-    return dataclasses.replace(found, caches=read_caches())
+    found, told = (None, "") if known is None else _from_text(known)
+    if found is not None and boot and told == boot:
+        return found
+    here = dataclasses.replace(found or _ask_llvm(), caches=read_caches())
+    if key is not None and (found is None or boot):
+        cache.store("target", key, _to_text(here, boot))
+    return here
 
 
-def _from_text(text: bytes) -> Target | None:
-    """What `host` keeps on disk; None where it is something else."""
+def _to_text(target: Target, boot: str) -> bytes:
+    features = ",".join(sorted(target.features))
+    caches = caches_text(target.caches)
+    return "\n".join([target.triple, target.cpu, features, target.llvm, boot, caches]).encode()
+
+
+def _from_text(text: bytes) -> tuple[Target | None, str]:
+    """The machine of a text of `_to_text`, None where it is something else; and the system's start
+    since which it has these caches."""
     try:
-        triple, cpu, features, version = text.decode().split("\n")
+        triple, cpu, features, version, boot, caches = text.decode().split("\n")
+        known = caches_of(caches)
     except ValueError:
-        return None
-    return Target(triple, cpu, frozenset(features.split(",")), llvm=version)
+        return None, ""
+    return Target(triple, cpu, frozenset(features.split(",")), llvm=version, caches=known), boot
 
 
 def is_known() -> bool:

@@ -78,7 +78,8 @@ def _surroundings(layout: CallLayout) -> str:
     status = None if numpy is None else os.stat(numpy)
     built = None if status is None else (numpy, status.st_size, status.st_mtime_ns)
     python = sys.version, getattr(sys, "abiflags", "")
-    return process_jit().key(repr((KIND, sources(), layout.offsets, python, np.__version__, built)))
+    words = KIND, sources("runtime"), layout.offsets, python, np.__version__, built
+    return process_jit().key(repr(words))
 
 
 def _try_all() -> bool:
