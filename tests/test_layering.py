@@ -134,6 +134,7 @@ GAST = "loads gast"
 START = "import treadle does without it"
 FOUND = "programs that are found on disk do without it"
 FEW = "few programs need it"
+LONG = "functions whose loops are short do without it"
 LLVM = "loads llvmlite, or writes code that is found on disk"
 ON_DEMAND = {
     ("autodiff.control_flow", "autodiff.cond"): START,
@@ -143,6 +144,8 @@ ON_DEMAND = {
     ("autograph.experimental", "autograph.operators.lists"): START,
     ("autograph.operators.calls", "autograph.analysis.effects"): START,
     ("autograph.operators.calls", "autograph.twins"): START,
+    ("autograph.operators.python_loops", "autograph.operators.rolled_items"): LONG,
+    ("autograph.operators.python_loops", "autograph.operators.rolling"): LONG,
     ("autograph.twins", "autograph.conversion"): GAST,
     ("graph.pipeline", "graph.verifier"): "graphs are verified only where TREADLE_VERIFY asks",
     ("names", "numpy_staging.functions"): START,

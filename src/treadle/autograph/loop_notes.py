@@ -8,6 +8,16 @@ from weakref import WeakKeyDictionary
 
 from treadle.core.origin import Origin
 
+SHORT = "it is short"
+
+
+class Refused(Exception):
+    """The loop is left to Python."""
+
+
+class Peel(Exception):
+    """The next iteration is left to Python: its changes differ from those of later ones."""
+
 
 @dataclass
 class LoopNote:

@@ -12,6 +12,7 @@ from treadle.autograph.errors import (
     StagingTypeError,
     StagingValueError,
 )
+from treadle.autograph.loop_notes import Refused
 from treadle.autograph.operators.aliases import (
     Assignments,
     carry,
@@ -32,7 +33,6 @@ from treadle.autograph.operators.python_loops import (
     rolled_while,
     symbolic_for,
 )
-from treadle.autograph.operators.rolling import Refused
 from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined, completed
 from treadle.autograph.operators.values import (

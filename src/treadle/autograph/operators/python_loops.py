@@ -1,18 +1,21 @@
-"""Loops that Python iterates: rolled where that keeps their meaning, else unrolled."""
+"""Loops that Python iterates: rolled where that keeps their meaning, else unrolled.
+
+What rolls them is loaded for the first loop that is not short.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from treadle.autograph.loop_notes import Known, LoopNote, known_of
+from treadle.autograph.loop_notes import SHORT, Known, LoopNote, Peel, Refused, known_of
 from treadle.autograph.operators.logical import not_, or_
-from treadle.autograph.operators.rolled_items import Items, SymbolicRange, Unknown, items_of, use_up
-from treadle.autograph.operators.rolled_state import Peel
-from treadle.autograph.operators.rolling import SHORT, Refused, is_rollable, roll
 from treadle.core.context import context
 from treadle.core.origin import user_origin
 from treadle.core.switches import is_on
+
+if TYPE_CHECKING:
+    from treadle.autograph.operators.rolled_items import Items
 
 FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 FEWEST_OPERATIONS = 128  # that all iterations together would record
@@ -20,6 +23,7 @@ STACKED = 4  # times as many, where tensors are copied together for it
 MOST_PEELED = 2
 MOST_FAILURES = 3  # of one loop in one trace, before it is left alone
 MOST_TRIPS = 1 << 16  # of a `while` loop that is looked at
+_SIZED = frozenset({dict, list, range, tuple})
 
 
 def may_roll() -> bool:
@@ -38,6 +42,11 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
     Args:
         step: runs one iteration in Python; gives the state and whether the loop is over.
     """
+    if type(iterable) in _SIZED and len(iterable) < FEWEST:
+        return state, iterable
+    from treadle.autograph.operators.rolled_items import items_of, use_up
+    from treadle.autograph.operators.rolling import is_rollable
+
     items = items_of(iterable)
     if items is None or items.size < FEWEST:
         return state, iterable
@@ -47,7 +56,6 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
     left, taken = iter(iterable), 0
     notes = dict(known.notes)
     try:
-
         is_rollable(loop)
         while items.size - taken >= FEWEST:
             found = _attempt(loop, items, taken, state, until)
@@ -72,6 +80,7 @@ def rolled_for(loop: Any, iterable: Any, state: Any, until: Any, step: Any) -> A
 def _attempt(loop: Any, items: Items, taken: int, state: Any, until: Any) -> Any:
     """The state and number of iterations of a loop of the graph, or why the first iteration is
     left to Python."""
+    from treadle.autograph.operators.rolling import roll
 
     try:
         return roll(loop, items, taken, state, until, _is_worth(items))
@@ -90,7 +99,6 @@ def _is_worth(items: Items) -> Callable[[int], bool]:
 
 
 def _refused(why: Exception, known: Known, code: Any, notes: Any, trips: int | None) -> None:
-
     if not isinstance(why, Peel | Refused):
         raise why
     known.notes = notes
@@ -109,6 +117,8 @@ def rolled_while(loop: Any, test: Any, state: Any, until: Any) -> tuple[Any, str
         The variables, and OVER; or the variables as before, and PEEL where an attempt may succeed
         after an iteration, PYTHON where not.
     """
+    from treadle.autograph.operators.rolled_items import Unknown
+    from treadle.autograph.operators.rolling import is_rollable, roll
 
     known, code = _known(), loop.body.__code__
     if known.failures.get(code, 0) >= MOST_FAILURES:
@@ -136,6 +146,8 @@ def symbolic_for(loop: Any, numbers: Any, state: Any, until: Any) -> Any:
     Raises:
         ValueNeededError: it cannot be rolled, and the program must have Python's bits.
     """
+    from treadle.autograph.operators.rolled_items import SymbolicRange
+    from treadle.autograph.operators.rolling import is_rollable, roll
 
     is_rollable(loop)
     items = SymbolicRange(numbers.start, numbers.stop, numbers.step)

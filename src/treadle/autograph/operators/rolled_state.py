@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.autograph.loop_notes import Peel
 from treadle.autograph.operators.journal import is_owner
 from treadle.autograph.operators.undefined import Undefined
 from treadle.autograph.operators.values import is_number
@@ -16,10 +17,6 @@ from treadle.core.tensor import Tensor
 from treadle.ops.numbers.python_numbers import is_symbolic_number
 from treadle.ops.numbers.tabulated import TabulatedArray
 from treadle.ops.state import Variable
-
-
-class Peel(Exception):
-    """The next iteration is left to Python: its changes differ from those of later ones."""
 
 
 class Form:

@@ -25,6 +25,7 @@ import numpy as np
 
 from treadle.autograph.analysis.effects import refusal_of_code
 from treadle.autograph.errors import StagingTypeError
+from treadle.autograph.loop_notes import SHORT, Peel, Refused
 from treadle.autograph.operators.aliases import Assignments, carry, share_elements
 from treadle.autograph.operators.conditionals import Placeholder
 from treadle.autograph.operators.journal import changes, is_owner
@@ -39,7 +40,6 @@ from treadle.autograph.operators.rolled_numbers import (
 from treadle.autograph.operators.rolled_state import (
     Form,
     Opened,
-    Peel,
     closed_over,
     differ,
     equal,
@@ -67,14 +67,9 @@ from treadle.ops.shaping.creation import zeros
 from treadle.ops.state import Variable
 
 State = tuple[Any, ...]
-SHORT = "it is short"
 FEWEST = 6  # iterations of a loop that is rolled, as in `analysis.evident`
 COUNTING = 2  # operations of a body that only count
 MOST_ITERATIONS = 1 << 20  # whose numbers are computed while tracing
-
-
-class Refused(Exception):
-    """The loop is left to Python."""
 
 
 def is_rollable(loop: Any, test: Any = None) -> None:
