@@ -13,6 +13,7 @@ from treadle.core.spec import Spec
 from treadle.graph.ir import Graph, Node, Region, Value, clone_node
 from treadle.graph.printer import has_automatic_name
 from treadle.ops.conversion import CONST
+from treadle.ops.indexing.index import INDEX
 from treadle.ops.registry import Op, infer_outputs
 
 # A rule's answer for a node: None, or values that replace the node's outputs.
@@ -133,6 +134,15 @@ class Rewriter:
         self._nodes.append(node)
         self.changed = True
 
+    def inline(self, region: Region, operands: Sequence[Value]) -> list[Value]:
+        """Put a region's nodes before the node being visited, with operands for its parameters;
+        gives the region's results."""
+        replaced = dict(zip(region.params, operands, strict=True))
+        replace_reads(region, replaced)
+        for node in list(region.nodes):
+            self.place(node)
+        return region.results
+
     def erase(self) -> None:
         """Remove the node being visited, effects included."""
         self._erased = True
@@ -223,6 +233,38 @@ def pass_in(loop: Node, region: Region, value: Value) -> Value:
     loop.inputs.append(value)
     params = [r.add_param(value.spec, value.name) for r in loop.regions]
     return params[loop.regions.index(region)]
+
+
+def replace_reads(region: Region, replaced: Mapping[Value, Value]) -> None:
+    """Let a region's nodes and results read other values, which may be replaced themselves."""
+
+    def final(value: Value) -> Value:
+        while value in replaced:
+            value = replaced[value]
+        return value
+
+    for node in region.nodes:
+        node.inputs = [final(v) for v in node.inputs]
+    region.results = [final(v) for v in region.results]
+
+
+def read_slices(loop: Node, found: Mapping[Node, tuple[Value, Value]]) -> None:
+    """Let nodes of a loop's body be slices of arrays along their first axis.
+
+    Args:
+        found: for each of these nodes the array before the loop, and the position in the body.
+    """
+    body, arrays, slices = loop.regions[1], dict[Value, Value](), dict[Value, Value]()
+    for place, node in enumerate(body.nodes):
+        if node in found:
+            array, position = found[node]
+            if array not in arrays:
+                arrays[array] = pass_in(loop, body, array)
+            inputs, specs = [arrays[array], position], [node.outputs[0].spec]
+            body.nodes[place] = Node(INDEX, inputs, {"axis": 0}, specs, (), node.origin)
+            body.nodes[place].region = body
+            slices[node.outputs[0]] = body.nodes[place].outputs[0]
+    replace_reads(body, slices)
 
 
 def keep_outputs(node: Node, keep: Sequence[int]) -> None:

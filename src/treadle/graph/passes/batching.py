@@ -14,7 +14,7 @@ from collections.abc import Mapping
 
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.rewrite import Replacement, Rewriter, pass_in
+from treadle.graph.rewrite import Replacement, Rewriter, read_slices
 from treadle.graph.trip_count import counts_through, invariants, trip_count
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.indexing.index import INDEX
@@ -38,24 +38,12 @@ class _Batcher(Rewriter):
         return None
 
     def pull(self, loop: Node, body: Region, trips: int) -> None:
-        outer = invariants(loop)
-        replaced: dict[Value, Value] = {}
-        nodes: list[Node] = []
+        outer, found = invariants(loop), dict[Node, tuple[Value, Value]]()
         for node in body.nodes:
-            node.inputs = [replaced.get(v, v) for v in node.inputs]
             piece = _product_of_slice(loop, node, trips, outer)
-            if piece is None:
-                nodes.append(node)
-                continue
-            whole = pass_in(loop, body, self.product(node, piece, outer))
-            inputs, specs = [whole, piece.inputs[1]], [node.outputs[0].spec]
-            index = Node(piece.op, inputs, {"axis": 0}, specs, (), node.origin)
-            index.region = body
-            nodes.append(index)
-            replaced[node.outputs[0]] = index.outputs[0]
-            self.changed = True
-        body.nodes = nodes
-        body.results = [replaced.get(v, v) for v in body.results]
+            if piece is not None:
+                found[node] = self.product(node, piece, outer), piece.inputs[1]
+        read_slices(loop, found)
 
     def product(self, node: Node, piece: Node, outer: Mapping[Value, Value]) -> Value:
         """The products of all slices, the slices along the first axis."""

@@ -19,7 +19,7 @@ from typing import Any
 
 from treadle.core.shapes import Dim
 from treadle.core.spec import Spec, TensorSpec
-from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.ir import Graph, Node, Value
 from treadle.graph.rewrite import Replacement, Rewriter
 from treadle.graph.trip_count import ending_flags
 from treadle.kernel.functions import FUNCTIONS
@@ -76,21 +76,13 @@ class _Chooser(Rewriter):
             return None
         if not all(map(_is_cheap, nodes)):
             return None
-        sides = [self._inlined(region, node.inputs[1:]) for region in node.regions]
+        sides = [self.inline(region, node.inputs[1:]) for region in node.regions]
         chosen = [
             a if a is b else self.emit(WHERE, [node.inputs[0], a, b], {})
             for a, b in zip(*sides, strict=True)
         ]
         self.erase()
         return chosen
-
-    def _inlined(self, region: Region, operands: Sequence[Value]) -> list[Value]:
-        """The results of a branch, whose nodes come before the node being visited."""
-        mapping = dict(zip(region.params, operands, strict=True))
-        for inner in list(region.nodes):
-            inner.inputs = [mapping.get(v, v) for v in inner.inputs]
-            self.place(inner)
-        return [mapping.get(v, v) for v in region.results]
 
 
 def _is_number(spec: Spec) -> bool:

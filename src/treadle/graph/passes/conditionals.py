@@ -22,10 +22,5 @@ class _Inliner(Rewriter):
         predicate = constant_of(node.inputs[0])
         if predicate is None:
             return None
-        branch = node.regions[0 if predicate else 1]
-        mapping = dict(zip(branch.params, node.inputs[1:], strict=True))
-        for inner in branch.nodes:
-            inner.inputs = [mapping.get(v, v) for v in inner.inputs]
-            self.place(inner)
         self.erase()
-        return [mapping.get(v, v) for v in branch.results]
+        return self.inline(node.regions[0 if predicate else 1], node.inputs[1:])

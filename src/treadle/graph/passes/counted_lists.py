@@ -17,7 +17,7 @@ from typing import Any
 
 from treadle.core.spec import is_static
 from treadle.graph.ir import Graph, Node, Region, Value, uses
-from treadle.graph.rewrite import Replacement, Rewriter, constant_of, pass_in
+from treadle.graph.rewrite import Replacement, Rewriter, constant_of, read_slices
 from treadle.graph.trip_count import counted_range, invariants, position, trip_count
 from treadle.ops.collections.lists import (
     LIST_GET,
@@ -28,7 +28,6 @@ from treadle.ops.collections.lists import (
     LIST_UNSTACK,
 )
 from treadle.ops.control.control_flow import WHILE
-from treadle.ops.indexing.index import INDEX
 
 
 def resolve_counted_lists(graph: Graph) -> bool:
@@ -55,23 +54,12 @@ class _Resolver(Rewriter):
 
     def read_arrays(self, loop: Node, body: Region) -> None:
         """Read slices of the array that a list was made of."""
-        replaced: dict[Value, Value] = {}
-        arrays: dict[Value, Value] = {}
         fixed = invariants(loop)
-        for place, node in enumerate(body.nodes):
-            node.inputs = [replaced.get(v, v) for v in node.inputs]
-            array = _array_read(loop, fixed, node)
-            if array is None:
-                continue
-            if array not in arrays:
-                arrays[array] = pass_in(loop, body, array)
-            inputs, specs = [arrays[array], node.inputs[1]], [node.outputs[0].spec]
-            index = Node(INDEX, inputs, {"axis": 0}, specs, (), node.origin)
-            index.region = body
-            body.nodes[place] = index
-            replaced[node.outputs[0]] = index.outputs[0]
+        arrays = [(node, _array_read(loop, fixed, node)) for node in body.nodes]
+        found = {node: (array, node.inputs[1]) for node, array in arrays if array is not None}
+        if found:
+            read_slices(loop, found)
             self.changed = True
-        body.results = [replaced.get(v, v) for v in body.results]
 
     def drop_clearing(self, loop: Node, number: int) -> None:
         """Leave out writes to a list that are never read."""

@@ -45,14 +45,13 @@ from treadle.graph.passes.moving_parts import (
     Place,
     refuse,
 )  # fmt: skip
-from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, pass_in
+from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, read_slices
 from treadle.graph.trip_count import conjuncts, step_of, trip_count
 from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import AS_DIM, DIM, POSITION
 from treadle.ops.elementwise.arithmetic import ADD, MULTIPLY, SUBTRACT
-from treadle.ops.indexing.index import INDEX
 from treadle.ops.indexing.updates import SLICE_UPDATE
 from treadle.ops.lowering import Compute
 from treadle.ops.registry import Op, infer_outputs
@@ -132,17 +131,9 @@ class _AtOnce(Rewriter):
         iterations = _Loop(self, loop, whole=False)
         for node in found.made_of:
             iterations.write_node(node)
-        body, replaced = loop.regions[1], dict[Value, Value]()
-        for node in found.functions:
-            table = pass_in(loop, body, iterations.new[node.outputs[0]].value)
-            inputs, spec = [table, body.params[found.counter]], node.outputs[0].spec
-            read = Node(INDEX, inputs, {"axis": 0}, [spec], (), node.origin)
-            read.region = body
-            body.nodes[body.nodes.index(node)] = read
-            replaced[node.outputs[0]] = read.outputs[0]
-        for node in body.nodes:
-            node.inputs = [replaced.get(v, v) for v in node.inputs]
-        body.results = [replaced.get(v, v) for v in body.results]
+        place = loop.regions[1].params[found.counter]
+        tables = {n: (iterations.new[n.outputs[0]].value, place) for n in found.functions}
+        read_slices(loop, tables)
         self.changed = True
 
 

@@ -15,7 +15,14 @@ from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec, is_static
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.passes.forwarding import writes
-from treadle.graph.rewrite import Replacement, Rewriter, attr_symbols, constant_of, pass_in
+from treadle.graph.rewrite import (
+    Replacement,
+    Rewriter,
+    attr_symbols,
+    constant_of,
+    pass_in,
+    replace_reads,
+)
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.conversion import CONST
 from treadle.ops.linalg.matrices import MATMUL
@@ -51,9 +58,7 @@ class _Hoister(Rewriter):
         for value in (v for n in moved for v in n.outputs if v in used):
             replaced[value] = pass_in(loop, region, outer[value])
         region.nodes = [n for n in region.nodes if n not in inside]
-        for node in region.nodes:
-            node.inputs = [replaced.get(v, v) for v in node.inputs]
-        region.results = [replaced.get(v, v) for v in region.results]
+        replace_reads(region, replaced)
 
     def copy_out(self, loop: Node, region: Region, nodes: Sequence[Node]) -> dict[Value, Value]:
         """Compute the nodes' outputs before the loop; inner value -> outer value."""

@@ -11,7 +11,6 @@ recurrences are as slow as this chain. Positions are compared as dims over the l
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute, symbo
 from treadle.core.spec import TensorSpec
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
-from treadle.graph.rewrite import Replacement, Rewriter, add_carried
+from treadle.graph.rewrite import Replacement, Rewriter, add_carried, replace_reads
 from treadle.graph.trip_count import step_of
 from treadle.ops.control.control_flow import WHILE
 from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
@@ -107,21 +106,9 @@ class _Carrier(Rewriter):
                     body.results.insert(carried[step].index, value)
                 value = carried[step]
             replaced[node.outputs[0]] = value
-        self._replace_reads(body, replaced)
-
-    def _replace_reads(self, body: Region, replaced: Mapping[Value, Value]) -> None:
-        if not replaced:
-            return
-        self.changed = True
-
-        def final(value: Value) -> Value:
-            while value in replaced:
-                value = replaced[value]
-            return value
-
-        for node in body.nodes:
-            node.inputs = [final(v) for v in node.inputs]
-        body.results = [final(v) for v in body.results]
+        if replaced:
+            replace_reads(body, replaced)
+            self.changed = True
 
     def _access(self, node: Node) -> _Access:
         last = None if node.op in (INDEX, ELEMENT) else -1
