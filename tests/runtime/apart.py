@@ -7,11 +7,13 @@ arrays of Python callbacks.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from treadle.core.errors import InvalidArgumentError
 from treadle.core.shapes import substitute
 from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Value
@@ -25,6 +27,7 @@ from treadle.runtime.cpu.target import host
 from treadle.runtime.executable import Executable
 from treadle.runtime.planned import Planned
 from treadle.runtime.schedule.facts import Facts
+from treadle.runtime.schedule.status import raise_noted
 from treadle.runtime.schedule.steps import (
     Append,
     Block,
@@ -40,15 +43,17 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
-    Loops,
     Measure,
+    Note,
     Operand,
+    OpLoops,
     Place,
     Position,
     SegmentedLaunch,
     Sizes,
     Step,
     Update,
+    Verdict,
 )
 from treadle.runtime.scope import Scope
 from treadle.runtime.symbols import symbol_sources, told_symbol
@@ -203,7 +208,7 @@ class _Run:
                     self.launch(segment)
             case Evaluate():
                 self.evaluate(step)
-            case LibraryCall() | Loops():
+            case LibraryCall() | OpLoops():
                 self.launches += 1
                 self.call(step.node, step.inputs, step.outputs)
             case Callback():
@@ -220,6 +225,13 @@ class _Run:
                     self.call(step.callback.node, step.callback.inputs, [])
             case Position():
                 self.position(step)
+            case Note(launch=None):
+                if not self.on_host(step.holds):
+                    raise_noted(step, [self.on_host(o) for o in step.elements], self.symbols)
+            case Note(launch=launch) if launch is not None:
+                self.launch(launch)
+            case Verdict():
+                self.verdict(step)
             case Fetch():
                 self.fetches[step.value] = self.fetches.get(step.value, 0) + 1
                 self.registers[step.value] = self.array(step.source).copy()
@@ -290,8 +302,16 @@ class _Run:
         others = [np.array(self.read(o)) for o in step.inputs[1:]]
         array = self.array(step.target)
         given = [array.copy(), *others]
-        (made,) = interpreter._Interpreter(False).node(step.node, given, Scope(self.symbols))
-        array[...] = made
+        with contextlib.suppress(InvalidArgumentError):  # what lies outside is left out
+            (made,) = interpreter._Interpreter(False).node(step.node, given, Scope(self.symbols))
+            array[...] = made
+
+    def verdict(self, step: Verdict) -> None:
+        number = int(self.array(step.word))
+        if number:
+            note = step.notes[number - 1]
+            assert note.number == number
+            raise_noted(note, [self.array(p).copy() for p in note.kept], self.symbols)
 
     def position(self, step: Position) -> None:
         position, (size,) = int(self.on_host(step.source)), self.shape([step.size])

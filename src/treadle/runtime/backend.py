@@ -51,6 +51,13 @@ class Backend:
     def build(self, planned: Planned) -> Executable:
         """A program for a schedule.
 
+        Where the facts say that the device has memory of its own (not `Facts.unified`), operands
+        without a place are registers of the host, which kernels get by value. `Evaluate`,
+        conditions and sizes are the host's, and only a `Fetch` or the operands of a Python
+        callback bring it something from the device. Places of kind "status" are zero when a call
+        begins; the `Verdict` at the end reads them and calls
+        `treadle.runtime.schedule.status.raise_noted`.
+
         Raises:
             Unsupported: the backend has no form of one of its steps.
         """

@@ -8,10 +8,12 @@ lifted out of them. It runs with TREADLE_VERIFY=1 and in the tests.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 
 from treadle.core.inequalities import patience
 from treadle.core.shapes import Dim, SymbolicDim, product, substitute
 from treadle.graph.integers import Integers
+from treadle.graph.ir import Node
 from treadle.runtime.bounds import BoundsError, Sizes, Unproved, covers, outside, unproved
 from treadle.runtime.reach import is_checked_before, routine_conditions, update_conditions
 from treadle.runtime.schedule.builder import Builder
@@ -26,6 +28,7 @@ from treadle.runtime.schedule.steps import (
     LibraryCall,
     ListStep,
     Loop,
+    Note,
     Operand,
     OpLoops,
     Position,
@@ -71,8 +74,10 @@ class _Verifier:
                 sizes.add([step.sizes])
             case Defined():
                 sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
-            case Check() | Position():
+            case Check() | Position() | Note():
                 checked.add(step)
+                if isinstance(step, Note) and step.launch is not None:
+                    _launch(step.launch, sizes)
             case Launch():
                 _launch(step, sizes)
             case SegmentedLaunch():
@@ -81,7 +86,7 @@ class _Verifier:
             case LibraryCall():
                 _library(step, self.builder.facts, sizes)
             case Update():
-                _update(step, sizes)
+                _update(step, sizes, checked.noted)
                 checked.expect(step, self.integers, sizes)
                 if step.launch is not None:
                     _launch(step.launch, sizes)
@@ -142,7 +147,7 @@ def _library(step: LibraryCall, facts: Facts, sizes: Sizes) -> None:
         _launch(step.epilogue, sizes)
 
 
-def _update(step: Update, sizes: Sizes) -> None:
+def _update(step: Update, sizes: Sizes, noted: AbstractSet[Node]) -> None:
     """The part lies in the array, and the operands have the elements of their specs."""
     node = step.node
     _expect(update_conditions(node, sizes), sizes, node)
@@ -150,5 +155,5 @@ def _update(step: Update, sizes: Sizes) -> None:
     for operand in others:
         expect_elements(operand, product(operand.value.spec.dims), sizes)
     expect_elements(Operand(array.value, step.target), product(array.value.spec.dims), sizes)
-    if not is_checked_before(node) and step.refuse is None:
+    if not is_checked_before(node) and step.refuse is None and node not in noted:
         raise BoundsError(f"nothing refuses positions of {node} that are outside")

@@ -19,7 +19,7 @@ from treadle.runtime.bounds import BoundsError, Sizes, covers
 from treadle.runtime.reach import is_checked_before
 from treadle.runtime.roles import literal
 from treadle.runtime.schedule.lists import ElementDims, Ragged, list_form
-from treadle.runtime.schedule.steps import Check, ListStep, Operand, Position, Update
+from treadle.runtime.schedule.steps import Check, ListStep, Note, Operand, Position, Update
 
 
 def expect_elements(operand: Operand, elements: Dim, sizes: Sizes) -> None:
@@ -36,12 +36,16 @@ class Positions:
     """The positions that checks have found to be inside axes of some sizes."""
 
     found: set[tuple[Value, Dim]] = field(default_factory=set)
+    noted: set[Node] = field(default_factory=set)  # whose positions notes are about
 
     def copy(self) -> Positions:
-        return Positions(set(self.found))
+        return Positions(set(self.found), set(self.noted))
 
-    def add(self, step: Check | Position) -> None:
-        """Note the sizes that a step compares."""
+    def add(self, step: Check | Position | Note) -> None:
+        """Remember the sizes that a step compares; where it only notes a failure, updates leave out
+        what lies outside."""
+        if isinstance(step, Note):
+            self.noted.add(step.node)
         if isinstance(step, Position):
             self.found.add((step.value, step.size))
             return

@@ -29,6 +29,7 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Measure,
+    Note,
     Operand,
     OpLoops,
     Position,
@@ -77,6 +78,10 @@ class _Verifier:
                 self.given(step, [step.source], written, host=True)
                 self.given(step, step.callback.inputs, written)
                 written.add(step.value)
+            case Note(launch=None):
+                self.given(step, [step.holds, *step.elements], written, host=True)
+            case Note(launch=launch) if launch is not None:
+                self.launch(launch, written)
             case Measure():
                 self.given(step, [step.source], written, host=True)
             case Callback():

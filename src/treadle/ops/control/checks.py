@@ -11,11 +11,20 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index, cast, const
-from treadle.ops.lowering import Compute, LowerCall, dim_expr, elementwise_rule, index_expr
+from treadle.ops.lowering import (
+    Compute,
+    LowerCall,
+    dim_expr,
+    divide_index,
+    elementwise_rule,
+    index_expr,
+    scale_index,
+    sum_index,
+)
 from treadle.ops.registry import Op, register
 
 
@@ -99,6 +108,65 @@ GOOD = register(
 # Inputs: (good, those of attrs["of"]).
 CHECK = register(
     Op("check", lambda *_, **__: (), lambda *_, **__: (), effect="io", tags=frozenset({"quiet"}))
+)
+
+
+def _first(call: LowerCall, index: Sequence[Index]) -> Expr:
+    dims = call.specs[0].dims
+    axes = tuple(call.axis(d) for d in dims)
+    place: Index = as_index(0)
+    for axis, dim in zip(axes, dims, strict=True):
+        place = sum_index(scale_index(place, dim), as_index(axis))
+    bad = call.inputs[0]([as_index(a) for a in axes])
+    return Reduce("min", axes, apply("select", bad, index_expr(place), dim_expr(product(dims))))
+
+
+def _eager_first(bad: NDArray) -> NDArray:
+    found = np.flatnonzero(bad)
+    return np.asarray(found[0] if found.size else bad.size, np.int64)
+
+
+# The position of the first bad element among all in row-major order; their number where none is.
+FIRST = register(
+    Op(
+        "first_bad",
+        lambda bad: TensorSpec((), dtypes.int64),
+        _eager_first,
+        lower=Compute(_first, "reduce"),
+    )
+)
+
+
+def _element_at(call: LowerCall, index: Sequence[Index]) -> Expr:
+    dims = call.specs[0].dims
+    position = call.inputs[1](())
+    inside = apply("lt", position, dim_expr(product(dims)))
+    rest: Index = position
+    places: list[Index] = []
+    for dim in reversed(dims):
+        rest, place = divide_index(rest, dim)
+        places.append(place)
+    return call.inputs[0](places[::-1], inside, 0)
+
+
+def _eager_element_at(x: NDArray, position: NDArray) -> NDArray:
+    return np.asarray(x.reshape(-1)[position] if position < x.size else x.dtype.type(0))
+
+
+# The element at a position in row-major order; 0 at the position behind the last.
+ELEMENT_AT = register(
+    Op(
+        "element_at",
+        lambda x, _: TensorSpec((), x.dtype),
+        _eager_element_at,
+        lower=Compute(_element_at, "gather"),
+    )
+)
+# A check whose failure the program notes and goes on (`treadle.runtime.schedule.status`). Inputs:
+# (good, and for each of attrs["numbers"], inputs of attrs["of"], what is bad in it: itself, or the
+# position of its first bad element and that element).
+NOTE = register(
+    Op("note", lambda *_, **__: (), lambda *_, **__: (), effect="io", tags=frozenset({"quiet"}))
 )
 
 

@@ -2,11 +2,15 @@
 
 A kernel gives something for x // 0 or an index out of range. The checks added here call the op's
 own NumPy implementation in that case, which raises the error that eager execution raises.
+
+On a device that the host waits for, they note what is refused and the program goes on; the error is
+raised at its end (`treadle.runtime.schedule.status`). Kernels stay inside of their arrays anyway.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
@@ -17,12 +21,24 @@ from treadle.core.spec import TensorSpec
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.pipeline import count_nodes
-from treadle.ops.control.checks import ANY, BAD, BAD_ROW, CHECK, GOOD, PLACE
+from treadle.graph.rewrite import mentioned_symbols
+from treadle.ops.control.checks import (
+    ANY,
+    BAD,
+    BAD_ROW,
+    CHECK,
+    ELEMENT_AT,
+    FIRST,
+    GOOD,
+    NOTE,
+    PLACE,
+)
 from treadle.ops.elementwise.casting import CAST
-from treadle.ops.properties import Refusal
+from treadle.ops.properties import PartKind, Refusal
 from treadle.ops.registry import Op
 from treadle.runtime.roles import Role, literal, role_of
 from treadle.runtime.schedule.facts import Facts
+from treadle.runtime.symbols import symbol_sources
 
 # The kind of check, the number of the input, the size that it is compared with.
 Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
@@ -31,26 +47,33 @@ Kind = tuple[str, int, Dim | tuple[Dim, ...] | None]
 def add_checks(graph: Graph, facts: Facts) -> bool:
     """Put a check before every node, also in inner regions, that needs one."""
     before = count_nodes(graph)
-    _add_checks(graph, Integers(graph, results=True))
+    entry = None if facts.unified else {s.name for s in symbol_sources(graph.params)}
+    _add_checks(graph, Integers(graph, results=True), entry)
     return count_nodes(graph) > before
 
 
-def _add_checks(region: Region, integers: Integers) -> None:
+def _add_checks(region: Region, integers: Integers, entry: AbstractSet[str] | None) -> None:
+    """`entry`: where failures are noted, the sizes that are known all the time: checks of others
+    stop the program."""
     nodes, region.nodes = region.nodes, []
     unsigned: dict[Value, Value] = {}
     for node in nodes:
         for inner in node.regions:
-            _add_checks(inner, integers)
+            _add_checks(inner, integers, entry)
         takes_element = _takes_element(node)
+        notes = entry is not None and mentioned_symbols(node) <= entry
+        wanted = _wanted(node)
+        if notes and (rows := _rows_written(node)) is not None:
+            wanted.append(rows)
         given = list(node.inputs)
-        for kind in _wanted(node):
+        for kind in wanted:
             if _is_proved(node, kind, integers):
                 continue
-            if takes_element and kind[0] == "wrapping":
+            if takes_element and kind[0] == "wrapping" and not notes:
                 wraps = not integers.is_not_negative(node.inputs[kind[1]])
                 _insert_position(region, node, given, kind, wraps)
             else:
-                _insert(region, node, kind)
+                _insert(region, node, kind, notes)
         if takes_element:
             for number, size in enumerate(node.inputs[0].spec.dims, 1):
                 if integers.lies_inside(node.inputs[number], 0, size):
@@ -109,6 +132,17 @@ def _wanted(node: Node) -> list[Kind]:
     return [kind for kind in found if kind is not None]
 
 
+def _rows_written(node: Node) -> Kind | None:
+    """For an update of rows that data names: it looks at them itself where it can stop."""
+    part = node.op.part
+    if role_of(node) is not Role.UPDATE or part is None or part.kind is not PartKind.ROWS:
+        return None
+    number = next(n for n in range(1, len(node.inputs)) if n != part.data)
+    depth = node.inputs[number].spec.dims[-1]
+    assert isinstance(depth, int)
+    return "row", number, node.inputs[0].spec.dims[:depth]
+
+
 def _divisor(node: Node) -> Kind | None:
     if not node.inputs[1].spec.dtype.is_integer or _never(node.inputs[1], lambda y: y == 0):
         return None
@@ -136,16 +170,21 @@ def _never(value: Value, bad: Callable[[Any], Any]) -> bool:
     return array is not None and not np.any(bad(array))
 
 
-def _insert(region: Region, node: Node, kind: Kind) -> None:
+def _insert(region: Region, node: Node, kind: Kind, notes: bool) -> None:
     what, position, size = kind
-    operands = [node.inputs[position]]
-    if what == "empty":
-        operands.append(node.inputs[position + 1])
+    numbers = (position, position + 1) if what == "empty" else (position,)
+    operands = [node.inputs[n] for n in numbers]
     attrs = {"kind": what, "size": size}
     bad = _new(region, node, BAD_ROW if what == "row" else BAD, operands, attrs)
-    if bad.spec.rank:
-        bad = _new(region, node, ANY, [bad], {})
-    good = _new(region, node, GOOD, [bad], {})
+    any_bad = _new(region, node, ANY, [bad], {}) if bad.spec.rank else bad
+    good = _new(region, node, GOOD, [any_bad], {})
+    if notes:
+        if bad.spec.rank:
+            first = _new(region, node, FIRST, [bad], {})
+            operands = [first, _new(region, node, ELEMENT_AT, [*operands, first], {})]
+        told = {"of": node, "numbers": numbers}
+        region.append(Node(NOTE, [good, *operands], told, (), (), node.origin))
+        return
     region.append(Node(CHECK, [good, *node.inputs], {"of": node}, (), (), node.origin))
 
 

@@ -11,7 +11,7 @@ from treadle.kernel.ir import const
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.facts import Unsupported
 from treadle.runtime.schedule.region import RegionBuilder
-from treadle.runtime.schedule.steps import Block, Deliver, Evaluate, LoadScalar, Place
+from treadle.runtime.schedule.steps import Block, Deliver, Evaluate, LoadScalar, Place, Verdict
 from treadle.runtime.symbols import checked_on_entry, symbol_sources, unknown_symbols
 
 
@@ -41,6 +41,8 @@ def build_schedule(program: Builder) -> Block:
             block.steps.append(Deliver(number, operand, reads=reads))
         elif operand.place is not target:
             block.steps.append(program.copy(operand, target))
+    if program.notes:
+        block.steps.append(Verdict(program.status[0], program.notes, reads=program.status))
     return block
 
 

@@ -17,6 +17,7 @@ from treadle.core.switches import is_on
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.kernel.ir import Const, Kernel
+from treadle.ops.control.checks import NOTE
 from treadle.runtime.bounds import Sizes
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.fuse import Fusion, fuse
@@ -28,7 +29,7 @@ from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.residence import Residence, find_residence
-from treadle.runtime.schedule.steps import Copy, Fetch, Operand, Place, Step
+from treadle.runtime.schedule.steps import Copy, Fetch, Note, Operand, Place, Step
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
 
 
@@ -63,6 +64,8 @@ class Builder:
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
         self.known: set[str] = set()
+        self.notes: list[Note] = []  # of failures on the device, by number from 1
+        self.status: list[Place] = []  # the word of the status, and what is kept beside it
         self.lift = Lifting()
         self.numbers: dict[Const, Operand] = {}  # constants that are operands
 
@@ -94,6 +97,11 @@ class Builder:
         missing = unknown_symbols(tensors, self.known)
         if missing:
             raise Unsupported(f"{what} {values[0]} has a size that only the running program knows")
+
+    @cached_property
+    def noted(self) -> set[Node]:
+        """The nodes that notes are about: they raise no errors themselves."""
+        return {n.attrs["of"] for n in self.graph.walk() if n.op is NOTE}
 
     # -- operands ----------------------------------------------------------------------------
 
@@ -146,6 +154,11 @@ class Builder:
         place = Place(kind, len(self.temporaries), spec.dtype, spec.dims)
         self.temporaries.append(place)
         return place
+
+    def status_place(self, dtype: DType) -> Place:
+        """A new rank-0 place of the program's status."""
+        self.status.append(Place("status", len(self.status), dtype, ()))
+        return self.status[-1]
 
     def scratch(self, size: Dim) -> Place:
         """Bytes that one step uses."""

@@ -28,6 +28,7 @@ from treadle.runtime.schedule.steps import (
     LoadScalar,
     Loop,
     Measure,
+    Note,
     Operand,
     OpLoops,
     Place,
@@ -36,6 +37,7 @@ from treadle.runtime.schedule.steps import (
     Sizes,
     Step,
     Update,
+    Verdict,
 )  # fmt: skip
 
 if TYPE_CHECKING:
@@ -77,7 +79,7 @@ def all_kernels(block: Block) -> Iterator[Kernel]:
     for step in all_steps(block):
         if isinstance(step, Launch | SegmentedLaunch):
             yield step.kernel
-        elif isinstance(step, Update | OpLoops) and step.launch is not None:
+        elif isinstance(step, Update | OpLoops | Note) and step.launch is not None:
             yield step.launch.kernel
         elif isinstance(step, LibraryCall) and step.epilogue is not None:
             yield step.epilogue.kernel
@@ -193,6 +195,12 @@ def _line(step: Step) -> str:
             return f"check {step.sizes[0]} == {step.sizes[1]} for {step.node.op.name}"
         case Deliver():
             return f"deliver {operand_text(step.source)} as result {step.number}"
+        case Note():
+            bad = f"{step.node.op.name} of {_listed(step.elements)}"
+            where = "" if step.launch is None else f", noted as {step.number}"
+            return f"check {operand_text(step.holds)} for {bad}{where}"
+        case Verdict():
+            return f"raise the error of the status {step.word}"
         case Check():
             return f"check {operand_text(step.holds)} for {step.callback.node.op.name}"
         case Copy():

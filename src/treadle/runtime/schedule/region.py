@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from treadle.core.shapes import Dim, dim_symbols, product, substitute, symbol_name
-from treadle.core.spec import ListSpec
+from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
 from treadle.ops.collections.lists import LIST_GET, LIST_STACK
-from treadle.ops.control.checks import CHECK, PLACE
+from treadle.ops.control.checks import CHECK, NOTE, PLACE
 from treadle.runtime.bounds import Sizes, Unproved, outside
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
@@ -28,6 +28,7 @@ from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.residence import host_reads, may_refuse
 from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
+from treadle.runtime.schedule.status import WORD, note_kernel
 from treadle.runtime.schedule.steps import (
     Append,
     Block,
@@ -40,6 +41,7 @@ from treadle.runtime.schedule.steps import (
     ListStep,
     LoadScalar,
     Measure,
+    Note,
     Operand,
     OpLoops,
     Place,
@@ -478,6 +480,9 @@ class RegionBuilder:
 
     def call(self, unit: Unit, reason: str = "") -> None:
         node = unit.nodes[0]
+        if node.op is NOTE:
+            self._note(node)
+            return
         mentioned = sorted(_attribute_symbols(node) & self.program.late)
         known = set(self.program.known)
         self.discover(node)
@@ -507,6 +512,30 @@ class RegionBuilder:
         else:
             self.emit(callback)
 
+    def _note(self, node: Node) -> None:
+        """A check whose failure is an error at once, on the host, or at the end of the program."""
+        program, elements = self.program, node.inputs[1:]
+        read = node.inputs if all(map(program.is_register, node.inputs)) else ()
+        holds, *bad = self.operands(node, read)
+        step = Note(node.attrs["of"], node.attrs["numbers"], holds, bad)
+        if not read:
+            program.notes.append(step)
+            if not program.status:
+                program.status_place(WORD)
+            step.number = len(program.notes)
+            step.kept = [program.status_place(v.spec.dtype) for v in elements]
+            made = [
+                Operand(Value(TensorSpec((), p.dtype), self.region, -1), p)
+                for p in (*step.kept, program.status[0])
+            ]
+            kernel = note_kernel(step.number, [v.spec.dtype for v in elements])
+            operands = [holds, *bad, *made]
+            built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
+            outputs = list(range(1 + len(bad), len(operands)))
+            step.launch = self._launch(built, operands, outputs)
+            step.reads, step.writes = step.launch.reads, step.launch.writes
+        self.emit(step)
+
     def update(self, unit: Unit) -> None:
         """An update of a part: in the array's memory, or in a copy."""
         node = unit.nodes[0]
@@ -521,7 +550,8 @@ class RegionBuilder:
             return
         inputs = [program.operand(v) for v in node.inputs]
         target = self.place_for(value)
-        refuse = None if is_checked_before(node) else self._refusal(node, inputs)
+        checked = is_checked_before(node) or (not program.facts.unified and node in program.noted)
+        refuse = None if checked else self._refusal(node, inputs)
         if not _is_same(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
         launch = self._scatter(node, inputs, Operand(value, target))

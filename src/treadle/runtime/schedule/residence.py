@@ -13,11 +13,11 @@ nevertheless (a loss that ends a loop), that one is fetched.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from treadle.core.records import record
 from treadle.graph.ir import Graph, Node, Value
-from treadle.ops.control.checks import CHECK, PLACE
+from treadle.ops.control.checks import CHECK, NOTE, PLACE
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListAction
 from treadle.runtime.roles import Role, is_number, role_of
@@ -49,6 +49,7 @@ class _Search:
     sources: number -> those that it is computed from, for numbers that the host can compute.
     needs: number -> the sources that must be on the host already, or arguments.
     wanted: what the host reads, and what is always born on it.
+    notes: checks that the host makes where it has what they read without any fetch.
     """
 
     def __init__(self, graph: Graph, native_lists: bool) -> None:
@@ -57,13 +58,18 @@ class _Search:
         self.sources: dict[Value, Sequence[Value]] = {}
         self.needs: dict[Value, Sequence[Value]] = {}
         self.wanted: list[Value] = []
+        self.notes: list[Node] = []
         for param in graph.params[len(graph.arguments) :]:
             self._add(param, ())  # a captured number is known when the program is made
         for node in graph.walk():
             self._look_at(node)
 
     def run(self) -> Residence:
-        self._drop_unavailable()
+        _drop_unavailable(self.sources, self.needs, self.arguments)
+        alone = dict(self.sources)
+        _drop_unavailable(alone, alone, ())
+        for node in self.notes:
+            self.wanted += node.inputs if all(v in alone for v in node.inputs) else ()
         host: set[Value] = set()
         read: set[Value] = set()
         stack = [v for v in self.wanted if is_number(v)]
@@ -87,22 +93,12 @@ class _Search:
             self.sources[value] = sources
             self.needs[value] = sources if needs is None else needs
 
-    def _drop_unavailable(self) -> None:
-        """Leave to the device what needs a number of the device from its own loop."""
-        readers: dict[Value, list[Value]] = {}
-        for value, needs in self.needs.items():
-            for source in needs:
-                readers.setdefault(source, []).append(value)
-        stack = [v for v in readers if v not in self.sources and v not in self.arguments]
-        while stack:
-            for value in readers.get(stack.pop(), ()):
-                if self.sources.pop(value, None) is not None:
-                    stack.append(value)
-
     def _look_at(self, node: Node) -> None:
         self.wanted += host_reads(node, self.native_lists)
         role = role_of(node)
-        if role is Role.CONSTANT:
+        if node.op is NOTE:
+            self.notes.append(node)
+        elif role is Role.CONSTANT:
             self._add(node.outputs[0], ())
         elif role is Role.SCALAR and all(map(is_number, node.inputs)):
             for value in node.outputs:
@@ -142,10 +138,28 @@ class _Search:
             self._add(out, [param])
 
 
+def _drop_unavailable(
+    sources: dict[Value, Sequence[Value]], needs: Mapping[Value, Sequence[Value]],
+    given: Collection[Value],
+) -> None:  # fmt: skip
+    """Leave to the device the numbers that need one of the device, which is neither `given`."""
+    readers: dict[Value, list[Value]] = {}
+    for value in sources:
+        for source in needs[value]:
+            readers.setdefault(source, []).append(value)
+    stack = [v for v in readers if v not in sources and v not in given]
+    while stack:
+        for value in readers.get(stack.pop(), ()):
+            if sources.pop(value, None) is not None:
+                stack.append(value)
+
+
 def host_reads(node: Node, native_lists: bool) -> Iterator[Value]:
     """What the host reads when it comes to a node, lists and arrays among the operands of Python
     callbacks included. An operand of what raises an error is read only in that case."""
     role = role_of(node)
+    if node.op is NOTE:
+        return
     if role in (Role.COND, Role.SIZE) or may_refuse(node):
         yield node.inputs[0]
     elif role is Role.WHILE:

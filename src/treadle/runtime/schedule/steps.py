@@ -22,8 +22,9 @@ class Place:
         current is known when the program runs), "element" (of a list that does not change),
         "late" (allocated when its size is known), "joined" (what either branch allocated),
         "slot" (of a list, for an element that is computed there),
-        "grown" (one of two buffers that a loop writes in turn and makes larger as needed), or
-        "buffer" (one that a loop updates in place and makes larger as needed).
+        "grown" (one of two buffers that a loop writes in turn and makes larger as needed),
+        "buffer" (one that a loop updates in place and makes larger as needed), or "status" (the
+        word of the program's status, or what is kept beside it).
     """
 
     kind: str
@@ -149,7 +150,8 @@ class ListStep(Step):
 
 @record(eq=False)
 class Update(Step):
-    """Write a part of the array at `target`, which holds the array that the node updates.
+    """Write a part of the array at `target`, which holds the array that the node updates. What
+    lies outside of it, because a check of the position was noted only, is left out.
 
     refuse: what raises the error for a position out of range; None where that was checked.
     launch: what writes the part once its positions are checked; None where the program does so.
@@ -190,6 +192,38 @@ class Check(Step):
 
     holds: Operand
     callback: Callback
+
+
+@record(eq=False)
+class Note(Step):
+    """Refuse what an operation is given, unless a rank-0 bool holds (`schedule.status`).
+
+    numbers: which inputs of the node are refused.
+    elements: what is bad in them: an input of rank 0, or the position of the first bad element in
+        row-major order and that element.
+    number: of the note in the program, from 1.
+    launch: notes a failure in the status; None where the host has the operands in registers: it
+        raises the error at once.
+    kept: where the launch keeps the elements; these places of kind "status" and its word are zero
+        when the program begins.
+    """
+
+    node: Node
+    numbers: tuple[int, ...]
+    holds: Operand
+    elements: list[Operand]
+    number: int = 0
+    launch: Launch | None = None
+    kept: list[Place] = field(default_factory=list)
+
+
+@record(eq=False)
+class Verdict(Step):
+    """Read the word of the status, where the program ends; where it is n, raise the error of the
+    note of this number."""
+
+    word: Place
+    notes: list[Note]
 
 
 @record(eq=False)
