@@ -203,7 +203,6 @@ ON_DEMAND = {
     ("runtime.cpu.program_emitters", "runtime.cpu.program_control"): FEW,
     ("runtime.cpu.program_emitters", "runtime.cpu.program_library"): FEW,
     ("runtime.cpu.program_emitters", "runtime.cpu.program_ragged"): FEW,
-    ("runtime.cpu.program_loops", "runtime.cpu.program_library"): FEW,
     ("runtime.cpu.rows", "runtime.cpu.library"): FEW,
     ("runtime.cpu.rows", "runtime.cpu.library_code"): LLVM,
     ("runtime.cpu.rows", "runtime.cpu.matmul.tiles"): FEW,

@@ -3,7 +3,7 @@
     Compute(rule, kind)   rule(call, index) -> kernel.ir.Expr for the output element at `index`
     Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
     Rows(routine, plan)   a routine of the library that does rows one by one (argsort, solve, ...)
-    Compaction(...)       a routine that writes a row for every true element of a mask
+    Compaction(...)       a row for every true element of a mask
     ProgramLoops(...)     plain loops that the runtime writes out in the program
     ListForm(...)         code of the runtime for lists
     Structure.X           a part of the program itself: a constant, a branch, a loop, a variable
@@ -135,17 +135,17 @@ class Rows(_Routine):
 
 
 @record(frozen=True)
-class Compaction(_Routine):
-    """A routine that writes a row for every true element of a mask, one of the op's inputs.
-
-    It is called as one of `Rows` whose rows are parts of the mask, with two things more: as the
-    last operand where the rows of each part begin, as the number `part` the elements of a part.
+class Compaction:
+    """A row for every true element of a mask, by kernels that count and store.
 
     Attributes:
-        mask: the number of the input that is the mask; it is bool.
+        mask: the number of the input that is the mask, which is bool where there are kernels.
+        rows: the number of the input whose rows they are; None: they are the positions of the
+            elements, a number for each axis of the mask.
     """
 
     mask: int
+    rows: int | None = None
 
 
 class LoopRoutine(Enum):

@@ -40,6 +40,7 @@ class Role(Enum):
     UPDATE = "update"  # writes a part of an array, in its memory or in a copy
     APPEND = "append"  # puts rows at the end of an array that grows
     SIZE = "size"  # gives a symbol its value
+    COMPACTION = "compaction"  # takes what a mask selects
     LOOPS = "loops"  # plain loops written out in the program
 
 
@@ -55,8 +56,8 @@ def role_of(node: Node) -> Role:
         return Role.SCALAR if element else Role.ALIAS
     if isinstance(lower, Library | Rows):
         return Role.LIBRARY
-    if isinstance(lower, Compaction) and _has_call(node, lower):
-        return Role.LOOPS
+    if isinstance(lower, Compaction) and _has_kernel_form(node) and _is_compaction(node, lower):
+        return Role.COMPACTION
     if isinstance(lower, Compute) and node.op.effect is None and _has_kernel_form(node):
         if _is_scalar(node):
             return Role.SCALAR
@@ -146,10 +147,10 @@ def _has_kernel_form(node: Node) -> bool:
     )
 
 
-def _has_call(node: Node, lower: Compaction) -> bool:
-    """Whether a routine serves the dtypes and ranks of an op that selects by a mask."""
-    inputs, outputs = [v.spec for v in node.inputs], [v.spec for v in node.outputs]
-    return lower.call(inputs, outputs, node.attrs) is not None
+def _is_compaction(node: Node, lower: Compaction) -> bool:
+    """Whether the mask is one: of bools, with axes."""
+    mask = node.inputs[lower.mask].spec
+    return mask.dtype.is_bool and mask.rank > 0
 
 
 def _has_loops(node: Node, lower: ProgramLoops) -> bool:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import broadcast, fresh_symbol, product
+from treadle.core.shapes import broadcast, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import apply
@@ -17,7 +16,7 @@ from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.families import guard, needs
-from treadle.ops.lowering import Compaction, RowCall, elementwise_rule
+from treadle.ops.lowering import Compaction, elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 
 
@@ -59,24 +58,12 @@ def _eager_nonzero(x: NDArray) -> NDArray:
     return np.argwhere(x)
 
 
-def _nonzero_call(
-    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
-) -> RowCall | None:
-    dims = inputs[0].dims
-    if not inputs[0].dtype.is_bool or not 0 < len(dims) <= MOST_AXES:
-        return None
-    size = product(dims)
-    sizes = {f"size{k}": dims[k] if k < len(dims) else 1 for k in (1, 2, 3)}
-    return RowCall(1, size, {"rank": len(dims), **sizes}, {})
-
-
-MOST_AXES = 4  # of masks whose positions are found natively
 NONZERO = register(
     Op(
         "nonzero",
         _infer_nonzero,
         _eager_nonzero,
-        lower=Compaction("counting.positions_true", _nonzero_call, 0),
+        lower=Compaction(0),
         tags=frozenset({"dynamic"}),
     )
 )

@@ -25,13 +25,6 @@ from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.reshaping import reshape_to, with_dims
 from treadle.ops.sizes import Pairs
 
-
-def _select_call(specs: Sequence[TensorSpec], *_: Any) -> RowCall:
-    x = specs[0]
-    numbers: dict[str, Dim] = {"n": x.dims[0], "inner": product(x.dims[1:])}
-    return RowCall(1, product(x.dims), numbers, {"K": _BY_SIZE[x.dtype.size]})
-
-
 # Integers of the size of elements that are only moved.
 _BY_SIZE = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 
@@ -55,7 +48,7 @@ COMPRESS = register(
         lambda x, mask: TensorSpec((fresh_symbol("masked"), *x.dims[1:]), x.dtype),
         _eager_select,
         _grad_select,
-        Compaction("counting.select_true", _select_call, 1),
+        Compaction(1, rows=0),
         tags=frozenset({"dynamic"}),
         sizes=_same_rows,
     )
@@ -71,9 +64,10 @@ def _eager_expand(x: NDArray, mask: NDArray) -> NDArray:
 def _expand_call(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
 ) -> RowCall:
-    call = _select_call(outputs)
-    numbers: dict[str, Dim] = {**call.numbers, "given": inputs[0].dims[0]}
-    return RowCall(1, call.work, numbers, call.names)
+    x = outputs[0]
+    rows, given = x.dims[0], inputs[0].dims[0]
+    numbers: dict[str, Dim] = {"n": rows, "inner": product(x.dims[1:]), "given": given}
+    return RowCall(1, product(x.dims), numbers, {"K": _BY_SIZE[x.dtype.size]})
 
 
 # The rows of x, which are as many as the mask has true elements, at these; zeros elsewhere. In

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from treadle.graph.ir import Value
-from treadle.ops.lowering import RowCall
 from treadle.runtime.cpu.compiled_kernels import kernel_code
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.epilogue import RECORD
 from treadle.runtime.cpu.library import Routine, routine_for
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_kernels import operand_addresses, symbol_values
-from treadle.runtime.cpu.routines.entry import row_numbers, row_symbol
-from treadle.runtime.schedule.steps import Launch, LibraryCall, OpLoops
+from treadle.runtime.schedule.steps import Launch, LibraryCall
 
 
 def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
@@ -34,22 +30,6 @@ def emit_library_call(emitter: Emitter, step: LibraryCall) -> None:
             value = output.value
             loaded = emitter.load_scalar(emitter.slot(value), value.spec.dtype)
             emitter.registers[value] = loaded
-
-
-def call_rows(
-    emitter: Emitter, step: OpLoops, routine: str, call: RowCall, operands: Sequence[str]
-) -> None:
-    """Call a routine of rows, which needs no workspace, with the addresses of its operands."""
-    fn, answers = emitter.fn, emitter.exits.call_of(step)
-    tuning = emitter.module.target.tuning
-    found = Routine(row_symbol(routine, call), row_numbers(routine, call, tuning))
-    pointers = fn.alloca(f"[{len(operands) + 2} x ptr], align 8")
-    for i, pointer in enumerate((*operands, "null", answers)):
-        fn.emit(f"store ptr {pointer}, ptr {fn.offset(pointers, i, 'ptr')}")
-    address = emitter.state.word("routine", found.symbol)
-    table, numbers = emitter.state.fixed("library"), routine_numbers(emitter, found)
-    fn.emit(f"call void {address}(ptr {table}, ptr {pointers}, ptr {numbers}, ptr null)")
-    emitter.exits.leave_if_stopped(answers)
 
 
 def routine_operands(emitter: Emitter, step: LibraryCall, call: str = "null") -> str:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 
 from treadle.core.shapes import Dim, product
-from treadle.ops.lowering import Compaction, LoopRoutine, ProgramLoops, RowCall
+from treadle.ops.lowering import LoopRoutine, ProgramLoops
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
@@ -30,11 +29,8 @@ MEMSET = "void @llvm.memset.p0.i64(ptr, i8, i64, i1)"
 def emit_loops(emitter: Emitter, step: OpLoops) -> None:
     """One op."""
     lower = step.node.op.lower
-    if isinstance(lower, Compaction):
-        _compact(emitter, step, lower)
-    else:
-        assert isinstance(lower, ProgramLoops)
-        _ROUTINES[lower.routine](emitter, step)
+    assert isinstance(lower, ProgramLoops)
+    _ROUTINES[lower.routine](emitter, step)
 
 
 def emit_append(emitter: Emitter, step: Append) -> None:
@@ -140,39 +136,6 @@ def _dynamic_slice_grad(emitter: Emitter, step: OpLoops) -> None:
     with fn.when(fn.compare("ne", emitter.dim(product(given)), 0)) as needed:
         if needed:
             write_part(Part(emitter, dy, target), *walk)
-
-
-# -- where a mask is true ------------------------------------------------------------------------
-
-PARTS = 64  # of a mask that threads share out: a count each, however many threads there are
-
-
-def _compact(emitter: Emitter, step: OpLoops, lower: Compaction) -> None:
-    """Counts in parts of the mask, which tells the size and where each part writes."""
-    from treadle.runtime.cpu.program_library import call_rows
-
-    fn, node = emitter.fn, step.node
-    mask, out = step.inputs[lower.mask], step.outputs[0]
-    size = product(mask.value.spec.dims)
-    part = (size + (PARTS - 1)) // PARTS
-    starts = fn.alloca(f"[{PARTS} x i64], align 64")
-    numbers: dict[str, Dim] = {"n": size, "part": part}
-    counting = RowCall(PARTS, size // 8, numbers, {})
-    call_rows(emitter, step, "counting.count_true", counting, [_array(emitter, mask), starts])
-
-    def total(k: Word, sums: list[str]) -> list[str]:
-        place = fn.offset(starts, k, "i64")
-        here = fn.value(f"load i64, ptr {place}")
-        fn.emit(f"store i64 {sums[0]}, ptr {place}")
-        return [str(fn.add(sums[0], here))]
-
-    (count,) = fn.carried(0, PARTS, 1, ["i64"], ["0"], total)
-    emitter.define_symbols(out.value.spec.dims[:1], [count])
-    call = lower.call([o.value.spec for o in step.inputs], [out.value.spec], node.attrs)
-    assert call is not None
-    filling = replace(call, rows=PARTS, numbers={**call.numbers, **numbers})
-    arrays = [_array(emitter, o) for o in (*step.inputs, out)]
-    call_rows(emitter, step, lower.routine, filling, [*arrays, starts])
 
 
 # -- sizes that only a run can tell --------------------------------------------------------------

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, dim_symbols, product, substitute, symbol_name
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.switches import is_on
@@ -13,13 +15,15 @@ from treadle.graph.rewrite import attr_symbols
 from treadle.kernel.ir import Kernel, const
 from treadle.ops.collections.lists import LIST_GET, LIST_STACK
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
-from treadle.runtime.bounds import Sizes, Unproved, outside
+from treadle.ops.lowering import Compaction
+from treadle.runtime.bounds import Sizes, Unproved, outside, unproved
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel, with_extent
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, update_conditions
 from treadle.runtime.roles import Role, is_alias, literal, splat
+from treadle.runtime.schedule import compaction
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
@@ -604,6 +608,59 @@ class RegionBuilder:
         program.late.add(name)
         self.emit(Measure(name, self.on_host(node.inputs[0])))
 
+    def compaction(self, unit: Unit) -> None:
+        """What a mask selects: the counts of its parts tell the size and where each part writes."""
+        node = unit.nodes[0]
+        lower = node.op.lower
+        assert isinstance(lower, Compaction)
+        self._guard(node)
+        out = node.outputs[0]
+        mask = self.program.operand(node.inputs[lower.mask])
+        elements = product(mask.value.spec.dims)
+        spans = compaction.spans_of(elements)
+        parts = sum(span.count for span in spans)
+        counts, ends = (self._array([parts], dtypes.int64) for _ in range(2))
+        total = self.computed(self._value([], dtypes.int64))
+        for span in spans:
+            self._computed(compaction.counting(elements, span, parts), node, [mask, counts])
+        self._computed(compaction.totalling(parts), node, [counts, total])
+        self._computed(compaction.adding(parts), node, [counts, ends])
+        name = symbol_name(out.spec.dims[0])
+        assert name is not None
+        self.discover(node)
+        self.emit(Measure(name, self.on_host(total.value)))
+        made, count = self.computed(out), out.spec.dims[0]
+        positions = lower.rows is None
+        flat = positions and out.spec.rank == 2 and out.spec.dims[1] != 1
+        target = self._array([count], dtypes.int64) if flat else made
+        rows = [] if lower.rows is None else [self.program.operand(node.inputs[lower.rows])]
+        row = 1 if positions else product(out.spec.dims[1:])
+        for span in spans:
+            kernel = compaction.writing(
+                elements, span, parts, out.spec.dtype, row, count, positions
+            )
+            self._computed(kernel, node, [mask, counts, ends, *rows, target])
+        if flat:
+            kernel = compaction.dividing(mask.value.spec.dims, count)
+            self._computed(kernel, node, [target, made])
+
+    def _computed(self, kernel: Kernel, node: Node, operands: list[Operand]) -> None:
+        """Launch a kernel that stores into its last operand."""
+        conditions, _ = unproved(kernel, self._known_sizes())
+        for condition in conditions:
+            self._check_bounds(node, condition)
+        built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
+        self.emit(self._launch(built, operands, [len(operands) - 1]))
+
+    def _value(self, dims: Sequence[Dim], dtype: DType) -> Value:
+        """A value that no node of the graph makes."""
+        return Value(TensorSpec(dims, dtype), self.program.graph, -1)
+
+    def _array(self, dims: Sequence[Dim], dtype: DType) -> Operand:
+        """Memory for an array that no node of the graph makes."""
+        value = self._value(dims, dtype)
+        return Operand(value, self.program.temporary(value.spec))
+
     def loops(self, unit: Unit) -> None:
         """An op that is loops of the program."""
         node = unit.nodes[0]
@@ -711,6 +768,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.LIST: RegionBuilder.list_op,
     Role.UPDATE: RegionBuilder.update,
     Role.SIZE: RegionBuilder.size,
+    Role.COMPACTION: RegionBuilder.compaction,
     Role.LOOPS: RegionBuilder.loops,
     Role.APPEND: RegionBuilder.append,
 }

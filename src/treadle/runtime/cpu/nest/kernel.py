@@ -107,7 +107,7 @@ class _Parts:
         self.scans: ScanLoops | None = None
         if shape.scan is not None:
             self.scans = ScanLoops(
-                code, bounds, places, self.values, self.vectors, self.stores, running
+                code, bounds, places, self.values, self.vectors, self.stores, self.loops, running
             )
 
     def emit(self) -> None:

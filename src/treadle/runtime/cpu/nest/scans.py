@@ -6,6 +6,8 @@ unless several lines are under way at once:
 - Where other elements lie beside each other, states are vectors down the axis of the scan.
 - Where the axis of the scan itself is contiguous, as many lines as a vector has lanes go together:
   squares are read along memory, transposed in registers, scanned as vectors, and transposed back.
+- What a mask selects is collected in blocks (`selections.py`).
+- Where scans tell the places of whole rows, vectors go along these, inside of the scans' loop.
 - With fewer lines each goes alone, element by element; where there is much to compute for each
   element, or lanes may be combined in any order, as vectors of which the scan takes the lanes.
 """
@@ -13,7 +15,7 @@ unless several lines are under way at once:
 from __future__ import annotations
 
 from treadle.core.shapes import Dim
-from treadle.kernel.ir import Axis, Expr, Load, Store, postorder
+from treadle.kernel.ir import Axis, Load, Store, postorder
 from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.lanes import transposed
 from treadle.runtime.cpu.llvm_text import Word
@@ -25,8 +27,15 @@ from treadle.runtime.cpu.nest.loops import States, VectorLoops
 from treadle.runtime.cpu.nest.memory import Address, split_index
 from treadle.runtime.cpu.nest.places import Places
 from treadle.runtime.cpu.nest.running import RunningScans
-from treadle.runtime.cpu.nest.shape import is_costly, transposing_loads, transposing_stores
-from treadle.runtime.cpu.nest.stores import Stores
+from treadle.runtime.cpu.nest.selections import SelectionLoops
+from treadle.runtime.cpu.nest.shape import (
+    is_costly,
+    selection_of,
+    transposing_loads,
+    transposing_stores,
+)
+from treadle.runtime.cpu.nest.store_loops import StoreLoops
+from treadle.runtime.cpu.nest.stores import Stores, roots_of
 from treadle.runtime.cpu.nest.values import Values
 
 MOST_WRITTEN_OUT = 16  # expressions of a tile's row that are written out for each: length of code
@@ -37,14 +46,17 @@ class ScanLoops:
 
     def __init__(
         self, code: KernelFunction, bounds: Bounds, places: Places, values: Values,
-        vectors: VectorLoops, stores: Stores, running: RunningScans,
+        vectors: VectorLoops, stores: Stores, loops: StoreLoops, running: RunningScans,
     ) -> None:  # fmt: skip
         self.code, self.fn, self.bounds, self.places = code, code.fn, bounds, places
         self.values, self.vectors, self.stores, self.running = values, vectors, stores, running
+        self.loops = loops  # along axes inside of the scan's
         first = running.scans[0]
         self.axis, self.reverse = first.axis, first.reverse
         self.all_stores = list(code.kernel.stores)
-        self.roots: list[Expr] = [s.value for s in self.all_stores]
+        self.roots = roots_of(self.all_stores)
+        selection = selection_of(code.kernel)
+        self.selection = None if selection is None else SelectionLoops(code, values, selection)
 
     def emit(self, level: Level) -> None:
         """The loops over all axes."""
@@ -56,7 +68,9 @@ class ScanLoops:
         shape = self.code.shape
         self.values.hoist(level, self.roots)
         if not axes:
-            if shape.vector is None:
+            if self.selection is not None:
+                self.selection.emit(level)
+            elif shape.vector is None or self._is_inside():
                 self._one_by_one(level)
             elif shape.vector is self.axis:
                 self._along_lanes(level)
@@ -77,7 +91,7 @@ class ScanLoops:
             return state
 
         start, stop = self.bounds.of(axis)
-        alone = rest or shape.vector not in (None, self.axis)
+        alone = rest or self.selection or shape.vector not in (None, self.axis)
         together = 1 if alone else self.code.tuning.unroll
         if together > 1:
             whole = self.code.end_of_whole(start, stop, together)
@@ -101,11 +115,17 @@ class ScanLoops:
 
         def step(i: Word, flat: list[str]) -> list[str]:
             running.resume(flat, level)
-            self.stores.emit(self.all_stores, level.inside(self.axis, self.position(i)))
+            here = level.inside(self.axis, self.position(i))
+            (self.loops if self._is_inside() else self.stores).emit(self.all_stores, here)
             return running.registers()
 
         kinds, start = running.kinds(level), running.start(level)
         self.fn.carried(0, self.extent(), 1, kinds, start, step)
+
+    def _is_inside(self) -> bool:
+        """Whether vectors are inside of the scans' loop, as no scan varies along them."""
+        vector = self.code.shape.vector
+        return vector is not None and all(vector not in s.axes for s in self.running.scans)
 
     def _down_vectors(self, level: Level, vector: Axis) -> None:
         """The loop along the vectors, with a loop down the axis of the scan inside."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from treadle.core import dtypes
 from treadle.core.records import record
 from treadle.core.shapes import Dim, compound, product, row_major
 from treadle.kernel.functions import FUNCTIONS
@@ -13,6 +14,7 @@ from treadle.kernel.ir import (
     Apply,
     Axis,
     Buffer,
+    Const,
     Expr,
     Index,
     Kernel,
@@ -20,6 +22,7 @@ from treadle.kernel.ir import (
     Reduce,
     Scan,
     Store,
+    cast,
     index_axes,
     postorder,
 )  # fmt: skip
@@ -110,14 +113,14 @@ def choose_shape(kernel: Kernel, target: Target) -> Shape:
 
 def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     """The loops of a kernel with scans (see `scans`)."""
-    if any(s.computed for s in kernel.stores):
-        raise UnsupportedKernel("scans that are stored at computed places")
     ways = {(e.axis, e.reverse) for e in exprs if isinstance(e, Scan)}
     if len(ways) > 1 or any(isinstance(e, Reduce) for e in exprs):
         raise UnsupportedKernel("scans in several ways, or beside reductions")
     if any(s.axes != frozenset(kernel.axes) for s in kernel.stores):
         raise UnsupportedKernel("a store that not all axes of the scans' loops belong to")
     ((scan, _),) = ways
+    if any(s.computed for s in kernel.stores):
+        return _placed_scan_shape(kernel, exprs, scan, target)
     lanes = lanes_of(kernel, target)
     others = [a for a in kernel.axes if a is not scan]
     first = kernel.stores[0]
@@ -143,6 +146,83 @@ def _scan_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     return Shape(vector, lanes, parallel, (), grain, tile=tile, scan=scan)
 
 
+def _placed_scan_shape(kernel: Kernel, exprs: list[Expr], scan: Axis, target: Target) -> Shape:
+    """The loops of a kernel whose scans tell where it stores: elements one after the other, or
+    vectors along an axis inside the scan's, where all scans stay as they are."""
+    if not all(s.unique for s in kernel.stores):
+        raise UnsupportedKernel("points that scans may place at one element")
+    selection = selection_of(kernel)
+    if selection is not None:
+        size = selection.store.buffer.dtype.size
+        permuted = target.is_x86 and target.vector_bits >= 256 and size in (4, 8)
+        parallel = None if kernel.few else _parallel_axis(kernel, exprs, scan)
+        grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
+        lanes = 32 // size if permuted else lanes_of(kernel, target)
+        return Shape(scan if permuted else None, lanes, parallel, (), grain, scan=scan)
+    vector = _beside(kernel, [a for a in kernel.axes if not _varies(exprs, a)])
+    parallel = None if kernel.few else _parallel_axis(kernel, exprs, vector)
+    grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
+    return Shape(vector, lanes_of(kernel, target), parallel, (), grain, scan=scan)
+
+
+@record(frozen=True)
+class Selection:
+    """A store of the elements that a mask selects: each after those before it, from `base` on.
+
+    Attributes:
+        before: how many elements before each are selected.
+    """
+
+    store: Store
+    mask: Expr
+    base: Expr
+    before: Scan
+
+
+def selection_of(kernel: Kernel) -> Selection | None:
+    """The selection that a kernel is, if it is one."""
+    match kernel.stores:
+        case (
+            Store(
+                index=(
+                    Apply(
+                        fn="select",
+                        args=(
+                            mask,
+                            Apply(fn="add", args=(base, Scan(op="add", exclusive=True) as before)),
+                            Const(value=-1),
+                        ),
+                    ),
+                ),
+                combine="set",
+                unique=True,
+            ) as store,
+        ):
+            counts = before.value is cast(mask, dtypes.int64) and not before.reverse
+            own = before.axis in store.axes and before.axis not in base.axes
+            return Selection(store, mask, base, before) if counts and own else None
+    return None
+
+
+def _varies(exprs: list[Expr], axis: Axis) -> bool:
+    """Whether a scan has different values along an axis."""
+    return any(isinstance(e, Scan) and axis in e.axes for e in exprs)
+
+
+def _beside(kernel: Kernel, axes: list[Axis]) -> Axis | None:
+    """The first of the axes along which all stores go to neighbouring elements."""
+    return next(
+        (
+            a
+            for a in axes
+            if a.extent != 1
+            and all(flat_stride(s.buffer, s.index, a) == 1 for s in kernel.stores)
+            and not any(a in i.axes for s in kernel.stores for i in s.computed)
+        ),
+        None,
+    )
+
+
 def _scatter_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
     """The loops of a kernel that stores at computed places: points that may name one element keep
     their order and belong to one thread. Vectors lie along an axis that sets elements apart."""
@@ -150,16 +230,7 @@ def _scatter_shape(kernel: Kernel, exprs: list[Expr], target: Target) -> Shape:
         raise UnsupportedKernel("reductions that are stored at computed places")
     lanes = lanes_of(kernel, target)
     apart = [a for a in kernel.axes if all(_sets_apart(s, a) for s in kernel.stores)]
-    vector = next(
-        (
-            a
-            for a in apart
-            if a.extent != 1
-            and all(flat_stride(s.buffer, s.index, a) == 1 for s in kernel.stores)
-            and not any(a in i.axes for s in kernel.stores for i in s.computed)
-        ),
-        None,
-    )
+    vector = _beside(kernel, apart)
     outer = [a for a in apart if a is not vector and extent_estimate(a.extent) >= 8]
     parallel = None if kernel.few else next(iter([*outer, *([vector] if vector else [])]), None)
     grain = _grain(kernel, exprs, parallel, target.tuning.task_elements)
