@@ -68,7 +68,7 @@ LEVELS = {
         "registry",
         "conversion",
         "broadcasting complex_pairs requirements",
-        "families",
+        "op_makers",
         "control elementwise",
         "axes dims",
         "shaping",

@@ -177,14 +177,14 @@ def test_code_for_another_architecture_does_not_run_here():
 @pytest.mark.parametrize("name", RUNNABLE)
 def test_programs_are_made_for_the_machine_in_use(name):
     with using(RUNNABLE[name]) as target:
-        assert host() is target and jit().target is target
+        assert host() is target and jit().target == target
         x = np.arange(40, dtype=np.float32)
         found = td.function(lambda v: td.reduce_sum(v * 2 + 1))(x)
         assert found.numpy() == (x * 2 + 1).sum()
         with using(this_machine()):
             assert host() is this_machine()
         assert host() is target
-    assert jit().target is host() is not target
+    assert jit().target == host() != target
 
 
 def test_caches_name_code_and_programs(tmp_path, monkeypatch):

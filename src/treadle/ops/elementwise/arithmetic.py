@@ -18,8 +18,8 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
+from treadle.ops.op_makers import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.properties import Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from treadle.ops.families import ANY_KIND, binary, binary_op, boolean
+from treadle.ops.op_makers import ANY_KIND, binary, binary_op, boolean
 from treadle.ops.properties import Relation
 from treadle.ops.registry import Op
 

@@ -11,8 +11,8 @@ from treadle.core.tensor import Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.families import Public, binary, binary_op, unary_op
-from treadle.ops.families import real as real_result
+from treadle.ops.op_makers import Public, binary, binary_op, unary_op
+from treadle.ops.op_makers import real as real_result
 from treadle.ops.registry import run
 
 

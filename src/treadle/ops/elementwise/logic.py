@@ -9,7 +9,7 @@ import numpy as np
 from treadle.core.tensor import Tensor
 from treadle.kernel.functions import FUNCTIONS
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import binary, binary_op, unary, unary_op
+from treadle.ops.op_makers import binary, binary_op, unary, unary_op
 
 _JOINS = frozenset({"cheap", "idempotent"})
 LOGICAL_AND = binary_op("logical_and", np.logical_and, "b", "and", tags=_JOINS)

@@ -13,7 +13,7 @@ from treadle.ops.elementwise.arithmetic import equal_zero, ones_for, zeros_for
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import log, square
-from treadle.ops.families import binary_op
+from treadle.ops.op_makers import binary_op
 from treadle.ops.properties import Refusal
 from treadle.ops.registry import run
 

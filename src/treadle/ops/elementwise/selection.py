@@ -15,8 +15,8 @@ from treadle.kernel.ir import apply
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
-from treadle.ops.families import guard, needs
 from treadle.ops.lowering import Compaction, elementwise_rule
+from treadle.ops.op_makers import guard, needs
 from treadle.ops.registry import Op, OpCall, register, run
 
 

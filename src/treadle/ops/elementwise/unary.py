@@ -19,8 +19,8 @@ from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.complex_numbers import real as real_part
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.lowering import Compute, elementwise_rule
+from treadle.ops.op_makers import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.registry import Op, run
 
 

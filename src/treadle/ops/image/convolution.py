@@ -20,7 +20,6 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import partial_dims
-from treadle.ops.families import needs, require_kinds
 from treadle.ops.image.windows import (
     Padding,
     Pair,
@@ -38,6 +37,7 @@ from treadle.ops.image.windows import (
 )  # fmt: skip
 from treadle.ops.lowering import Library
 from treadle.ops.nn.softmax import wide
+from treadle.ops.op_makers import needs, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.reshaping import reshape, with_dims
 from treadle.ops.sizes import Pairs, Sizes, at_least_one, at_most

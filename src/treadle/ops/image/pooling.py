@@ -16,7 +16,6 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.families import require_kinds
 from treadle.ops.image.pooling_lowering import (
     lower_avg,
     lower_avg_grad,
@@ -49,6 +48,7 @@ from treadle.ops.image.windows import (
     to_nhwc,
 )  # fmt: skip
 from treadle.ops.lowering import Compute
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.sizes import Pairs, at_least_one
 

@@ -15,9 +15,9 @@ from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.index import INDEX_GRAD, check_positions
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import zeros_like

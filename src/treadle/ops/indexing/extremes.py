@@ -14,7 +14,6 @@ from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import is_nan
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.scatter import (
     fit_updates,
     gather_nd,
@@ -23,6 +22,7 @@ from treadle.ops.indexing.scatter import (
     scattered,
     tensor_scatter_nd_add,
 )
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
 

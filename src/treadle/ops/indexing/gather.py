@@ -22,7 +22,6 @@ from treadle.ops.dims import size_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
     Compute,
@@ -30,6 +29,7 @@ from treadle.ops.lowering import (
     LowerCall,
     ProgramLoops,
 )
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import zeros_like

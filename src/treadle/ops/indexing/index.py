@@ -11,13 +11,13 @@ from treadle.core import dtypes, errors
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
-from treadle.ops.families import require_kinds
 from treadle.ops.lowering import (
     Compute,
     LowerCall,
     dim_expr,
     index_expr,
 )
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 

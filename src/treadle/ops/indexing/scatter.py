@@ -15,7 +15,6 @@ from treadle.kernel.ir import Expr, Index, as_index, cast
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import sizes_of
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
     Compute,
@@ -23,6 +22,7 @@ from treadle.ops.lowering import (
     LowerCall,
     ProgramLoops,
 )
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import zeros_like

@@ -21,7 +21,6 @@ from treadle.ops.elementwise.arithmetic import maximum, truncatediv
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import sqrt
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.gather import (
     in_float32,
     infer_sums,
@@ -31,6 +30,7 @@ from treadle.ops.indexing.gather import (
     segment_arguments,
     unsorted_segment_sum,
 )
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.reductions.reduction import reduce_all, reduce_max
 from treadle.ops.registry import Gradient, Op, OpCall, register, run

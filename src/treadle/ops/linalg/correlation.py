@@ -13,8 +13,8 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, Reduce, apply, as_index
 from treadle.ops.elementwise.complex_numbers import conj
-from treadle.ops.families import guard, needs, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, sum_index
+from treadle.ops.op_makers import guard, needs, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.permuting import reverse

@@ -18,9 +18,9 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import join_parts
 from treadle.ops.complex_pairs import Pair, PartsCall
 from treadle.ops.conversion import CONST, convert_to_tensor
-from treadle.ops.families import guard, require_kinds
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 
 # -- the ops -------------------------------------------------------------------------------------

@@ -17,9 +17,9 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import guard, needs, require_kinds
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Library
+from treadle.ops.op_makers import guard, needs, require_kinds
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import EYE

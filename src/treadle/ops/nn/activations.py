@@ -17,9 +17,9 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import erf, exp, sigmoid, square, tanh
-from treadle.ops.families import require_kinds
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.nn.softmax import wide
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 
 _SELU_ALPHA = 1.6732632423543772

@@ -15,7 +15,6 @@ from treadle.kernel.ir import Affine, Expr, Index, Iota, Reduce, apply, as_index
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.unary import sigmoid, square
-from treadle.ops.families import needs, require_kinds
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Compute, LowerCall, elementwise_rule, index_expr
 from treadle.ops.nn.softmax import (
@@ -30,6 +29,7 @@ from treadle.ops.nn.softmax import (
     softmax,
     wide,
 )  # fmt: skip
+from treadle.ops.op_makers import needs, require_kinds
 from treadle.ops.properties import Refusal
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run

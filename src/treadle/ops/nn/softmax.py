@@ -24,9 +24,9 @@ from treadle.kernel.ir import (
 )  # fmt: skip
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.unary import exp
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Access, Compute, LowerCall
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 

@@ -24,8 +24,8 @@ from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.elementwise.complex_numbers import conj, real
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import exp, is_finite, log, sqrt, stop_gradient
-from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall, dim_expr
+from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.properties import Dims
 from treadle.ops.reductions.scan import cumprod
 from treadle.ops.registry import Gradient, Op, OpCall, register, run

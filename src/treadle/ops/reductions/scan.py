@@ -19,8 +19,8 @@ from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import exp, log
-from treadle.ops.families import guard, require_kinds
 from treadle.ops.lowering import Compute, LowerCall
+from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
 
 

@@ -20,8 +20,8 @@ from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import partial_dims, size_of, sizes_of
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import guard
 from treadle.ops.lowering import Compute, LowerCall, index_expr
+from treadle.ops.op_makers import guard
 from treadle.ops.registry import Op, OpCall, register, run
 
 # -- fill ----------------------------------------------------------------------------------------

@@ -18,8 +18,8 @@ from treadle.ops.axes import normalize_axis
 from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor, has_dtype, register_stack
 from treadle.ops.dims import dims_tensor
-from treadle.ops.families import needs
 from treadle.ops.lowering import Compute, LowerCall, add_index, dim_expr, index_expr
+from treadle.ops.op_makers import needs
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.reshaping import reshape_to, with_dim
 from treadle.ops.shaping.slicing import part_of, slice_known

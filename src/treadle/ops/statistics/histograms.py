@@ -17,10 +17,10 @@ from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import floor
-from treadle.ops.families import require_kinds
 from treadle.ops.indexing.gather import unsorted_segment_sum
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.reductions.reduction import reduce_max, reduce_min
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.reshaping import reshape

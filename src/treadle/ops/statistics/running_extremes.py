@@ -12,9 +12,9 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.selection import where
-from treadle.ops.families import guard, require_kinds
 from treadle.ops.indexing.gather import unsorted_segment_sum
 from treadle.ops.indexing.transposing import transpose
+from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.reductions.scan import lower_scan, run_scan, scanned
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.ranges import RANGE

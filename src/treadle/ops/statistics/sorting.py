@@ -19,10 +19,10 @@ from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.families import guard, require_kinds
 from treadle.ops.indexing.gather import gather
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import RowCall, Rows
+from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import one_hot

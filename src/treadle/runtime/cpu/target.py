@@ -23,7 +23,7 @@ from treadle.runtime.cpu.caches import (
     parse_size,
     read_caches,
 )
-from treadle.runtime.cpu.families import family_of
+from treadle.runtime.cpu.processor_families import family_of
 from treadle.runtime.tuning import Cache, Tuning
 
 # What AVX-512 code here relies on: 512-bit forms of float, byte and quadword operations, and
