@@ -89,8 +89,9 @@ def test_straight_copies_alternate_and_others_follow_one_another():
     def straight(name):
         fn.emit(f"first {name}")
         fn.emit(f"second {name}")
+        return name
 
-    interleave(fn, [lambda: straight("a"), lambda: straight("b")])
+    assert interleave(fn, straight, "ab") == ["a", "b"]
     assert fn.lines == ["  first a", "  first b", "  second a", "  second b"]
 
     def branching(name):
@@ -98,7 +99,7 @@ def test_straight_copies_alternate_and_others_follow_one_another():
             fn.emit(f"work {name}")
 
     fn = function()
-    interleave(fn, [lambda: branching("a"), lambda: branching("b")])
+    interleave(fn, branching, "ab")
     labels = [line for line in fn.lines if line.endswith(":")]
     assert labels == ["then1:", "after1:", "then2:", "after2:"]
 

@@ -284,9 +284,12 @@ class Function:
 
     def remainder(self, a: Word, b: Word) -> Word:
         """What is left of a non-negative word; a divisor of 0 leaves 0."""
+        return self._rest(a, b, self.divide(a, b))
+
+    def _rest(self, a: Word, b: Word, quotient: Word) -> Word:
         if b == 0:
             return 0
-        rest = self.sub(a, self.mul(self.divide(a, b), b))
+        rest = self.sub(a, self.mul(quotient, b))
         return rest if isinstance(b, int) else self.select(self.compare("eq", b, 0), 0, rest)
 
     def signed_divide(self, a: Word, b: Word) -> Word:
@@ -301,6 +304,10 @@ class Function:
         below = self.value(f"ashr i64 {apart}, 63")
         exact = self.value(f"icmp eq i64 {rest}, 0")
         return self.select(zero, 0, self.add(quotient, self.select(exact, 0, below)))
+
+    def signed_remainder(self, a: Word, b: Word) -> Word:
+        """What `signed_divide` leaves, with the sign of the divisor."""
+        return self._rest(a, b, self.signed_divide(a, b))
 
     def compare(self, predicate: str, a: Word, b: Word) -> str | bool:
         if isinstance(a, int) and isinstance(b, int):
@@ -331,11 +338,24 @@ class Function:
                 else:
                     operation, left, right = atom
                     signed = not (is_non_negative(left) and is_non_negative(right))
-                    combine = getattr(self, _dim_operation(operation, signed))
-                    factor = combine(self.dim(left, symbols), self.dim(right, symbols))
+                    operands = (self.dim(left, symbols), self.dim(right, symbols))
+                    factor = self._compound(operation, signed, *operands)
                 term = self.mul(term, factor)
             total = self.add(total, term)
         return total
+
+    def _compound(self, operation: str, signed: bool, a: Word, b: Word) -> Word:
+        """A compound atom of a dim; `signed`: where an operand may be negative."""
+        match operation:
+            case "floordiv":
+                return self.signed_divide(a, b) if signed else self.divide(a, b)
+            case "mod":
+                return self.signed_remainder(a, b) if signed else self.remainder(a, b)
+            case "min":
+                return self.min(a, b)
+            case "max":
+                return self.max(a, b)
+        raise AssertionError(f"a dim has no operation {operation}")
 
     # ---- memory
     def offset(self, pointer: str, index: Word, element: str) -> str:
@@ -441,13 +461,6 @@ _COMPARE: dict[str, Callable[[int, int], bool]] = {
     "slt": int.__lt__, "sle": int.__le__, "sgt": int.__gt__, "sge": int.__ge__,
     "eq": int.__eq__, "ne": int.__ne__,
 }  # fmt: skip
-
-
-def _dim_operation(operation: str, signed: bool) -> str:
-    name = {"floordiv": "divide", "mod": "remainder"}.get(operation)
-    if name is None:
-        return operation
-    return f"signed_{name}" if signed else name
 
 
 def interleave(function: Function, emit: Callable[[T], R], copies: Iterable[T]) -> list[R]:
