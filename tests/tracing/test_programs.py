@@ -15,7 +15,7 @@ import treadle as td
 from treadle import keras
 from treadle.runtime import compiler
 from treadle.tracing import settings as tracing_settings
-from treadle.tracing.programs import MOST_FAILURES, SharedExecutable
+from treadle.tracing.programs import MOST_FAILURES, Programs, SharedExecutable
 
 
 @pytest.fixture(autouse=True)
@@ -452,6 +452,24 @@ def test_open_dims_and_known_ones_do_not_mix():
     for n in (2, 3, 5, 1):
         agree(f(array(n, 4)), array(n, 4).reshape(-1) * 2)
     assert f.experimental_get_tracing_count() == 2
+
+
+def test_a_trace_that_is_compiled_again_shares_the_program_made_of_it_alone(compilations):
+    # An interrupt between compiling and noting the trace leaves its graph as a sample, whose
+    # symbols a second trace of the same signature has, too.
+    f = td.function(
+        lambda x, y: td.reduce_sum(x * 2.0) + td.reduce_sum(y),
+        input_signature=[td.TensorSpec([None, 3]), td.TensorSpec([None])],
+    )
+    graph = f.get_concrete_function().graph
+    programs = Programs()
+    programs.compile(graph)
+    again = programs.compile(graph)
+    x, y = np.arange(6, dtype=np.float32).reshape(2, 3), np.ones(5, np.float32)
+    assert again.run([x, y])[0] == 35.0
+    (first, second) = (p.spec.dims[0] for p in graph.params)
+    assert isinstance(again, SharedExecutable)
+    assert again.sizes == {str(first): first, str(second): second}
 
 
 def test_threads_share_too(compilations):

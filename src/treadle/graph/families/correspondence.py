@@ -40,7 +40,8 @@ class Correspondence:
 
     def bind(self, value: Value, found: Value) -> bool:
         """Let `value` be `found` if the types agree; symbols seen first are learned."""
-        if value.spec is not found.spec and not self._agree(value.spec, found.spec):
+        same = value.spec is found.spec and is_static(value.spec)
+        if not same and not self._agree(value.spec, found.spec):
             return False
         self.values[value] = (found, found.spec.dims)
         return True
