@@ -22,7 +22,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-BATCH = 40  # seeds for a process
+BATCH = 200  # seeds for a process: measuring the scenes takes as long as forty
 TIMES = 5  # interrupts of a scene before it must work
 SECONDS = 300.0  # for one seed, and for the end of a process: longer than on a busy machine
 
