@@ -5,9 +5,10 @@ import threading
 
 import pytest
 
+from tests.runtime.interrupts.inject import by_signal
 from treadle.runtime.cpu.dispatch.layout import call_layout
 from treadle.runtime.cpu.dispatch.native_type import _USUAL_TAIL, _module
-from treadle.runtime.cpu.emission import assembly_text, object_file
+from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.kept_memory_code import memory_text
 from treadle.runtime.cpu.pool_code import pool_text
 from treadle.runtime.cpu.target import aarch64, host
@@ -55,3 +56,26 @@ def test_calls_of_functions_read_fields_in_place():
 def test_invalid_text(emit, text):
     with pytest.raises(RuntimeError):
         emit(text, host())
+
+
+def test_an_interrupted_emission_goes_on_elsewhere():
+    target = host()
+    text = pool_text(target)
+    expected = object_file(text, target)
+    came = 0
+    for number in range(20):
+        came += bool(by_signal(lambda: object_file(text, target), 1e-4 * (1 + number)))
+    assert came
+    for thread in threading.enumerate():
+        if thread.name == "treadle-llvm":
+            thread.join(60)
+            assert not thread.is_alive()
+    assert object_file(text, target) == expected
+
+
+def test_the_main_thread_does_not_call_llvm():
+    names = []
+    assert on_another_thread(lambda: names.append(threading.current_thread().name)) is None
+    assert names == ["treadle-llvm"]
+    with pytest.raises(ZeroDivisionError):
+        on_another_thread(lambda: 1 / 0)

@@ -3,14 +3,21 @@
 llvmlite holds one lock around every call, so that one thread at a time would generate code. LLVM
 itself needs no more than a context and a target machine for each thread: the calls that take
 long are made without that lock, and without the GIL.
+
+Python raises the KeyboardInterrupt of a Ctrl-C in the main thread, between any two instructions:
+in llvmlite's code it would come between freeing an object and noting that it is free. So the main
+thread lets another one work and waits for it (`on_another_thread`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import dataclasses
+import os
 import threading
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 from treadle.runtime.cpu.target import Target, llvm_binding
 
@@ -18,7 +25,10 @@ OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improv
 STRAIGHT = "; straight\n"  # the first line of long modules without loops worth improving
 _OBJECT, _ASSEMBLY = 1, 0
 _LEVEL = 2  # of LLVM's pipeline
-_machines = threading.local()
+
+_R = TypeVar("_R")
+_machines: dict[str, list[Any]] = {}  # those that no thread uses, by the target's key
+_at_work: set[threading.Thread] = set()
 
 
 def object_file(text: str, target: Target) -> bytes:
@@ -31,12 +41,52 @@ def object_file(text: str, target: Target) -> bytes:
     Raises:
         RuntimeError: the text is not valid LLVM IR.
     """
-    return _emit(text, target, _OBJECT)
+    return on_another_thread(lambda: _emit(text, target, _OBJECT))
 
 
 def assembly_text(text: str, target: Target) -> str:
     """The assembly of a module, for people to read."""
-    return _emit(text, target, _ASSEMBLY).decode()
+    return on_another_thread(lambda: _emit(text, target, _ASSEMBLY)).decode()
+
+
+def on_another_thread(work: Callable[[], _R]) -> _R:
+    """What `work` gives or raises, done where no interrupt comes. If one comes here meanwhile, the
+    work goes on and its result is dropped."""
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    results: list[_R] = []
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            results.append(work())
+        except BaseException as problem:
+            problems.append(problem)
+        finally:
+            _at_work.discard(thread)
+
+    thread = threading.Thread(target=run, name="treadle-llvm")
+    _at_work.add(thread)
+    try:
+        thread.start()
+    except RuntimeError:  # the interpreter is ending, or there are too many threads
+        run()
+    else:
+        thread.join()
+    if problems:
+        raise problems.pop()
+    return results[0]
+
+
+def _wait() -> None:
+    """Before a fork: no other thread is in the middle of LLVM's work."""
+    for thread in list(_at_work):
+        with contextlib.suppress(RuntimeError):  # an interrupt came before it was started
+            thread.join()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_wait)
 
 
 def _emit(text: str, target: Target, kind: int) -> bytes:
@@ -53,7 +103,8 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
             _optimize(llvm, module, target)
         with llvm.ffi.OutputString() as error:
             emit = _unlocked(llvm, "LLVMPY_TargetMachineEmitToMemory")
-            buffer = emit(_machine(target), module, kind, error)
+            with _machine(target) as machine:
+                buffer = emit(machine, module, kind, error)
             if not buffer:
                 raise RuntimeError(str(error))
         lib = llvm.ffi.lib
@@ -66,14 +117,14 @@ def _emit(text: str, target: Target, kind: int) -> bytes:
 
 def _optimize(llvm: Any, module: Any, target: Target) -> None:
     """LLVM's standard passes, in place. Floating arithmetic keeps its order and its rounding."""
-    machine = _machine(target)
-    module.triple, module.data_layout = target.triple, str(machine.target_data)
-    options = llvm.create_pipeline_tuning_options(_LEVEL)
-    options.loop_vectorization, options.slp_vectorization = True, False
-    options.loop_interleaving = options.loop_unrolling = True
-    builder = llvm.create_pass_builder(machine, options)
-    passes = builder.getModulePassManager()
-    _unlocked(llvm, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
+    with _machine(target) as machine:
+        module.triple, module.data_layout = target.triple, str(machine.target_data)
+        options = llvm.create_pipeline_tuning_options(_LEVEL)
+        options.loop_vectorization, options.slp_vectorization = True, False
+        options.loop_interleaving = options.loop_unrolling = True
+        builder = llvm.create_pass_builder(machine, options)
+        passes = builder.getModulePassManager()
+        _unlocked(llvm, "LLVMPY_RunNewModulePassManager")(passes, module, builder)
 
 
 def _parse(llvm: Any, text: str, context: Any) -> Any:
@@ -92,10 +143,14 @@ def _unlocked(llvm: Any, name: str) -> Any:
     return getattr(function, "_cfn", function)
 
 
-def _machine(target: Target) -> Any:
-    """This thread's machine for a target: emission is not reentrant, and making one takes time."""
-    kept: dict[str, Any] = _machines.__dict__.setdefault("kept", {})
-    machine = kept.get(target.key)
-    if machine is None:
-        machine = kept[target.key] = target.machine()
-    return machine
+@contextlib.contextmanager
+def _machine(target: Target) -> Iterator[Any]:
+    """A machine for a target that nobody else uses: emission is not reentrant, and making a machine
+    takes time."""
+    free = _machines.setdefault(target.key, [])
+    try:
+        machine = free.pop()
+    except IndexError:
+        machine = target.machine()
+    yield machine
+    free.append(machine)

@@ -16,7 +16,7 @@ from treadle.core.object_cache import ObjectCache, default_cache
 from treadle.core.records import record
 from treadle.core.sources import sources
 from treadle.runtime.cpu.background import Background
-from treadle.runtime.cpu.emission import assembly_text, object_file
+from treadle.runtime.cpu.emission import assembly_text, object_file, on_another_thread
 from treadle.runtime.cpu.image import MAGIC, Image, LoadedImage, is_supported, link
 from treadle.runtime.cpu.target import Target, can_run, host, llvm_binding, process_host
 from treadle.runtime.cpu.thread_count import threads
@@ -217,7 +217,7 @@ class Jit:
     def _code(self, key: str, data: bytes) -> Code:
         if data.startswith(MAGIC):
             return Code(key, len(data), LoadedImage(Image.from_bytes(data)))
-        return Code(key, len(data), self._by_llvm(data))
+        return Code(key, len(data), on_another_thread(lambda: self._by_llvm(data)))
 
     def _by_llvm(self, data: bytes) -> Any:
         """Load an object file with LLVM's loader."""

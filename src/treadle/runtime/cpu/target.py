@@ -23,6 +23,7 @@ from treadle.runtime.cpu.caches import (
     parse_size,
     read_caches,
 )
+from treadle.runtime.cpu.llvm_lock import make_safe
 from treadle.runtime.cpu.processor_families import family_of
 from treadle.runtime.tuning import Cache, Tuning
 
@@ -39,38 +40,10 @@ def llvm_binding() -> Any:
     import llvmlite.binding as llvm
 
     with _initialised:
+        make_safe(llvm.ffi.lib)
         llvm.initialize_all_targets()
         llvm.initialize_all_asmprinters()
-    _calls.lock = getattr(llvm.ffi.lib, "_lock", None)
     return llvm
-
-
-class _Calls:
-    """A fork waits until no other thread is inside LLVM, whose locks would stay taken.
-
-    Hooks before a fork run in reverse order. These are registered on import, so that those of
-    whoever compiles in the background come first: they wait for threads that call LLVM.
-    """
-
-    def __init__(self) -> None:
-        self.lock: Any = None  # llvmlite's, once it is loaded
-        self._held: list[Any] = []
-        if hasattr(os, "register_at_fork"):
-            os.register_at_fork(
-                before=self._enter, after_in_parent=self._leave, after_in_child=self._leave
-            )
-
-    def _enter(self) -> None:
-        if self.lock is not None:
-            self.lock.__enter__()
-            self._held.append(self.lock)
-
-    def _leave(self) -> None:
-        while self._held:
-            self._held.pop().__exit__(None, None, None)
-
-
-_calls = _Calls()
 
 
 @record(frozen=True)
