@@ -288,8 +288,11 @@ from treadle.version import __version__
 
 if TYPE_CHECKING:
     from treadle import autodiff, autograph, data, inspect, keras, passes, test
+    from treadle.autodiff.graph_gradients import gradients, hessians
     from treadle.bench import benchmark
     from treadle.jitted import grad, jit, value_and_grad
+    from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
+    from treadle.ops.control.cases import case, switch_case
 
 install_hook()
 
@@ -309,8 +312,16 @@ _LAZY = {
 }
 _LAZY_FUNCTIONS = {
     "benchmark": "treadle.bench",
+    "case": "treadle.ops.control.cases",
+    "foldl": "treadle.ops.collections.mapping",
+    "foldr": "treadle.ops.collections.mapping",
     "grad": "treadle.jitted",
+    "gradients": "treadle.autodiff.graph_gradients",
+    "hessians": "treadle.autodiff.graph_gradients",
     "jit": "treadle.jitted",
+    "map_fn": "treadle.ops.collections.mapping",
+    "scan": "treadle.ops.collections.mapping",
+    "switch_case": "treadle.ops.control.cases",
     "value_and_grad": "treadle.jitted",
 }
 # TensorFlow's own names of Keras's initializers.
@@ -374,6 +385,7 @@ __all__ = [
     "bool",
     "boolean_mask",
     "broadcast_to",
+    "case",
     "cast",
     "clear_caches",
     "clip_by_global_norm",
@@ -412,15 +424,19 @@ __all__ = [
     "float64",
     "floor",
     "floordiv",
+    "foldl",
+    "foldr",
     "function",
     "gather",
     "gather_nd",
     "grad",
     "grad_pass_through",
+    "gradients",
     "greater",
     "greater_equal",
     "group",
     "half",
+    "hessians",
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
@@ -441,6 +457,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "map_fn",
     "math",
     "matmul",
     "maximum",
@@ -483,6 +500,7 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "scan",
     "scatter_nd",
     "searchsorted",
     "shape",
@@ -503,6 +521,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "subtract",
+    "switch_case",
     "tan",
     "tanh",
     "tensor_scatter_nd_add",

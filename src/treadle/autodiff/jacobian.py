@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
 from treadle.autodiff.values import filled, gradient_spec, zeros_for
-from treadle.core import nest
+from treadle.core import dtypes, nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
@@ -17,6 +17,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.collections.lists import list_new, list_push, list_stack
 from treadle.ops.control.control_flow import while_loop
 from treadle.ops.conversion import constant, convert_to_tensor
+from treadle.ops.dims import dims_tensor
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.shaping.creation import one_hot
 from treadle.ops.shaping.joining import stack
@@ -43,7 +44,7 @@ def jacobian(tape: Tape, target: Any, sources: Any, zero: bool) -> Any:
     None otherwise."""
     target = convert_to_tensor(target)
     flat = nest.flatten(sources)
-    size = _static_size(target.dims, "jacobian")
+    size = _size(target.dims, "jacobian")
     with tape.used_once():
         rows = _rows(tape, target, flat, size, lambda k: _unit(k, size, target))
     results = [
@@ -61,7 +62,7 @@ def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool) -> Any:
             f"Need first dimension of target shape ({target.shape}) and source shape "
             f"({source.shape}) to match.{at(user_origin())}"
         )
-    size = _static_size(dims[1:], "batch_jacobian")
+    size = _size(dims[1:], "batch_jacobian")
     with tape.used_once():
         # Element k of every example at once: examples do not depend on each other.
         (row,) = _rows(tape, target, [source], size, lambda k: _unit_of_examples(k, size, target))
@@ -70,9 +71,10 @@ def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool) -> Any:
     return _shaped(row, (*dims, *source.spec.dims[1:]), source, zero)
 
 
-def _static_size(dims: Sequence[Dim], what: str) -> int:
+def _size(dims: Sequence[Dim], what: str) -> Dim:
+    """The number of elements that are differentiated."""
     size = product(dims)
-    if not isinstance(size, int):
+    if not isinstance(size, int) and context.recorder is None:
         raise ValueError(
             f"GradientTape.{what} needs a target of known shape, got {tuple(dims)}"
             f"{at(user_origin())}"
@@ -80,12 +82,12 @@ def _static_size(dims: Sequence[Dim], what: str) -> int:
     return size
 
 
-def _unit(k: Any, size: int, target: Tensor) -> Tensor:
+def _unit(k: Any, size: Dim, target: Tensor) -> Tensor:
     """The gradient that picks element k of the target."""
     return reshape_to(one_hot(k, size, dtype=target.dtype), target.dims)
 
 
-def _unit_of_examples(k: Any, size: int, target: Tensor) -> Tensor:
+def _unit_of_examples(k: Any, size: Dim, target: Tensor) -> Tensor:
     """The gradient that picks element k of every example."""
     unit = one_hot(k, size, dtype=target.dtype)
     return broadcast_dims(reshape_to(unit, (1, *target.dims[1:])), target.dims)
@@ -95,11 +97,11 @@ def _rows(
     tape: Tape,
     target: Tensor,
     sources: Sequence[Any],
-    size: int,
+    size: Dim,
     unit: Callable[[Any], Tensor],
 ) -> list[Tensor | None]:
     """For each source its gradients for all units, stacked; None where nothing depends on it."""
-    if context.recorder is not None and size > _MOST_COPIES:
+    if not isinstance(size, int) or (context.recorder is not None and size > _MOST_COPIES):
         return _rows_by_loop(tape, target, sources, size, unit)
     rows = [tape.vector_jacobian([target], [unit(k)], sources) for k in range(size)]
     columns: list[Tensor | None] = []
@@ -116,7 +118,7 @@ def _rows_by_loop(
     tape: Tape,
     target: Tensor,
     sources: Sequence[Any],
-    size: int,
+    size: Dim,
     unit: Callable[[Any], Tensor],
 ) -> list[Tensor | None]:
     """`_rows` as a loop in the graph."""
@@ -132,8 +134,10 @@ def _rows_by_loop(
         return (k + 1, *pushed)
 
     specs = [gradient_spec(source) for source in sources]
-    lists = [list_new(TensorSpec(s.dims, s.dtype), capacity=size) for s in specs]
-    done = while_loop(lambda k, *_: k < size, body, (constant(0), *lists))
+    capacity = size if isinstance(size, int) else None
+    lists = [list_new(TensorSpec(s.dims, s.dtype), capacity=capacity) for s in specs]
+    count = dims_tensor(size, dtypes.int32)
+    done = while_loop(lambda k, *_: k < count, body, (constant(0), *lists))
     return [
         list_stack(items, spec.dims) if found else None
         for items, spec, found in zip(done[1:], specs, connected, strict=True)

@@ -258,15 +258,15 @@ class GradientTape:
                 "Argument `target` should be a list or nested structure of Tensors or Variables "
                 f"to be differentiated, but received None.{at(user_origin())}"
             )
-        unconnected = _unconnected(unconnected_gradients)
+        zero = wants_zeros(unconnected_gradients)
         targets = nest.flatten(target)
         flat = nest.flatten(sources)
-        _check_differentiable(targets, "target")
-        _check_sources(flat)
-        seeds = _seeds(targets, output_gradients)
+        check_differentiable(targets, "target")
+        check_sources(flat)
+        seeds = seeds_for(targets, output_gradients)
         with self.used_once():
             gradients = self.vector_jacobian(targets, seeds, flat, free=not self._persistent)
-        if unconnected is UnconnectedGradients.ZERO:
+        if zero:
             gradients = [
                 zeros_for(x) if g is None else g for g, x in zip(gradients, flat, strict=True)
             ]
@@ -330,7 +330,7 @@ class GradientTape:
         self._is_asked()
         from treadle.autodiff.jacobian import jacobian
 
-        zero = _unconnected(unconnected_gradients) is UnconnectedGradients.ZERO
+        zero = wants_zeros(unconnected_gradients)
         return jacobian(self, target, sources, zero)
 
     @puts_modes_back
@@ -353,7 +353,7 @@ class GradientTape:
         self._is_asked()
         from treadle.autodiff.jacobian import batch_jacobian
 
-        zero = _unconnected(unconnected_gradients) is UnconnectedGradients.ZERO
+        zero = wants_zeros(unconnected_gradients)
         return batch_jacobian(self, target, source, zero)
 
 
@@ -361,17 +361,23 @@ def _warn(message: str) -> None:
     warnings.warn(f"{message}{at(user_origin())}", stacklevel=4)
 
 
-def _unconnected(value: Any) -> UnconnectedGradients:
+def wants_zeros(unconnected_gradients: Any) -> bool:
+    """Whether zeros are the answer for sources that no target depends on.
+
+    Raises:
+        ValueError: it is neither "none" nor "zero".
+    """
     try:
-        return UnconnectedGradients(value)
+        return UnconnectedGradients(unconnected_gradients) is UnconnectedGradients.ZERO
     except ValueError:
         raise ValueError(
-            f"Unknown value for unconnected_gradients: {value!r}; use 'none' or 'zero'"
-            f"{at(user_origin())}"
+            f"Unknown value for unconnected_gradients: {unconnected_gradients!r}; use 'none' or "
+            f"'zero'{at(user_origin())}"
         ) from None
 
 
-def _check_differentiable(targets: Sequence[Any], what: str) -> None:
+def check_differentiable(targets: Sequence[Any], what: str) -> None:
+    """Refuse targets that are no tensors with a TypeError; warn of those without gradients."""
     for x in targets:
         if not isinstance(x, Tensor | Variable):
             raise TypeError(
@@ -385,7 +391,8 @@ def _check_differentiable(targets: Sequence[Any], what: str) -> None:
             )
 
 
-def _check_sources(sources: Sequence[Any]) -> None:
+def check_sources(sources: Sequence[Any]) -> None:
+    """Refuse sources that are neither tensors nor variables with a TypeError."""
     for x in sources:
         if not isinstance(x, Tensor | Variable):
             raise TypeError(
@@ -394,7 +401,7 @@ def _check_sources(sources: Sequence[Any]) -> None:
             )
 
 
-def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Tensor | None]:
+def seeds_for(targets: Sequence[Any], output_gradients: Any) -> list[Tensor | None]:
     """One gradient for each target; None for the integer ones."""
     if output_gradients is None:
         given: list[Any] = [None] * len(targets)

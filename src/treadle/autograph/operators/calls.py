@@ -17,6 +17,7 @@ from treadle.autograph.memory import per_code
 from treadle.core.context import context
 from treadle.core.origin import LINE_MAPS
 from treadle.core.trials import current_trial, refuse
+from treadle.ops.control.control_flow import set_conversion
 from treadle.ops.numbers.number_tables import operation_of
 from treadle.ops.numbers.python_numbers import apply
 
@@ -147,3 +148,6 @@ def _may_call(code: types.CodeType) -> bool:
     if any(i.opname.startswith("CALL") for i in dis.get_instructions(code)):
         return True
     return any(isinstance(c, types.CodeType) and _may_call(c) for c in code.co_consts)
+
+
+set_conversion(call)

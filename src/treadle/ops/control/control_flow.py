@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, taping
@@ -17,6 +17,36 @@ from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run_with_regions
 
 NO_ATTRS: Mapping[str, Any] = MappingProxyType({})
+
+Convert: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
+
+
+class _Conversion:
+    """How AutoGraph, a layer above, converts functions that operators of control flow call."""
+
+    convert: Convert | None = None
+
+
+def set_conversion(convert: Convert) -> None:
+    """Tell how functions are converted, so that conditions and loops in them may be tensors."""
+    _Conversion.convert = convert
+
+
+def traceable(what: str, **functions: Any) -> Any:
+    """A function of the user in the form that an operator of control flow calls: inside a trace
+    the converted one.
+
+    Args:
+        what: the operator's name, for errors.
+        functions: one function by the name of the argument that it was given as.
+
+    Raises:
+        TypeError: it cannot be called.
+    """
+    _check_callables(what, **functions)
+    (function,) = functions.values()
+    convert = _Conversion.convert
+    return function if convert is None or context.recorder is None else convert(function)
 
 
 def cond(
@@ -71,13 +101,18 @@ def while_loop(
 
     Raises:
         TypeError: the body returns another structure or dtype than it was given.
-        ValueError: the body changes a variable's shape and no shape invariant allows it.
+        ValueError: the body changes a variable's shape and no shape invariant allows it, or there
+            are no loop variables.
     """
     _check_callables("while_loop", cond=cond, body=body)
+    if parallel_iterations is not None and parallel_iterations <= 0:
+        raise TypeError(f"'parallel_iterations' must be a positive integer.{at(user_origin())}")
     if not isinstance(loop_vars, list | tuple):
         raise TypeError(
             f"while_loop: loop_vars is a list or tuple, not {loop_vars!r}{at(user_origin())}"
         )
+    if not loop_vars:
+        raise ValueError(f"while_loop: 'loop_vars' must be provided.{at(user_origin())}")
     start = tuple(loop_vars)
     if context.recorder is None:
         result = _run_loop(cond, body, start, maximum_iterations)
