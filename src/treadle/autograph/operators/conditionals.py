@@ -34,6 +34,7 @@ from treadle.autograph.operators.undefined import (
 )
 from treadle.autograph.operators.values import (
     describe,
+    filler,
     holds_tensors,
     is_number,
     is_staged,
@@ -52,7 +53,6 @@ from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
-from treadle.ops.shaping.creation import zeros
 
 
 def if_stmt(
@@ -336,7 +336,7 @@ def _flag_of(value: Any) -> Any:
 
 def _zeros(branch: _Branch, like: Tensor) -> Any:
     with recording(branch.builder):
-        return zeros(like.spec.shape, like.dtype)
+        return filler(branch.builder, like.spec)
 
 
 def staged_if(

@@ -37,7 +37,7 @@ from treadle.autograph.operators.streams import Numbered, Stream
 from treadle.autograph.operators.undefined import Undefined, completed
 from treadle.autograph.operators.values import (
     describe,
-    dims_known_to,
+    filler,
     holds_tensors,
     is_staged,
     is_tensor_like,
@@ -52,7 +52,6 @@ from treadle.core.switches import is_on
 from treadle.core.tensor import Tensor
 from treadle.ops.control import control_flow
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.shaping.creation import zeros
 from treadle.ops.state import Variable
 
 State = tuple[Any, ...]
@@ -337,7 +336,7 @@ def _with_types(start: State, step: Callable[[State], State]) -> State:
 
     builder.trace_region(run, [flat[i].spec for i in moving])
     return tuple(
-        nest.map_structure(lambda x: zeros(dims_known_to(builder, x), x.dtype), now)
+        nest.map_structure(lambda x: filler(builder, x), now)
         if isinstance(v, Undefined) and all(isinstance(x, Spec) for x in nest.flatten(now))
         else v
         for v, now in zip(start, found, strict=True)

@@ -13,8 +13,9 @@ from treadle.core import dtypes, nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import dim_symbols
-from treadle.core.spec import Spec
+from treadle.core.spec import ListSpec, Spec
 from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.ops.collections.lists import list_new
 from treadle.ops.control.control_flow import check_predicate
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.comparison import not_equal
@@ -148,3 +149,10 @@ def dims_known_to(builder: Any, spec: Spec) -> list[Any]:
         known.update(s for v in values for s in v.spec.symbols())
         builder = builder.parent
     return [d if dim_symbols(d) <= known else 0 for d in spec.dims]
+
+
+def filler(builder: Any, spec: Spec) -> Tensor:
+    """What stands for a variable without a value: zeros, or a list without elements."""
+    if isinstance(spec, ListSpec):
+        return list_new(spec)
+    return zeros(dims_known_to(builder, spec), spec.dtype)
