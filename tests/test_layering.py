@@ -73,7 +73,7 @@ LEVELS = {
         "axes dims",
         "shaping",
         "numbers reductions",
-        "indexing",
+        "indexing special",
         "collections linalg state statistics",
         "complex_parts random",
         "nn",

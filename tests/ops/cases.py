@@ -41,6 +41,7 @@ class Case:
     low: float = -3.0
     high: float = 3.0
     differentiable: bool = True
+    twice: bool = True  # where it is differentiable; else the second derivative is refused
     symbolic: bool = True  # works when no dim of the arguments is known
     kernels: bool = field(default=True)  # at least one node is lowered
 

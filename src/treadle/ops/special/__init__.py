@@ -1,0 +1,1 @@
+"""Special functions: gamma and beta functions, inverse error functions, Bessel functions."""
