@@ -174,7 +174,7 @@ PARTS: dict[PartKind, tuple[list[Any], dict[str, Any], Any]] = {
     PartKind.INDEX: ([np.int64(-3)], {"axis": 0}, lambda x: x[-3]),
     PartKind.SLICE: ([], {"begin": (1, 0), "strides": (2, 1)}, lambda x: x[1:4:2, 0:2]),
     PartKind.DYNAMIC_SLICE: (
-        [np.array([1, 3, 1])], {"axis": 0, "given": (True, True, True)}, lambda x: x[1:3],
+        [np.int64(1), np.int64(3)], {"axis": 0, "given": (True, True, False)}, lambda x: x[1:3],
     ),
     PartKind.ROWS: ([np.array([[3], [0]])], {}, lambda x: x[[3, 0]]),
     PartKind.SEGMENTS: ([np.array([2, 0])], {}, lambda x: x[[2, 0]]),

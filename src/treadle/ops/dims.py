@@ -375,11 +375,12 @@ def elements_of(value: Any) -> list[Tensor]:
 def shape_tensor(value: Any) -> Tensor:
     """A shape argument as an int64 vector."""
     if isinstance(value, list | tuple):
-        parts = [
-            dims_tensor(d, dtypes.int64)
-            if isinstance(d, int | SymbolicDim)
-            else cast_tensor(d, dtypes.int64)
-            for d in value
-        ]
-        return pack(parts)
+        return pack([number_tensor(d) for d in value])
+    return cast_tensor(value, dtypes.int64)
+
+
+def number_tensor(value: Any) -> Tensor:
+    """A dim, a Python integer or an integer tensor as an int64 tensor."""
+    if isinstance(value, int | SymbolicDim):
+        return dims_tensor(value, dtypes.int64)
     return cast_tensor(value, dtypes.int64)

@@ -4,6 +4,7 @@
     Library(name)         a routine of the runtime's library (matmul, conv2d, ...)
     Rows(routine, plan)   a routine of the library that does rows one by one (argsort, solve, ...)
     Compaction(...)       a row for every true element of a mask
+    SLICE                 a part whose bounds are data
     ProgramLoops(...)     plain loops that the runtime writes out in the program
     ListForm(...)         code of the runtime for lists
     Structure.X           a part of the program itself: a constant, a branch, a loop, a variable
@@ -153,8 +154,6 @@ class LoopRoutine(Enum):
 
     SCATTER = "scatter"  # zeros, to which rows are added
     SUM_SEGMENTS = "sum segments"  # zeros, to whose rows those of the data are added
-    READ_SLICE = "read slice"  # a part whose bounds are data
-    PLACE_SLICE = "place slice"  # zeros with such a part
     CHECK_DIM = "check dim"  # a number becomes the size of an axis
 
 
@@ -229,7 +228,19 @@ class Structure(Enum):
     WHILE = "while"  # runs its regions in turn
 
 
-Lowering: TypeAlias = Compute | Library | Rows | Compaction | ProgramLoops | ListForm | Structure
+class Slice(Enum):
+    """A part of an array whose bounds are data, which `Op.part` describes: kernels know them as
+    dims."""
+
+    SLICE = "slice"
+
+
+SLICE = Slice.SLICE
+
+
+Lowering: TypeAlias = (
+    Compute | Library | Rows | Compaction | Slice | ProgramLoops | ListForm | Structure
+)
 
 
 def elementwise(fn: str) -> Compute:

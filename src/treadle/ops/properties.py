@@ -130,7 +130,7 @@ class PartKind(Enum):
     ELEMENT = "element"  # a position for every axis
     INDEX = "index"  # a position along attrs["axis"]
     SLICE = "slice"  # attrs["begin"] and attrs["strides"], for every axis
-    DYNAMIC_SLICE = "dynamic slice"  # a vector of bounds along attrs["axis"]
+    DYNAMIC_SLICE = "dynamic slice"  # those of start, stop, step that attrs["given"], attrs["axis"]
     ROWS = "rows"  # rows of positions along the first axes
     SEGMENTS = "segments"  # rows, by the number of the segment that they belong to
 
@@ -169,9 +169,9 @@ class Part:
     """An op on a part of an array.
 
     Attributes:
-        data: the number of the input that holds the part; None for ops that read it. The first
-            input of ops that change an array is the array, all others are positions, in the same
-            order for all uses of one kind.
+        data: the number of the input that holds the part, -1 for the last one; None for ops that
+            read it. The first input of ops that change an array is the array, all others are
+            positions, in the same order for all uses of one kind.
     """
 
     kind: PartKind

@@ -309,8 +309,8 @@ def _condition(access: Load | Store, number: int, axes: frozenset[Axis]) -> Unpr
             high = high + most
         elif is_at_least(0, coefficient):
             low = low + most
-        else:
-            raise BoundsError(f"the sign of {coefficient} in an index of {access} is not known")
+        else:  # only the running program knows in which direction
+            low, high = low + compound("min", most, 0), high + compound("max", most, 0)
     beyond = compound("max", high + 1 - dim, 0) + compound("max", -low, 0)
     return _unproved(access, beyond * some)
 

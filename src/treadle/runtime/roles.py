@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 from typing import Any
 
@@ -18,8 +19,10 @@ from treadle.ops.lowering import (
     ListForm,
     ProgramLoops,
     Rows,
+    Slice,
     Structure,
 )
+from treadle.ops.properties import PartKind
 
 
 class Role(Enum):
@@ -41,6 +44,7 @@ class Role(Enum):
     APPEND = "append"  # puts rows at the end of an array that grows
     SIZE = "size"  # gives a symbol its value
     COMPACTION = "compaction"  # takes what a mask selects
+    SLICE = "slice"  # a part whose bounds are data is read, or placed among zeros
     LOOPS = "loops"  # plain loops written out in the program
 
 
@@ -64,6 +68,8 @@ def role_of(node: Node) -> Role:
         return Role.VIEW if lower.kind == "view" else Role.ARRAY
     if changes_part(node) and _has_kernel_form(node):
         return Role.UPDATE
+    if isinstance(lower, Slice) and _has_kernel_form(node):
+        return Role.SLICE
     if isinstance(lower, ProgramLoops) and _has_kernel_form(node) and _has_loops(node, lower):
         return Role.LOOPS
     return Role.CALL
@@ -95,6 +101,15 @@ def changes_part(node: Node) -> bool:
     """Whether a node gives input 0 back with a part of it changed. It does so in place where nobody
     needs the old array."""
     return node.op.part is not None and node.op.part.changes
+
+
+def bounds_in_data(node: Node) -> Sequence[Value]:
+    """The numbers that tell a node where the part of an array begins and ends, and its step; none
+    where these are no data."""
+    part = node.op.part
+    if part is None or part.kind is not PartKind.DYNAMIC_SLICE:
+        return ()
+    return node.inputs[1 : 1 + sum(node.attrs["given"])]
 
 
 def _has_list(node: Node) -> bool:

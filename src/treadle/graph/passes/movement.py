@@ -159,7 +159,7 @@ def _is_written(x: Value, node: Node) -> bool:
 
 def _same_part(node: Node, other: Node) -> bool:
     """Whether an update and another update, or a read, are of one part."""
-    names = ("axis", "begin", "strides")
+    names = ("axis", "given", "begin", "strides")
     same = all(node.attrs.get(name) == other.attrs.get(name) for name in names)
     count = len(node.inputs) - 1
     return same and node.inputs[1:count] == other.inputs[1:count]

@@ -1,7 +1,7 @@
 """Parts of arrays whose bounds a loop decides, as slices with symbolic bounds.
 
-    %b = stack(0, %i, 0)                               %k = as_dim(%i) {dim=k, 0 <= k <= 99}
-    %s: f64[slice0] = dynamic_slice(%x, %b)       ->   %s: f64[k] = strided_slice(%x)
+                                                       %k = as_dim(%i) {dim=k, 0 <= k <= 99}
+    %s: f64[slice0] = dynamic_slice(%x, %i)       ->   %s: f64[k] = strided_slice(%x)
                                                             {begin=(0), size=(k)}
 
 Parts of one size then have one dim, kernels and products read them where they are, and nothing has
@@ -29,7 +29,6 @@ from treadle.core.shapes import Dim, compound, substitute
 from treadle.graph.integers import Integers
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import Replacement, Rewriter
-from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM, POSITION
 from treadle.ops.elementwise.arithmetic import ADD, MAXIMUM, MINIMUM
 from treadle.ops.elementwise.casting import CAST
@@ -37,7 +36,6 @@ from treadle.ops.elementwise.comparison import LESS
 from treadle.ops.elementwise.selection import WHERE
 from treadle.ops.indexing.updates import INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.properties import PartKind, PartUse
-from treadle.ops.shaping.joining import STACK
 from treadle.ops.shaping.reshaping import RESHAPE
 from treadle.ops.shaping.slicing import SLICE_GRAD, STRIDED_SLICE
 
@@ -88,7 +86,7 @@ class _Parts(Rewriter):
     # -- reads -----------------------------------------------------------------------------------
 
     def slice(self, node: Node) -> Value | None:
-        x, bounds = node.inputs
+        x, *bounds = node.inputs
         part = self.along(x.spec.dims, node.attrs["axis"], bounds, node.attrs["given"])
         return None if part is None else self.read(x, part)
 
@@ -128,7 +126,7 @@ class _Parts(Rewriter):
     # -- gradients of reads ----------------------------------------------------------------------
 
     def slice_grad(self, node: Node) -> Value | None:
-        dy, bounds = node.inputs
+        dy, *bounds = node.inputs
         axis, dims = node.attrs["axis"], list(dy.spec.dims)
         dims[axis] = node.attrs["size"]
         part = self.along(dims, axis, bounds, node.attrs["given"])
@@ -160,7 +158,7 @@ class _Parts(Rewriter):
     # -- updates ---------------------------------------------------------------------------------
 
     def update_slice(self, node: Node) -> Value | None:
-        x, bounds, new = node.inputs
+        x, *bounds, new = node.inputs
         part = self.along(x.spec.dims, node.attrs["axis"], bounds, node.attrs["given"])
         return None if part is None else self.update(x, new, part)
 
@@ -232,13 +230,12 @@ class _Parts(Rewriter):
         return found
 
     def along(
-        self, dims: Sequence[Dim], axis: int, bounds: Value, given: Sequence[bool]
+        self, dims: Sequence[Dim], axis: int, bounds: Sequence[Value], given: Sequence[bool]
     ) -> _Part | None:
         """The part ``start:stop:step`` of an axis; None where only a run tells the step."""
         size = substitute(dims[axis], self.symbols)
-        start, stop, step = (
-            self.bound(bounds, k) if present else None for k, present in enumerate(given)
-        )
+        numbers = iter(bounds)
+        start, stop, step = (next(numbers) if present else None for present in given)
         stride = 1 if step is None else self.integers.dim(step)
         if not isinstance(stride, int) or stride == 0:
             return None
@@ -254,16 +251,6 @@ class _Parts(Rewriter):
         if abs(stride) != 1:
             count = (count + (abs(stride) - 1)) // abs(stride)
         return _cut(dims, axis, first, self.natural(count, most), stride)
-
-    def bound(self, bounds: Value, number: int) -> Value:
-        """One of the numbers that were stacked."""
-        node = bounds.node
-        if node is not None and node.op is STACK:
-            return node.inputs[number]
-        if node is not None and node.op is CONST:
-            return self.constant(np.asarray(node.attrs["value"][number]))
-        attrs = {"begin": (number,), "size": (1,), "strides": (1,)}
-        return self.emit(RESHAPE, [self.emit(STRIDED_SLICE, [bounds], attrs)], {"shape": ()})
 
     def clamp(self, value: Value, size: Dim, low: int) -> Dim:
         """A bound as Python takes it: from the end where it is negative, and inside the axis

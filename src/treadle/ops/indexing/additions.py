@@ -15,7 +15,7 @@ from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray
 from treadle.kernel.ir import Expr, Index, apply, cast, const
-from treadle.ops.indexing.basic import _bounds
+from treadle.ops.indexing.basic import part_key
 from treadle.ops.lowering import Compute, LowerCall, dim_expr, index_expr
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, register
@@ -61,10 +61,11 @@ def _lower_slice_add(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _eager_dynamic_add(
-    x: NDArray, bounds: NDArray, part: NDArray, *, axis: int, given: tuple[bool, ...]
+    x: NDArray, *operands: NDArray, axis: int, given: tuple[bool, ...]
 ) -> NDArray:
+    *bounds, part = operands
     result = x.copy()
-    result[_bounds(bounds, axis, given)] += part
+    result[part_key(bounds, axis, given)] += part
     return result
 
 
@@ -95,7 +96,7 @@ SLICE_ADD = register(
 DYNAMIC_SLICE_ADD = register(
     Op(
         "dynamic_slice_add", _like_first, _eager_dynamic_add,
-        part=Part(PartKind.DYNAMIC_SLICE, PartUse.ADD, 2),
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.ADD, -1),
     )
 )  # fmt: skip
 SEGMENT_ADD = register(

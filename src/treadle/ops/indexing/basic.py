@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +16,9 @@ from treadle.core.shapes import Dim, SymbolicDim, compound, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.dims import as_dim_value, shape_tensor
+from treadle.ops.dims import as_dim_value, number_tensor
 from treadle.ops.indexing.index import INDEX
-from treadle.ops.lowering import LoopRoutine, ProgramLoops
+from treadle.ops.lowering import SLICE
 from treadle.ops.numbers.python_numbers import interval_of, is_symbolic_number
 from treadle.ops.properties import Part, PartKind, PartUse
 from treadle.ops.registry import Op, OpCall, register, run
@@ -295,34 +296,37 @@ def _finish(y: Tensor, later: list[tuple[Any, ...]]) -> Tensor:
 
 
 def _infer_dynamic(
-    x: TensorSpec, bounds: TensorSpec, *, axis: int, given: tuple[bool, ...], size: int = -1
+    x: TensorSpec, *bounds: TensorSpec, axis: int, given: tuple[bool, ...], size: int = -1
 ) -> TensorSpec:
     """`size`: where it is known, and the bounds are known to lie inside; else -1."""
     dim = fresh_symbol("slice") if size < 0 else size
     return TensorSpec((*x.dims[:axis], dim, *x.dims[axis + 1 :]), x.dtype)
 
 
-def _bounds(bounds: NDArray, axis: int, given: tuple[bool, ...]) -> tuple[Any, ...]:
-    parts = [int(b) if g else None for b, g in zip(bounds, given, strict=True)]
+def part_key(bounds: Sequence[NDArray], axis: int, given: tuple[bool, ...]) -> tuple[Any, ...]:
+    """The key of the part that a dynamic slice names; `given`: which of start, stop and step are
+    among the bounds."""
+    numbers = map(int, bounds)
+    parts = [next(numbers) if is_given else None for is_given in given]
     return (slice(None),) * axis + (slice(*parts),)
 
 
 def _grad_dynamic(call: OpCall, dy: Tensor) -> list[Any]:
-    x, bounds = call.inputs
+    x, *bounds = call.inputs
     axis = call.attrs["axis"]
     grad = run(
-        DYNAMIC_SLICE_GRAD, dy, bounds, axis=axis, given=call.attrs["given"], size=x.dims[axis]
+        DYNAMIC_SLICE_GRAD, dy, *bounds, axis=axis, given=call.attrs["given"], size=x.dims[axis]
     )
-    return [grad, None]
+    return [grad, *(None for _ in bounds)]
 
 
 DYNAMIC_SLICE = register(
     Op(
         "dynamic_slice",
         _infer_dynamic,
-        lambda x, bounds, *, axis, given, size=-1: x[_bounds(bounds, axis, given)],
+        lambda x, *bounds, axis, given, size=-1: x[part_key(bounds, axis, given)],
         _grad_dynamic,
-        ProgramLoops(LoopRoutine.READ_SLICE),
+        SLICE,
         tags=frozenset({"dynamic", "numpy_view"}),
         part=Part(PartKind.DYNAMIC_SLICE, PartUse.READ),
     )
@@ -330,17 +334,17 @@ DYNAMIC_SLICE = register(
 
 
 def _eager_dynamic_grad(
-    dy: NDArray, bounds: NDArray, *, axis: int, given: tuple[bool, ...], size: int
+    dy: NDArray, *bounds: NDArray, axis: int, given: tuple[bool, ...], size: int
 ) -> NDArray:
     result = np.zeros((*dy.shape[:axis], size, *dy.shape[axis + 1 :]), dy.dtype)
-    result[_bounds(bounds, axis, given)] = dy
+    result[part_key(bounds, axis, given)] = dy
     return result
 
 
 DYNAMIC_SLICE_GRAD = register(
     Op(
         "dynamic_slice_grad",
-        lambda dy, bounds, *, axis, given, size: TensorSpec(
+        lambda dy, *bounds, axis, given, size: TensorSpec(
             (*dy.dims[:axis], size, *dy.dims[axis + 1 :]), dy.dtype
         ),
         _eager_dynamic_grad,
@@ -348,14 +352,14 @@ DYNAMIC_SLICE_GRAD = register(
             run(
                 DYNAMIC_SLICE,
                 dz,
-                call.inputs[1],
+                *call.inputs[1:],
                 axis=call.attrs["axis"],
                 given=call.attrs["given"],
                 **_size_of(call.inputs[0].dims[call.attrs["axis"]]),
             ),
-            None,
+            *(None for _ in call.inputs[1:]),
         ],
-        ProgramLoops(LoopRoutine.PLACE_SLICE),
+        SLICE,
         part=Part(PartKind.DYNAMIC_SLICE, PartUse.PLACE, 0),
     )
 )
@@ -367,7 +371,11 @@ def _size_of(dim: Dim | None) -> dict[str, int]:
 
 
 def _dynamic_slice(x: Tensor, axis: int, item: slice, size: int | None = None) -> Tensor:
-    bounds = (item.start, item.stop, item.step)
-    packed = shape_tensor([0 if b is None else b for b in bounds])
-    given = tuple(b is not None for b in bounds)
-    return run(DYNAMIC_SLICE, x, packed, axis=axis, given=given, **_size_of(size))  # type: ignore[no-any-return]
+    bounds, given = bounds_of(item)
+    return run(DYNAMIC_SLICE, x, *bounds, axis=axis, given=given, **_size_of(size))  # type: ignore[no-any-return]
+
+
+def bounds_of(item: slice) -> tuple[list[Tensor], tuple[bool, ...]]:
+    """The bounds of a slice as numbers, and which of start, stop and step they are."""
+    parts = (item.start, item.stop, item.step)
+    return [number_tensor(p) for p in parts if p is not None], tuple(p is not None for p in parts)

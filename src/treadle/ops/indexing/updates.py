@@ -18,16 +18,16 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Affine, Expr, Index, apply, cast, const
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import shape_tensor
 from treadle.ops.indexing.assigned import as_element, fit
 from treadle.ops.indexing.basic import (
     DYNAMIC_SLICE,
-    _bounds,
     _Cut,
     _one_axis,
     _size_of,
+    bounds_of,
     expand,
     is_array,
+    part_key,
 )
 from treadle.ops.indexing.index import INDEX, check_positions
 from treadle.ops.indexing.updates_by_position import set_at_arrays
@@ -130,12 +130,11 @@ def _open_slice(
     y: Tensor, axis: int, item: slice, size: int | None = None
 ) -> tuple[Tensor, Restore]:
     """A slice with bounds that only a run can tell."""
-    bounds = (item.start, item.stop, item.step)
-    packed = shape_tensor([0 if b is None else b for b in bounds])
-    attrs = {"axis": axis, "given": tuple(b is not None for b in bounds)}
+    bounds, given = bounds_of(item)
+    attrs = {"axis": axis, "given": given}
     return (
-        run(DYNAMIC_SLICE, y, packed, **attrs, **_size_of(size)),
-        lambda part: run(DYNAMIC_SLICE_UPDATE, y, packed, part, **attrs),
+        run(DYNAMIC_SLICE, y, *bounds, **attrs, **_size_of(size)),
+        lambda part: run(DYNAMIC_SLICE_UPDATE, y, *bounds, part, **attrs),
     )
 
 
@@ -245,32 +244,34 @@ INDEX_UPDATE = register(
 
 
 def _eager_dynamic_update(
-    x: NDArray, bounds: NDArray, part: NDArray, *, axis: int, given: tuple[bool, ...]
+    x: NDArray, *operands: NDArray, axis: int, given: tuple[bool, ...]
 ) -> NDArray:
+    *bounds, part = operands
     result = x.copy()
-    result[_bounds(bounds, axis, given)] = part
+    result[part_key(bounds, axis, given)] = part
     return result
 
 
 def _grad_dynamic_update(call: OpCall, dz: Tensor) -> list[Any]:
-    _, bounds, part = call.inputs
-    kept = run(DYNAMIC_SLICE_UPDATE, dz, bounds, zeros_like(part), **call.attrs)
+    _, *bounds, part = call.inputs
+    kept = run(DYNAMIC_SLICE_UPDATE, dz, *bounds, zeros_like(part), **call.attrs)
     size = _size_of(part.dims[call.attrs["axis"]])
-    return [kept, None, run(DYNAMIC_SLICE, dz, bounds, **call.attrs, **size)]
+    none = [None for _ in bounds]
+    return [kept, *none, run(DYNAMIC_SLICE, dz, *bounds, **call.attrs, **size)]
 
 
 def _other_dims_fit(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
     """A part has the dims of the array but for the axis that is sliced."""
-    (x, _, part), axis = specs, attrs["axis"]
+    x, part, axis = specs[0], specs[-1], attrs["axis"]
     pairs = zip(x.dims, part.dims, strict=True)
     yield from (pair for i, pair in enumerate(pairs) if i != axis)
 
 
 DYNAMIC_SLICE_UPDATE = register(
     Op(
-        "dynamic_slice_update", lambda x, bounds, part, *, axis, given: x,
+        "dynamic_slice_update", lambda x, *_, axis, given: x,
         _eager_dynamic_update, _grad_dynamic_update, sizes=_other_dims_fit,
-        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, 2),
+        part=Part(PartKind.DYNAMIC_SLICE, PartUse.SET, -1),
     )
 )  # fmt: skip
 

@@ -1,25 +1,19 @@
-"""Ops that are plain loops written out in the program: scatters, parts found at run time."""
+"""Ops that are plain loops written out in the program: scatters and sizes found at run time."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import ExitStack
 
-from treadle.core.shapes import Dim, product
+from treadle.core.shapes import product
 from treadle.ops.lowering import LoopRoutine, ProgramLoops
-from treadle.runtime.cpu.elements import stored_type
 from treadle.runtime.cpu.llvm_text import Word
 from treadle.runtime.cpu.program import Emitter
 from treadle.runtime.cpu.program_copies import move
 from treadle.runtime.cpu.program_updates import (
-    Part,
     add_segments,
     integer,
     refuse_if,
     scatter,
-    slice_bounds,
-    strided_walk,
-    write_part,
 )
 from treadle.runtime.schedule.steps import Append, Operand, OpLoops
 
@@ -88,56 +82,6 @@ def _segment_sum(emitter: Emitter, step: OpLoops) -> None:
     add_segments(emitter, ids, out.value.spec.dims, step.refuse, step.launch)
 
 
-# -- slices with bounds that are tensors ---------------------------------------------------------
-
-
-def _dynamic_slice(emitter: Emitter, step: OpLoops) -> None:
-    """Finds the size, then copies."""
-    fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
-    x, out = step.inputs[0], step.outputs[0]
-    dims = x.value.spec.dims
-    bad, begin, count, stride = slice_bounds(
-        emitter, step.inputs[1], attrs["given"], emitter.dim(dims[axis])
-    )
-    refuse_if(emitter, bad, step.refuse)
-    emitter.define_symbols([out.value.spec.dims[axis]], [str(count)])
-    source, target = _array(emitter, x), _array(emitter, out)
-    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in dims]
-    axes[axis] = (dims[axis], out.value.spec.dims[axis], begin, stride)
-    loops, origin, row = strided_walk(emitter, axes)
-    dtype = out.value.spec.dtype
-    kind = stored_type(dtype)
-    size = emitter.dim(product(out.value.spec.dims))
-    with fn.when(fn.compare("ne", size, 0)) as needed, ExitStack() as stack:
-        if needed:
-            place: Word = 0
-            for number, far, near in loops:
-                k = stack.enter_context(fn.loop(0, number))
-                origin, place = fn.add(origin, fn.mul(k, far)), fn.add(place, fn.mul(k, near))
-            ends = fn.offset(target, place, kind), fn.offset(source, origin, kind)
-            move(emitter, *ends, fn.mul(row, dtype.size))
-
-
-def _dynamic_slice_grad(emitter: Emitter, step: OpLoops) -> None:
-    fn, attrs, axis = emitter.fn, step.node.attrs, step.node.attrs["axis"]
-    dy, out = step.inputs[0], step.outputs[0]
-    dims, given = out.value.spec.dims, dy.value.spec.dims
-    target = _zeros(emitter, out)
-    bad, begin, count, stride = slice_bounds(
-        emitter, step.inputs[1], attrs["given"], emitter.dim(dims[axis])
-    )
-    differs = fn.compare("ne", count, emitter.dim(given[axis]))
-    if not isinstance(differs, bool):
-        bad = fn.value(f"or i1 {bad}, {differs}")
-    refuse_if(emitter, bad, step.refuse)
-    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in dims]
-    axes[axis] = (dims[axis], given[axis], begin, stride)
-    walk = strided_walk(emitter, axes)
-    with fn.when(fn.compare("ne", emitter.dim(product(given)), 0)) as needed:
-        if needed:
-            write_part(Part(emitter, dy, target), *walk)
-
-
 # -- sizes that only a run can tell --------------------------------------------------------------
 
 
@@ -156,7 +100,5 @@ def _open_dim(emitter: Emitter, step: OpLoops) -> None:
 _ROUTINES: dict[LoopRoutine, Callable[[Emitter, OpLoops], None]] = {
     LoopRoutine.SCATTER: _scatter_nd,
     LoopRoutine.SUM_SEGMENTS: _segment_sum,
-    LoopRoutine.READ_SLICE: _dynamic_slice,
-    LoopRoutine.PLACE_SLICE: _dynamic_slice_grad,
     LoopRoutine.CHECK_DIM: _open_dim,
 }

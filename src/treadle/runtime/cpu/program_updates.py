@@ -149,44 +149,20 @@ def _element_update(emitter: Emitter, step: Update, combine: str) -> None:
 
 def _slice(emitter: Emitter, step: Update, combine: str) -> None:
     """A part with known bounds."""
-    attrs = step.node.attrs
-    x, part = (v.spec.dims for v in step.node.inputs)
-    axes = list(zip(x, part, attrs["begin"], attrs["strides"], strict=True))
-    _strided(emitter, step, step.inputs[1], axes, combine)
-
-
-def _dynamic_slice(emitter: Emitter, step: Update, combine: str) -> None:
-    """A part whose bounds along one axis are tensors."""
-    attrs, axis = step.node.attrs, step.node.attrs["axis"]
-    x, _, part = (v.spec.dims for v in step.node.inputs)
-    size = emitter.dim(x[axis])
-    bad, begin, count, stride = slice_bounds(emitter, step.inputs[1], attrs["given"], size)
-    differs = emitter.fn.compare("ne", count, emitter.dim(part[axis]))
-    if isinstance(differs, str):
-        bad = emitter.fn.value(f"or i1 {bad}, {differs}")
-    refuse_if(emitter, bad, step.refuse)
-    axes: list[tuple[Dim, Dim, Word | Dim, Word]] = [(d, d, 0, 1) for d in x]
-    axes[axis] = (x[axis], part[axis], begin, stride)
-    _strided(emitter, step, step.inputs[2], axes, combine)
-
-
-def _strided(
-    emitter: Emitter, step: Update, operand: Operand,
-    axes: Sequence[tuple[Dim, Dim, Word | Dim, Word]], combine: str,
-) -> None:  # fmt: skip
-    """Write a part given for every axis by extent, count, begin and stride."""
-    fn = emitter.fn
+    fn, attrs, operand = emitter.fn, step.node.attrs, step.inputs[1]
+    x, dims = (v.spec.dims for v in step.node.inputs)
+    loops, start, row = _walk(emitter, x, dims, attrs["begin"], attrs["strides"])
     part = Part(emitter, operand, emitter.pointer(step.target), combine)
-    loops, start, row = strided_walk(emitter, axes)
     with fn.when(_some(emitter, operand)) as needed:
         if needed:
             write_part(part, loops, start, row)
 
 
-def strided_walk(
-    emitter: Emitter, axes: Sequence[tuple[Dim, Dim, Word | Dim, Word]]
-) -> tuple[list[Walk], Word, Word]:
-    """The loops over a part, the offset of its first element, and the length of its rows."""
+def _walk(
+    emitter: Emitter, x: Sequence[Dim], part: Sequence[Dim], begins: Sequence[Dim],
+    strides: Sequence[int],
+) -> tuple[list[Walk], Word, Word]:  # fmt: skip
+    """The loops over a part of x, the offset of its first element, and the length of its rows."""
     fn = emitter.fn
     loops: list[Walk] = []
     start: Word = 0
@@ -194,10 +170,10 @@ def strided_walk(
     whole = True  # everything inside is contiguous in the target
     inner_target: Word = 1
     inner_source: Word = 1
-    for extent, count, begin, stride in reversed(axes):
+    axes = zip(x, part, begins, strides, strict=True)
+    for extent, count, begin, stride in reversed(list(axes)):
         size, number = emitter.dim(extent), emitter.dim(count)
-        first = begin if isinstance(begin, str) else emitter.dim(begin)
-        start = fn.add(start, fn.mul(first, inner_target))
+        start = fn.add(start, fn.mul(emitter.dim(begin), inner_target))
         if whole and stride == 1:
             row = fn.mul(row, number)
         else:
@@ -349,38 +325,11 @@ def wrapped(emitter: Emitter, place: str, size: Word) -> Word:
     return fn.select(fn.compare("slt", place, 0), fn.add(place, size), place)
 
 
-def slice_bounds(
-    emitter: Emitter, bounds: Operand, given: Sequence[bool], size: Word
-) -> tuple[str, Word, Word, Word]:
-    """Python's rules for ``start:stop:step`` on an axis: (step is 0, begin, count, step)."""
-    fn = emitter.fn
-    start, stop, step = (load_integer(emitter, bounds, k) if g else None
-                         for k, g in enumerate(given))  # fmt: skip
-    stride: Word = 1 if step is None else step
-    zero = fn.compare("eq", stride, 0)
-    back = fn.compare("slt", stride, 0)
-    low = fn.select(back, -1, 0)
-    high = fn.add(size, low)  # the last position that a bound may have
-
-    def bound(given: str | None, default: Word) -> Word:
-        if given is None:
-            return default
-        return fn.min(fn.max(wrapped(emitter, given, size), low), high)
-
-    first = bound(start, fn.select(back, high, 0))
-    last = bound(stop, fn.select(back, -1, size))
-    span = fn.select(back, fn.sub(first, last), fn.sub(last, first))
-    width = fn.max(fn.select(back, fn.sub(0, stride), stride), 1)
-    count = fn.max(fn.divide(fn.max(fn.sub(fn.add(span, width), 1), 0), width), 0)
-    return str(zero).lower() if isinstance(zero, bool) else zero, first, count, stride
-
-
 # How a part is written, with how it is combined with what was there.
 _WRITERS: dict[PartKind, Callable[[Emitter, Update, str], None]] = {
     PartKind.ELEMENT: _element_update,
     PartKind.INDEX: _index,
     PartKind.SLICE: _slice,
-    PartKind.DYNAMIC_SLICE: _dynamic_slice,
     PartKind.ROWS: _scatter,
     PartKind.SEGMENTS: _segments,
 }

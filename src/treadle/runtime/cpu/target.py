@@ -108,6 +108,11 @@ class Target:
         return self.arch == "aarch64" or (self.is_x86 and "fma" in self.features)
 
     @property
+    def has_gather(self) -> bool:
+        """Whether loading and storing lanes that lie apart are instructions that gain by it."""
+        return self.avx512
+
+    @property
     def pause(self) -> str:
         """The statement of a spin loop that tells the core it is spinning."""
         if self.is_x86:

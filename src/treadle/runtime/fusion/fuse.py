@@ -27,7 +27,9 @@ from treadle.runtime.fusion.units import Fusion, Unit
 from treadle.runtime.roles import Role, is_number, kind_of, through_squeezes
 
 MAX_TRIED = 8  # groups that a node may join alone: each try takes time to compile, on any machine
-_TELL_SIZES = (Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.COMPACTION, Role.LOOPS, Role.SIZE)
+_TELL_SIZES = (
+    Role.CALL, Role.LIST, Role.COND, Role.WHILE, Role.COMPACTION, Role.SLICE, Role.LOOPS, Role.SIZE,
+)  # fmt: skip
 
 
 def fuse(

@@ -26,7 +26,7 @@ from treadle.runtime.variable_order import earlier_uses
 # The roles of nodes whose results have memory of their own, which nobody else holds.
 _FRESH = frozenset(
     {Role.ARRAY, Role.VIEW, Role.LIBRARY, Role.UPDATE, Role.COND, Role.WHILE, Role.CALL,
-     Role.COMPACTION, Role.LOOPS, Role.APPEND}
+     Role.COMPACTION, Role.SLICE, Role.LOOPS, Role.APPEND}
 )  # fmt: skip
 _MEMORY_ANYWAY = _FRESH - {Role.ARRAY, Role.VIEW}
 

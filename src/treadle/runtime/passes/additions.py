@@ -163,5 +163,5 @@ def _addition(body: Region, total: Value, part: Node, inputs: Sequence[Value], r
     assert op.part is not None and op.part.data is not None
     attrs = {k: v for k, v in part.attrs.items() if k in ("axis", "given", "begin", "strides")}
     operands = [total, *(v for k, v in enumerate(inputs) if k != _data(part))]
-    operands.insert(op.part.data, inputs[_data(part)])
+    operands.insert(op.part.data % (len(operands) + 1), inputs[_data(part)])
     return body.append(Node(op, operands, attrs, [total.spec], (), root.origin)).outputs[0]

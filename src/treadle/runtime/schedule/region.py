@@ -2,28 +2,38 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
-from treadle.core.shapes import Dim, dim_symbols, product, substitute, symbol_name
+from treadle.core.shapes import (
+    Dim,
+    dim_symbols,
+    fresh_symbol,
+    product,
+    substitute,
+    symbol_name,
+)
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols
-from treadle.kernel.ir import Kernel, const
+from treadle.kernel.ir import Expr, Kernel, apply, const
 from treadle.ops.collections.lists import LIST_GET, LIST_STACK
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
-from treadle.ops.lowering import Compaction
+from treadle.ops.lowering import Compaction, dim_expr
+from treadle.ops.properties import PartKind, PartUse
 from treadle.runtime.bounds import Sizes, Unproved, outside, unproved
 from treadle.runtime.fusion.fuse import Fusion, Unit
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.fusion.kernels import BuiltKernel, Part, bounded, build_kernel, with_extent
 from treadle.runtime.fusion.strided import View
 from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, update_conditions
-from treadle.runtime.roles import Role, is_alias, literal, splat
-from treadle.runtime.schedule import compaction
+from treadle.runtime.roles import Role, bounds_in_data, is_alias, literal, splat
+from treadle.runtime.schedule import compaction, slices
 from treadle.runtime.schedule.builder import Builder
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
@@ -32,6 +42,7 @@ from treadle.runtime.schedule.order import Order
 from treadle.runtime.schedule.residence import host_reads, may_refuse
 from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
+from treadle.runtime.schedule.slices import Bounds
 from treadle.runtime.schedule.status import WORD, note_kernel
 from treadle.runtime.schedule.steps import (
     Append,
@@ -54,6 +65,9 @@ from treadle.runtime.schedule.steps import (
     Step,
     Update,
     places_of,
+)
+from treadle.runtime.schedule.steps import (
+    Sizes as SizesStep,
 )
 from treadle.runtime.symbols import guarded_dims, told_symbol, unknown_symbols
 
@@ -79,6 +93,7 @@ class RegionBuilder:
         self.unguarded = [n for n in region.nodes if n not in grouped and any(guarded_dims(n))]
         self.placed: set[Unit] = set()  # list ops whose slot was made ready
         self.direct = DirectStores(region, fusion, order, program)
+        self.bounds: dict[object, Bounds] = {}  # of parts, by their bounds and array
         self.pushes = element_slots(region, order) if program.native_lists else {}
 
     def _below(self, value: Value) -> Value | None:
@@ -558,6 +573,13 @@ class RegionBuilder:
         refuse = None if checked else self._refusal(node, inputs)
         if not _is_same(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
+        part = node.op.part
+        if part is not None and part.kind is PartKind.DYNAMIC_SLICE:
+            bounds = self._bounds(node, value, inputs[-1].value)
+            dims = value.spec.dims, inputs[-1].value.spec.dims
+            kernel = slices.slice_kernel(*dims, value.spec.dtype, bounds, part.use.combine)
+            self._computed(kernel, node, [inputs[-1], Operand(value, target)])
+            return
         launch = self._scatter(node, inputs, Operand(value, target))
         reads = places_of(inputs)
         self.emit(Update(node, inputs, target, refuse, launch, reads=reads, writes=[target]))
@@ -643,6 +665,90 @@ class RegionBuilder:
         if flat:
             kernel = compaction.dividing(mask.value.spec.dims, count)
             self._computed(kernel, node, [target, made])
+
+    def slice(self, unit: Unit) -> None:
+        """A part whose bounds are data is read, or placed among zeros."""
+        node = unit.nodes[0]
+        self._guard(node)
+        source, out = self.program.operand(node.inputs[0]), node.outputs[0]
+        assert node.op.part is not None
+        if node.op.part.use is PartUse.READ:
+            bounds = self._bounds(node, source.value, out)
+            if self.uses[out]:  # for some parts only their size is needed
+                dims = source.value.spec.dims, out.spec.dims
+                kernel = slices.slice_kernel(*dims, out.spec.dtype, bounds, None)
+                self._computed(kernel, node, [source, self.computed(out)])
+            return
+        self.known(node)
+        bounds = self._bounds(node, out, source.value)
+        made = self.computed(out)
+        self._computed(slices.zeros_kernel(out.spec.dims, out.spec.dtype), node, [made])
+        dims = out.spec.dims, source.value.spec.dims
+        kernel = slices.slice_kernel(*dims, out.spec.dtype, bounds, "set")
+        self._computed(kernel, node, [source, made])
+
+    @cached_property
+    def uses(self) -> Counter[Value]:
+        """How often each value is used in the region."""
+        return Counter(uses(self.region))
+
+    def _bounds(self, node: Node, whole: Value, part: Value) -> Bounds:
+        """Where the part of an array begins that a node reads or stores, its step and its size. A
+        part that is stored must have this size; one that is read gets it here."""
+        axis, given = node.attrs["axis"], node.attrs["given"]
+        key = (*bounds_in_data(node), given, axis, whole.spec.dims)
+        size, known = part.spec.dims[axis], self.program.known
+        open_size = part is node.outputs[0] and not dim_symbols(size) <= known
+        found = self.bounds.get(key)
+        if found is None:
+            found = self._new_bounds(node, whole, size if part is node.outputs[0] else None)
+            self.bounds[key] = found
+        elif open_size:
+            self.discover(node)
+            self.emit(SizesStep([(str(size), found.count)]))
+        if part is not node.outputs[0] and size != found.count:
+            self._refuse_unless(node, apply("eq", dim_expr(found.count), dim_expr(size)), {})
+        return found
+
+    def _new_bounds(self, node: Node, whole: Value, size: Dim | None) -> Bounds:
+        """The same, computed here from the bounds; `size`: that of a part which is read, a number
+        where it is known."""
+        axis, given = node.attrs["axis"], node.attrs["given"]
+        read = map(self.on_host, bounds_in_data(node))
+        inputs = {name: next(read) for name, g in zip(slices.NAMES, given, strict=True) if g}
+        step: Dim | None = None
+        if given[2]:
+            value = slices.step_of()
+            self._refuse_unless(node, apply("ne", value, const(0, dtypes.int64)), inputs)
+            step = self._measured(fresh_symbol("step"), value, inputs)
+        extent = whole.spec.dims[axis]
+        begin, count = slices.begin_and_count(given, extent, step)
+        first = self._measured(fresh_symbol("begin"), begin, inputs)
+        if step is None:
+            self.program.ranges.add(str(first), 0, extent)
+        found = fresh_symbol("count") if size is None else size
+        if not dim_symbols(found) <= self.program.known:
+            self.program.ranges.add(str(found), 0, extent)
+            self._measured(found, count, inputs)
+        return Bounds(axis, first, found, step)
+
+    def _refuse_unless(self, node: Node, holds: Expr, inputs: Mapping[str, Operand]) -> None:
+        """Let the NumPy implementation of a node raise its error, unless a number is true."""
+        refusal = self._refusal(node, [self.program.operand(v) for v in node.inputs])
+        self.emit(Check(self._evaluated(holds, inputs), refusal, reads=refusal.reads))
+
+    def _evaluated(self, expr: Expr, inputs: Mapping[str, Operand]) -> Operand:
+        """A number of the host that no node of the graph computes."""
+        value = self._value([], expr.dtype)
+        self.emit(Evaluate(value, expr, dict(inputs)))
+        return Operand(value, None)
+
+    def _measured(self, dim: Dim, expr: Expr, inputs: Mapping[str, Operand]) -> Dim:
+        """A new symbol gets its value from a number of the host."""
+        self.emit(Measure(str(dim), self._evaluated(expr, inputs)))
+        self.program.known.add(str(dim))
+        self.program.late.add(str(dim))
+        return dim
 
     def _computed(self, kernel: Kernel, node: Node, operands: list[Operand]) -> None:
         """Launch a kernel that stores into its last operand."""
@@ -769,6 +875,7 @@ _HANDLERS: dict[Role, Callable[[RegionBuilder, Unit], None]] = {
     Role.UPDATE: RegionBuilder.update,
     Role.SIZE: RegionBuilder.size,
     Role.COMPACTION: RegionBuilder.compaction,
+    Role.SLICE: RegionBuilder.slice,
     Role.LOOPS: RegionBuilder.loops,
     Role.APPEND: RegionBuilder.append,
 }

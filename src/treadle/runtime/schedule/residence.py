@@ -20,7 +20,7 @@ from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListAction
-from treadle.runtime.roles import Role, is_number, role_of
+from treadle.runtime.roles import Role, bounds_in_data, is_number, role_of
 from treadle.runtime.schedule.lists import list_form, puts_element
 
 
@@ -168,6 +168,8 @@ def host_reads(node: Node, native_lists: bool) -> Iterator[Value]:
         yield from node.inputs
     elif role is Role.LIST:
         yield from node.inputs[:-1] if puts_element(node) else node.inputs
+    else:
+        yield from bounds_in_data(node)
 
 
 def may_refuse(node: Node) -> bool:

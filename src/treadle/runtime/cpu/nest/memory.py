@@ -76,6 +76,9 @@ class Memory:
         stored = stored_type(dtype)
         if address.places is None and address.stride == 1:
             return self._load_contiguous(address, stored, dtype, mask)
+        count = self._lanes_apart(address, mask)
+        if count is not None:
+            return self._load_apart(address, stored, dtype, count)
         return self._gather(self._pointers(address, stored), stored, dtype, mask)
 
     def store(
@@ -112,6 +115,10 @@ class Memory:
                 f"{kind} {raw}, ptr {place}, i32 {alignment(dtype)}, {v.wrap('i1')} {mask}",
             )
             return
+        count = self._lanes_apart(address, mask)
+        if count is not None:
+            self._store_apart(raw, address, stored, dtype, count)
+            return
         pointers = self._pointers(address, stored)
         name = f"void @llvm.masked.scatter.v{v.count}{_suffix(stored)}.v{v.count}p0"
         mask = mask or v.lanes32.true
@@ -120,6 +127,37 @@ class Memory:
             f"{kind} {raw}, {v.wrap('ptr')} {pointers}, i32 {alignment(dtype)}, "
             f"{v.wrap('i1')} {mask}",
         )
+
+    # ---- lanes that lie apart, one by one
+    def _lanes_apart(self, address: Address, mask: str | None) -> int | None:
+        """How many lanes at a distance from each other are moved one by one: places that are
+        computed as scalars are not taken out of vectors. None where vectors move them."""
+        if address.places is not None or self.fn.module.target.has_gather:
+            return None
+        return self.vector.count if mask is None else self._counts.get(mask)
+
+    def _places_apart(self, address: Address, stored: str, count: int) -> list[str]:
+        places, at = [], address.base
+        for _ in range(count):
+            places.append(self.fn.offset(address.pointer, at, stored))
+            at = self.fn.add(at, address.stride)
+        return places
+
+    def _load_apart(self, address: Address, stored: str, dtype: DType, count: int) -> str:
+        fn, kind = self.fn, self.vector.wrap(stored)
+        whole = "poison" if count == self.vector.count else "zeroinitializer"
+        for lane, place in enumerate(self._places_apart(address, stored, count)):
+            one = fn.value(f"load {stored}, ptr {place}, align {alignment(dtype)}")
+            whole = fn.value(f"insertelement {kind} {whole}, {stored} {one}, i64 {lane}")
+        return whole
+
+    def _store_apart(
+        self, raw: str, address: Address, stored: str, dtype: DType, count: int
+    ) -> None:
+        fn, kind = self.fn, self.vector.wrap(stored)
+        for lane, place in enumerate(self._places_apart(address, stored, count)):
+            one = fn.value(f"extractelement {kind} {raw}, i64 {lane}")
+            fn.emit(f"store {stored} {one}, ptr {place}, align {alignment(dtype)}")
 
     def _call(self, declaration: str, arguments: str) -> None:
         self.fn.module.declare(declaration)
