@@ -78,7 +78,7 @@ LEVELS = {
         "complex_parts random",
         "nn",
         "image",
-        "printing",
+        "asserts printing",
         "operators",
     ),
     "graph": (

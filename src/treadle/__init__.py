@@ -74,6 +74,7 @@ from treadle.module import (
     Module,
 )
 from treadle.names import missing_name
+from treadle.ops.asserts import assert_equal, assert_greater, assert_less, assert_rank
 from treadle.ops.collections.tensor_array import TensorArray
 from treadle.ops.control.control_flow import (
     cond,
@@ -546,4 +547,8 @@ __all__ = [
     "while_loop",
     "zeros",
     "zeros_like",
+    "assert_equal",
+    "assert_greater",
+    "assert_less",
+    "assert_rank",
 ]
