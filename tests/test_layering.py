@@ -78,7 +78,7 @@ LEVELS = {
         "complex_parts random",
         "nn",
         "image",
-        "asserts printing",
+        "any_elements asserts printing",
         "operators",
     ),
     "graph": (
@@ -112,6 +112,7 @@ LEVELS = {
         "devices",
         "stored",
         "compiler",
+        "words",
     ),
     "data": (
         "elements rows options seeds",
@@ -159,6 +160,7 @@ ON_DEMAND = {
     ("runtime", "runtime.options"): START,
     ("runtime", "runtime.schedule.facts"): START,
     ("runtime", "runtime.stored"): START,
+    ("runtime", "runtime.words"): START,
     ("runtime.callbacks", "kernel.reference"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,
     ("runtime.compiler", "runtime.verify_bounds"): "only where TREADLE_VERIFY asks",

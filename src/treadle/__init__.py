@@ -21,6 +21,7 @@ import numpy  # noqa: F401
 
 import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
+import treadle.ops.any_elements  # (tells ops that they take strings)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
 from treadle import bitwise, config, debugging, linalg, math, nest, nn, random
 from treadle.autodiff.custom import (
@@ -56,6 +57,7 @@ from treadle.core.dtypes import (
     int16,
     int32,
     int64,
+    string,
     uint8,
     uint16,
     uint32,
@@ -521,6 +523,7 @@ __all__ = [
     "stack",
     "stop_gradient",
     "strided_slice",
+    "string",
     "subtract",
     "switch_case",
     "tan",

@@ -224,7 +224,7 @@ def test_ruff_accepts_the_generated_code(generated):
     assert done.returncode == 0, done.stdout
 
 
-def continue_in_python(words):
+def continue_at_a_text(words):
     out = ""
     for word in words:
         if word == "skip":
@@ -267,14 +267,16 @@ def inner_break(n):
 
 
 MORE = {
-    continue_in_python: """
-        def continue_in_python(words):
+    continue_at_a_text: """
+        def continue_at_a_text(words):
             out = ""
 
             def body(word, out):
-                if word != "skip":
+                def otherwise(out):
                     out += word
-                return out
+                    return out
+
+                return ag__.if_stmt(word == "skip", lambda out: out, otherwise, out)
 
             out = ag__.for_stmt(words, body, out)
             return out

@@ -537,16 +537,16 @@ def test_elements_of_different_types():
             out.append(i)
             out.append(td.constant(1.0))
 
-    def texts(n):
+    def objects(n):
         out = []
         for _ in td.range(n):
-            out.append("a")
+            out.append(object)
         return out
 
     with pytest.raises(TypeError, match=r"one dtype and rank(.|\n)*test_lists.py:"):
         td.function(dtypes)(td.constant(2))
-    with pytest.raises(TypeError, match=r"tensors and numbers, not 'a'(.|\n)*test_lists.py:"):
-        td.function(texts)(td.constant(2))
+    with pytest.raises(TypeError, match=r"tensors and numbers, not <class(.|\n)*test_lists.py:"):
+        td.function(objects)(td.constant(2))
 
 
 def test_other_names_of_a_list_that_grew():

@@ -114,13 +114,15 @@ def _elements(array: Any) -> Any:
     if getattr(array, "dtype", None) is not None and array.dtype.name == "bfloat16":
         array = array.astype("float32")
     if isinstance(array, bytes):  # a string tensor
-        return array.decode()
+        return _plain(array)
     return _plain(array.tolist())
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, list):
         return [_plain(v) for v in value]
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
     if isinstance(value, complex):
         return {"real": _number(value.real), "imag": _number(value.imag)}
     return _number(value) if isinstance(value, float) else value

@@ -79,5 +79,8 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
 
 
 CUSTOM = register(
-    Op("custom_gradient", _infer, _eager, _gradient, tags=frozenset({"gradient_mark"}))
-)
+    Op(
+        "custom_gradient", _infer, _eager, _gradient,
+        tags=frozenset({"any_elements", "gradient_mark"}),
+    )
+)  # fmt: skip

@@ -175,4 +175,8 @@ class _Backward:
         return gradients
 
 
-PY_FUNCTION = register(Op("py_function", _infer, _call_now, _gradient, effect="io"))
+PY_FUNCTION = register(
+    Op(
+        "py_function", _infer, _call_now, _gradient, effect="io", tags=frozenset({"strings"})
+    )
+)  # fmt: skip

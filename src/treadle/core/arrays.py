@@ -42,6 +42,16 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
     return allocate(shape, dtype) if is_large else np.empty(shape, dtype)
 
 
+def string_array(value: bytes) -> Any:
+    """A string as the rank-0 array of a string tensor."""
+    return np.array(value, object)
+
+
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray[Any, Any]:
+    """An array of zeros, or of empty strings."""
+    return np.full(shape, b"", object) if dtype.hasobject else np.zeros(shape, dtype)
+
+
 def own_copy(array: Any) -> Any:
     """A C-contiguous copy of an array."""
     if array.nbytes < LARGE:

@@ -20,7 +20,8 @@ class DType:
     def __init__(self, name: str, numpy_type: Any, short: str, kind: str) -> None:
         self.name = name
         self.short = short
-        self.kind = kind  # 'f' float, 'i' signed, 'u' unsigned, 'b' bool, 'c' complex
+        # 'f' float, 'i' signed, 'u' unsigned, 'b' bool, 'c' complex, 's' string
+        self.kind = kind
         self.as_numpy_dtype = numpy_type
         self.np_dtype: np.dtype[Any] = np.dtype(numpy_type)
         self.size = self.np_dtype.itemsize
@@ -53,7 +54,7 @@ class DType:
 
     @property
     def is_numeric(self) -> builtins.bool:
-        return self.kind != "b"
+        return self.kind not in "bs"
 
     @property
     def is_differentiable(self) -> builtins.bool:
@@ -129,16 +130,18 @@ uint64 = DType("uint64", np.uint64, "u64", "u")
 bool = DType("bool", np.bool_, "bool", "b")
 complex64 = DType("complex64", np.complex64, "c64", "c")
 complex128 = DType("complex128", np.complex128, "c128", "c")
+# Byte strings of any length: bytes objects in arrays on the host.
+string = DType("string", np.object_, "str", "s")
 
-ALL = (
+ALL = (  # whose elements are numbers or bools
     float16, bfloat16, float32, float64, int8, int16, int32, int64,
     uint8, uint16, uint32, uint64, bool, complex64, complex128,
 )  # fmt: skip
 half, double = float16, float64
 
-BY_SHORT: dict[str, DType] = {d.short: d for d in ALL}
-_BY_NUMPY: dict[np.dtype[Any], DType] = {d.np_dtype: d for d in ALL}
-_BY_NAME: dict[str, DType] = {d.name: d for d in ALL} | {
+BY_SHORT: dict[str, DType] = {d.short: d for d in (*ALL, string)}
+_BY_NUMPY: dict[np.dtype[Any], DType] = {d.np_dtype: d for d in (*ALL, string)}
+_BY_NAME: dict[str, DType] = {d.name: d for d in (*ALL, string)} | {
     "half": float16, "float": float32, "double": float64,
 }  # fmt: skip
 _BY_PYTHON: dict[type, DType] = {
@@ -150,8 +153,11 @@ _BY_PYTHON: dict[type, DType] = {
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType:
-    """The DType of a NumPy dtype; TypeError for one that tensors cannot hold."""
-    found = _BY_NUMPY.get(dtype)
+    """The DType of a NumPy dtype; TypeError for one that tensors cannot hold.
+
+    Arrays of objects and of NumPy's own strings (S, U) become string tensors.
+    """
+    found = string if dtype.kind in "SU" else _BY_NUMPY.get(dtype)
     if found is None:
         found = _BY_NUMPY.get(dtype.newbyteorder("="))  # a big-endian array is converted later
     if found is None:
@@ -167,7 +173,7 @@ def array_dtype(value: Any) -> DType:
 def as_dtype(value: Any) -> DType:
     """A DType from a DType, a name, a NumPy dtype or type, or Python's float/int/bool/complex.
 
-    Python types map as in TensorFlow: float is float32 and int is int32.
+    Python types map as in TensorFlow: float is float32 and int is int32, and str is no dtype.
     """
     if isinstance(value, DType):
         return value
@@ -178,6 +184,9 @@ def as_dtype(value: Any) -> DType:
     if value is None:
         raise TypeError("None is not a dtype")
     try:
-        return from_numpy(np.dtype(value))
+        found = np.dtype(value)
+        if found.kind in "SUO" and (value in (str, bytes) or isinstance(value, str)):
+            raise TypeError  # as in TensorFlow
+        return from_numpy(found)
     except TypeError:
         raise TypeError(f"Cannot convert {value!r} to a treadle dtype") from None

@@ -22,8 +22,9 @@ class Tensor:
     """A value with a dtype and a shape that never changes.
 
     An eager tensor has a buffer of its device's storage (`treadle.core.storage`). Tensors of
-    exactly this class are on the host: their buffer is a C-contiguous array. `DeviceTensor` is on
-    another device, and `SymbolicTensor` stands for a value in a graph under construction.
+    exactly this class are on the host: their buffer is a C-contiguous array of numbers or bools.
+    `DeviceTensor` is on another device, `StringTensor` has strings, and `SymbolicTensor` stands for
+    a value in a graph under construction.
     Operators, indexing and NumPy interop are installed by `treadle.ops`.
     """
 
@@ -149,6 +150,13 @@ class DeviceTensor(Tensor):
         return array if array.ndim else array[()]
 
 
+class StringTensor(Tensor):
+    """An eager tensor of strings: its buffer is an array of bytes objects, on the host wherever
+    programs run."""
+
+    __slots__ = ()
+
+
 class _NoValue(NotImplementedError, AttributeError):
     """A symbolic tensor's elements were asked for."""
 
@@ -245,14 +253,17 @@ _new = object.__new__
 
 def from_array(array: NDArray) -> Tensor:
     """An eager tensor over `array`, not copied: the caller gives the array away."""
-    tensor = _new(Tensor)
+    tensor = _new(StringTensor if array.dtype.hasobject else Tensor)
     tensor._buffer = array if array.flags.c_contiguous else np.ascontiguousarray(array)
     tensor._spec = None
     return tensor
 
 
 def from_buffer(buffer: Any, device: Device = HOST) -> Tensor:
-    """An eager tensor over a buffer of a device, or over a list value, which is on the host."""
+    """An eager tensor over a buffer of a device, or over a list value or strings, which are on the
+    host."""
+    if isinstance(buffer, np.ndarray) and buffer.dtype.hasobject:
+        return from_array(buffer)
     if isinstance(buffer, ListValue):
         device = HOST
     tensor = _new(Tensor if device is HOST else DeviceTensor)
@@ -279,8 +290,9 @@ def may_share(a: Any, b: Any) -> bool:
 
 
 def moved(tensor: Tensor, device: Device) -> Tensor:
-    """An eager tensor with the same elements on a device; itself where it is there."""
-    if tensor.spec.device is device:
+    """An eager tensor with the same elements on a device; itself where it is there, or has
+    strings."""
+    if tensor.spec.device is device or isinstance(tensor, StringTensor):
         return tensor
     array = tensor.spec.device.storage.to_host(tensor._buffer)
     return from_buffer(device.storage.from_host(array), device)

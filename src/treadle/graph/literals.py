@@ -48,7 +48,7 @@ class DataSection:
     def lines(self) -> list[str]:
         """``data #digest '<base64>'`` lines."""
         return [
-            f"data #{digest} '{binascii.b2a_base64(array.tobytes(), newline=False).decode()}'"
+            f"data #{digest} '{binascii.b2a_base64(_bytes(array), newline=False).decode()}'"
             for digest, array in self.arrays.items()
         ]
 
@@ -56,7 +56,19 @@ class DataSection:
 def array_digest(array: NDArray) -> str:
     """A digest of dtype, shape and bytes."""
     head = f"{dtypes.from_numpy(array.dtype).short}{array.shape}".encode()
-    return hashlib.sha256(head + array.tobytes()).hexdigest()[:24]
+    return hashlib.sha256(head + _bytes(array)).hexdigest()[:24]
+
+
+def _bytes(array: NDArray) -> bytes:
+    """The elements; strings as Python writes them."""
+    return repr(array.reshape(-1).tolist()).encode() if array.dtype.hasobject else array.tobytes()
+
+
+def _array_of(data: bytes, dtype: np.dtype[Any]) -> NDArray:
+    """The elements that `_bytes` gave."""
+    if dtype.hasobject:
+        return np.array(ast.literal_eval(data.decode()), dtype)
+    return np.frombuffer(data, dtype).copy()
 
 
 # -- printing --------------------------------------------------------------------------------
@@ -109,12 +121,14 @@ def _array_text(array: NDArray, data: DataSection) -> str:
     head = f"{dtype.short}[{', '.join(map(str, array.shape))}]"
     if array.size <= INLINE_ELEMENTS:
         elements = [_element_text(e, data) for e in array.reshape(-1)]
-        if _elements_array(elements, dtype, array.shape).tobytes() == array.tobytes():
+        if _bytes(_elements_array(elements, dtype, array.shape)) == _bytes(array):
             return f"{head}({', '.join(elements)})"
     return f"{head}(#{data.add(array)})"
 
 
 def _element_text(element: Any, data: DataSection) -> str:
+    if isinstance(element, bytes):
+        return repr(element)
     if element.dtype.kind == "c":
         return _complex_text(element, data)
     if element.dtype.kind in "fV":
@@ -234,7 +248,7 @@ class LiteralParser:
             self.reader.expect(")")
             if digest not in self.data:
                 raise GraphSyntaxError(f"the text has no data line for array #{digest}")
-            return np.frombuffer(self.data[digest], dtype).reshape(shape).copy()
+            return _array_of(self.data[digest], dtype).reshape(shape)
         return np.array(self.sequence("(", ")"), dtype).reshape(shape)
 
     # -- specs and dims ----------------------------------------------------------------------

@@ -156,12 +156,14 @@ class Bound:
         for name, leaf in zip(self.names(), self.leaves, strict=True):
             if isinstance(leaf, np.ndarray):
                 try:
-                    dtypes.as_dtype(leaf.dtype)
+                    known = dtypes.as_dtype(leaf.dtype)
                 except TypeError:
+                    known = None
+                if known is None or known is dtypes.string:
                     raise TypeError(
                         f"{self.parameters.name}(): the argument {name!r} is an array of dtype "
                         f"{leaf.dtype}, which jitted functions do not take{at(user_origin())}"
-                    ) from None
+                    )
 
     def are_writable(self, written: Sequence[int]) -> bool:
         """Whether the arrays that a function changes in place can be changed."""

@@ -66,9 +66,9 @@ def constant(value: Any, dtype: Any = None, shape: Any = None, name: str | None 
     """A tensor with the given value.
 
     Args:
-        value: a number, nested lists of numbers, an array, or a tensor.
+        value: a number or string, nested lists of them, an array, or a tensor.
         dtype: the element type; without it Python floats become float32 and ints int32, and
-            arrays keep their dtype.
+            arrays keep their dtype. Texts become strings of their bytes in UTF-8.
         shape: a scalar is repeated to fill it; otherwise the elements are reshaped to it.
         name: accepted for TensorFlow programs.
 
@@ -223,6 +223,8 @@ def to_array(value: Any, dtype: DType | None = None) -> NDArray:
         value = value.as_list()
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)
+        if array.dtype.kind in "SUO":
+            return _strings(value, array, dtype)
         result = _cast_array(array, dtype) if dtype else _native(array)
     else:
         result = _from_python(value, dtype)
@@ -238,6 +240,8 @@ def _cast_array(array: NDArray, dtype: DType) -> NDArray:
     source = dtypes.from_numpy(array.dtype)
     if source is dtype:
         return array.astype(dtype.np_dtype, copy=False)
+    if dtype is dtypes.string:
+        raise _refusal(array, dtype)
     if source.is_floating and not (dtype.is_floating or dtype.is_complex):
         raise _refusal(array, dtype)
     if (dtype.is_bool and not source.is_bool) or (source.is_complex and not dtype.is_complex):
@@ -252,15 +256,16 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
         raise ValueError(
             f"Cannot convert nested lists to a tensor: {error}{at(user_origin())}"
         ) from None
-    if array.dtype == object or array.dtype.kind in "USMmV":
-        raise errors.DtypeError(
-            None, None, f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}"
-        )
+    if array.dtype.kind in "SUO":
+        return _strings(value, array, dtype)
+    if array.dtype.kind in "MmV":
+        raise _no_tensor(value)
     if dtype is None:
         return _default_dtype(array, value)
     kind = array.dtype.kind
     if array.size and (
-        (kind == "f" and not (dtype.is_floating or dtype.is_complex))
+        dtype is dtypes.string
+        or (kind == "f" and not (dtype.is_floating or dtype.is_complex))
         or (kind == "c" and not dtype.is_complex)
         or (dtype.is_bool and kind != "b")
     ):
@@ -272,6 +277,34 @@ def _from_python(value: Any, dtype: DType | None) -> NDArray:
                 f"{_brief(value)} is out of the range of {dtype.name}{at(user_origin())}"
             )
     return array.astype(dtype.np_dtype)
+
+
+def _no_tensor(value: Any) -> errors.DtypeError:
+    text = f"Cannot convert {_brief(value)} to a tensor{at(user_origin())}"
+    return errors.DtypeError(None, None, text)
+
+
+def _strings(value: Any, array: NDArray, dtype: DType | None) -> NDArray:
+    """An array of bytes objects from what NumPy holds as strings or objects; texts as UTF-8."""
+    if dtype is not None and dtype is not dtypes.string:
+        raise _refusal(value, dtype)
+    is_array = isinstance(value, np.ndarray)
+    # NumPy's own strings lose zeros at their ends, and numbers among them become texts.
+    leaves = array.reshape(-1).tolist() if is_array else _leaves(value, array.ndim)
+    found = [x.encode() if isinstance(x, str) else x for x in leaves]
+    if not all(isinstance(x, bytes) for x in found):
+        raise _no_tensor(value)
+    found = [bytes(x) for x in found]  # NumPy's own are of a class derived from bytes
+    strings = np.empty(len(found), object)
+    strings[:] = found
+    return strings.reshape(array.shape)
+
+
+def _leaves(value: Any, depth: int) -> list[Any]:
+    """The elements of nested lists, row by row."""
+    if depth == 0:
+        return [value]
+    return [leaf for part in value for leaf in _leaves(part, depth - 1)]
 
 
 def _default_dtype(array: NDArray, value: Any) -> NDArray:

@@ -21,6 +21,7 @@ Lower: TypeAlias = "str | Compute | None"
 
 _KINDS = {
     "f": "floating", "i": "signed integer", "u": "unsigned integer", "b": "bool", "c": "complex",
+    "s": "string",
 }  # fmt: skip
 ANY_KIND = "fiubc"
 
@@ -52,14 +53,15 @@ def require_kinds(kinds: str, *specs: TensorSpec) -> None:
 
 def guard(kinds: str, eager: Callable[..., Any]) -> Callable[..., Any]:
     """`eager` for the dtype kinds of the op only: NumPy would accept more, in other dtypes."""
-    allowed = frozenset(kinds + ("V" if "f" in kinds else ""))  # NumPy's kind of bfloat16 is V
+    # NumPy's kind of bfloat16 is V, that of strings O.
+    allowed = frozenset(kinds + ("V" if "f" in kinds else "") + ("O" if "s" in kinds else ""))
 
     def checked(x: NDArray, *rest: Any, **attrs: Any) -> Any:
         if x.dtype.kind not in allowed:
             raise TypeError(f"dtype {x.dtype} is not supported")
         return eager(x, *rest, **attrs)
 
-    return eager if len(kinds) == len(ANY_KIND) else checked
+    return eager if set(ANY_KIND) <= set(kinds) else checked
 
 
 def needs(call: OpCall, position: int) -> bool:

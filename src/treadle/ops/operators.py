@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast
@@ -32,7 +32,7 @@ from treadle.ops.state import Variable
 Operator = Callable[[Any, Any], Any]
 _ndarray = np.ndarray
 # What operators convert themselves; other types are asked for their reflected operator first.
-_OPERANDS = (int, float, complex, str, list, tuple, np.ndarray, np.generic, type(None))
+_OPERANDS = (int, float, complex, str, bytes, list, tuple, np.ndarray, np.generic, type(None))
 
 # NumPy dtypes with which a Python number of a type computes in that dtype, as TensorFlow does.
 _WEAK = {
@@ -96,7 +96,7 @@ def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
     """Equality: None, strings and shapes that do not broadcast are unequal, not an error."""
 
     def compare(self: Any, other: Any) -> Any:
-        if other is None or isinstance(other, str):
+        if other is None or (isinstance(other, str) and self.dtype is not dtypes.string):
             return otherwise
         a, b = common_dtype(op.name, self, other)
         try:

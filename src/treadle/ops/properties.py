@@ -28,6 +28,7 @@ Neutral: TypeAlias = "tuple[float | None, float | None]"
 TAGS = {
     "adds": "gives the sum of its inputs",
     "alias": "gives its first input's elements in order: the result may be the same memory",
+    "any_elements": "moves or compares elements, of any dtype: strings too, or their numbers",
     "as_is": "gives its only input",
     "asserts": "stops the program with an error; it reads and writes no variable",
     "cheap": "computing it again costs no more than loading its result would",
@@ -48,6 +49,7 @@ TAGS = {
     "ring": "a sum, difference or product: exact for integers that wrap around and come back",
     "selects": "takes a part of its first input, an array or a list",
     "speaks_for_caller": "its errors name the call that the user wrote",
+    "strings": "its NumPy implementation takes or gives strings; programs call it for these",
 }
 
 

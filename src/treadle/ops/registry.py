@@ -8,7 +8,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from treadle.core import errors
+from treadle.core import dtypes, errors
+from treadle.core.arrays import string_array
 from treadle.core.context import context
 from treadle.core.devices import HOST, Device
 from treadle.core.interrupts import QUIET, numpy_errors
@@ -16,7 +17,7 @@ from treadle.core.list_value import ListValue
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
-from treadle.core.tensor import Tensor, from_array, from_buffer, moved
+from treadle.core.tensor import StringTensor, Tensor, from_array, from_buffer, moved
 from treadle.ops.lowering import Lowering
 from treadle.ops.properties import (
     Neutral,
@@ -103,9 +104,16 @@ class Op:
         """Whether it calls Python code of the user, which may use any variable."""
         return self.effect == "io" and "quiet" not in self.tags and "asserts" not in self.tags
 
+    @property
+    def takes_strings(self) -> bool:
+        """Whether its inputs or outputs may be strings."""
+        return bool(self.tags & _ON_STRINGS)
+
     def __repr__(self) -> str:
         return f"Op({self.name})"
 
+
+_ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 
 OPS: dict[str, Op] = {}
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
@@ -166,6 +174,8 @@ def infer_outputs(op: Op, specs: Sequence[Spec], attrs: Mapping[str, Any]) -> tu
     except ValueError as error:
         raise errors.InvalidArgumentError(None, op, _explain(op, specs, str(error))) from None
     outputs = result if isinstance(result, tuple) else (result,)
+    if not op.takes_strings and any(s.dtype is dtypes.string for s in (*specs, *outputs)):
+        raise errors.DtypeError(None, op, _explain(op, specs, "it does not work on strings"))
     if op.sizes is not None:
         _check_sizes(op, specs, outputs, attrs)
     return outputs
@@ -226,6 +236,8 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
             if type(t) is Tensor:
                 arrays.append(t._buffer)
             else:
+                if type(t) is StringTensor and not op.takes_strings:
+                    raise TypeError("it does not work on strings")
                 arrays.append(t._numpy())
                 device = t.spec.device if device is HOST else device
         if op.effect is None:
@@ -251,6 +263,8 @@ def _wrap(result: Any, device: Device = HOST) -> Tensor:
     """What a NumPy implementation gave as a tensor on a device; lists remain on the host."""
     if isinstance(result, ListValue):
         return from_buffer(result)
+    if type(result) is bytes:  # an element of an array of strings
+        result = string_array(result)
     return moved(from_array(np.asarray(result)), device)
 
 

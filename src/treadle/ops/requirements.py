@@ -34,7 +34,7 @@ REQUIRE = register(
         _eager,
         lambda call, dy: [dy],
         Compute(_lower, "view"),
-        tags=frozenset({"alias", "speaks_for_caller"}),
+        tags=frozenset({"alias", "any_elements", "speaks_for_caller"}),
         sizes=_pairs,
     )
 )

@@ -42,6 +42,7 @@ READ = register(
         gradient=lambda call, grad: [grad],
         effect="read",
         lower=Structure.READ,
+        tags=frozenset({"strings"}),
         takes_variables=True,
     )
 )
@@ -64,8 +65,11 @@ def _same_size(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, An
 
 
 ASSIGN = register(
-    Op("assign_variable", _infer_assign, effect="write", lower=Structure.ASSIGN, sizes=_same_size)
-)
+    Op(
+        "assign_variable", _infer_assign, effect="write", lower=Structure.ASSIGN,
+        tags=frozenset({"strings"}), sizes=_same_size,
+    )
+)  # fmt: skip
 
 
 _cells: weakref.WeakSet[Cell] = weakref.WeakSet()

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from treadle.core import dtypes
 from treadle.runtime import mechanisms  # noqa: F401  (declares them)
 from treadle.runtime.collections_paused import collections_paused
 
@@ -21,7 +23,17 @@ def compile(graph: Graph, options: Options | None = None) -> Executable:
         options: see `treadle.runtime.options.Options`.
     """
     with collections_paused:
-        return _stored(graph, options) or _compile_graph(graph, options)
+        return _on_words(graph, lambda g: _stored(g, options) or _compile_graph(g, options))
+
+
+def _on_words(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
+    """The executable of a graph, which may have strings."""
+    values = (v for node in graph.walk() for v in node.outputs)
+    if not any(v.spec.dtype is dtypes.string for v in (*graph.params, *values)):
+        return compile(graph)
+    from treadle.runtime.words import StringExecutable
+
+    return StringExecutable(graph, compile)
 
 
 def _stored(graph: Graph, options: Options | None = None) -> Executable | None:
@@ -60,7 +72,7 @@ def compile_native(graph: Graph) -> Executable:
     Raises:
         Unsupported: there is none.
     """
-    return _stored(graph) or _compile_native(graph)
+    return _on_words(graph, lambda g: _stored(g) or _compile_native(g))
 
 
 def _compile_native(graph: Graph) -> Executable:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import errors
+from treadle.core.arrays import string_array
 from treadle.core.context import context, recount
 from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.origin import at, failed_at
@@ -182,7 +183,7 @@ def _as_value(node: Node, value: Value, result: Any) -> Runtime:
     """An op's result in the inferred dtype; an op that breaks its own rule is our bug."""
     if not isinstance(value.spec, TensorSpec):
         return result
-    array = result if isinstance(result, np.ndarray) else np.asarray(result)
+    array = result if isinstance(result, np.ndarray) else _as_array(result)
     if array.dtype != value.spec.dtype.np_dtype:
         raise errors.InternalError(
             None,
@@ -191,6 +192,10 @@ def _as_value(node: Node, value: Value, result: Any) -> Runtime:
             f"{value.spec.dtype.name}{at(node.origin)}",
         )
     return array if array.flags.c_contiguous else np.ascontiguousarray(array)
+
+
+def _as_array(result: Any) -> Any:
+    return string_array(result) if type(result) is bytes else np.asarray(result)
 
 
 def _failure(node: Node, inputs: Iterable[Runtime], error: Exception) -> Exception:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.autograph.loop_notes import LoopNote, loop_notes
-from treadle.core import errors, locks, nest
+from treadle.core import dtypes, errors, locks, nest
 from treadle.core.context import context, watched
 from treadle.core.devices import HOST
 from treadle.core.frames import recorded_origin
@@ -303,6 +303,7 @@ def _is_readable(value: Any, spec: Spec) -> bool:
     return (
         type(value) is np.ndarray
         and value.dtype is spec.dtype.np_dtype
+        and spec.dtype is not dtypes.string
         and value.flags.c_contiguous
         and value.flags.aligned
     )

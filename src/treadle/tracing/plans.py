@@ -13,7 +13,7 @@ import numpy as np
 
 from treadle.core import locks
 from treadle.core.spec import array_spec
-from treadle.core.tensor import DeviceTensor, Tensor
+from treadle.core.tensor import DeviceTensor, StringTensor, Tensor
 from treadle.tracing.python_plans import MISS, Plan
 
 FRONT = 4  # plans tried one after another before the form is computed
@@ -128,7 +128,7 @@ def form_of(values: tuple[Any, ...], shapes: bool = True) -> Hashable:
 
 def _part(value: Any, shapes: bool) -> Any:
     kind = type(value)
-    if kind is Tensor:
+    if kind is Tensor or kind is StringTensor:
         return value.spec if shapes else Tensor
     if kind is DeviceTensor:
         return value.spec if shapes else (DeviceTensor, value.spec.device)

@@ -16,13 +16,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from treadle.core import nest
+from treadle.core import dtypes, nest
 from treadle.core.arrays import own_copy
 from treadle.core.context import context
 from treadle.core.devices import HOST
 from treadle.core.shapes import SymbolicDim, symbol_name
 from treadle.core.spec import ListSpec, Spec, TensorSpec, is_static
-from treadle.core.tensor import DeviceTensor, Tensor, buffer_of, from_buffer
+from treadle.core.tensor import DeviceTensor, StringTensor, Tensor, buffer_of, from_buffer
 from treadle.ops.state import Variable
 from treadle.tracing import settings
 from treadle.tracing.concrete import ConcreteFunction
@@ -169,13 +169,23 @@ class _PlanWriter:
         array = self.fresh("x")
         if any(c.name == param.name for c in self.concrete.changed):
             self.miss_if(f"type({place}) is ndarray")  # the general path refuses it with a message
-        if self.device is not HOST:
+        if param.spec.dtype is dtypes.string:
+            self.strings(place, array, param.spec)
+        elif self.device is not HOST:
             self.on_device(place, array, param.spec.on(self.device))
         elif is_static(param.spec):
             self.exact(place, array, param.spec)
         else:
             self.open_dims(place, array, param.spec)
         self.inputs.append(array)
+
+    def strings(self, place: str, array: str, spec: TensorSpec) -> None:
+        """A tensor of strings; arrays of strings are converted on the general path."""
+        self.miss_if(f"type({place}) is not {self.constant(StringTensor, 'K')}")
+        self.emit(f"{array} = {place}._buffer")
+        if any(isinstance(d, SymbolicDim) and symbol_name(d) is None for d in spec.dims):
+            raise _NoPlan
+        self.fits(array, spec)
 
     def on_device(self, place: str, buffer: str, spec: TensorSpec) -> None:
         """A tensor with this very spec, which is on another device than the host."""
@@ -211,13 +221,17 @@ class _PlanWriter:
         """The dtype, rank and fixed dims of a spec with symbols, each symbol used once."""
         if any(isinstance(d, SymbolicDim) and symbol_name(d) is None for d in spec.dims):
             raise _NoPlan
-        dtype = self.constant(spec.dtype.np_dtype, "D")
         self.emit(f"if type({place}) is Tensor:")
         self.emit(f"    {array} = {place}._buffer")
         self.emit(f"elif type({place}) is ndarray and {place}.flags.c_contiguous:")
         self.emit(f"    {array} = {self.array(place)}")
         self.emit("else:")
         self.emit("    return MISS")
+        self.fits(array, spec)
+
+    def fits(self, array: str, spec: Spec) -> None:
+        """The dtype, rank and fixed dims of a spec."""
+        dtype = self.constant(spec.dtype.np_dtype, "D")
         shape = self.fresh("s")
         self.emit(f"{shape} = {array}.shape")
         fixed = [f"{shape}[{i}] != {d}" for i, d in enumerate(spec.dims) if isinstance(d, int)]
@@ -306,7 +320,7 @@ class _PlanWriter:
         if isinstance(spec, ListSpec):
             raise _NoPlan
         tensor = self.fresh("t")
-        if self.device is not HOST:
+        if self.device is not HOST or spec.dtype is dtypes.string:
             made = functools.partial(from_buffer, device=self.device)
             self.emit(f"{tensor} = {self.constant(made)}({array})")
             return tensor

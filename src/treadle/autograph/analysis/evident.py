@@ -29,7 +29,7 @@ def is_python_test(node: Any) -> bool:
             return name in _PREDICATES
         case gast.Compare():
             operands = [node.left, *node.comparators]
-            return any(map(_is_text, operands)) or all(
+            return any(map(_is_none, operands)) or all(
                 isinstance(op, _IDENTITY)
                 or (isinstance(op, gast.In | gast.NotIn) and isinstance(right, _HASHED))
                 for op, right in zip(node.ops, node.comparators, strict=True)
@@ -37,8 +37,8 @@ def is_python_test(node: Any) -> bool:
     return False
 
 
-def _is_text(node: Any) -> bool:
-    return isinstance(node, gast.Constant) and (node.value is None or isinstance(node.value, str))
+def _is_none(node: Any) -> bool:
+    return isinstance(node, gast.Constant) and node.value is None
 
 
 def is_python_iterable(node: Any) -> bool:

@@ -81,12 +81,12 @@ def is_number(value: Any) -> bool:
 
 
 def is_tensor_like(value: Any) -> bool:
-    """True for values that can become graph values: tensors, arrays, numbers."""
-    return isinstance(value, Tensor | Variable) or is_number(value)
+    """True for values that can become graph values: tensors, arrays, numbers, strings."""
+    return isinstance(value, Tensor | Variable | str | bytes) or is_number(value)
 
 
 def holds_tensors(value: Any) -> bool:
-    """Whether `value` is a tensor or number, or a structure of nothing else."""
+    """Whether `value` can become a graph value, or is a structure of such values."""
     return all(map(is_tensor_like, nest.flatten(value)))
 
 

@@ -44,6 +44,8 @@ def same_array(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> bool:
     """Whether two arrays have the same dtype, shape and bits."""
     if a.dtype != b.dtype or a.shape != b.shape:
         return False
+    if a.dtype.hasobject:
+        return a.tolist() == b.tolist()  # type: ignore[no-any-return]
     first, second = (np.ascontiguousarray(x).reshape(-1).view(np.uint8) for x in (a, b))
     return bool((first == second).all())
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.arrays import zeros
 from treadle.core.list_value import ListValue
 from treadle.core.shapes import ANY, Dim, TensorShape, fresh_symbol
 from treadle.core.spec import (
@@ -254,10 +255,10 @@ def _zeros(items: ListValue, dims: Any) -> NDArray:
     """The value of an unwritten element, shaped as the list, `dims` or the others say."""
     for shape in (items.spec.dims, dims or ()):
         if all(isinstance(d, int) for d in shape) and (shape or shape is items.spec.dims):
-            return np.zeros(shape, items.spec.dtype.np_dtype)
+            return zeros(tuple(map(int, shape)), items.spec.dtype.np_dtype)
     for written in items.items():
         if written is not None:
-            return np.zeros_like(written)
+            return zeros(written.shape, written.dtype)
     raise errors.InvalidArgumentError(
         None, None, f"{items!r} is read before any of them was written: their shape is unknown"
     )
@@ -293,10 +294,10 @@ def _join(items: ListValue, lengths: NDArray, *, dims: Any) -> NDArray:
     """Like concat, where the lengths of unwritten elements are known."""
     rest, dtype = tuple(dims[1:]), items.spec.dtype.np_dtype
     parts = [
-        np.zeros((int(length), *rest), dtype) if item is None else item
+        zeros((int(length), *rest), dtype) if item is None else item
         for item, length in zip(items.items(), lengths, strict=True)
     ]
-    return np.concatenate([np.zeros((0, *rest), dtype), *parts])
+    return np.concatenate([zeros((0, *rest), dtype), *parts])
 
 
 def _split(values: NDArray, lengths: NDArray) -> ListValue:

@@ -98,7 +98,7 @@ def _print_now(
 ) -> tuple[()]:
     values = iter(arrays)
     text = "".join(
-        format_array(next(values), summarize) if part is None else part for part in template
+        _alone(next(values), template, summarize) if part is None else part for part in template
     )
     if stream.startswith("file://"):
         with open(stream.removeprefix("file://"), "a", encoding="utf-8") as file:
@@ -108,6 +108,13 @@ def _print_now(
         target.write(text)
         target.flush()
     return ()
+
+
+def _alone(array: NDArray, template: tuple[str | None, ...], summarize: int) -> str:
+    """A value as TensorFlow prints it: one string that is all there is to print has no quotes."""
+    if len(template) == 2 and template[0] is None and array.dtype.hasobject and not array.ndim:
+        return _text(array.item())
+    return format_array(array, summarize)
 
 
 def format_array(array: NDArray, summarize: int = 3) -> str:
@@ -131,8 +138,15 @@ def _format_rows(array: NDArray, summarize: int, indent: int) -> str:
     return f"[{separator.join(parts)}]"
 
 
+def _text(value: bytes) -> str:
+    return value.decode(errors="backslashreplace")
+
+
 def format_number(value: Any) -> str:
-    """The shortest of TensorFlow's two precisions that reads back to the same float."""
+    """A number with the fewer of TensorFlow's two precisions that reads back to the same float; a
+    string in quotes."""
+    if isinstance(value, bytes):
+        return f'"{_text(value)}"'
     kind = value.dtype.kind
     if kind == "b":
         return "1" if value else "0"

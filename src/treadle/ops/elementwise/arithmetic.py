@@ -111,8 +111,8 @@ NUMBERS, REALS, INTEGERS = "fciu", "fiu", "iu"
 
 _RING = frozenset({"cheap", "ring"})
 ADD = binary_op(
-    "add", np.add, NUMBERS, "add", lambda x, y, z, dz: (lambda: dz, lambda: dz),
-    tags=_RING | {"adds"}, neutral=(-0.0, -0.0), on_dims=lambda a, b: a + b,
+    "add", np.add, NUMBERS + "s", "add", lambda x, y, z, dz: (lambda: dz, lambda: dz),
+    tags=_RING | {"adds", "strings"}, neutral=(-0.0, -0.0), on_dims=lambda a, b: a + b,
 )  # fmt: skip
 SUBTRACT = binary_op(
     "subtract", np.subtract, NUMBERS, "sub", lambda x, y, z, dz: (lambda: dz, lambda: -dz),
@@ -158,7 +158,7 @@ DIVIDE_NO_NAN = binary_op(
     elementwise_rule(_lower_divide_no_nan), _grad_divide_no_nan,
 )  # fmt: skip
 
-add = binary(ADD, "x + y, element by element.")
+add = binary(ADD, "x + y, element by element; strings are joined.")
 subtract = binary(SUBTRACT, "x - y, element by element.")
 multiply = binary(MULTIPLY, "x * y, element by element.")
 maximum = binary(MAXIMUM, "The larger of x and y; NaN where either is NaN.")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -19,6 +19,8 @@ from treadle.ops.registry import Op, OpCall, register, run
 
 def _eager_cast(x: NDArray, *, dtype: DType) -> NDArray:
     source = dtypes.from_numpy(x.dtype)
+    if dtype is dtypes.string:
+        raise TypeError("a number is no string")
     if source.is_complex and not (dtype.is_complex or dtype.is_bool):
         x, source = x.real, source.real_dtype
     if source.is_floating and dtype.is_integer:
@@ -42,10 +44,20 @@ def _grad_cast(call: OpCall, dy: Tensor) -> list[Any]:
     return [cast(dy, source) if source.is_differentiable else None]
 
 
+def _infer_cast(x: TensorSpec, *, dtype: DType) -> TensorSpec:
+    if dtypes.string in (x.dtype, dtype):
+        raise errors.UnimplementedError(
+            None, None,
+            f"{x.dtype.name} is not cast to {dtype.name}: td.strings.to_number and td.as_string "
+            "convert them",
+        )  # fmt: skip
+    return TensorSpec(x.dims, dtype)
+
+
 CAST = register(
     Op(
         "cast",
-        lambda x, *, dtype: TensorSpec(x.dims, dtype),
+        _infer_cast,
         _eager_cast,
         _grad_cast,
         elementwise_rule(lambda call, x: cast_expr(x, call.attrs["dtype"])),

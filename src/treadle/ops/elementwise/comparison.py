@@ -17,8 +17,8 @@ def _comparison(name: str, eager: np.ufunc, kinds: str, lower: str, relation: Re
     )  # fmt: skip
 
 
-EQUAL = _comparison("equal", np.equal, ANY_KIND, "eq", Relation.EQUAL)
-NOT_EQUAL = _comparison("not_equal", np.not_equal, ANY_KIND, "ne", Relation.NOT_EQUAL)
+EQUAL = _comparison("equal", np.equal, ANY_KIND + "s", "eq", Relation.EQUAL)
+NOT_EQUAL = _comparison("not_equal", np.not_equal, ANY_KIND + "s", "ne", Relation.NOT_EQUAL)
 LESS = _comparison("less", np.less, "fiub", "lt", Relation.LESS)
 LESS_EQUAL = _comparison("less_equal", np.less_equal, "fiub", "le", Relation.LESS_EQUAL)
 GREATER = _comparison("greater", np.greater, "fiub", "gt", Relation.GREATER)

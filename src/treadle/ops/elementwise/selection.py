@@ -86,6 +86,6 @@ def where(condition: Any, x: Any = None, y: Any = None, name: str | None = None)
 
 def _positions(x: Tensor) -> Tensor:
     """Where elements are true or not 0."""
-    if not x.dtype.is_bool:
+    if not x.dtype.is_bool and x.dtype is not dtypes.string:
         x = not_equal(x, convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
     return run(NONZERO, x)  # type: ignore[no-any-return]

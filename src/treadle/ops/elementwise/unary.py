@@ -238,8 +238,8 @@ def _copy(x: NDArray) -> NDArray:
 
 _PASS = _lower(lambda x: x)
 _AS_IT_IS = frozenset({"alias", "as_is", "cheap"})
-IDENTITY = unary_op("identity", _copy, ANY_KIND, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
-STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND, _PASS, tags=_AS_IT_IS)
+IDENTITY = unary_op("identity", _copy, ANY_KIND + "s", _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
+STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND + "s", _PASS, tags=_AS_IT_IS)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:

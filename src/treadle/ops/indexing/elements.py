@@ -106,6 +106,7 @@ ELEMENT = register(
     Op(
         "element", _infer_element, _eager_element, _grad_element,
         Compute(_lower_element, "gather"), refuses=Refusal.ELEMENT_POSITIONS,
+        tags=frozenset({"any_elements"}),
         part=Part(PartKind.ELEMENT, PartUse.READ),
     )
 )  # fmt: skip
@@ -113,6 +114,7 @@ ELEMENT_UPDATE = register(
     Op(
         "element_update", _infer_update, _eager_update, _grad_update,
         Compute(_lower_update, "gather"), refuses=Refusal.ELEMENT_POSITIONS,
+        tags=frozenset({"any_elements"}),
         part=Part(PartKind.ELEMENT, PartUse.SET, -1),
     )
 )  # fmt: skip

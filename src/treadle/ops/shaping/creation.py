@@ -57,6 +57,8 @@ def fill(dims: Any, value: Any, name: str | None = None) -> Tensor:
 
 
 def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
+    if dtype is dtypes.string:
+        return fill(shape, convert_to_tensor(b"" if number == 0 else number, dtype))
     if context.recorder is None:
         dims = partial_dims(shape)
         with contextlib.suppress(MemoryError, ValueError):  # `fill` explains it
@@ -65,7 +67,7 @@ def _filled(shape: Any, number: int, dtype: DType) -> Tensor:
 
 
 def zeros(shape: Any, dtype: Any = dtypes.float32, name: str | None = None) -> Tensor:
-    """A tensor of zeros (False for bool)."""
+    """A tensor of zeros (False for bool, empty strings)."""
     return _filled(shape, 0, dtypes.as_dtype(dtype))
 
 

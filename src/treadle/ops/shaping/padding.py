@@ -14,7 +14,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, const
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import convert_to_tensor, to_array
 from treadle.ops.dims import elements_of, size_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
@@ -63,8 +63,14 @@ def _padded(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any])
         yield from _padding_sizes(dim, widths, attrs["mode"])
 
 
-def _eager_pad(x: NDArray, *, paddings: Any, mode: str, value: float) -> NDArray:
+def _eager_pad(x: NDArray, *, paddings: Any, mode: str, value: float | bytes) -> NDArray:
     if mode == "constant":
+        if isinstance(value, bytes):
+            sides = list(zip(x.shape, paddings, strict=True))
+            shape = [before + dim + after for dim, (before, after) in sides]
+            padded = np.full(shape, value, object)
+            padded[tuple(slice(before, before + dim) for dim, (before, _) in sides)] = x
+            return padded
         return np.pad(x, paddings, constant_values=x.dtype.type(value))
     for dim, widths in zip(x.shape, paddings, strict=True):
         if max(widths) > max(dim - (mode == "reflect"), 0):
@@ -153,13 +159,18 @@ def pad(
     if isinstance(constant_values, Tensor) and constant_values.is_symbolic:
         return _padded_with(x, pairs, kind, constant_values)
     value = constant_values.numpy() if isinstance(constant_values, Tensor) else constant_values
-    number = np.asarray(value).astype(x.dtype.np_dtype).item()
+    if x.dtype is dtypes.string:
+        number = to_array(value or b"", x.dtype).item()
+    else:
+        number = np.asarray(value).astype(x.dtype.np_dtype).item()
     return run(PAD, x, paddings=pairs, mode=kind, value=number)  # type: ignore[no-any-return]
 
 
 def _padded_with(x: Tensor, pairs: Paddings, mode: str, value: Tensor) -> Tensor:
     """Padding with a number that only a run can tell."""
     inside = run(PAD, fill(x.spec.shape, True), paddings=pairs, mode=mode, value=0)
+    if x.dtype is dtypes.string:
+        return where(inside, run(PAD, x, paddings=pairs, mode=mode, value=b""), value)
     zeros = run(PAD, x, paddings=pairs, mode=mode, value=0)
     return where(inside, zeros, cast(value, x.dtype))
 

@@ -1,7 +1,8 @@
 """Calls of Python in the loops of a program: found when it is built, for a warning.
 
-What the user's program calls itself (Python functions, prints, iterators) is meant; an op without
-a native form is not, and costs each iteration more than its work.
+What the user's program calls itself (Python functions, prints, iterators) is meant, and so are ops
+on strings, which are Python's; an op on numbers without a native form is not, and costs each
+iteration more than its work.
 """
 
 from __future__ import annotations
@@ -31,9 +32,13 @@ def _calling(block: Block) -> Iterator[Node]:
         node = node_of(step)
         if node is None:
             continue
-        unwanted = isinstance(step, Callback) and node.op.effect is None
+        unwanted = isinstance(step, Callback) and not _is_meant(node)
         if unwanted or (isinstance(step, Launch) and not step.native):
             yield node
+
+
+def _is_meant(node: Node) -> bool:
+    return node.op.effect is not None or ("strings" in node.op.tags and node.op.lower is None)
 
 
 def _in_loops(block: Block) -> Iterator[Step]:
