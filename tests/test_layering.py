@@ -67,7 +67,7 @@ LEVELS = {
         "lowering properties quiet sizes",
         "registry",
         "conversion",
-        "broadcasting complex_pairs requirements",
+        "broadcasting complex_pairs indexed_slices requirements",
         "op_makers",
         "control elementwise",
         "axes dims",

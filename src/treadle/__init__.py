@@ -116,6 +116,7 @@ from treadle.ops.elementwise.arithmetic import (
     maximum,
     minimum,
     multiply,
+    scalar_mul,
     squared_difference,
     subtract,
     truediv,
@@ -175,6 +176,7 @@ from treadle.ops.elementwise.unary import (
     tan,
     tanh,
 )
+from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.indexing.extremes import (
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
@@ -268,6 +270,8 @@ from treadle.ops.shaping.reshaping import (
 from treadle.ops.shaping.splitting import split
 from treadle.ops.state import (
     Variable,
+    VariableAggregation,
+    VariableSynchronization,
 )
 from treadle.ops.statistics.histograms import (
     histogram_fixed_width,
@@ -357,6 +361,7 @@ __all__ = [
     "Assert",
     "DType",
     "GradientTape",
+    "IndexedSlices",
     "Module",
     "RetraceError",
     "Tensor",
@@ -365,6 +370,8 @@ __all__ = [
     "TensorSpec",
     "UnconnectedGradients",
     "Variable",
+    "VariableAggregation",
+    "VariableSynchronization",
     "__version__",
     "abs",
     "acos",
@@ -503,6 +510,7 @@ __all__ = [
     "roll",
     "round",
     "saturate_cast",
+    "scalar_mul",
     "scan",
     "scatter_nd",
     "searchsorted",

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from typing import Any, ClassVar, TypeVar
 
+from treadle.autograph import tf_convert
 from treadle.core import nest
+from treadle.core.context import context, naming
+from treadle.ops.control.ordering import name_scope
 from treadle.ops.state import Variable
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +40,7 @@ class Module:
         if name is not None and not name.isidentifier():
             raise ValueError(f"{name!r} is not a valid module name: it must be a Python identifier")
         self._name = name or snake_case(type(self).__name__)
+        self._scope = naming.scope
 
     @property
     def name(self) -> str:
@@ -45,13 +49,9 @@ class Module:
 
     @property
     def name_scope(self) -> Any:
-        """A context manager; kept for TensorFlow programs, names are not scoped."""
-
-        @contextmanager
-        def scope() -> Iterator[str]:
-            yield f"{self.name}/"
-
-        return scope()
+        """A context manager: names of variables that its block makes begin with the module's name,
+        inside the scope in which the module was made."""
+        return name_scope(getattr(self, "_scope", "") + self.name + "/")
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -75,8 +75,15 @@ class Module:
 
     @classmethod
     def with_name_scope(cls, method: F) -> F:
-        """Kept for TensorFlow programs: returns `method`."""
-        return method
+        """Decorator: a call of the method is inside the module's `name_scope`."""
+
+        @functools.wraps(method)
+        def scoped(self: Module, *args: Any, **kwargs: Any) -> Any:
+            body = method if context.recorder is None else tf_convert(method)
+            with self.name_scope:
+                return body(self, *args, **kwargs)
+
+        return scoped  # type: ignore[return-value]
 
     def _attribute_items(self) -> list[tuple[str, Any]]:
         """The attributes that are searched, in order."""

@@ -30,7 +30,7 @@ def tape_gradients(fn: Callable[..., Any], tensors: Sequence[Any]) -> list[Any]:
         tape.watch(tensors)
         value = fn(*tensors)
     grads: list[Any] = tape.gradient(value, list(tensors))
-    return grads
+    return [g if g is None else td.convert_to_tensor(g) for g in grads]
 
 
 def check_gradients(fn: Callable[..., Any], *arrays: Any, second: bool = True) -> None:

@@ -55,7 +55,8 @@ def gradients(fn: Callable[..., Any], args: Any) -> Any:
         for arg in args:
             tape.watch(arg)
         loss = fn(*args)
-    return tape.gradient(loss, list(args), unconnected_gradients="zero")
+    found = tape.gradient(loss, list(args), unconnected_gradients="zero")
+    return [td.convert_to_tensor(g) for g in found]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from treadle.autodiff.values import is_differentiable, key, mismatch, total, zeros_for
+from treadle.autodiff.values import Gradient, is_differentiable, key, mismatch, total, zeros_for
 from treadle.core.origin import Origin, at, attributed_to
 from treadle.core.tensor import Tensor
+from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import OpCall
 
 
@@ -30,7 +31,7 @@ def backpropagate(
     targets: Sequence[Any],
     seeds: Sequence[Tensor],
     sources: Sequence[Any],
-) -> list[Tensor | None]:
+) -> list[Gradient | None]:
     """The gradients of sum(targets * seeds) with respect to each source.
 
     Args:
@@ -38,7 +39,8 @@ def backpropagate(
         seeds: one gradient for each target.
 
     Returns:
-        For each source its gradient, None where no target depends on it.
+        For each source its gradient, None where no target depends on it. It is IndexedSlices where
+        rows of the source were read and nothing else of it.
     """
     walk = _Walk(sources)
     for target, seed in zip(targets, seeds, strict=True):
@@ -55,7 +57,7 @@ class _Walk:
     def __init__(self, sources: Sequence[Any]) -> None:
         self.sources = {key(s) for s in sources}
         self.reached = set(self.sources)
-        self.parts: dict[int, list[Tensor]] = {}
+        self.parts: dict[int, list[Gradient]] = {}
 
     def useful(self, entries: Iterable[Entry]) -> list[Entry]:
         """The operations that depend on a source."""
@@ -68,14 +70,14 @@ class _Walk:
                     break
         return found
 
-    def add(self, identity: int, gradient: Tensor) -> None:
+    def add(self, identity: int, gradient: Gradient) -> None:
         self.parts.setdefault(identity, []).append(gradient)
 
-    def gradient(self, identity: int) -> Tensor | None:
+    def gradient(self, identity: int) -> Gradient | None:
         parts = self.parts.get(identity)
         return total(parts) if parts else None
 
-    def _take(self, output: Tensor) -> Tensor | None:
+    def _take(self, output: Tensor) -> Gradient | None:
         """The gradient of an output, which nothing before it in the program can add to."""
         identity = id(output)
         parts = self.parts.pop(identity, None)
@@ -99,6 +101,8 @@ class _Walk:
         if True not in needed:
             return
         call = OpCall(entry.op, tuple(inputs), entry.attrs, tuple(entry.outputs), needed)
+        if "passes_on" not in entry.op.tags:
+            output_grads = [None if g is None else dense(g) for g in output_grads]
         gradients = input_gradients(call, output_grads)
         parts = self.parts
         for identity, wanted, gradient in zip(keys, needed, gradients, strict=True):
@@ -110,7 +114,7 @@ class _Walk:
                     known.append(gradient)
 
 
-def input_gradients(call: OpCall, output_grads: Sequence[Tensor | None]) -> list[Tensor | None]:
+def input_gradients(call: OpCall, output_grads: Sequence[Gradient | None]) -> list[Gradient | None]:
     """The gradients by the op's rule, checked: one gradient or None for each input.
 
     Raises:

@@ -12,6 +12,7 @@ from treadle.core import nest
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.elementwise.arithmetic import add_n, multiply
+from treadle.ops.indexing.gather import dense
 from treadle.ops.reductions.reduction import reduce_sum
 
 Wrapper = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -100,8 +101,8 @@ def _compare(
             chosen = [x for x in xs if x.dtype.is_differentiable]
             tape.watch(chosen)
             y = single(*xs)
-        result: list[Any] = tape.gradient(y, chosen, unconnected_gradients="zero")
-        return result
+        found = tape.gradient(y, chosen, unconnected_gradients="zero")
+        return [dense(g) for g in found]
 
     given = iter((wrap(gradients) if wrap else gradients)(*points))
     for number, point in enumerate(points):
@@ -164,8 +165,8 @@ def _weighted_gradients(f: Callable[..., Any], points: Sequence[Tensor]) -> Call
         with GradientTape() as tape:
             tape.watch(chosen)
             y = single(*xs)
-        result: list[Any] = tape.gradient(y, chosen, unconnected_gradients="zero")
-        return result
+        found = tape.gradient(y, chosen, unconnected_gradients="zero")
+        return [dense(g) for g in found]
 
     return gradients
 
@@ -193,7 +194,7 @@ def _theoretical(f: Callable[..., Any], points: Sequence[Tensor]) -> tuple[NDArr
                 y, list(points), output_gradients=shaped, unconnected_gradients="zero"
             )
             for row, g in zip(rows, gradients, strict=True):
-                row.append(_real_view(np.asarray(g)).reshape(-1))
+                row.append(_real_view(np.asarray(dense(g))).reshape(-1))
     return tuple(
         np.array(row).reshape(len(units) * size, -1) if row else np.zeros((0, _real_size(p)))
         for row, p in zip(rows, points, strict=True)

@@ -10,7 +10,7 @@ from typing import Any
 from treadle.autodiff.custom_node import mark_custom_gradient
 from treadle.autodiff.recording import record_custom
 from treadle.autodiff.tape import GradientTape
-from treadle.autodiff.values import subject
+from treadle.autodiff.values import leaves, subject
 from treadle.core import nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
@@ -120,7 +120,7 @@ def _input_gradients(
 ) -> list[Any]:
     if variables:
         gradients, of_variables = grad_fn(*output_grads, variables=variables)
-        of_variables = nest.flatten(of_variables)
+        of_variables = leaves(of_variables)
         if len(of_variables) != len(variables):
             raise ValueError(
                 "Must return gradient for each variable from @custom_gradient grad_fn: "
@@ -128,7 +128,7 @@ def _input_gradients(
             )
     else:
         gradients, of_variables = grad_fn(*output_grads), []
-    flat = nest.flatten(gradients)
+    flat = leaves(gradients)
     if len(flat) != count:
         raise ValueError(
             f"custom_gradient function expected to return {count} gradients, but returned "

@@ -16,12 +16,13 @@ from treadle.autodiff.tape import (
     seeds_for,
     wants_zeros,
 )
-from treadle.autodiff.values import key, zeros_for
+from treadle.autodiff.values import Gradient, key, zeros_for
 from treadle.core import nest
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.indexing.gather import dense
 
 
 class _RecordedGraph:
@@ -38,6 +39,13 @@ class _RecordedGraph:
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]
     ) -> list[Tensor | None]:
         """One backward pass; see `GradientTape.vector_jacobian`."""
+        found = self.rows_or_tensors(targets, seeds, sources)
+        return [None if g is None else dense(g) for g in found]
+
+    def rows_or_tensors(
+        self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any]
+    ) -> list[Gradient | None]:
+        """`vector_jacobian`, with IndexedSlices for sources of which rows were read."""
         pairs = [(t, s) for t, s in zip(targets, seeds, strict=True) if s is not None]
         entries = list(self._entries(context.recorder))
         return backpropagate(entries, [t for t, _ in pairs], [s for _, s in pairs], sources)
@@ -78,7 +86,8 @@ def gradients(
         name, gate_gradients, aggregation_method: accepted for TensorFlow programs.
 
     Returns:
-        A list with a tensor of the dtype and shape of each of `xs`, or None.
+        A list with a tensor of the dtype and shape of each of `xs`, `IndexedSlices` where only rows
+        of it were read, or None.
 
     Raises:
         RuntimeError: it is called outside a function, where nothing is recorded.
@@ -90,7 +99,7 @@ def gradients(
     check_differentiable(targets, "target")
     check_sources(sources)
     graph = _RecordedGraph([] if stop_gradients is None else nest.flatten(stop_gradients))
-    found = graph.vector_jacobian(targets, seeds_for(targets, grad_ys), sources)
+    found = graph.rows_or_tensors(targets, seeds_for(targets, grad_ys), sources)
     return [zeros_for(x) if g is None and zero else g for g, x in zip(found, sources, strict=True)]
 
 

@@ -26,6 +26,7 @@ from treadle.ops.control.python_functions import (
     result_types,
 )
 from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import Op, OpCall, register, run
 
 _MOST_RECORDS = 1000  # of calls whose gradient was prepared and not taken
@@ -166,13 +167,13 @@ class _Backward:
                 outputs = _evaluate(self.func, inputs, self.out)
         else:
             tape, inputs, outputs = found
-        gradients: list[Tensor] = tape.gradient(
+        gradients = tape.gradient(
             [outputs[i] for i in self.used],
             [inputs[i] for i in self.places],
             output_gradients=list(arguments[self.count + 1 :]),
             unconnected_gradients=UnconnectedGradients.ZERO,
         )
-        return gradients
+        return [dense(g) for g in gradients]
 
 
 PY_FUNCTION = register(

@@ -11,7 +11,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.autodiff.backward import Entry, backpropagate
-from treadle.autodiff.values import is_differentiable, key, mismatch, ones_for, subject, zeros_for
+from treadle.autodiff.values import (
+    Gradient,
+    is_differentiable,
+    key,
+    leaves,
+    mismatch,
+    ones_for,
+    subject,
+    zeros_for,
+)
 from treadle.core import nest
 from treadle.core.context import add_tape, context, set_tapes
 from treadle.core.interrupts import puts_modes_back
@@ -19,6 +28,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.core.trials import current_trial, refuse
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.indexed_slices import values_of
+from treadle.ops.indexing.gather import dense
 from treadle.ops.state import Variable
 
 
@@ -246,7 +257,9 @@ class GradientTape:
                 depend on.
 
         Returns:
-            The structure of `sources` with a tensor of each source's dtype and shape, or None.
+            The structure of `sources` with a tensor of each source's dtype and shape, or None; or
+            `IndexedSlices`, where rows of the source were read along its first axis (`gather`,
+            `nn.embedding_lookup`, `Variable.sparse_read`) and nothing else of it.
 
         Raises:
             RuntimeError: a tape that is not persistent was used before.
@@ -259,13 +272,13 @@ class GradientTape:
                 f"to be differentiated, but received None.{at(user_origin())}"
             )
         zero = wants_zeros(unconnected_gradients)
-        targets = nest.flatten(target)
+        targets = leaves(target, values_of)
         flat = nest.flatten(sources)
         check_differentiable(targets, "target")
         check_sources(flat)
         seeds = seeds_for(targets, output_gradients)
         with self.used_once():
-            gradients = self.vector_jacobian(targets, seeds, flat, free=not self._persistent)
+            gradients = self.rows_or_tensors(targets, seeds, flat, free=not self._persistent)
         if zero:
             gradients = [
                 zeros_for(x) if g is None else g for g, x in zip(gradients, flat, strict=True)
@@ -300,6 +313,13 @@ class GradientTape:
     ) -> list[Tensor | None]:
         """One backward pass over the recorded operations, for flat lists. Leaves the tape usable
         unless `free`: then operations and their arrays are released on the way."""
+        found = self.rows_or_tensors(targets, seeds, sources, free)
+        return [None if g is None else dense(g) for g in found]
+
+    def rows_or_tensors(
+        self, targets: Sequence[Any], seeds: Sequence[Any], sources: Sequence[Any], free: bool
+    ) -> list[Gradient | None]:
+        """`vector_jacobian`, with IndexedSlices for sources of which rows were read."""
         self._is_asked()
         pairs = [(t, s) for t, s in zip(targets, seeds, strict=True) if s is not None]
         entries = self._entries
@@ -406,7 +426,7 @@ def seeds_for(targets: Sequence[Any], output_gradients: Any) -> list[Tensor | No
     if output_gradients is None:
         given: list[Any] = [None] * len(targets)
     else:
-        given = nest.flatten(output_gradients)
+        given = leaves(output_gradients, dense)
     if len(given) != len(targets):
         raise ValueError(
             f"{len(given)} output_gradients were given for {len(targets)} targets"

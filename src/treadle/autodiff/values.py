@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.core import dtypes, nest
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ListSpec, ResourceSpec, Spec
 from treadle.core.tensor import SymbolicTensor, Tensor, moved
@@ -18,8 +19,12 @@ from treadle.ops.collections.lists import (
 )  # fmt: skip
 from treadle.ops.conversion import constant
 from treadle.ops.elementwise.arithmetic import ADD, ADD_N
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.indexed_slices import IndexedSlices
+from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import run
 from treadle.ops.shaping.creation import FILL
+from treadle.ops.shaping.joining import concat
 from treadle.ops.state import Variable
 
 
@@ -72,10 +77,28 @@ def _exact_spec(x: Any) -> Spec:
     return gradient_spec(x)
 
 
-def total(parts: Sequence[Tensor]) -> Tensor:
-    """The sum of one or more gradients of one value."""
+Gradient = Tensor | IndexedSlices
+
+
+def total(parts: Sequence[Gradient]) -> Gradient:
+    """The sum of one or more gradients of one value, in the order in which they were found: of
+    IndexedSlices alone IndexedSlices, with the rows that the program read first in front."""
     if len(parts) == 1:
         return parts[0]
+    rows = [p for p in parts if isinstance(p, IndexedSlices)]
+    if len(rows) == len(parts):
+        return _joined(rows[::-1])
+    return _sum([dense(p) for p in parts])
+
+
+def _joined(rows: Sequence[IndexedSlices]) -> IndexedSlices:
+    """All rows, one after the other."""
+    same = all(r.indices.dtype is rows[0].indices.dtype for r in rows)
+    indices = [r.indices if same else cast(r.indices, dtypes.int64) for r in rows]
+    return rows[0].with_rows(concat([r.values for r in rows], 0), concat(indices, 0))
+
+
+def _sum(parts: Sequence[Tensor]) -> Tensor:
     if isinstance(parts[0].spec, ListSpec):
         result = list_add(parts[0], parts[1])
         for part in parts[2:]:
@@ -95,7 +118,7 @@ def accumulate(before: Tensor, gradient: Tensor) -> Tensor:
             index, value = (builder.tensor_of(v) for v in node.inputs[1:])
             old = list_get(before, index, value.dims)
             return list_set(before, index, run(ADD, old, value))
-    return total([before, gradient])
+    return _sum([before, gradient])
 
 
 def _is_new(node: Any) -> bool:
@@ -104,6 +127,8 @@ def _is_new(node: Any) -> bool:
 
 def mismatch(gradient: Any, x: Any) -> str | None:
     """Why `gradient` cannot be a gradient with respect to `x`, or None when it can."""
+    if isinstance(gradient, IndexedSlices):
+        return None if gradient.dtype is gradient_spec(x).dtype else "is of another dtype"
     if not isinstance(gradient, Tensor):
         return f"is a {type(gradient).__name__}, not a tensor"
     have, want = gradient.spec, gradient_spec(x)
@@ -116,3 +141,14 @@ def mismatch(gradient: Any, x: Any) -> str | None:
     if have.dims != want.dims and not TensorShape(have.dims).is_compatible_with(want.shape):
         return f"has shape {have.shape}, expected {want.shape}"
     return None
+
+
+def leaves(
+    structure: Any, of_rows: Callable[[IndexedSlices], Any] = lambda rows: rows
+) -> list[Any]:
+    """The leaves of a structure in order, with ``of_rows(slices)`` for IndexedSlices."""
+    if isinstance(structure, IndexedSlices):
+        return [of_rows(structure)]
+    if isinstance(structure, list | tuple):
+        return [leaf for part in structure for leaf in leaves(part, of_rows)]
+    return nest.flatten(structure)

@@ -54,7 +54,12 @@ class _Context(threading.local):
     counted: int = 0  # in `modes`; -1: not yet, or an interrupt came
 
 
+class _Naming(threading.local):
+    scope = ""  # what names of variables begin with, as ``outer/inner/``
+
+
 context = is_mode(_Context())
+naming = is_mode(_Naming())
 
 # How many traces and sets of tapes are at work in all threads, and whether functions run eagerly:
 # compiled calls look at it from native code.

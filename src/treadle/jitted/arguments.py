@@ -13,7 +13,7 @@ from treadle.core import dtypes, nest
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import BufferSpec
 from treadle.core.tensor import Tensor, from_array
-from treadle.ops.state import Variable
+from treadle.ops.state import Variable, VariableAggregation, VariableSynchronization
 from treadle.tracing.signature import display_name
 
 # The kinds of leaves. An array that is the same object as an earlier leaf has that leaf's number
@@ -330,5 +330,7 @@ def _variable(array: Any) -> tuple[Variable, Any]:
     made.spec = _spec(ready.dtype, ready.shape)
     made._use(ready, shared=False)
     made.trainable, made.name, made.constraint = False, "array:0", None
+    made.synchronization = VariableSynchronization.AUTO
+    made.aggregation = VariableAggregation.NONE
     return made, ready
 

@@ -13,6 +13,7 @@ from treadle.core.tensor import Tensor
 from treadle.jitted.arrays import Array, unwrapped, wrapped
 from treadle.jitted.conversion import call
 from treadle.jitted.function import Jitted
+from treadle.ops.indexing.gather import dense
 from treadle.ops.numbers.python_numbers import SymbolicNumber, symbolic_number
 
 
@@ -47,7 +48,7 @@ def value_and_grad(func: Callable[..., Any], argnums: int | Sequence[int] = 0) -
             result = call(original)(*values, **kwargs)
             value = _scalar(original, result)
         _check_unchanged(original, numbers, values, watched)
-        found = tape.gradient(value, watched, unconnected_gradients="zero")
+        found = map(dense, tape.gradient(value, watched, unconnected_gradients="zero"))
         made = tuple(_like(args[i], g) for i, g in zip(numbers, found, strict=True))
         return result, made[0] if isinstance(argnums, int) else made
 

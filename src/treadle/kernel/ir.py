@@ -242,7 +242,7 @@ class Scan(Expr):
         return (self.value,)
 
 
-COMBINES = ("set", "add", "mul", "max", "min")
+COMBINES = ("set", "add", "mul", "div", "max", "min")
 
 
 @record(frozen=True, eq=False, repr=False)

@@ -135,6 +135,8 @@ def _check_computed(store: Store, kernel: Kernel) -> None:
         raise KernelError(f"unknown combination {store.combine!r}")
     if store.combine != "set" and (store.value.dtype.is_bool or store.value.dtype.is_complex):
         raise KernelError(f"{store.value.dtype.name} is set, not combined: {store}")
+    if store.combine == "div" and not store.value.dtype.is_floating:
+        raise KernelError(f"{store.value.dtype.name} is not divided: {store}")
     if not all(i.dtype.is_integer for i in store.computed):
         raise KernelError(f"a place that is no integer: {store}")
     if not store.computed and store.combine == "set":

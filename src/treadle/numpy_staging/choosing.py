@@ -18,7 +18,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import selection
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.linalg import matrices, triangles
 from treadle.ops.shaping import padding
 from treadle.ops.statistics import sorting
@@ -62,7 +62,7 @@ def take(a: Any, indices: Any, axis: Any = None) -> Tensor:
     place = 0 if axis is None else normalize_axis(axis, x.ndim)
     x = flat(x) if axis is None else x
     size = dims_tensor(x.dims[place], dtypes.int64)
-    return gather(x, selection.where(i < 0, i + size, i), axis=place)
+    return gathered(x, selection.where(i < 0, i + size, i), axis=place)
 
 
 def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Tensor:
@@ -72,7 +72,7 @@ def take_along_axis(arr: Any, indices: Any, axis: int = -1) -> Tensor:
     i = selection.where(i < 0, i + size, i)
     last = x.ndim - 1
     rows, places = moveaxis(x, place, last), moveaxis(i, place, last)
-    return moveaxis(gather(rows, places, batch_dims=last), last, place)
+    return moveaxis(gathered(rows, places, batch_dims=last), last, place)
 
 
 def sort(a: Any, axis: Any = -1) -> Tensor:

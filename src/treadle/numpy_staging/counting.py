@@ -22,7 +22,7 @@ from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise import selection, unary
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.indexing.gather import gathered, unsorted_segment_sum
 from treadle.ops.reductions import reduction
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping import ranges
@@ -34,7 +34,7 @@ from treadle.ops.statistics.histograms import COUNT_POSITIONS
 
 
 def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Tensor:
-    rows = as_array(a) if sorter is None else gather(as_array(a), as_array(sorter))
+    rows = as_array(a) if sorter is None else gathered(as_array(a), as_array(sorter))
     rows, values = promoted([rows, as_array(v)])
     found = sorting.searchsorted(rows, flat(values), side, dtypes.int64)
     return reshape_to(found, values.dims)
@@ -105,8 +105,8 @@ def _place_by_width(edges: Tensor, x: Tensor, count: int) -> Tensor:
     none, last = to(0, dtypes.int64), to(count - 1, dtypes.int64)
     place = cast((x - edges[0]) / width * to(count, x.dtype), dtypes.int64)
     place = maximum(minimum(place, last), none)
-    place = selection.where(x < gather(edges, place), maximum(place - 1, none), place)
-    above = (x >= gather(edges, place + 1)) & (place != last)
+    place = selection.where(x < gathered(edges, place), maximum(place - 1, none), place)
+    above = (x >= gathered(edges, place + 1)) & (place != last)
     return selection.where(above, place + 1, place)
 
 
@@ -182,9 +182,9 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
     """
     whole = cast(x, dtypes.uint8) if x.dtype.is_bool else x
     order = sorting.argsort(whole, stable=True) if stable else None
-    rows = sorting.sort(whole) if order is None else gather(whole, order)
+    rows = sorting.sort(whole) if order is None else gathered(whole, order)
     count = dims_tensor(x.dims[0], dtypes.int64)
-    before = gather(rows, maximum(ranges.range(count) - 1, to(0, dtypes.int64)))
+    before = gathered(rows, maximum(ranges.range(count) - 1, to(0, dtypes.int64)))
     differs = rows != before
     if equal_nan and x.dtype.is_floating:
         differs &= ~(unary.is_nan(rows) & unary.is_nan(before))
@@ -199,7 +199,7 @@ def _distinct(x: Tensor, equal_nan: bool, stable: bool) -> list[Callable[[], Ten
         first = flat(selection.where(new))
         ends = concat([first, reshape_to(count, (1,))], 0)
         number = ranges.range(dims_tensor(first.dims[0], dtypes.int64))
-        return gather(ends, number + 1) - first
+        return gathered(ends, number + 1) - first
 
     return [
         lambda: cast(rows[new], x.dtype),

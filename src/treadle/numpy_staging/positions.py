@@ -20,7 +20,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic, selection
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.shaping import ranges
 from treadle.ops.shaping.joining import concat, stack
 from treadle.ops.shaping.reshaping import reshape, reshape_to
@@ -39,7 +39,7 @@ def lexsort(keys: Any, axis: int = -1) -> Tensor:
         raise ValueError(f"np.lexsort takes vectors here{at(user_origin())}")
     order = sorting.argsort(rows[0], stable=True)
     for row in rows[1:]:
-        order = gather(order, sorting.argsort(gather(row, order), stable=True))
+        order = gathered(order, sorting.argsort(gathered(row, order), stable=True))
     return cast(order, dtypes.int64)
 
 
@@ -57,7 +57,7 @@ def choose(a: Any, choices: Any, mode: str = "raise") -> Tensor:
     number = broadcast_dims(number, dims)
     rows = stack([flat(broadcast_dims(c, dims)) for c in options], 1)
     places = reshape_to(number, (rows.dims[0], 1))
-    found = gather(rows, places, axis=1, batch_dims=1)
+    found = gathered(rows, places, axis=1, batch_dims=1)
     return reshape_to(found, dims)
 
 
@@ -98,7 +98,7 @@ def resize(a: Any, new_shape: Any) -> Tensor:
     places = arithmetic.mod(
         ranges.range(count, dtype=dtypes.int64), dims_tensor(x.dims[0], dtypes.int64)
     )
-    return reshape(gather(x, places), dims)
+    return reshape(gathered(x, places), dims)
 
 
 def ravel_multi_index(multi_index: Any, dims: Sequence[int], mode: str = "raise") -> Tensor:

@@ -19,7 +19,7 @@ from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic
 from treadle.ops.indexing import repeating, transposing
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.shaping import padding, permuting, ranges, reshaping
 from treadle.ops.shaping.reshaping import reshape_to
 
@@ -186,7 +186,7 @@ def _pad_from(x: Tensor, widths: list[Any], mode: str) -> Tensor:
             places = arithmetic.minimum(arithmetic.maximum(places, 0), size - 1)
         else:
             places = arithmetic.mod(places, size)
-        x = gather(x, places, axis=axis)
+        x = gathered(x, places, axis=axis)
     return x
 
 

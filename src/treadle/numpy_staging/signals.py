@@ -20,7 +20,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.linalg.correlation import sliding_products
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation, ranges
@@ -155,7 +155,7 @@ def sliding_window_view(x: Any, window_shape: Any, axis: Any = None) -> Tensor:
     count = dims_tensor(rows.dims[place] - int(size) + 1, dtypes.int64)
     first = ranges.range(count)
     places = first[:, None] + ranges.range(to(size, dtypes.int64))[None, :]
-    return moveaxis(gather(rows, places, axis=place), place + 1, -1)
+    return moveaxis(gathered(rows, places, axis=place), place + 1, -1)
 
 
 # -- sets ----------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.logic import logical_or
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.linalg.matrices import diag_part, matmul
 from treadle.ops.reductions import reduction
@@ -172,8 +172,8 @@ def _at_positions(rows: Tensor, position: Tensor, size: Tensor) -> Tensor:
     position = maximum(minimum(position, size - 1), to(0.0, dtypes.float64))
     low = unary.floor(position)
     weight = cast(position - low, rows.dtype)
-    below = gather(rows, cast(low, dtypes.int64), axis=-1)
-    above = gather(rows, cast(unary.ceil(position), dtypes.int64), axis=-1)
+    below = gathered(rows, cast(low, dtypes.int64), axis=-1)
+    above = gathered(rows, cast(unary.ceil(position), dtypes.int64), axis=-1)
     found = where(weight == 0, below, below + (above - below) * weight)
     last = rows[..., -1]
     if position.ndim:

@@ -18,7 +18,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import arithmetic, logic, selection, unary
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import imag, real
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping import creation
 from treadle.ops.shaping.joining import concat
@@ -105,8 +105,8 @@ def interp(
     above = arithmetic.minimum(
         arithmetic.maximum(searchsorted(lines, places, "right"), 1), count - 1
     )
-    x0, x1 = gather(lines, above - 1), gather(lines, above)
-    y0, y1 = gather(heights, above - 1), gather(heights, above)
+    x0, x1 = gathered(lines, above - 1), gathered(lines, above)
+    y0, y1 = gathered(heights, above - 1), gathered(heights, above)
     found = y0 + (y1 - y0) / cast(x1 - x0, wide) * cast(places - x0, wide)
     low = heights[0] if left is None else to(left, wide)
     high = heights[-1] if right is None else to(right, wide)

@@ -20,6 +20,7 @@ from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.ops import printing
 from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.elementwise import arithmetic, comparison, logic, powers, unary
+from treadle.ops.indexing import variable_parts
 from treadle.ops.indexing.subscripts import getitem
 from treadle.ops.indexing.updates import refuse_assignment, refuse_deletion
 from treadle.ops.linalg.matrices import array_product
@@ -345,6 +346,7 @@ def _named(name: str, function: Any) -> Any:
 def install() -> None:
     """Put operators and printing on Tensor and Variable."""
     printing.install()
+    variable_parts.install()
     for name in _ARITHMETIC:
         assigning = _assigning(getattr(operator, name + "_" * (name in _KEYWORDS)))
         setattr(SymbolicTensor, f"__i{name}__", _named(f"__i{name}__", assigning))
@@ -352,7 +354,7 @@ def install() -> None:
         setattr(Tensor, name, method)
         if name == "__setitem__":
             setattr(Variable, name, method)
-        elif name not in ("item", "tolist", "set_shape"):
+        elif name not in ("__getitem__", "item", "tolist", "set_shape"):
             setattr(Variable, name, _through_value(method))
 
 

@@ -43,6 +43,7 @@ TAGS = {
     "involution": "f(f(x)) is x",
     "moves": "rearranges or repeats the elements of its only input: a filled array stays one",
     "numpy_view": "what NumPy does by a view of its first input's memory",
+    "passes_on": "its gradient is that of its result, also where this is IndexedSlices",
     "quiet": "has an effect, but runs no code of the user and touches no variable",
     "raises": "raises an exception of the user's program",
     "reduces": "reduces its input along attrs['axis'], and keeps these axes if attrs['keepdims']",
@@ -155,6 +156,7 @@ class PartUse(Enum):
     SET = "set"  # gives its first input with another part
     ADD = "add"  # gives its first input with the part added
     MUL = "mul"  # the same, multiplied by the part
+    DIV = "div"  # the same, divided by the part
     MAX = "max"  # the same, where the larger of two elements stays
     MIN = "min"  # the same, where the smaller one stays
 
@@ -162,8 +164,9 @@ class PartUse(Enum):
     def combine(self) -> str:
         """How elements of the part are stored (`treadle.kernel.ir.COMBINES`). Those that are placed
         are added: several may have one place."""
-        combined = PartUse.ADD, PartUse.MUL, PartUse.MAX, PartUse.MIN
-        return self.value if self in combined else "add" if self is PartUse.PLACE else "set"
+        if self in (PartUse.SET, PartUse.READ):
+            return "set"
+        return "add" if self is PartUse.PLACE else self.value
 
 
 @record(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import itertools
 import os
 import threading
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from treadle.core import errors, locks
-from treadle.core.context import context, recording, taping
+from treadle.core.context import context, naming, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape, fresh_symbol
@@ -19,12 +20,35 @@ from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
 from treadle.core.storage import Buffer, Cell
 from treadle.core.tensor import Reference, Tensor, from_buffer, moved
 from treadle.core.trials import refuse
+from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.indexed_slices import IndexedSlices
+from treadle.ops.indexing import variable_parts
 from treadle.ops.indexing.extremes import tensor_scatter_nd_max, tensor_scatter_nd_min
-from treadle.ops.indexing.scatter import tensor_scatter_nd_add, tensor_scatter_nd_update
+from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.scatter import (
+    batch_positions,
+    gather_nd,
+    tensor_scatter_nd_add,
+    tensor_scatter_nd_sub,
+    tensor_scatter_nd_update,
+)
+from treadle.ops.indexing.scatter_products import scatter_div, scatter_mul
+from treadle.ops.indexing.subscripts import getitem
+from treadle.ops.indexing.updates import set_item
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs
+
+
+def _member(kind: type[enum.Enum], value: Any) -> Any:
+    if not isinstance(value, kind):
+        names = ", ".join(f"{kind.__name__}.{m.name}" for m in kind)
+        raise ValueError(
+            f"Invalid variable option {value!r}: use one of {names}{at(user_origin())}"
+        )
+    return value
 
 
 def _infer_read(handle: ResourceSpec) -> TensorSpec:
@@ -42,7 +66,7 @@ READ = register(
         gradient=lambda call, grad: [grad],
         effect="read",
         lower=Structure.READ,
-        tags=frozenset({"strings"}),
+        tags=frozenset({"passes_on", "strings"}),
         takes_variables=True,
     )
 )
@@ -97,6 +121,26 @@ _waiting: dict[int, Cell] = {}  # what threads wait for
 _names = itertools.count()
 
 
+class VariableSynchronization(enum.Enum):
+    """When copies of a variable on several devices are made equal. There is one copy here: programs
+    may say and ask it."""
+
+    AUTO = 0
+    NONE = 1
+    ON_WRITE = 2
+    ON_READ = 3
+
+
+class VariableAggregation(enum.Enum):
+    """How what several devices assign to a variable is made one. There is one device at work here:
+    programs may say and ask it."""
+
+    NONE = 0
+    SUM = 1
+    MEAN = 2
+    ONLY_FIRST_REPLICA = 3
+
+
 class Variable:
     """A tensor-valued state that can be assigned.
 
@@ -104,18 +148,22 @@ class Variable:
 
     Args:
         initial_value: a tensor or anything that converts to one, or a function that returns it.
-        trainable: whether gradient tapes watch it by themselves; default True for floats.
-        name: a name for printing and checkpoints.
+        trainable: whether gradient tapes watch it by themselves; default True for floats that are
+            not synchronized when they are read.
+        name: a name for printing and checkpoints, which `name_scope` puts its own in front of.
         dtype: the dtype to convert `initial_value` to.
+        synchronization: a `VariableSynchronization`; changes nothing but `trainable`.
+        aggregation: a `VariableAggregation`; changes nothing.
         shape: a more general shape than the initial value's (only its rank must agree).
 
     Raises:
-        ValueError: created while a function is traced again (only a first call may create).
+        ValueError: created while a function is traced again (only a first call may create);
+            another value as synchronization or aggregation.
     """
 
     __slots__ = (
-        "__weakref__", "_buffer", "_cell", "_stands_for", "constraint", "name", "spec",
-        "told_apart", "trainable",
+        "__weakref__", "_buffer", "_cell", "_stands_for", "aggregation", "constraint", "name",
+        "spec", "synchronization", "told_apart", "trainable",
     )  # fmt: skip
 
     spec: ResourceSpec
@@ -133,6 +181,8 @@ class Variable:
         dtype: Any = None,
         import_scope: Any = None,
         constraint: Callable[[Tensor], Tensor] | None = None,
+        synchronization: VariableSynchronization = VariableSynchronization.AUTO,
+        aggregation: VariableAggregation = VariableAggregation.NONE,
         shape: Any = None,
     ) -> None:
         self._stands_for: weakref.ref[Variable] | None = None
@@ -142,6 +192,8 @@ class Variable:
             raise ValueError(f"A Variable needs an initial_value{at(user_origin())}")
         if not isinstance(name, str | None):
             raise ValueError(f"A Variable's name must be a string, not {name!r}")
+        self.synchronization = _member(VariableSynchronization, synchronization)
+        self.aggregation = _member(VariableAggregation, aggregation)
         if recorder is not None:
             refuse("it creates a variable")
             recorder.variable_created()
@@ -160,8 +212,11 @@ class Variable:
         spec = ResourceSpec(value.shape if shape is None else shape, value.dtype)
         self.spec = spec.on(value.spec.device)
         self._use(value._buffer)  # the tensor may live on: it is copied when first written in place
-        self.trainable = value.dtype.is_differentiable if trainable is None else trainable
-        self.name = f"{name or 'Variable'}:0"
+        if trainable is None:
+            read = synchronization is VariableSynchronization.ON_READ
+            trainable = value.dtype.is_differentiable and not read
+        self.trainable = trainable
+        self.name = f"{naming.scope}{name or 'Variable'}:0"
         self.constraint = constraint
 
     @property
@@ -192,6 +247,31 @@ class Variable:
         return _read(self)
 
     read_value = value
+
+    def sparse_read(self, indices: Any, name: str | None = None) -> Tensor:
+        """The rows at `indices`; their gradient is `IndexedSlices`."""
+        return gather(self, indices)
+
+    def gather_nd(self, indices: Any, name: str | None = None) -> Tensor:
+        """The parts at positions given by the last axis of `indices`."""
+        return gather_nd(self, indices)
+
+    def __getitem__(self, key: Any) -> Tensor:
+        """A part of the current value, to which values may be assigned: ``v[1:3].assign(x)``."""
+        part = getitem(self.value(), key)
+        variable_parts.remember(part, self, key)
+        return part
+
+    def is_initialized(self, name: str | None = None) -> Tensor:
+        """True: a variable has a value from the beginning."""
+        return convert_to_tensor(True)
+
+    def initialized_value(self) -> NoReturn:
+        """TensorFlow 1's: not supported, as in TensorFlow 2."""
+        raise NotImplementedError(
+            f"initialized_value() of variable {self.name!r}: a variable has a value from the "
+            f"beginning, use value(){at(user_origin())}"
+        )
 
     def numpy(self) -> Any:
         """The current value as an array of the caller's own, or a NumPy scalar for rank 0."""
@@ -305,6 +385,92 @@ class Variable:
             )  # fmt: skip
         return tensor
 
+    def assign_part(self, key: Any, value: Any) -> Variable:
+        """Replace the part ``v[key]``; the value broadcasts to it.
+
+        Raises:
+            InvalidArgumentError: a position out of range, or a value that does not broadcast.
+            ValueError: a tensor of another dtype.
+        """
+        return self.assign(set_item(self.value(), key, convert_to_tensor(value, self.dtype)))
+
+    # Of several rows with one index each has its effect, in their order.
+
+    def scatter_add(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Add rows to those at their indices.
+
+        Raises (as all that take `IndexedSlices`):
+            TypeError: `sparse_delta` is something else.
+            ValueError: rows of another dtype.
+            InvalidArgumentError: an index out of range, or rows of another shape.
+        """
+        return self._scatter(tensor_scatter_nd_add, sparse_delta)
+
+    def scatter_sub(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Subtract rows from those at their indices."""
+        return self._scatter(tensor_scatter_nd_sub, sparse_delta)
+
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Multiply the rows at indices by those that are given."""
+        return self._scatter(scatter_mul, sparse_delta)
+
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Divide the rows at indices by those that are given."""
+        return self._scatter(scatter_div, sparse_delta)
+
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace elements of the rows at indices by given ones that are smaller."""
+        return self._scatter(tensor_scatter_nd_min, sparse_delta)
+
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace elements of the rows at indices by given ones that are larger."""
+        return self._scatter(tensor_scatter_nd_max, sparse_delta)
+
+    def scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace the rows at indices; the last of several for one place stays."""
+        return self._scatter(tensor_scatter_nd_update, sparse_delta)
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Variable:
+        """Replace rows of each part that the first axes name: all axes of the indices but the last
+        are axes of the variable, too."""
+        indices = self._slices(sparse_delta).indices
+        rows = reshape_to(indices, (*indices.dims, 1))
+        return self.scatter_nd_update(batch_positions(rows, indices.ndim - 1), sparse_delta.values)
+
+    def _slices(self, slices: Any) -> IndexedSlices:
+        if not isinstance(slices, IndexedSlices):
+            raise TypeError(
+                f"Variable {self.name!r}: rows are given as td.IndexedSlices, not {slices!r}"
+                f"{at(user_origin())}"
+            )
+        return slices
+
+    def _scatter(
+        self, function: Callable[[Tensor, Tensor, Tensor], Tensor], slices: Any
+    ) -> Variable:
+        """Change the rows at indices by ``function(value, positions, rows)``."""
+        indices = self._slices(slices).indices
+        value, rows = self.value(), convert_to_tensor(slices.values, self.dtype)
+        if not rows.ndim and value.ndim:
+            rows = broadcast_dims(rows, (*indices.dims, *value.dims[1:]))
+        return self.assign(function(value, reshape_to(indices, (*indices.dims, 1)), rows))
+
     def scatter_nd_add(self, indices: Any, updates: Any, name: str | None = None) -> Variable:
         """Add `updates` to the parts at `indices`; those of one place add up."""
         updates = convert_to_tensor(updates, self.dtype)
@@ -408,6 +574,7 @@ class Variable:
         copy.spec, copy.trainable = self.spec, self.trainable
         copy._use(self._shared_buffer())
         copy.name, copy.constraint = self.name, self.constraint
+        copy.synchronization, copy.aggregation = self.synchronization, self.aggregation
         copy._stands_for, copy.told_apart = weakref.ref(self), False
         return copy
 
@@ -433,7 +600,11 @@ class Variable:
 
     def __deepcopy__(self, memo: Any) -> Variable:
         value = from_buffer(self._shared_buffer(), self.spec.device)
-        copy = Variable(value, self.trainable, name=self.name.removesuffix(":0"))
+        copy = Variable(
+            value, self.trainable, name=self.name.removesuffix(":0"),
+            synchronization=self.synchronization, aggregation=self.aggregation,
+        )  # fmt: skip
+        copy.name = self.name
         memo[id(self)] = copy
         return copy
 

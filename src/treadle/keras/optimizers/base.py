@@ -10,6 +10,7 @@ import numpy as np
 
 import treadle as td
 from treadle.keras import naming
+from treadle.keras.optimizers.rows import Gradient
 
 
 class Optimizer:
@@ -182,7 +183,7 @@ class Optimizer:
     def _with_gradients(
         self, pairs: list[tuple[Any, td.Variable]]
     ) -> list[tuple[Any, td.Variable]]:
-        kept = [(td.convert_to_tensor(g), v) for g, v in pairs if g is not None]
+        kept = [(_as_gradient(g), v) for g, v in pairs if g is not None]
         if not kept:
             names = ", ".join(v.name for _, v in pairs) or "an empty list"
             raise ValueError(f"No gradients provided for any variable: {names}")
@@ -194,7 +195,8 @@ class Optimizer:
                 )
         return kept
 
-    def _clipped(self, grads: list[td.Tensor]) -> list[td.Tensor]:
+    def _clipped(self, grads: list[Gradient]) -> list[Gradient]:
+        """Of gradients that are rows, the rows are clipped."""
         if self.clipvalue is not None:
             return [td.clip_by_value(g, -self.clipvalue, self.clipvalue) for g in grads]
         if self.clipnorm is not None:
@@ -203,7 +205,7 @@ class Optimizer:
             return [_scaled_to_norm(g, self.global_clipnorm, grads) for g in grads]
         return grads
 
-    def _update_one(self, variable: td.Variable, grad: td.Tensor, factors: dict[str, Any]) -> None:
+    def _update_one(self, variable: td.Variable, grad: Gradient, factors: dict[str, Any]) -> None:
         if self.weight_decay:
             decay = factors["rate"] * self.weight_decay
             value = variable.value()
@@ -217,10 +219,14 @@ class Optimizer:
         return {"rate": rate}
 
     def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: dict[str, td.Variable],
+        self, variable: td.Variable, grad: Gradient, slots: dict[str, td.Variable],
         factors: dict[str, Any],
     ) -> None:  # fmt: skip
-        """Assign the variable and its slots."""
+        """Assign the variable and its slots.
+
+        Args:
+            grad: a tensor; or `td.IndexedSlices` where only rows of the variable were read.
+        """
         raise NotImplementedError(f"{type(self).__name__} must define update()")
 
     # -- configuration ---------------------------------------------------------------------------
@@ -242,7 +248,12 @@ class Optimizer:
         return cls(**config)
 
 
-def _scaled_to_norm(grad: td.Tensor, limit: float, group: Sequence[td.Tensor]) -> td.Tensor:
+def _as_gradient(value: Any) -> Gradient:
+    return value if isinstance(value, td.IndexedSlices) else td.convert_to_tensor(value)
+
+
+def _scaled_to_norm(grad: Gradient, limit: float, group: Sequence[Gradient]) -> Gradient:
     """`grad` scaled so that the norm of `group` does not exceed `limit`."""
-    total = td.add_n([td.reduce_sum(td.square(g)) for g in group])
-    return grad * (limit / td.maximum(td.sqrt(total), limit))
+    values = [g.values if isinstance(g, td.IndexedSlices) else g for g in group]
+    total = td.add_n([td.reduce_sum(td.square(v)) for v in values])
+    return td.scalar_mul(limit / td.maximum(td.sqrt(total), limit), grad)

@@ -6,6 +6,15 @@ from typing import Any
 
 import treadle as td
 from treadle.keras.optimizers.base import Optimizer
+from treadle.keras.optimizers.rows import (
+    Gradient,
+    add,
+    approach,
+    each,
+    replace,
+    subtract,
+    whole,
+)
 
 Slots = dict[str, td.Variable]
 Factors = dict[str, Any]
@@ -24,16 +33,17 @@ class SGD(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.momentum, self.nesterov = momentum, nesterov
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        step = grad * factors["rate"]
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        step = each(lambda g: g * factors["rate"], grad)
         if not self.momentum:
-            variable.assign_sub(step)
+            subtract(variable, step)
             return
-        velocity = slots["momentum"].value() * self.momentum - step
-        slots["momentum"].assign(velocity)
-        variable.assign_add(velocity * self.momentum - step if self.nesterov else velocity)
+        momentum = slots["momentum"]
+        velocity = _minus(momentum.value() * self.momentum, step)
+        momentum.assign(velocity)
+        if self.nesterov:
+            velocity = _minus(velocity * self.momentum, step)
+        variable.assign_add(velocity)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"momentum": self.momentum, "nesterov": self.nesterov}
@@ -67,10 +77,9 @@ class Adam(Optimizer):
         second = 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step)
         return {"rate": rate, "corrected": rate * td.sqrt(second) / first}
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        m, v = _moments(slots, grad, self.beta_1, self.beta_2)
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        _follow_moments(slots, grad, self.beta_1, self.beta_2)
+        m, v = slots["momentum"].value(), slots["velocity"].value()
         if self.amsgrad:
             v = td.maximum(slots["velocity_hat"].value(), v)
             slots["velocity_hat"].assign(v)
@@ -115,21 +124,29 @@ class RMSprop(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.rho, self.momentum, self.epsilon, self.centered = rho, momentum, epsilon, centered
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        velocity = slots["velocity"].value() * self.rho + td.square(grad) * (1.0 - self.rho)
-        slots["velocity"].assign(velocity)
-        spread = velocity + self.epsilon
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        rate: td.Tensor = factors["rate"]
+        taken = 1.0 - self.rho
+        velocity, spreads = slots["velocity"], [slots["velocity"]]
+        squares = each(lambda g: td.square(g) * taken, grad)
+        replace(velocity, velocity.value() * self.rho, squares)
         if self.centered:
-            mean = slots["average_gradient"].value() * self.rho + grad * (1.0 - self.rho)
-            slots["average_gradient"].assign(mean)
-            spread = spread - td.square(mean)
-        step = factors["rate"] * grad / td.sqrt(spread)
+            mean = slots["average_gradient"]
+            replace(mean, mean.value() * self.rho, each(lambda g: g * taken, grad))
+            spreads.append(mean)
+
+        def stepped(g: td.Tensor, velocity: td.Tensor, *mean: td.Tensor) -> td.Tensor:
+            spread = velocity + self.epsilon
+            if mean:
+                spread = spread - td.square(mean[0])
+            return rate * g / td.sqrt(spread)
+
+        step = each(stepped, grad, *spreads)
         if self.momentum > 0:
-            step = slots["momentum"].value() * self.momentum + step
-            slots["momentum"].assign(step)
-        variable.assign_sub(step)
+            momentum = slots["momentum"]
+            replace(momentum, momentum.value() * self.momentum, step)
+            step = momentum.value()
+        subtract(variable, step)
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
@@ -158,12 +175,11 @@ class Adagrad(Optimizer):
     def slot_start(self, name: str) -> float:
         return self.initial_accumulator_value
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        total = slots["accumulator"].value() + td.square(grad)
-        slots["accumulator"].assign(total)
-        variable.assign_sub(factors["rate"] * grad / td.sqrt(total + self.epsilon))
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        total = slots["accumulator"]
+        add(total, each(td.square, grad))
+        rate, epsilon = factors["rate"], self.epsilon
+        subtract(variable, each(lambda g, t: rate * g / td.sqrt(t + epsilon), grad, total))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
@@ -187,16 +203,16 @@ class Adadelta(Optimizer):
         super().__init__(learning_rate, **kwargs)
         self.rho, self.epsilon = rho, epsilon
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        kept, taken = self.rho, 1.0 - self.rho
-        spread = slots["accumulated_grad"].value() * kept + td.square(grad) * taken
-        steps = slots["accumulated_delta_var"].value()
-        delta = -td.sqrt(steps + self.epsilon) * grad / td.sqrt(spread + self.epsilon)
-        slots["accumulated_grad"].assign(spread)
-        slots["accumulated_delta_var"].assign(steps * kept + td.square(delta) * taken)
-        variable.assign_add(factors["rate"] * delta)
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        kept, taken, epsilon = self.rho, 1.0 - self.rho, self.epsilon
+        spread, steps = slots["accumulated_grad"], slots["accumulated_delta_var"]
+        replace(spread, spread.value() * kept, each(lambda g: td.square(g) * taken, grad))
+        delta = each(
+            lambda g, steps, spread: -td.sqrt(steps + epsilon) * g / td.sqrt(spread + epsilon),
+            grad, steps, spread,
+        )  # fmt: skip
+        replace(steps, steps.value() * kept, each(lambda d: td.square(d) * taken, delta))
+        add(variable, each(lambda d: factors["rate"] * d, delta))
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {"rho": self.rho, "epsilon": self.epsilon}
@@ -222,14 +238,12 @@ class Adamax(Optimizer):
         first = 1.0 - td.pow(td.cast(self.beta_1, step.dtype), step)
         return {"rate": rate, "corrected": rate / first}
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        m = slots["momentum"].value()
-        m = m + (grad - m) * (1.0 - self.beta_1)
-        norm = td.maximum(slots["norm"].value() * self.beta_2, td.abs(grad))
-        slots["momentum"].assign(m)
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        approach(slots["momentum"], td.identity, grad, 1.0 - self.beta_1)
+        size = whole(each(td.abs, grad), variable)
+        norm = td.maximum(slots["norm"].value() * self.beta_2, size)
         slots["norm"].assign(norm)
+        m = slots["momentum"].value()
         variable.assign_sub(factors["corrected"] * m / (norm + self.epsilon))
 
     def get_config(self) -> dict[str, Any]:
@@ -271,22 +285,23 @@ class Nadam(Adamax):
             "second": 1.0 - td.pow(td.cast(self.beta_2, step.dtype), step),
         }
 
-    def update(
-        self, variable: td.Variable, grad: td.Tensor, slots: Slots, factors: Factors
-    ) -> None:
-        m, v = _moments(slots, grad, self.beta_1, self.beta_2)
-        step = m * factors["of_momentum"] + grad * factors["of_gradient"]
+    def update(self, variable: td.Variable, grad: Gradient, slots: Slots, factors: Factors) -> None:
+        _follow_moments(slots, grad, self.beta_1, self.beta_2)
+        m, v = slots["momentum"].value(), slots["velocity"].value()
+        own = each(lambda g: g * factors["of_gradient"], grad)
+        step = m * factors["of_momentum"] + whole(own, variable)
         root = td.sqrt(v / factors["second"]) + self.epsilon
         variable.assign_sub(step * factors["rate"] / root)
 
 
-def _moments(
-    slots: Slots, grad: td.Tensor, beta_1: float, beta_2: float
-) -> tuple[td.Tensor, td.Tensor]:
-    """The running means of the gradient and of its square, brought up to date."""
-    m, v = slots["momentum"].value(), slots["velocity"].value()
-    m = m + (grad - m) * (1.0 - beta_1)
-    v = v + (td.square(grad) - v) * (1.0 - beta_2)
-    slots["momentum"].assign(m)
-    slots["velocity"].assign(v)
-    return m, v
+def _follow_moments(slots: Slots, grad: Gradient, beta_1: float, beta_2: float) -> None:
+    """Bring the running means of the gradient and of its square up to date."""
+    approach(slots["momentum"], td.identity, grad, 1.0 - beta_1)
+    approach(slots["velocity"], td.square, grad, 1.0 - beta_2)
+
+
+def _minus(value: td.Tensor, step: Gradient) -> td.Tensor:
+    """``value - step``."""
+    if isinstance(step, td.IndexedSlices):
+        return td.tensor_scatter_nd_sub(value, td.expand_dims(step.indices, -1), step.values)
+    return value - step

@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from treadle.core import nest
-from treadle.core.context import context, recount
+from treadle.core.context import context, naming, recount
+from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
 from treadle.ops.conversion import has_dtype
 
@@ -40,12 +41,24 @@ def control_dependencies(control_inputs: Any) -> Iterator[None]:
     yield
 
 
-@contextmanager
-def name_scope(name: str) -> Iterator[str]:
-    """Accepted for TensorFlow programs: operations are known by the line that made them."""
+def name_scope(name: str) -> during:
+    """Names of variables that the block makes begin with ``name/``, inside the scope around it.
+
+    Operations have no such names: they are known by the line that made them.
+
+    Args:
+        name: the name; the whole scope where it ends with ``/``, no scope at all where it is empty.
+
+    Returns:
+        A context manager that gives the whole scope, such as ``outer/name/``.
+
+    Raises:
+        ValueError: the name is not a string.
+    """
     if not isinstance(name, str):
         raise ValueError(f"name_scope: the name must be a string, not {name!r}")
-    yield f"{name}/"
+    whole = name if not name or name.endswith("/") else f"{naming.scope}{name}/"
+    return during(naming, "scope", whole, gives=whole)
 
 
 def group(*inputs: Any, name: str | None = None) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import broadcast, compound
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -18,6 +19,7 @@ from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
+from treadle.ops.indexed_slices import IndexedSlices, on_values
 from treadle.ops.lowering import LowerCall, elementwise_rule
 from treadle.ops.op_makers import binary, binary_op, guard, needs, require_kinds
 from treadle.ops.properties import Refusal
@@ -73,6 +75,7 @@ def ones_for(x: Tensor) -> Tensor:
 
 def _split_by(chosen: Any) -> Any:
     """Gradient of maximum and minimum: all of it to the chosen operand, x on a tie."""
+
     def rule(x: Tensor, y: Tensor, z: Tensor, dz: Tensor) -> Any:
         mask = chosen(x, y)
         zero = zeros_for(dz)
@@ -234,6 +237,22 @@ ADD_N = register(
         elementwise_rule(_lower_add_n), tags=frozenset({"adds", "cheap"}),
     )
 )  # fmt: skip
+
+
+def scalar_mul(scalar: Any, x: Any, name: str | None = None) -> Tensor:
+    """`x`, a tensor or `IndexedSlices`, times a tensor of rank 0.
+
+    Raises:
+        ValueError: the first operand is not of rank 0.
+    """
+    kind = x.dtype if isinstance(x, IndexedSlices) else convert_to_tensor(x).dtype
+    factor = convert_to_tensor(scalar, kind)
+    if factor.ndim:
+        raise ValueError(
+            f"scalar_mul: the first operand must be of rank 0, not of shape {factor.shape}"
+            f"{at(user_origin())}"
+        )
+    return on_values(lambda values: multiply(factor, values), x)  # type: ignore[no-any-return]
 
 
 def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:

@@ -13,6 +13,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import cast as cast_expr
 from treadle.kernel.reference import cast_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.lowering import elementwise_rule
 from treadle.ops.registry import Op, OpCall, register, run
 
@@ -67,12 +68,14 @@ CAST = register(
 
 
 def cast(x: Any, dtype: Any, name: str | None = None) -> Tensor:
-    """`x` in another dtype.
+    """`x` in another dtype; of `IndexedSlices` the rows.
 
     Floats become integers by truncation towards zero, saturating at the range's ends (NaN gives
     0); complex numbers become real by dropping the imaginary part; anything but 0 is True.
     """
     target = dtypes.as_dtype(dtype)
+    if isinstance(x, IndexedSlices):
+        return x.with_values(cast(x.values, target))  # type: ignore[return-value]
     tensor = convert_to_tensor(x) if has_dtype(x) else _literal(x, target)
     return tensor if tensor.dtype is target else run(CAST, tensor, dtype=target)
 

@@ -19,6 +19,7 @@ from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.complex_numbers import real as real_part
 from treadle.ops.elementwise.selection import where
+from treadle.ops.indexed_slices import on_values
 from treadle.ops.lowering import Compute, elementwise_rule
 from treadle.ops.op_makers import ANY_KIND, Public, boolean, real, unary, unary_op
 from treadle.ops.registry import Op, run
@@ -238,13 +239,18 @@ def _copy(x: NDArray) -> NDArray:
 
 _PASS = _lower(lambda x: x)
 _AS_IT_IS = frozenset({"alias", "as_is", "cheap"})
-IDENTITY = unary_op("identity", _copy, ANY_KIND + "s", _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
-STOP_GRADIENT = unary_op("stop_gradient", _copy, ANY_KIND + "s", _PASS, tags=_AS_IT_IS)
+_TEXTS_TOO = ANY_KIND + "s"
+IDENTITY = unary_op(
+    "identity", _copy, _TEXTS_TOO, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS | {"passes_on"}
+)
+# As identity, but that its gradient is a tensor where that of its result is IndexedSlices.
+WHOLE = unary_op("whole", _copy, _TEXTS_TOO, _PASS, lambda x, y, dy: dy, tags=_AS_IT_IS)
+STOP_GRADIENT = unary_op("stop_gradient", _copy, _TEXTS_TOO, _PASS, tags=_AS_IT_IS)
 
 
 def identity(input: Any, name: str | None = None) -> Tensor:
-    """A tensor with the same value."""
-    return run(IDENTITY, convert_to_tensor(input))  # type: ignore[no-any-return]
+    """A tensor, or `IndexedSlices`, with the same value."""
+    return on_values(lambda x: run(IDENTITY, convert_to_tensor(x)), input)  # type: ignore[no-any-return]
 
 
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
@@ -255,5 +261,10 @@ def stop_gradient(input: Any, name: str | None = None) -> Tensor:
 def clip_by_value(
     t: Any, clip_value_min: Any, clip_value_max: Any, name: str | None = None
 ) -> Tensor:
-    """`t` with values below the minimum or above the maximum replaced by those."""
-    return maximum(minimum(t, clip_value_max), clip_value_min)
+    """`t` with values below the minimum or above the maximum replaced by those.
+
+    Of `IndexedSlices` the rows are clipped, each for itself.
+    """
+    return on_values(  # type: ignore[no-any-return]
+        lambda x: maximum(minimum(x, clip_value_max), clip_value_min), t
+    )

@@ -11,17 +11,22 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.context import context
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, cast
 from treadle.ops.axes import normalize_axis
-from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import size_of
+from treadle.ops.conversion import convert_to_tensor, register_converter
+from treadle.ops.dims import shape as shape_of
+from treadle.ops.dims import size_of, sizes_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast as cast_tensor
 from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import WHOLE
+from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
     Compute,
@@ -32,7 +37,6 @@ from treadle.ops.lowering import (
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.creation import zeros_like
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.ranges import RANGE
 from treadle.ops.shaping.reshaping import reshape_to
@@ -84,9 +88,12 @@ def _lower_gather(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
-    """The gradient rows added up at the positions that they were read from."""
+    """The gradient rows at the positions that they were read from: apart where these are along the
+    first axis, else added up."""
     params, indices = call.inputs
     axis, batch = call.attrs["axis"], call.attrs["batch_dims"]
+    if not axis:
+        return [rows_of(params, indices, dy), None]
     count = indices.ndim - batch
     size = params.dims[axis]
     outer, inner = range(batch, axis), range(axis + count, dy.ndim)
@@ -102,7 +109,15 @@ def _grad_gather(call: OpCall, dy: Tensor) -> list[Any]:
     total = unsorted_segment_sum(updates, flat, rows * size)
     total = reshape_to(total, (*params.dims[:batch], size, *rest))
     back = [*range(batch), *range(batch + 1, axis + 1), batch, *range(axis + 1, params.ndim)]
-    return [permute(total, back) if params.ndim else zeros_like(params), None]
+    return [permute(total, back), None]
+
+
+def rows_of(params: Tensor, indices: Tensor, rows: Tensor) -> IndexedSlices:
+    """A tensor of the shape of `params` with `rows` at the positions that `indices` names along
+    the first axis."""
+    count = product(indices.dims)
+    flat = reshape_to(rows, (count, *params.dims[1:]))
+    return IndexedSlices.of_dims(flat, reshape_to(indices, (count,)), shape_of(params), params.dims)
 
 
 def _row_offsets(rows: Dim, size: Dim, dtype: Any) -> Tensor:
@@ -151,6 +166,12 @@ def gather(
             f"{batch}{at(user_origin())}",
         )  # fmt: skip
     return run(GATHER, x, i, axis=position, batch_dims=batch)  # type: ignore[no-any-return]
+
+
+def gathered(x: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0) -> Tensor:
+    """`gather` for operations that are written with it: the gradient of `x` is a tensor."""
+    source = run(WHOLE, x) if context.tapes else x
+    return gather(source, indices, axis=axis, batch_dims=batch_dims)
 
 
 # -- sums over groups of rows ------------------------------------------------------------------
@@ -247,3 +268,35 @@ def in_float32(reduce: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
     if x.dtype.is_floating and x.dtype.size == 2:
         return cast_tensor(reduce(cast_tensor(x, dtypes.float32)), x.dtype)
     return reduce(x)
+
+
+def dense(slices: Any) -> Tensor:
+    """The tensor that IndexedSlices stand for; tensors as they are.
+
+    Raises:
+        ValueError: they do not know its shape.
+        InvalidArgumentError: an index beyond the rows of the tensor.
+    """
+    if not isinstance(slices, IndexedSlices):
+        return slices  # type: ignore[no-any-return]
+    dims = slices.dims
+    if dims is None:
+        if slices.dense_shape is None:
+            raise ValueError(
+                f"IndexedSlices without dense_shape cannot be converted to a tensor"
+                f"{at(user_origin())}"
+            )
+        dims = sizes_of(slices.dense_shape, "IndexedSlices: dense_shape")
+    return unsorted_segment_sum(slices.values, slices.indices, dims[0])
+
+
+def _convert(slices: IndexedSlices, dtype: DType | None) -> Tensor:
+    if dtype is not None and dtype is not slices.dtype:
+        raise ValueError(
+            f"IndexedSlices of dtype {slices.dtype.name} are not converted to {dtype.name}: use "
+            f"td.cast{at(user_origin())}"
+        )
+    return dense(slices)
+
+
+register_converter(IndexedSlices, _convert)

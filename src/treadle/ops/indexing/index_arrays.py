@@ -21,7 +21,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.basic import expand, get_part, is_array
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.indexing.scatter import gather_nd
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.permuting import permute
@@ -45,7 +45,7 @@ def getitem_arrays(x: Tensor, items: list[Any]) -> Tensor:
     dims = broadcast(*(a.dims for a in arrays))
     arrays = [_wrapped(a, part.dims[n]) for a, n in zip(arrays, axes, strict=True)]
     if len(axes) == 1:
-        return gather(part, arrays[0], axis=axes[0])
+        return gathered(part, arrays[0], axis=axes[0])
     return _select(part, axes, arrays, dims)
 
 

@@ -15,7 +15,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.lowering import (
     Compaction,
     RowCall,
@@ -108,4 +108,4 @@ def boolean_mask(
         return run(COMPRESS, flat, reshape_to(chosen, (count,)))  # type: ignore[no-any-return]
     found = where(reshape_to(chosen, (product(chosen.dims),)))
     positions = reshape_to(found, (found.dims[0],))
-    return gather(flat, positions, axis=start)
+    return gathered(flat, positions, axis=start)

@@ -16,7 +16,7 @@ from treadle.ops.conversion import convert_to_tensor, is_symbolic
 from treadle.ops.dims import dims_tensor, elements_of, size_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.indexing.gather import gathered, unsorted_segment_sum
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.reductions.scan import cumsum
 from treadle.ops.shaping.creation import ones_like
@@ -47,7 +47,7 @@ def repeat(input: Any, repeats: Any, axis: Any = None, name: str | None = None) 
         wide = reshape_to(x, (*dims[: position + 1], 1, *dims[position + 1 :]))
         final = (*dims[:position], dims[position] * times, *dims[position + 1 :])
         return reshape_to(broadcast_dims(wide, spread), final)
-    return gather(x, _repeated_positions(with_dim(counts, 0, x.dims[position])), axis=position)
+    return gathered(x, _repeated_positions(with_dim(counts, 0, x.dims[position])), axis=position)
 
 
 def _repeated_positions(counts: Tensor) -> Tensor:
@@ -86,7 +86,7 @@ def _rolled(x: Tensor, amount: Any, axis: int) -> Tensor:
     if is_symbolic(amount):
         size = dims_tensor(dim, dtypes.int64)
         places = numbers(size) - cast(amount, dtypes.int64)
-        return gather(x, places % maximum(size, 1), axis=axis)
+        return gathered(x, places % maximum(size, 1), axis=axis)
     first = int(amount) % dim
     if first == 0:
         return x

@@ -15,6 +15,7 @@ from treadle.kernel.ir import Expr, Index, as_index, cast
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import sizes_of
+from treadle.ops.indexing.gather import rows_of
 from treadle.ops.indexing.index import check_positions
 from treadle.ops.lowering import (
     Compute,
@@ -69,6 +70,8 @@ def _lower_gather_nd(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 def _grad_gather_nd(call: OpCall, dy: Tensor) -> list[Any]:
     params, indices = call.inputs
+    if indices.ndim == 2 and indices.dims[1] == 1:
+        return [rows_of(params, indices, dy), None]
     return [run(SCATTER_ND, indices, dy, shape=params.dims), None]
 
 
@@ -90,14 +93,23 @@ def gather_nd(params: Any, indices: Any, batch_dims: int = 0, name: str | None =
 
 
 def _batch_gather_nd(x: Tensor, indices: Tensor, batch_dims: int) -> Tensor:
-    """Batch positions become the first columns of the indices."""
+    return run(GATHER_ND, x, batch_positions(indices, batch_dims))  # type: ignore[no-any-return]
+
+
+def batch_positions(indices: Tensor, batch_dims: int) -> Tensor:
+    """Rows of positions with those of their batches as first columns.
+
+    Args:
+        indices: rows of positions inside a batch.
+        batch_dims: how many of their first axes are batches.
+    """
     lead = (*indices.dims[:-1], 1)
     columns = []
     for axis in range(batch_dims):
-        steps = run(RANGE, start=0, delta=1, size=x.dims[axis], dtype=indices.dtype)
-        shape = tuple(x.dims[axis] if i == axis else 1 for i in range(len(lead)))
+        steps = run(RANGE, start=0, delta=1, size=lead[axis], dtype=indices.dtype)
+        shape = tuple(d if i == axis else 1 for i, d in enumerate(lead))
         columns.append(broadcast_dims(reshape_to(steps, shape), lead))
-    return run(GATHER_ND, x, concat([*columns, indices], -1))  # type: ignore[no-any-return]
+    return concat([*columns, indices], -1)
 
 
 def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:

@@ -21,7 +21,7 @@ from treadle.ops.dims import shape as dims_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.selection import where
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.reductions.reduction import reduce_all, reduce_any
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.ranges import range as numbers
@@ -53,15 +53,15 @@ def _transpose_by(x: Tensor, perm: Tensor) -> Tensor:
     order = where(order < 0, order + x.ndim, order)
     hits = expand_dims(order, 1) == numbers(x.ndim, dtype=dtypes.int64)
     Assert(reduce_all(reduce_any(hits, 0)), ["transpose: perm is no order of the axes:", perm])
-    sizes = elements_of(gather(dims_of(x, dtypes.int64), order))
+    sizes = elements_of(gathered(dims_of(x, dtypes.int64), order))
     strides = [product(x.dims[k + 1 :]) for k in range(x.ndim)]
-    steps = gather(shape_tensor(strides), order)
+    steps = gathered(shape_tensor(strides), order)
     dims = tuple(size_of(s, "transpose: a dim") for s in sizes)
     place = convert_to_tensor(0, dtypes.int64)
     for axis, dim in enumerate(dims):
         along = (dim, *(1,) * (x.ndim - axis - 1))
         place = place + reshape_to(numbers(dims_tensor(dim, dtypes.int64)) * steps[axis], along)
-    return gather(reshape_to(x, (product(x.dims),)), place)
+    return gathered(reshape_to(x, (product(x.dims),)), place)
 
 
 def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:

@@ -17,7 +17,7 @@ from treadle.ops.dims import size_of, sizes_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import log
-from treadle.ops.indexing.gather import gather
+from treadle.ops.indexing.gather import gathered
 from treadle.ops.random.ops import BITS, NORMAL, SCRAMBLE, TRUNCATED_NORMAL, UNIFORM, UNIFORM_INT
 from treadle.ops.random.state import draw, set_seed
 from treadle.ops.reductions.reduction import argmax
@@ -146,7 +146,7 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
             None, None, f"random.shuffle: a scalar cannot be shuffled{at(user_origin())}"
         )
     count = x.dims[0]
-    return gather(x, run(PERMUTATION, draw(seed, (count,)), count=count))
+    return gathered(x, run(PERMUTATION, draw(seed, (count,)), count=count))
 
 
 def categorical(

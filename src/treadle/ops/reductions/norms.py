@@ -14,6 +14,7 @@ from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, minimum, 
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import abs as magnitude
 from treadle.ops.elementwise.unary import is_finite, sqrt
+from treadle.ops.indexed_slices import IndexedSlices, on_values, values_of
 from treadle.ops.reductions.reduction import reduce_max, reduce_sum
 
 
@@ -38,8 +39,11 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     """`t` scaled down where its Euclidean norm exceeds `clip_norm`.
 
     Args:
+        t: a tensor, or `IndexedSlices`, whose norm is that of their rows.
         axes: the axes that the norm is taken over; None for all.
     """
+    if isinstance(t, IndexedSlices):
+        return t.with_values(clip_by_norm(t.values, clip_norm, axes))  # type: ignore[return-value]
     x = convert_to_tensor(t)
     squares = reduce_sum(multiply(x, x), axes, keepdims=True)
     some = squares > 0  # the slope of sqrt has no value at 0
@@ -49,13 +53,15 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
-    """The Euclidean norm of all elements of all tensors; None among them counts as nothing.
+    """The Euclidean norm of all elements of all tensors; None among them counts as nothing, and
+    `IndexedSlices` as their rows.
 
     Raises:
         TypeError: `t_list` is not a list or tuple.
         ValueError: there is no tensor in it.
     """
-    tensors = [convert_to_tensor(t) for t in _listed("global_norm", t_list) if t is not None]
+    values = [values_of(t) for t in _listed("global_norm", t_list) if t is not None]
+    tensors = [convert_to_tensor(t) for t in values]
     if not tensors:
         raise ValueError(f"global_norm: there is no tensor in the list{at(user_origin())}")
     return sqrt(add_n([reduce_sum(multiply(t, t)) for t in tensors]))
@@ -63,11 +69,11 @@ def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
 
 def clip_by_global_norm(
     t_list: Sequence[Any], clip_norm: Any, use_norm: Any = None, name: str | None = None
-) -> tuple[list[Tensor | None], Tensor]:
+) -> tuple[list[Any], Tensor]:
     """All tensors scaled down by one factor if their common norm exceeds `clip_norm`.
 
     Args:
-        t_list: tensors, and None for what has no gradient.
+        t_list: tensors, `IndexedSlices`, and None for what has no gradient.
         use_norm: the common norm where it is known already.
 
     Returns:
@@ -78,7 +84,7 @@ def clip_by_global_norm(
     limit = convert_to_tensor(clip_norm, norm.dtype)
     scale = multiply(limit, minimum(divide(1.0, norm), divide(1.0, limit)))
     scale = where(is_finite(norm), scale, np.nan)
-    return [None if t is None else multiply(t, scale) for t in values], norm
+    return [None if t is None else on_values(lambda x: multiply(x, scale), t) for t in values], norm
 
 
 def _listed(what: str, values: Any) -> list[Any]:

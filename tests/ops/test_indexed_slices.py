@@ -1,0 +1,156 @@
+"""IndexedSlices: sums in a fixed order, exact dims, and gradients of what reads rows."""
+
+import numpy as np
+import pytest
+
+import treadle as td
+from tests.ops.gradcheck import check_gradients
+from treadle.core import errors
+from treadle.ops.indexing.gather import dense
+
+TABLE = np.random.default_rng(0).standard_normal((6, 3))
+
+
+def rows(values, indices, shape=(6, 3)):
+    return td.IndexedSlices(td.constant(values), td.constant(indices), td.constant(shape))
+
+
+def test_equal_rows_are_added_in_their_order():
+    """Eagerly and compiled: the sum of the first two, then the third."""
+    parts = np.array([[1e8], [1.0], [-1e8], [3.0]], np.float32)
+    wanted = np.float32(np.float32(np.float32(1e8) + np.float32(1.0)) + np.float32(-1e8))
+    slices = rows(parts, [2, 2, 2, 0], [4, 1])
+    for convert in (td.convert_to_tensor, td.function(td.convert_to_tensor)):
+        np.testing.assert_array_equal(convert(slices), [[3.0], [0.0], [wanted], [0.0]])
+
+
+def test_dims_of_gradients_stay_exact_with_open_sizes():
+    """The whole tensor has as many rows as the source, whatever that is in a call."""
+
+    @td.function(input_signature=[td.TensorSpec([None, 3]), td.TensorSpec([None], td.int32)])
+    def f(x, i):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.reduce_sum(td.gather(x, i) ** 2)
+        slices = tape.gradient(y, x)
+        assert isinstance(slices, td.IndexedSlices)
+        return slices, slices + td.zeros_like(x)
+
+    for count in (6, 4):
+        table = TABLE[:count].astype(np.float32)
+        slices, whole = f(table, np.array([3, 1, 3], np.int32))
+        assert slices.shape == [count, 3] and slices.dense_shape.numpy().tolist() == [count, 3]
+        wanted = np.zeros_like(table)
+        np.add.at(wanted, [3, 1, 3], 2 * table[[3, 1, 3]])
+        np.testing.assert_array_equal(whole, wanted)
+        np.testing.assert_array_equal(td.convert_to_tensor(slices), wanted)
+
+
+def test_one_trace_for_equal_forms():
+    traces = []
+
+    @td.function
+    def f(slices):
+        traces.append(slices)
+        return td.scalar_mul(2.0, slices)
+
+    one = f(rows(np.ones((2, 3), np.float32), [0, 1]))
+    f(rows(np.ones((2, 3), np.float32), [5, 5]))
+    assert len(traces) == 1 and isinstance(one, td.IndexedSlices)
+    f(td.IndexedSlices(td.ones([2, 3]), td.constant([5, 5])))
+    assert len(traces) == 2, "without a shape it is another form"
+
+
+def test_slices_are_carried_by_loops_and_branches():
+    @td.function
+    def f(slices, n):
+        for _ in td.range(n):
+            slices = -slices
+        if n > 2:
+            slices = td.scalar_mul(10.0, slices)
+        return slices
+
+    start = rows(np.float32([[1.0, 2.0, 3.0]]), [4])
+    for n, factor in ((0, 1.0), (1, -1.0), (3, -10.0)):
+        found = f(start, td.constant(n))
+        np.testing.assert_array_equal(found.values, factor * np.float32([[1.0, 2.0, 3.0]]))
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: td.gather(x, [4, 0, 4]) ** 2,
+        lambda x: td.sin(td.gather(x, [[1, 1], [5, 0]])),
+        lambda x: td.gather_nd(x, [[2], [2], [0]]) ** 3,
+        lambda x: td.nn.embedding_lookup(x, [3, 3, 1], max_norm=1.0),
+        lambda x: td.gather(x, [1, 2]) * td.gather(x, [2, 2]),
+        lambda x: td.reduce_sum(td.gather(x, [1, 2])) * x,
+        lambda x: td.gather(td.identity(x), [0, 5]) ** 2 + td.gather(x * x, [5, 5]),
+        lambda x: td.cast(td.gather(x, [0, 5]), td.float64) ** 2,
+    ],
+)
+def test_gradients(fn):
+    """First and second order, eagerly and traced."""
+    check_gradients(fn, TABLE)
+
+
+def test_gradients_of_what_is_written_with_gather_are_tensors():
+    x = td.constant([3.0, 1.0, 2.0])
+    for fn in (
+        lambda x: x[[0, 2, 2]], lambda x: td.repeat(x, [1, 2, 3]), lambda x: td.sort(x),
+        lambda x: td.boolean_mask(x, x > 1.0), lambda x: np.take(x, [1, 1]),
+    ):  # fmt: skip
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = fn(x)
+        assert isinstance(tape.gradient(y, x), td.Tensor)
+
+
+def test_custom_gradients_give_and_take_slices():
+    @td.custom_gradient
+    def lookup(table):
+        def back(dy):
+            return td.IndexedSlices(dy * 2.0, td.constant([1, 1]), td.shape(table))
+
+        return td.gather(table, [1, 1]), back
+
+    @td.custom_gradient
+    def tripled(table):
+        return td.identity(table), lambda dy: dy * 3.0
+
+    v = td.Variable(td.ones([3, 2]))
+    with td.GradientTape() as tape:
+        y = lookup(v + 0.0)
+    np.testing.assert_array_equal(tape.gradient(y, v), [[0.0, 0.0], [4.0, 4.0], [0.0, 0.0]])
+    with td.GradientTape() as tape:
+        y = td.gather(tripled(v + 0.0), [2])
+    np.testing.assert_array_equal(tape.gradient(y, v), [[0.0, 0.0], [0.0, 0.0], [3.0, 3.0]])
+
+
+def test_python_functions_and_compiled_calls_give_tensors():
+    v = td.Variable(td.ones([3, 2]))
+    compiled = td.function(lambda i: td.gather(v, i))
+    with td.GradientTape() as tape:
+        y = compiled(td.constant([1, 1]))
+    np.testing.assert_array_equal(tape.gradient(y, v), [[0.0, 0.0], [2.0, 2.0], [0.0, 0.0]])
+    x = td.ones([3, 2])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.py_function(lambda t: td.gather(t, [0, 0]), [x], td.TensorSpec([2, 2]))
+    np.testing.assert_array_equal(tape.gradient(y, x), [[2.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+
+
+def test_errors():
+    with pytest.raises(ValueError, match="without dense_shape"):
+        dense(td.IndexedSlices([[1.0]], [0]))
+    with pytest.raises(ValueError, match=r"float32 are not converted to float64: use td\.cast"):
+        td.convert_to_tensor(rows([[1.0]], [0], [2, 1]), td.float64)
+    with pytest.raises(errors.InvalidArgumentError, match="segment id"):
+        td.convert_to_tensor(rows([[1.0]], [7], [2, 1]))
+    with pytest.raises(ValueError, match="rank 0"):
+        td.scalar_mul([1.0, 2.0], rows([[1.0]], [0], [2, 1]))
+
+
+def test_printing():
+    text = str(rows([[1.0, 2.0, 3.0]], [4]))
+    assert text == "IndexedSlices(indices=[4], values=[[1. 2. 3.]], dense_shape=[6 3])"
