@@ -74,7 +74,7 @@ LEVELS = {
         "shaping",
         "numbers reductions",
         "indexing special",
-        "collections linalg state statistics",
+        "collections linalg state statistics strings",
         "complex_parts random",
         "nn",
         "image",

@@ -294,12 +294,13 @@ from treadle.tracing.tracebacks import install_hook
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autodiff, autograph, data, inspect, keras, passes, test
+    from treadle import autodiff, autograph, data, inspect, keras, passes, strings, test
     from treadle.autodiff.graph_gradients import gradients, hessians
     from treadle.bench import benchmark
     from treadle.jitted import grad, jit, value_and_grad
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
     from treadle.ops.control.cases import case, switch_case
+    from treadle.strings import as_string
 
 install_hook()
 
@@ -315,9 +316,11 @@ _LAZY = {
     "metrics": "treadle.keras.metrics",
     "optimizers": "treadle.keras.optimizers",
     "passes": "treadle.passes",
+    "strings": "treadle.strings",
     "test": "treadle.test",
 }
 _LAZY_FUNCTIONS = {
+    "as_string": "treadle.strings",
     "benchmark": "treadle.bench",
     "case": "treadle.ops.control.cases",
     "foldl": "treadle.ops.collections.mapping",
@@ -382,6 +385,7 @@ __all__ = [
     "argmin",
     "argsort",
     "as_dtype",
+    "as_string",
     "asin",
     "asinh",
     "atan",
@@ -532,6 +536,7 @@ __all__ = [
     "stop_gradient",
     "strided_slice",
     "string",
+    "strings",
     "subtract",
     "switch_case",
     "tan",

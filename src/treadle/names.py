@@ -11,8 +11,9 @@ import numpy as np
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random", "treadle.bitwise",
-    "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph", "treadle.config",
-    "treadle.config.experimental", "treadle.test", "treadle.keras", "treadle.keras.layers",
+    "treadle.strings", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
+    "treadle.config", "treadle.config.experimental", "treadle.test", "treadle.keras",
+    "treadle.keras.layers",
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",
     "treadle.keras.initializers", "treadle.keras.callbacks", "treadle.keras.regularizers",

@@ -297,3 +297,55 @@ def test_print(capsys):
 
     f(td.constant(["a", 'é"']))
     assert capsys.readouterr().out == '["a" "é""] and "a" ["é""]\na\n'
+
+
+# -- td.strings ----------------------------------------------------------------------------------
+
+
+def functions_of_strings(s, n):
+    t = td.strings
+    return [
+        t.length(s), t.length(s, "UTF8_CHAR"), t.lower(s, "utf-8"), t.upper(s), t.strip(s),
+        t.substr(s, 0, n), t.split(s, "b"), t.regex_replace(s, "a", "<\\0>"), t.join([s, "-", s]),
+        t.regex_full_match(s, ".?"), t.format("{}: {}", [n, s]), t.reduce_join(s, separator=","),
+        t.to_hash_bucket_fast(s, 1000), t.to_hash_bucket(s, 7),
+        td.as_string(td.cast(n, td.float32)),
+        t.to_number(t.join([td.as_string(n), "5"], "."), td.float64), t.split(s[0])[0],
+    ]  # fmt: skip
+
+
+def test_functions_of_strings():
+    alike(functions_of_strings, td.constant(WORDS), td.constant(2))
+
+
+def test_functions_of_strings_with_open_dims():
+    spec = td.TensorSpec([None, None], td.string)
+
+    @td.function(input_signature=[spec])
+    def f(s):
+        return td.strings.reduce_join(s, axis=1), td.strings.split(s, ","), td.strings.length(s)
+
+    for rows in ([["a,b", "c"]], [["x"], ["y,z,"]]):
+        joined, pieces, lengths = f(td.constant(rows))
+        assert joined.numpy().tolist() == ["".join(row).encode() for row in rows]
+        assert lengths.numpy().tolist() == [[len(s) for s in row] for row in rows]
+        width = max(s.count(",") + 1 for row in rows for s in row)
+        assert pieces.shape == (len(rows), len(rows[0]), width)
+
+
+def test_errors_in_a_program_name_op_strings_and_line():
+    @td.function
+    def f(s):
+        return td.strings.to_number(s)
+
+    f(td.constant(["1"]))
+    with pytest.raises(td.errors.InvalidArgumentError) as error:
+        f(td.constant(["one"]))
+    text = str(error.value)
+    assert text.startswith("string_to_number(str[1]): StringToNumberOp could not")
+    assert "one" in text and "return td.strings.to_number(s)" in text
+
+
+def test_what_needs_ragged_tensors_is_not_there():
+    with pytest.raises(AttributeError, match="not supported"):
+        td.strings.unicode_decode

@@ -167,9 +167,17 @@ def _checked(tensor: Any, wanted: DType | None) -> Tensor:
         raise errors.DtypeError(
             None, None,
             f"Tensor of dtype {tensor.dtype.name} given where {wanted.name} is required; "
-            f"use td.cast(x, td.{wanted.name}): {tensor!r}{at(user_origin())}",
+            f"{_advice(tensor.dtype, wanted)}: {tensor!r}{at(user_origin())}",
         )  # fmt: skip
     return tensor  # type: ignore[no-any-return]
+
+
+def _advice(given: DType, wanted: DType) -> str:
+    """How a tensor of a dtype becomes one of another."""
+    if wanted is dtypes.string:
+        return "use td.as_string(x)"
+    function = "strings.to_number" if given is dtypes.string else "cast"
+    return f"use td.{function}(x, td.{wanted.name})"
 
 
 def _holds_tensor(value: Any) -> bool:

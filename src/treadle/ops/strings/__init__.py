@@ -1,0 +1,1 @@
+"""Ops on strings: their NumPy forms are all there is, compiled programs call them."""
