@@ -164,6 +164,7 @@ from treadle.ops.elementwise.unary import (
     exp,
     floor,
     identity,
+    identity_n,
     negative,
     round,
     sigmoid,
@@ -176,7 +177,16 @@ from treadle.ops.elementwise.unary import (
     tan,
     tanh,
 )
+from treadle.ops.image.blocks import (
+    batch_to_space,
+    required_space_to_batch_paddings,
+    space_to_batch,
+)
 from treadle.ops.indexed_slices import IndexedSlices
+from treadle.ops.indexing.common_shapes import (
+    broadcast_dynamic_shape,
+    broadcast_static_shape,
+)
 from treadle.ops.indexing.extremes import (
     tensor_scatter_nd_max,
     tensor_scatter_nd_min,
@@ -277,10 +287,23 @@ from treadle.ops.statistics.histograms import (
     histogram_fixed_width,
     histogram_fixed_width_bins,
 )
+from treadle.ops.statistics.partitions import (
+    dynamic_partition,
+    dynamic_stitch,
+    unravel_index,
+)
+from treadle.ops.statistics.sequences import (
+    reverse_sequence,
+    sequence_mask,
+)
 from treadle.ops.statistics.sorting import (
     argsort,
     searchsorted,
     sort,
+)
+from treadle.ops.statistics.uniques import (
+    unique,
+    unique_with_counts,
 )
 from treadle.tracing.decorator import (
     function,
@@ -359,6 +382,8 @@ def __getattr__(name: str) -> Any:
 
 
 newaxis = None
+realdiv = truediv
+parallel_stack = stack
 
 __all__ = [
     "Assert",
@@ -567,4 +592,19 @@ __all__ = [
     "assert_greater",
     "assert_less",
     "assert_rank",
+    "batch_to_space",
+    "required_space_to_batch_paddings",
+    "space_to_batch",
+    "dynamic_partition",
+    "dynamic_stitch",
+    "unravel_index",
+    "reverse_sequence",
+    "sequence_mask",
+    "unique",
+    "unique_with_counts",
+    "broadcast_dynamic_shape",
+    "broadcast_static_shape",
+    "identity_n",
+    "realdiv",
+    "parallel_stack",
 ]

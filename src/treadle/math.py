@@ -12,12 +12,16 @@ from treadle.ops.elementwise.arithmetic import (
     minimum,
     mod,
     multiply,
+    polyval,
     scalar_mul,
     squared_difference,
     subtract,
     truediv,
     truncatediv,
     truncatemod,
+)
+from treadle.ops.elementwise.arithmetic import (
+    add_n as accumulate_n,
 )
 from treadle.ops.elementwise.arithmetic import (
     mod as floormod,
@@ -109,6 +113,9 @@ from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
 )
+from treadle.ops.reductions.norms import (
+    reduce_euclidean_norm,
+)
 from treadle.ops.reductions.reduction import (
     argmax,
     argmin,
@@ -157,20 +164,36 @@ from treadle.ops.special.inverse_errors import (
     erfinv,
     ndtri,
 )
+from treadle.ops.special.neighbours import (
+    nextafter,
+)
+from treadle.ops.statistics.confusion import (
+    confusion_matrix,
+    is_non_decreasing,
+    is_strictly_increasing,
+)
 from treadle.ops.statistics.histograms import (
     bincount,
 )
+from treadle.ops.statistics.partitions import (
+    invert_permutation,
+)
 from treadle.ops.statistics.sorting import (
+    approx_max_k,
+    approx_min_k,
     top_k,
 )
 
 __all__ = [
     "abs",
+    "accumulate_n",
     "acos",
     "acosh",
     "add",
     "add_n",
     "angle",
+    "approx_max_k",
+    "approx_min_k",
     "argmax",
     "argmin",
     "asin",
@@ -186,6 +209,7 @@ __all__ = [
     "bincount",
     "ceil",
     "complex",
+    "confusion_matrix",
     "conj",
     "cos",
     "cosh",
@@ -212,9 +236,12 @@ __all__ = [
     "igammac",
     "imag",
     "in_top_k",
+    "invert_permutation",
     "is_finite",
     "is_inf",
     "is_nan",
+    "is_non_decreasing",
+    "is_strictly_increasing",
     "l2_normalize",
     "lbeta",
     "less",
@@ -235,14 +262,17 @@ __all__ = [
     "multiply_no_nan",
     "ndtri",
     "negative",
+    "nextafter",
     "not_equal",
     "polygamma",
+    "polyval",
     "pow",
     "real",
     "reciprocal",
     "reciprocal_no_nan",
     "reduce_all",
     "reduce_any",
+    "reduce_euclidean_norm",
     "reduce_logsumexp",
     "reduce_max",
     "reduce_mean",

@@ -20,6 +20,37 @@ _PLACES = (
     "treadle.keras.utils",
 )  # fmt: skip
 
+# TensorFlow's names that are not provided, and what to use instead.
+_INSTEAD = {
+    "sparse": "Sparse tensors are not provided: use dense ones, td.IndexedSlices for rows, or "
+    "scipy.sparse before tensors are made",
+    "SparseTensor": "Sparse tensors are not provided: use dense ones, or td.IndexedSlices for rows",
+    "ragged": "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, "
+    "td.sequence_mask), or use a td.TensorArray with infer_shape=False",
+    "RaggedTensor": "Ragged tensors are not provided: pad to one length (Dataset.padded_batch, "
+    "td.sequence_mask), or use a td.TensorArray with infer_shape=False",
+    "sets": "Use td.unique, np.intersect1d, np.setdiff1d and np.union1d on vectors",
+    "lookup": "Use a dict while data is prepared, and td.gather on integer ids in functions",
+    "quantization": "Quantized numbers are not provided: use bfloat16 or float16, or td.round and "
+    "td.clip_by_value",
+    "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
+    "td.clip_by_value",
+    "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
+    "tpu": "There are devices of the host and GPUs only",
+    "load_op_library": "Use td.numpy_function for code of others, or td.custom_gradient",
+    "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",
+    "make_tensor_proto": "Use tensor.numpy() and np.save",
+    "make_ndarray": "Use tensor.numpy()",
+    "ctc_loss": "CTC losses are not provided: torch.nn.functional.ctc_loss takes arrays",
+    "ctc_beam_search_decoder": "CTC decoders are not provided",
+    "ctc_greedy_decoder": "CTC decoders are not provided: use td.argmax and drop repetitions",
+    "nce_loss": "Sampled losses are not provided: use "
+    "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
+    "sampled_softmax_loss": "Sampled losses are not provided: use "
+    "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
+    "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
+}
+
 
 def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     """The error for ``module.name``, with where the name is, or what is near it.
@@ -30,7 +61,7 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     here = _shown(module)
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    hint = more or _elsewhere(module, name) or _near(module, name)
+    hint = more or _elsewhere(module, name) or _INSTEAD.get(name) or _near(module, name)
     if not hint:
         hint = "If it is TensorFlow's, it is not supported yet: docs/api.md lists the names"
     return AttributeError(f"{here} has no {name!r}. {hint}")

@@ -5,6 +5,12 @@ from treadle.ops.elementwise.unary import (
     sigmoid,
     tanh,
 )
+from treadle.ops.image.blocks import (
+    batch_to_space,
+    depth_to_space,
+    space_to_batch,
+    space_to_depth,
+)
 from treadle.ops.image.convolution import (
     conv2d,
     conv2d_transpose,
@@ -54,9 +60,11 @@ __all__ = [
     "avg_pool",
     "avg_pool2d",
     "batch_normalization",
+    "batch_to_space",
     "bias_add",
     "conv2d",
     "conv2d_transpose",
+    "depth_to_space",
     "depthwise_conv2d",
     "dropout",
     "elu",
@@ -80,6 +88,8 @@ __all__ = [
     "softmax_cross_entropy_with_logits",
     "softplus",
     "softsign",
+    "space_to_batch",
+    "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
     "swish",
     "tanh",

@@ -19,7 +19,10 @@ NAMES: dict[str, Any] = {
     "pinv": (td.linalg, "np.linalg.pinv"),
     "matmull": (td.linalg, "Near it is matmul"),
     "Dens": (keras.layers, "Near it is Dense"),
-    "lbeta": (td.math, "docs/api.md"),
+    "sobol_sample": (td.math, "td.random.uniform"),
+    "sparse": (td, "dense"),
+    "RaggedTensor": (td, "pad to one length"),
+    "ctc_loss": (td.nn, "torch.nn.functional.ctc_loss"),
     "no_such_thing": (td.nn, "docs/api.md"),
 }
 

@@ -77,3 +77,14 @@ def test_empty_rows_and_no_rows() -> None:
     for shape in ((0,), (3, 0), (0, 3)):
         x = td.zeros(shape)
         assert tuple(td.argsort(x).shape) == tuple(td.sort(x).shape) == shape
+
+
+def test_approximate_extremes_are_exact():
+    # TensorFlow has them on TPUs only, so that there is no fact of it.
+    x = td.constant([[3.0, 9.0, 1.0, 5.0], [2.0, 4.0, 8.0, 6.0]])
+    values, places = td.math.approx_max_k(x, 2)
+    np.testing.assert_array_equal(values, [[9, 5], [8, 6]])
+    np.testing.assert_array_equal(places, [[1, 3], [2, 3]])
+    values, places = td.math.approx_min_k(x, 1, reduction_dimension=0)
+    np.testing.assert_array_equal(values, [[2, 4, 1, 5]])
+    np.testing.assert_array_equal(places, [[1, 1, 0, 0]])

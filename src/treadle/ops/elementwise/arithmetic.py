@@ -263,3 +263,24 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
         raise ValueError("add_n needs at least one tensor")
     tensors = [convert_to_tensor(x) for x in inputs]
     return tensors[0] if len(tensors) == 1 else run(ADD_N, *tensors)
+
+
+def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+    """The polynomial with these coefficients, the highest power first, by Horner's rule.
+
+    Args:
+        coeffs: a list of tensors that broadcast with `x`; without any the value is 0.
+
+    Raises:
+        ValueError: `coeffs` is not a list.
+    """
+    if not isinstance(coeffs, list):
+        kind = type(coeffs).__name__
+        raise ValueError(f"polyval: a list is expected, not a {kind}{at(user_origin())}")
+    value = convert_to_tensor(x)
+    if not coeffs:
+        return value * 0
+    total = convert_to_tensor(coeffs[0], value.dtype)
+    for coefficient in coeffs[1:]:
+        total = convert_to_tensor(coefficient, value.dtype) + total * value
+    return total

@@ -253,6 +253,11 @@ def identity(input: Any, name: str | None = None) -> Tensor:
     return on_values(lambda x: run(IDENTITY, convert_to_tensor(x)), input)  # type: ignore[no-any-return]
 
 
+def identity_n(input: Any, name: str | None = None) -> list[Tensor]:
+    """Each of several tensors as `identity` gives it."""
+    return [identity(x) for x in input]
+
+
 def stop_gradient(input: Any, name: str | None = None) -> Tensor:
     """The same value, through which no gradient flows."""
     return run(STOP_GRADIENT, convert_to_tensor(input))  # type: ignore[no-any-return]

@@ -11,6 +11,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, minimum, multiply
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
 from treadle.ops.elementwise.unary import abs as magnitude
 from treadle.ops.elementwise.unary import is_finite, sqrt
@@ -33,6 +34,14 @@ def norm(
     if isinstance(ord, int | float) and ord > 0:
         return reduce_sum(x**ord, axis, keepdims) ** (1.0 / ord)
     raise ValueError(f"norm: ord {ord!r} is not supported{at(user_origin())}")
+
+
+def reduce_euclidean_norm(
+    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+) -> Tensor:
+    """The square root of the sum of squares over the given axes, all by default."""
+    x = convert_to_tensor(input_tensor)
+    return cast(sqrt(reduce_sum(multiply(x, x), axis, keepdims)), x.dtype)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:

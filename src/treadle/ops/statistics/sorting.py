@@ -26,6 +26,7 @@ from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import one_hot
+from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.reshaping import expand_dims
 
 
@@ -279,6 +280,31 @@ def top_k(
     count = size_of(k, "top_k: k", most=x.dims[-1])
     values, found = run(TOP_K, _widened(x), k=count, index_type=dtypes.as_dtype(index_type))
     return TopK(values if values.dtype is x.dtype else cast(values, x.dtype), found)
+
+
+def approx_max_k(
+    operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The k largest elements along an axis and their positions, exactly: the arguments that say how
+    approximate the result may be are accepted for TensorFlow programs."""
+    x = convert_to_tensor(operand)
+    axis = normalize_axis(reduction_dimension, x.ndim)
+    order = [*(a for a in range(x.ndim) if a != axis), axis]
+    back = [order.index(a) for a in range(x.ndim)]
+    found = top_k(permute(x, order), k)
+    return permute(found.values, back), permute(found.indices, back)
+
+
+def approx_min_k(
+    operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
+    reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """The k smallest elements along an axis and their positions; see `approx_max_k`."""
+    values, found = approx_max_k(-convert_to_tensor(operand), k, reduction_dimension)
+    return -values, found
 
 
 # -- searchsorted --------------------------------------------------------------------------------

@@ -1,0 +1,81 @@
+"""The different elements of a vector."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from treadle.core import dtypes
+from treadle.core.dtypes import DType
+from treadle.core.shapes import fresh_symbol
+from treadle.core.spec import TensorSpec
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.op_makers import ANY_KIND
+from treadle.ops.registry import Op, register, run
+
+
+def _infer_unique(x: TensorSpec, *, out_idx: DType) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    if x.rank != 1:
+        raise ValueError(f"a vector is expected, not a tensor of rank {x.rank}")
+    if x.dtype.kind not in ANY_KIND:
+        raise TypeError(f"dtype {x.dtype.name} is not supported")
+    if out_idx not in (dtypes.int32, dtypes.int64):
+        raise TypeError(f"out_idx must be int32 or int64, not {out_idx.name}")
+    count = fresh_symbol("unique")
+    return (
+        TensorSpec((count,), x.dtype), TensorSpec(x.dims, out_idx), TensorSpec((count,), out_idx)
+    )  # fmt: skip
+
+
+def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDArray]:
+    # Each NaN is an element of its own, as none equals another.
+    _, first, places, counts = np.unique(
+        x, return_index=True, return_inverse=True, return_counts=True, equal_nan=False
+    )
+    order = np.argsort(first)  # as they come, not by size
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    integers = out_idx.np_dtype
+    return x[first[order]], rank[places].astype(integers), counts[order].astype(integers)
+
+
+# Compiled programs call NumPy: their number depends on the elements, which a sorted copy tells.
+UNIQUE = register(Op("unique", _infer_unique, _eager_unique, tags=frozenset({"dynamic"})))
+
+
+class Unique(NamedTuple):
+    """The different elements, and for each element of the vector the position of its equal."""
+
+    y: Tensor
+    idx: Tensor
+
+
+class UniqueWithCounts(NamedTuple):
+    """What `Unique` has, and how often each of the different elements occurs."""
+
+    y: Tensor
+    idx: Tensor
+    count: Tensor  # type: ignore[assignment]
+
+
+def unique(x: Any, out_idx: Any = dtypes.int32, name: str | None = None) -> Unique:
+    """The different elements of a vector in the order in which they come, and for each element of
+    the vector the position of its equal among them.
+
+    Not differentiable.
+
+    Raises:
+        InvalidArgumentError: x is not a vector.
+    """
+    found = unique_with_counts(x, out_idx)
+    return Unique(found.y, found.idx)
+
+
+def unique_with_counts(
+    x: Any, out_idx: Any = dtypes.int32, name: str | None = None
+) -> UniqueWithCounts:
+    """`unique`, and how often each of the different elements occurs."""
+    value = convert_to_tensor(x)
+    return UniqueWithCounts(*run(UNIQUE, value, out_idx=dtypes.as_dtype(out_idx)))
