@@ -42,7 +42,8 @@ class Takeovers:
             that they read is overwritten before.
         rank: the places of the nodes in an order in which that is so; empty where the program's
             order is one.
-        assigned: updates of a variable's value whose results are assigned to the variable.
+        assigned: updates of a variable's value whose results are assigned to the variable, by
+            themselves or after more updates.
     """
 
     source: dict[Value, Value] = field(default_factory=dict)
@@ -198,14 +199,18 @@ class _Search:
         return self.found
 
     def _is_assigned(self, node: Node) -> bool:
-        """Whether the node changes a part of a variable."""
-        read, users = node.inputs[0].node, list(self._uses(node))
-        return (
-            read is not None
-            and read.op is READ
-            and read.region is self.region
-            and any(u.op is ASSIGN and u.inputs[0] is read.inputs[0] for u in users)
-        )
+        """Whether the node changes a part of a variable, alone or as the first of several."""
+        read = node.inputs[0].node
+        if read is None or read.op is not READ or read.region is not self.region:
+            return False
+        last: Node | None = node
+        while last is not None:
+            users = list(self._uses(last))
+            if any(u.op is ASSIGN and u.inputs[0] is read.inputs[0] for u in users):
+                return True
+            (value,) = last.outputs
+            last = next((u for u in users if changes_part(u) and u.inputs[0] is value), None)
+        return False
 
     def _consider(self, node: Node, position: int, output: Value) -> None:
         memory = storage(node.inputs[position])

@@ -298,14 +298,16 @@ class _Orderer:
         if unit.role is not Role.ASSIGN or self.fusion.is_register(node.inputs[1]):
             return None
         new = node.inputs[1]
-        writer = self.maker.get(new)
-        if writer is None or new.spec.dims != handle.spec.dims:
+        line = self._line(new)
+        first = line[-1]
+        writer = self.maker.get(first)
+        if writer is None or any(v.spec.dims != handle.spec.dims for v in line):
             return None
         if writer.role is Role.UPDATE:
-            fits = self._updates_variable(writer, new, pairs)
+            fits = self._updates_variable(writer, first, pairs)
         else:
-            fits = writer.group is not None and self._fits_variable(writer, new, pairs)
-        if not fits:
+            fits = writer.group is not None and self._fits_variable(writer, first, pairs)
+        if not fits or new in self.overwritten:
             return None
         readers = [reader for _, reader in pairs]
         readers += [u for v, _ in pairs for u in self.users.get(v, ()) if u is not writer]
@@ -313,11 +315,22 @@ class _Orderer:
             readers.append(before)
         if any(v in self.leaving for v, _ in pairs) or not self._precede(readers, writer):
             return None
-        self.order.assigned[new] = handle
+        self.order.assigned.update(dict.fromkeys(line, handle))
         for value, _ in pairs:
-            if value is not handle and value.spec is new.spec:
-                self.order.in_place[new] = value
-        return writer
+            if value is not handle and value.spec is first.spec:
+                self.order.in_place[first] = value
+        return self.maker[new]
+
+    def _line(self, new: Value) -> list[Value]:
+        """An array with those before it whose memory updates of parts have taken over, the latest
+        first: the first one may be made in the memory of a variable, and all others follow."""
+        line = [new]
+        while line[-1] in self.order.taken:
+            before = storage(self.order.taken[line[-1]])
+            if self.maker[line[-1]].role is not Role.UPDATE or before not in self.maker:
+                return [new]
+            line.append(before)
+        return line
 
     def _updates_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
         """Whether an update changes a part of what was read from the variable before."""
@@ -326,7 +339,6 @@ class _Orderer:
         taken = new in self.order.taken or new in self.order.assigned
         return (
             not taken
-            and new not in self.overwritten
             and len(olds) == sum(u.role in (Role.READ, Role.ASSIGN) for _, u in pairs) == 1
             and inputs[0] is olds[0]
             and sum(storage(v) is olds[0] for v in inputs) == 1
@@ -337,8 +349,6 @@ class _Orderer:
             return False  # it is written somewhere else
         if new not in self.fusion.stores[writer]:
             return False
-        if new in self.overwritten:
-            return False  # it is updated in place afterwards
         olds = [v for v, unit in pairs if unit.role in (Role.READ, Role.ASSIGN)]
         if len(olds) > 1:  # forwarding leaves one read between two writes
             return False
@@ -364,8 +374,9 @@ class _Orderer:
         if reader.role is Role.READ:
             self.order.snapshots.add(value)
         else:  # the assignment becomes a copy
-            self.order.assigned.pop(value, None)
-            self.order.in_place.pop(value, None)
+            for made in self._line(value):
+                self.order.assigned.pop(made, None)
+                self.order.in_place.pop(made, None)
 
     # -- lists -------------------------------------------------------------------------------
 
