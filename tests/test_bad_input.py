@@ -162,11 +162,10 @@ def test_undefined_in_one_branch():
     ("other", "words"),
     [
         (C(1), ("float32", "int32")),
-        (C([1.0, 2.0]), ("()", "(2,)")),
         ("text", ("float32", "str")),
         (None, ("float32", "None")),
     ],
-    ids=["dtype", "shape", "str", "None"],
+    ids=["dtype", "str", "None"],
 )
 def test_branches_of_different_types(other, words):
     @td.function
@@ -180,6 +179,23 @@ def test_branches_of_different_types(other, words):
     kind = ValueError if other is None else TypeError
     assert marked(f) in error_of(lambda: f(C(1.0), other), kind, "'z'", *words)
     assert float(f(C(-1.0), C(2.0))) == 2.0
+
+
+def test_branches_of_different_ranks():
+    """As in TensorFlow the value has an unknown rank, which an operation on it may need."""
+
+    @td.function
+    def f(x, y, used):
+        if x > 0:  # HERE
+            z = x
+        else:
+            z = y
+        return z + 1.0 if used else z  # USE
+
+    assert float(f(C(1.0), C([1.0, 2.0]), False)) == 1.0
+    assert f(C(-1.0), C([1.0, 2.0]), False).numpy().tolist() == [1.0, 2.0]
+    text = error_of(lambda: f(C(1.0), C([1.0, 2.0]), True), ValueError, "rank", "ensure_shape")
+    assert marked(f) in text and marked(f, "USE") in text
 
 
 def test_a_return_in_one_branch_only():

@@ -58,7 +58,7 @@ DEVICES = {
     },
 }
 FREE = {"version"}  # plain data, for everybody
-FACADES = {"config"}  # packages of public names
+FACADES = {"config", "types"}  # packages of public names
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.
@@ -75,7 +75,7 @@ LEVELS = {
         "numbers reductions",
         "indexing special",
         "collections linalg state statistics strings",
-        "complex_parts random",
+        "complex_parts python_functions random type_specs",
         "nn",
         "image",
         "any_elements asserts printing",

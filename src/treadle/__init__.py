@@ -23,7 +23,7 @@ import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.any_elements  # (tells ops that they take strings)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
-from treadle import bitwise, config, debugging, linalg, math, nest, nn, random
+from treadle import bitwise, config, debugging, linalg, math, nest, nn, random, types
 from treadle.autodiff.custom import (
     custom_gradient,
     grad_pass_through,
@@ -72,6 +72,9 @@ from treadle.core.spec import (
 from treadle.core.tensor import (
     Tensor,
 )
+from treadle.core.trace_types import (
+    TypeSpec,
+)
 from treadle.module import (
     Module,
 )
@@ -93,12 +96,10 @@ from treadle.ops.control.ordering import (
     name_scope,
     no_op,
 )
-from treadle.ops.control.python_functions import (
-    numpy_function,
-)
 from treadle.ops.conversion import (
     constant,
     convert_to_tensor,
+    is_symbolic_tensor,
     is_tensor,
 )
 from treadle.ops.dims import (
@@ -224,6 +225,9 @@ from treadle.ops.linalg.matrices import (
     matmul,
     tensordot,
 )
+from treadle.ops.python_functions import (
+    numpy_function,
+)
 from treadle.ops.reductions.norms import (
     clip_by_global_norm,
     clip_by_norm,
@@ -304,6 +308,9 @@ from treadle.ops.statistics.sorting import (
 from treadle.ops.statistics.uniques import (
     unique,
     unique_with_counts,
+)
+from treadle.ops.type_specs import (
+    type_spec_from_value,
 )
 from treadle.tracing.decorator import (
     function,
@@ -396,6 +403,7 @@ __all__ = [
     "TensorArray",
     "TensorShape",
     "TensorSpec",
+    "TypeSpec",
     "UnconnectedGradients",
     "Variable",
     "VariableAggregation",
@@ -485,6 +493,7 @@ __all__ = [
     "int32",
     "int64",
     "int8",
+    "is_symbolic_tensor",
     "is_tensor",
     "jit",
     "keras",
@@ -578,6 +587,8 @@ __all__ = [
     "truediv",
     "truncatediv",
     "truncatemod",
+    "type_spec_from_value",
+    "types",
     "uint16",
     "uint32",
     "uint64",

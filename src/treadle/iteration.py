@@ -20,9 +20,10 @@ from treadle.ops.collections.iterators import (
     object_of,
     source_length,
 )
-from treadle.ops.control.python_functions import call_user
 from treadle.ops.conversion import is_symbolic
+from treadle.ops.python_functions import call_user
 from treadle.ops.random.state import streams
+from treadle.ops.shaping.unknown_rank import of_parts, specs_of_parts
 
 
 def global_seed() -> int | None:
@@ -52,9 +53,11 @@ __all__ = [
     "make_iterator",
     "number_of",
     "object_of",
+    "of_parts",
     "recording",
     "register_node",
     "source_length",
+    "specs_of_parts",
     "taping",
     "user_origin",
 ]

@@ -8,8 +8,14 @@ from hypothesis import strategies as st
 from tests.graph.random_graphs import RandomGraph
 from treadle.core import dtypes
 from treadle.core.origin import Origin
-from treadle.core.shapes import SymbolicDim, TensorShape, compound
-from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec, ResourceSpec, TensorSpec
+from treadle.core.shapes import (
+    UNKNOWN_RANK,
+    UNKNOWN_SHAPE,
+    SymbolicDim,
+    TensorShape,
+    compound,
+)
+from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
 from treadle.graph.ir import Graph, Node
 from treadle.graph.literals import DataSection, LiteralParser, literal_text
 from treadle.graph.parser import GraphSyntaxError, MissingCapture, parse_graph

@@ -73,15 +73,6 @@ def test_sizes_that_a_run_tells(api: Any) -> None:
     assert f.experimental_get_tracing_count() == 1
 
 
-@pytest.mark.parametrize("api", [td.numpy_function, td.py_function])
-def test_a_dtype_is_not_enough_inside_functions(api: Any) -> None:
-    calls: list[Any] = []
-    with pytest.raises(ValueError, match=r"Tout=td.float32.*TensorSpec") as e:
-        compiled(lambda x: api(calls.append, [x], td.float32))(X)
-    assert "test_python_functions.py" in str(e.value)
-    assert not calls
-
-
 def test_effects_are_neither_merged_nor_dropped() -> None:
     calls: list[Any] = []
 

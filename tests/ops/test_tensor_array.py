@@ -6,7 +6,8 @@ import pytest
 import treadle as td
 from treadle.core import errors
 from treadle.core.list_value import ListValue
-from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec, TensorSpec, has_element_shape
+from treadle.core.shapes import UNKNOWN_RANK, UNKNOWN_SHAPE
+from treadle.core.spec import ListSpec, TensorSpec, has_element_shape
 from treadle.ops.collections import lists
 from treadle.ops.collections.tensor_array import TensorArray
 

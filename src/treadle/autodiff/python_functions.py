@@ -15,18 +15,18 @@ from treadle.core.context import context
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
-from treadle.ops.control.python_functions import (
+from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.indexing.gather import dense
+from treadle.ops.python_functions import (
+    StagedCall,
     _as_list,
     _name,
     _results_of,
     arrange,
     call_user,
     check_shapes,
-    result_specs,
     result_types,
 )
-from treadle.ops.conversion import convert_to_tensor, has_dtype
-from treadle.ops.indexing.gather import dense
 from treadle.ops.registry import Op, OpCall, register, run
 
 _MOST_RECORDS = 1000  # of calls whose gradient was prepared and not taken
@@ -43,14 +43,13 @@ def py_function(
     Args:
         func: takes one eager tensor for each of `inp`, returns a tensor or a list of them. Without
             it, what is returned is a decorator, ``@td.py_function(Tout=td.float32)``.
-        inp, Tout, shape: as for `numpy_function`: inside functions the results' shapes must be
-            given, at least their rank.
+        inp, Tout, shape: as for `numpy_function`: a result without a shape has an unknown rank
+            while a function is traced.
 
     The gradient is that of the operations which `func` runs. A call is recorded for it, or, where
     that was not foreseen (inside loops), `func` is run again.
 
     Raises:
-        ValueError: a shape is not known while tracing.
         InvalidArgumentError: a result does not fit its type; other exceptions of `func` become
             what TensorFlow maps them to.
     """
@@ -63,9 +62,9 @@ def py_function(
         wanted = [d for d, _ in result_types(Tout, shape)]
         found = _checked_tensors(func, call_user(func, *arguments), wanted)
         return arrange(found, Tout) if wanted else []
-    specs = result_specs(Tout, shape, "py_function")
-    results = _run(func, arguments, specs)
-    return arrange(results, Tout) if specs else []
+    call = StagedCall(func, arguments, result_types(Tout, shape), _checked_tensors)
+    results = _run(call.func, call.operands, call.specs)
+    return arrange(call.results(results), Tout) if results else []
 
 
 def _run(func: Any, arguments: Sequence[Any], specs: tuple[TensorSpec, ...]) -> list[Tensor]:

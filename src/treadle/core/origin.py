@@ -114,6 +114,16 @@ def user_origin() -> Origin | None:
     return None
 
 
+def called_by_user() -> str:
+    """The name of treadle's function that the innermost frame outside treadle has called."""
+    frame: FrameType | None = sys._getframe(1)
+    name = "an operation"
+    while frame is not None and is_internal(frame.f_code.co_filename):
+        name = frame.f_code.co_name
+        frame = frame.f_back
+    return name
+
+
 def at(origin: Origin | None) -> str:
     """A suffix for messages: a line that names the user's place, or nothing."""
     return f"\n  at {origin.describe()}" if origin is not None else ""

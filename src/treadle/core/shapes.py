@@ -260,33 +260,46 @@ def fresh_symbol(hint: str = "d") -> SymbolicDim:
 
 # An unknown dim that a user wrote as None; a trace puts a fresh symbol in its place.
 ANY = SymbolicDim.symbol("?")
-# The names of dims that stand for no one size: ANY, and the dims of lists without elements.
+# The dims of a shape whose rank is not known. Both are also the dims of a list in which nothing was
+# stored yet and that got no element shape: the first element decides the shape, or the rank alone.
+UNKNOWN_RANK: tuple[Dim, ...] = (SymbolicDim.symbol("**"),)
+UNKNOWN_SHAPE: tuple[Dim, ...] = (SymbolicDim.symbol("*"),)
+# The names of dims that stand for no one size.
 OPEN_SYMBOLS = frozenset({"?", "*", "**"})
 
 
 class TensorShape:
-    """A shape of known rank as users see it: an immutable sequence, unknown dims read as None.
+    """A shape as users see it: an immutable sequence, unknown dims read as None.
 
-    ``dims`` holds the exact dims, symbolic ones included.
+    ``TensorShape(None)`` is a shape of unknown rank: its `rank` is None, its length and its list of
+    dims are a ValueError, and every shape is compatible with it.
+
+    ``dims`` holds the exact dims, symbolic ones included; `UNKNOWN_RANK` where the rank is unknown.
     """
 
     __slots__ = ("dims",)
 
-    def __init__(self, dims: Iterable[Any] | TensorShape | int) -> None:
-        if isinstance(dims, TensorShape):
-            self.dims: tuple[Dim, ...] = dims.dims
+    def __init__(self, dims: Iterable[Any] | TensorShape | int | None) -> None:
+        if dims is None:
+            self.dims: tuple[Dim, ...] = UNKNOWN_RANK
+        elif isinstance(dims, TensorShape):
+            self.dims = dims.dims
         elif isinstance(dims, int):
             self.dims = (as_dim(dims),)
         else:
             self.dims = tuple(ANY if d is None else as_dim(d) for d in dims)
 
     @property
-    def rank(self) -> int:
-        return len(self.dims)
+    def rank(self) -> int | None:
+        """The number of dims; None where it is not known."""
+        return None if self.dims == UNKNOWN_RANK else len(self.dims)
 
     ndims = rank
 
     def as_list(self) -> list[int | None]:
+        """The dims; ValueError where their number is not known."""
+        if self.dims == UNKNOWN_RANK:
+            raise ValueError("as_list() is not defined for a shape of unknown rank")
         return [d if isinstance(d, int) else None for d in self.dims]
 
     def is_fully_defined(self) -> bool:
@@ -297,12 +310,19 @@ class TensorShape:
         return size if isinstance(size, int) else None
 
     def concatenate(self, other: Any) -> TensorShape:
-        return TensorShape(self.dims + TensorShape(other).dims)
+        """The dims of both; of unknown rank where one of them is."""
+        theirs = TensorShape(other)
+        unknown = self.rank is None or theirs.rank is None
+        return TensorShape(None if unknown else self.dims + theirs.dims)
 
     def is_compatible_with(self, other: Any) -> bool:
-        mine, theirs = self.as_list(), TensorShape(other).as_list()
-        return len(mine) == len(theirs) and all(
-            a is None or b is None or a == b for a, b in zip(mine, theirs, strict=True)
+        """Whether some shape fits both."""
+        theirs = TensorShape(other)
+        if self.rank is None or theirs.rank is None:
+            return True
+        pairs = zip(self.dims, theirs.dims, strict=False)
+        return self.rank == theirs.rank and all(
+            a == b for a, b in pairs if isinstance(a, int) and isinstance(b, int)
         )
 
     def assert_is_compatible_with(self, other: Any) -> None:
@@ -313,32 +333,109 @@ class TensorShape:
     def merge_with(self, other: Any) -> TensorShape:
         """The dims that are known from either shape; ValueError where they contradict."""
         self.assert_is_compatible_with(other)
-        pairs = zip(self.dims, TensorShape(other).dims, strict=True)
-        return TensorShape(a if isinstance(a, int) else b for a, b in pairs)
+        theirs = TensorShape(other)
+        if self.rank is None or theirs.rank is None:
+            return theirs if self.rank is None else self
+        pairs = zip(self.dims, theirs.dims, strict=True)
+        return TensorShape(b if isinstance(b, int) or a == ANY else a for a, b in pairs)
 
     def most_specific_compatible_shape(self, other: Any) -> TensorShape:
-        """The dims that both have, None for the others; ValueError for another rank."""
+        """The dims that both have, None for the others; of unknown rank where the ranks differ."""
         theirs = TensorShape(other)
-        if theirs.rank != self.rank:
-            raise ValueError(f"Shapes {self} and {theirs} have different ranks")
+        if theirs.rank != self.rank or self.rank is None:
+            return TensorShape(None)
         pairs = zip(self.dims, theirs.dims, strict=True)
         return TensorShape(a if a == b else None for a, b in pairs)
 
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every shape that this one may be is one that `other` may be."""
+        if not isinstance(other, TensorShape):
+            return False
+        if self.rank is None or other.rank is None:
+            return other.rank is None
+        pairs = zip(self.dims, other.dims, strict=False)
+        return self.rank == other.rank and all(a == b or not isinstance(b, int) for a, b in pairs)
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorShape | None:
+        """The narrowest shape of which this one and all others are subtypes."""
+        found = self
+        for other in others:
+            if not isinstance(other, TensorShape):
+                return None
+            found = found.most_specific_compatible_shape(other)
+        return found
+
+    def with_rank(self, rank: int) -> TensorShape:
+        """The shape with this rank, which it must have unless its rank is unknown."""
+        return self.merge_with([None] * rank)
+
+    def with_rank_at_least(self, rank: int) -> TensorShape:
+        """Itself; ValueError where it is known to have fewer dims."""
+        return self._with_rank(self.rank is None or self.rank >= rank, f"at least {rank}")
+
+    def with_rank_at_most(self, rank: int) -> TensorShape:
+        """Itself; ValueError where it is known to have more dims."""
+        return self._with_rank(self.rank is None or self.rank <= rank, f"at most {rank}")
+
+    def _with_rank(self, fits: bool, wanted: str) -> TensorShape:
+        if not fits:
+            raise ValueError(f"Shape {self} must have rank {wanted}")
+        return self
+
+    def assert_has_rank(self, rank: int) -> None:
+        """ValueError where the rank is known to be another one."""
+        self._with_rank(self.rank in (None, rank), str(rank))
+
+    def assert_same_rank(self, other: Any) -> None:
+        """ValueError where both ranks are known and differ."""
+        theirs = TensorShape(other)
+        if self.rank is not None and theirs.rank is not None and self.rank != theirs.rank:
+            raise ValueError(f"Shapes {self} and {theirs} must have the same rank")
+
+    def assert_is_fully_defined(self) -> None:
+        """ValueError where the rank or a dim is not known."""
+        if not self.is_fully_defined():
+            raise ValueError(f"Shape {self} is not fully defined")
+
+    def __bool__(self) -> bool:
+        """Whether the rank is known, as in TensorFlow: also that of a scalar."""
+        return self.rank is not None
+
     def __len__(self) -> int:
+        if self.rank is None:
+            raise ValueError("Cannot take the length of a shape of unknown rank")
         return len(self.dims)
 
     def __iter__(self) -> Iterator[int | None]:
+        if self.rank is None:
+            raise ValueError("Cannot iterate over a shape of unknown rank")
         return iter(self.as_list())
 
     def __getitem__(self, key: SupportsIndex | slice) -> Any:
+        if self.rank is None:
+            return self._unknown_part(key)
         if isinstance(key, slice):
             return TensorShape(self.dims[key])
         return self.as_list()[key]
 
+    def _unknown_part(self, key: SupportsIndex | slice) -> TensorShape | None:
+        if not isinstance(key, slice):
+            return None
+        if key.step is not None:
+            raise ValueError("A shape of unknown rank cannot be sliced with a step")
+        start, stop = key.start or 0, key.stop
+        if stop is None or start < 0 or stop < 0:
+            return TensorShape(None)
+        return TensorShape([None] * (stop - start))
+
     def __eq__(self, other: object) -> bool:
         if isinstance(other, TensorShape):
             return self.dims == other.dims
-        return isinstance(other, list | tuple) and tuple(self.as_list()) == tuple(other)
+        if other is None or isinstance(other, int):
+            return self == TensorShape(other) if other is None or other >= 0 else False
+        if not isinstance(other, list | tuple) or self.rank is None:
+            return False
+        return tuple(self.as_list()) == tuple(other)
 
     def __hash__(self) -> int:
         return hash(self.dims)
@@ -350,7 +447,7 @@ class TensorShape:
         return TensorShape(other).concatenate(self)
 
     def __repr__(self) -> str:
-        return f"TensorShape({self.as_list()})"
+        return f"TensorShape({None if self.rank is None else self.as_list()})"
 
     def __str__(self) -> str:
         return shape_text(self.dims)
@@ -369,7 +466,11 @@ def as_dim(value: Any) -> Dim:
 
 
 def shape_text(dims: Iterable[Dim]) -> str:
-    """``(2, None)`` as users see shapes; a one-element tuple keeps its comma."""
+    """``(2, None)`` as users see shapes; a one-element tuple keeps its comma. ``<unknown>`` where
+    the rank is not known."""
+    dims = tuple(dims)
+    if dims == UNKNOWN_RANK:
+        return "<unknown>"
     return str(tuple(d if isinstance(d, int) else None for d in dims))
 
 

@@ -6,7 +6,7 @@ another device has another spec.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
@@ -15,10 +15,20 @@ import numpy as np
 from treadle.core import dtypes
 from treadle.core.caches import clears
 from treadle.core.devices import HOST, Device
-from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, dim_symbols, fresh_symbol
+from treadle.core.shapes import (
+    ANY,
+    UNKNOWN_RANK,
+    UNKNOWN_SHAPE,
+    Dim,
+    SymbolicDim,
+    TensorShape,
+    dim_symbols,
+    fresh_symbol,
+)
+from treadle.core.trace_types import TypeSpec
 
 
-class Spec:
+class Spec(TypeSpec):
     """The type of a tensor, a list or a variable, and of a graph's value.
 
     Values of a graph have the host's specs, wherever the graph runs: `Graph.device` tells, and
@@ -40,6 +50,16 @@ class Spec:
     @property
     def rank(self) -> int:
         return len(self.dims)
+
+    @property
+    def has_rank(self) -> bool:
+        """Whether the number of dims is known."""
+        return self.dims != UNKNOWN_RANK
+
+    @property
+    def may_vary(self) -> bool:
+        """Whether the rank or a dim was left open by the user: values of several shapes have it."""
+        return ANY in self.dims or not self.has_rank
 
     def symbols(self) -> frozenset[str]:
         return frozenset().union(*(dim_symbols(d) for d in self.dims))
@@ -65,12 +85,14 @@ class TensorSpec(Spec):
     """The dtype and shape of a tensor. ``None`` in the shape is a dim that may vary.
 
     Args:
-        shape: a sequence of ints and Nones, or a TensorShape.
+        shape: a sequence of ints and Nones, a TensorShape, or None for an unknown rank.
         dtype: anything `as_dtype` takes; float32 when omitted.
         name: the argument's name in a concrete function's signature.
     """
 
     __slots__ = ()
+
+    value_type: ClassVar[type]  # Tensor; `core.tensor` says so
 
     def __new__(
         cls, shape: Any, dtype: Any = dtypes.float32, name: str | None = None
@@ -79,14 +101,42 @@ class TensorSpec(Spec):
         spec: TensorSpec = intern_spec(cls, dims, dtype, name)
         return spec
 
+    @property
+    def rank(self) -> int:
+        """The number of dims; ValueError where it is not known."""
+        if self.dims == UNKNOWN_RANK:
+            raise ValueError(f"the rank of {self!r} is not known")
+        return len(self.dims)
+
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> TensorSpec:
         return cls(tensor.shape, tensor.dtype, name)
+
+    @classmethod
+    def from_spec(cls, spec: Any, name: str | None = None) -> TensorSpec:
+        """The spec of tensors with a spec's shape and dtype."""
+        return cls(spec.shape, spec.dtype, name or spec.name)
 
     def is_compatible_with(self, other: Any) -> bool:
         """True where a value of `other`'s dtype and shape may be passed for this spec, whatever its
         device."""
         return self.dtype is other.dtype and self.shape.is_compatible_with(other.shape)
+
+    def is_subtype_of(self, other: Any) -> bool:
+        """Whether every tensor of this spec is one of the other."""
+        return (
+            isinstance(other, TensorSpec)
+            and self.dtype is other.dtype
+            and self.shape.is_subtype_of(other.shape)
+        )
+
+    def most_specific_common_supertype(self, others: Sequence[Any]) -> TensorSpec | None:
+        """The narrowest spec for the tensors of this one and all others; None for other dtypes."""
+        if not all(isinstance(o, TensorSpec) and o.dtype is self.dtype for o in others):
+            return None
+        shape = self.shape.most_specific_common_supertype([o.shape for o in others])
+        same = all(o.name == self.name for o in others)
+        return TensorSpec(shape, self.dtype, self.name if same else None)
 
     def with_fresh_symbols(self, hint: str = "d") -> TensorSpec:
         """Every ``None`` dim replaced by a symbol of its own."""
@@ -118,12 +168,6 @@ class ListSpec(Spec):
 
     def __repr__(self) -> str:
         return f"ListSpec(shape={self.shape}, dtype={self.dtype!r})"
-
-
-# The dims of a list in which nothing was stored yet and that was given no element shape: the
-# first element decides the shape, or the rank alone.
-UNKNOWN_SHAPE: tuple[Dim, ...] = (SymbolicDim.symbol("*"),)
-UNKNOWN_RANK: tuple[Dim, ...] = (SymbolicDim.symbol("**"),)
 
 
 def has_element_shape(spec: Spec) -> bool:
@@ -202,6 +246,8 @@ def buffer_spec(buffer: Any, device: Device) -> TensorSpec:
 def spec_text(spec: Spec) -> str:
     """``f32[2, B]``: the form the graph printer uses; ``f32[2, B]@GPU:0`` on another device."""
     dims = ", ".join(str(d) if isinstance(d, int) else repr(d) for d in spec.dims)
+    if type(spec) is TensorSpec and not spec.has_rank:
+        return f"{spec.dtype.short}{spec.shape}"
     prefix = {ListSpec: "list ", ResourceSpec: "ref ", BufferSpec: "buffer "}.get(type(spec), "")
     place = "" if spec.device is HOST else f"@{spec.device}"
     return f"{prefix}{spec.dtype.short}[{dims}]{place}"

@@ -11,7 +11,7 @@ from treadle.core import errors
 from treadle.core.devices import HOST, Device
 from treadle.core.dtypes import DType
 from treadle.core.list_value import ListValue
-from treadle.core.origin import Origin, at, user_origin
+from treadle.core.origin import Origin, at, called_by_user, user_origin
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec, buffer_spec
 
@@ -137,6 +137,9 @@ class Tensor:
         def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray: ...
 
 
+TensorSpec.value_type = Tensor
+
+
 class DeviceTensor(Tensor):
     """An eager tensor on another device than the host. Its spec is always known."""
 
@@ -225,6 +228,70 @@ class SymbolicTensor(Tensor):
 
     def __str__(self) -> str:
         return f'Tensor("{self.name}", shape={self.shape}, dtype={self.dtype.name})'
+
+
+class UnrankedTensor(SymbolicTensor):
+    """A symbolic tensor whose rank only a run knows, such as a result of `py_function`.
+
+    The graph has its elements in row-major order and its shape, as two values. `set_shape` settles
+    the rank: the tensor then stands for a value of that shape, as any other symbolic tensor.
+
+    Attributes:
+        elements: a symbolic tensor of rank 1.
+        extents: its shape, a symbolic int64 tensor of rank 1.
+    """
+
+    __slots__ = ("_settled", "elements", "extents")
+
+    def __init__(self, elements: SymbolicTensor, extents: SymbolicTensor) -> None:
+        spec = TensorSpec(None, elements.dtype)
+        super().__init__(None, spec, elements.recorder, elements.origin)
+        self.elements, self.extents = elements, extents
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the rank is known by now."""
+        return self._settled is not None
+
+    @property
+    def value(self) -> Any:
+        """The value of the graph; ValueError as long as the rank is not known."""
+        if self._settled is None:
+            raise self.refusal()
+        return self._settled
+
+    @value.setter
+    def value(self, value: Any) -> None:
+        self._settled = value
+
+    @property
+    def dims(self) -> tuple[Dim, ...]:
+        if self._settled is None:
+            raise self.refusal()
+        return super().dims
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    @property
+    def name(self) -> str:
+        return super().name if self.is_settled else self.elements.name
+
+    def refusal(self, op: str | None = None) -> ValueError:
+        """The error for a use that needs the rank."""
+        where = f" ({self.origin.describe()})" if self.origin else ""
+        return ValueError(
+            f"{op or called_by_user()}: the rank of a tensor is not known while "
+            f"{self.recorder.name!r} is traced: {self!r}{where}. Settle it before: "
+            "x.set_shape([...]), td.ensure_shape(x, [...]) or td.reshape(x, [...]), with None for "
+            f"sizes that only a run can tell, or give py_function a TensorSpec{at(user_origin())}"
+        )
+
+
+def settled_or_ranked(tensor: Any) -> bool:
+    """False for a symbolic tensor of a rank that is not known."""
+    return not isinstance(tensor, UnrankedTensor) or tensor.is_settled
 
 
 class Reference:

@@ -159,6 +159,8 @@ def relaxed(a: Any, b: Any, what: str) -> Any:
 def _relaxed_leaf(a: Any, b: Any) -> Any:
     if isinstance(a, DatasetSpec) and isinstance(b, DatasetSpec):
         return DatasetSpec(relaxed(a.element_spec, b.element_spec, "datasets"))
+    if a.dtype is b.dtype and not (a.has_rank and b.has_rank):
+        return td.TensorSpec(None, a.dtype)
     if a.dtype is not b.dtype or a.rank != b.rank:
         raise TypeError
     dims = [x if x == y else None for x, y in zip(a.shape, b.shape, strict=True)]

@@ -11,8 +11,8 @@ from treadle.core.context import recording
 from treadle.core.devices import HOST, Device
 from treadle.core.frames import recorded_origin
 from treadle.core.origin import Origin, at, user_origin
-from treadle.core.spec import Spec
-from treadle.core.tensor import SymbolicTensor, Tensor
+from treadle.core.spec import Spec, TensorSpec
+from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.ops.registry import Op, infer_outputs, run
 from treadle.ops.state import READ
@@ -48,6 +48,8 @@ class GraphBuilder:
         self.region: Region = Graph(name, device) if parent is None else Region()
         self.graph: Graph = self.region if parent is None else parent.graph  # type: ignore[assignment]
         self.changed: dict[Value, tuple[str, str, bool]] = {} if parent is None else parent.changed
+        # Variables (by id) that were given a value of another rank: (the variable, the rank).
+        self.assigned: dict[int, tuple[Any, int]] = {} if parent is None else parent.assigned
         # Outer thing (by id) -> (the thing, kept alive; its parameter here).
         self.captured: dict[int, tuple[Any, SymbolicTensor]] = {}
         self._tensors: WeakValueDictionary[Value, SymbolicTensor] = WeakValueDictionary()
@@ -66,6 +68,9 @@ class GraphBuilder:
         regions: Sequence[Region] = (),
     ) -> tuple[SymbolicTensor, ...]:
         """Append a node for `op`. Inputs are tensors of this trace, or things to capture."""
+        for x in inputs:
+            if type(x) is UnrankedTensor and not x.is_settled:
+                raise x.refusal(op.name)
         operands = [self.use(x).value for x in inputs]
         if regions:
             inferred = op.infer(*(v.spec for v in operands), regions=regions, **attrs)
@@ -246,9 +251,21 @@ class GraphBuilder:
         return evaluate(tensor)
 
     def _symbolic(self, value: Value, origin: Origin | None) -> SymbolicTensor:
+        if not value.spec.has_rank and type(value.spec) is TensorSpec:
+            raise ValueError(
+                f"a tensor of unknown rank, {value.spec!r}, cannot be a value of {self.name!r}: "
+                f"give its rank, with None for each dim that is not known{at(user_origin())}"
+            )
         tensor = SymbolicTensor(value, value.spec, self, origin)
         self._tensors[value] = tensor
         return tensor
+
+    def refine(self, tensor: SymbolicTensor, op: Op, inputs: Sequence[Any], **attrs: Any) -> None:
+        """Let `tensor`, which belongs to this region, stand from now on for the result of an op
+        that checks its shape."""
+        (made,) = self.record(op, inputs, attrs)
+        tensor.value, tensor._spec = made.value, made.spec
+        self._tensors[made.value] = tensor
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
         """The tensor that stands for a value of this region; one object as long as it is used."""

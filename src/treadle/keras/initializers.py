@@ -118,7 +118,7 @@ class RandomUniform(_Random):
 def fans(shape: Shape) -> tuple[float, float]:
     """The numbers of inputs and outputs of a unit: convolution kernels end in (in, out)."""
     if len(shape) < 2:
-        size = float(shape[0]) if shape else 1.0
+        size = float(shape[0]) if len(shape) else 1.0
         return size, size
     field = math.prod(shape[:-2])
     return float(shape[-2] * field), float(shape[-1] * field)

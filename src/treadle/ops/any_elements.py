@@ -5,9 +5,10 @@ Importing this module tells them so. Other ops on strings have tags in their own
 
 from __future__ import annotations
 
+from treadle.ops import python_functions
 from treadle.ops.broadcasting import BROADCAST_TO
 from treadle.ops.collections import iterators, lists
-from treadle.ops.control import io, python_functions
+from treadle.ops.control import io
 from treadle.ops.conversion import CONST
 from treadle.ops.dims import DIM, SHAPE
 from treadle.ops.elementwise import comparison, selection, unary

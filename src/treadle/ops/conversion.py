@@ -107,6 +107,16 @@ def _emit(array: NDArray) -> Tensor:
     return run(CONST, value=array)  # type: ignore[no-any-return]
 
 
+def _sizes(shape: TensorShape) -> list[int]:
+    """The dims of a shape; ValueError where one is not known."""
+    if not shape.is_fully_defined():
+        raise ValueError(
+            f"Cannot convert the shape {shape} to a tensor: it is not fully known while tracing; "
+            f"td.shape(x) gives the sizes when the function runs{at(user_origin())}"
+        )
+    return [d for d in shape if d is not None]
+
+
 def convert_to_tensor(
     value: Any, dtype: Any = None, dtype_hint: Any = None, name: str | None = None
 ) -> Tensor:
@@ -128,6 +138,8 @@ def convert_to_tensor(
         array = _scalar(value, wanted or (dtype_hint and dtypes.as_dtype(dtype_hint)))
         if array is not None:
             return _emit(array)
+    if isinstance(value, TensorShape):
+        value, dtype_hint = _sizes(value), dtype_hint or dtypes.int32
     for kind, convert in _converters:
         if isinstance(value, kind):
             return _checked(convert(value, wanted), wanted)
@@ -402,12 +414,18 @@ def is_tensor(x: Any) -> bool:
     return isinstance(x, _typed)
 
 
+def is_symbolic_tensor(tensor: Any) -> bool:
+    """True for a tensor of a function that is being traced: it has no value yet."""
+    return is_symbolic(tensor)
+
+
 def is_symbolic(value: Any) -> bool:
     """True for a tensor of the graph being traced."""
     return isinstance(value, Tensor) and value.is_symbolic
 
 
 __all__ = [
-    "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic", "is_tensor",
+    "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic",
+    "is_symbolic_tensor", "is_tensor",
     "to_array",
 ]  # fmt: skip

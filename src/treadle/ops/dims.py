@@ -16,7 +16,7 @@ from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, TensorShape, compound, fresh_symbol, product
+from treadle.core.shapes import ANY, Dim, SymbolicDim, TensorShape, compound, fresh_symbol, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, SymbolicTensor, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
@@ -273,6 +273,8 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
     value: a TensorShape, a list of ints and scalar tensors, or an integer tensor of rank 1.
     """
     if isinstance(value, TensorShape):
+        if ANY in value.dims or value.rank is None:
+            raise ValueError(f"{what}: the shape {value} is not fully known{at(user_origin())}")
         return value.dims
     if has_dtype(value) or isinstance(value, np.ndarray):
         tensor = convert_to_tensor(value)

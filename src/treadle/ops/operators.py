@@ -14,7 +14,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import TensorShape, broadcast
+from treadle.core.shapes import broadcast
 from treadle.core.spec import spec_text
 from treadle.core.tensor import SymbolicTensor, Tensor, from_array
 from treadle.ops import printing
@@ -28,6 +28,7 @@ from treadle.ops.quiet import quiet
 from treadle.ops.reductions import unbroadcasting  # noqa: F401  (registers itself)
 from treadle.ops.reductions.reduction import reduce_any
 from treadle.ops.registry import Op, run
+from treadle.ops.shaping.unknown_rank import set_shape
 from treadle.ops.state import Variable
 
 Operator = Callable[[Any, Any], Any]
@@ -275,12 +276,6 @@ def _tolist(self: Any) -> Any:
     return self._numpy().tolist()
 
 
-def _set_shape(self: Any, shape: Any) -> None:
-    """Check the static shape (TensorFlow also refines it; here shapes are inferred)."""
-    if not self.shape.is_compatible_with(TensorShape(shape)):
-        raise ValueError(f"{self!r} cannot have shape {TensorShape(shape)}{at(user_origin())}")
-
-
 _PROTOCOLS: dict[str, Any] = {
     "__neg__": unary.negative,
     "__abs__": unary.abs,
@@ -302,7 +297,7 @@ _PROTOCOLS: dict[str, Any] = {
     "__round__": _round,
     "item": _item,
     "tolist": _tolist,
-    "set_shape": _set_shape,
+    "set_shape": set_shape,
 }
 
 

@@ -15,7 +15,7 @@ from treadle.core import errors, locks
 from treadle.core.context import context, naming, recording, taping
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY, TensorShape, fresh_symbol
+from treadle.core.shapes import TensorShape
 from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
 from treadle.core.storage import Buffer, Cell
 from treadle.core.tensor import Reference, Tensor, from_buffer, moved
@@ -51,18 +51,10 @@ def _member(kind: type[enum.Enum], value: Any) -> Any:
     return value
 
 
-def _infer_read(handle: ResourceSpec) -> TensorSpec:
-    """An open dim may be another one at every read."""
-    spec = handle.element
-    if ANY not in spec.dims:
-        return spec
-    return TensorSpec((fresh_symbol() if d == ANY else d for d in spec.dims), spec.dtype)
-
-
 READ = register(
     Op(
         "read_variable",
-        _infer_read,
+        lambda handle: handle.element,
         gradient=lambda call, grad: [grad],
         effect="read",
         lower=Structure.READ,
@@ -83,15 +75,50 @@ def _infer_assign(handle: ResourceSpec, value: TensorSpec) -> tuple[()]:
 
 
 def _same_size(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
-    """A variable keeps its size, unless it may change it."""
+    """A variable keeps its size."""
     handle, value = specs
-    yield from (pair for pair in zip(value.dims, handle.dims, strict=False) if ANY not in pair)
+    yield from zip(value.dims, handle.dims, strict=False)
 
 
 ASSIGN = register(
     Op(
         "assign_variable", _infer_assign, effect="write", lower=Structure.ASSIGN,
         tags=frozenset({"strings"}), sizes=_same_size,
+    )
+)  # fmt: skip
+
+
+def _read_open(variable: Variable, *, out: TensorSpec) -> Any:
+    found = variable.current_spec.shape
+    if not out.shape.is_compatible_with(found):
+        raise ValueError(
+            f"variable {variable.name!r} has shape {found} now, and the function was traced for "
+            f"{out.shape}: what assigns another rank must be known while tracing"
+        )
+    return variable._numpy()
+
+
+def _assign_open(variable: Variable, value: Any) -> tuple[()]:
+    variable._assign_now(from_buffer(value.copy()))
+    return ()
+
+
+# The same for variables whose shape may change: compiled programs know places of fixed sizes.
+READ_OPEN = register(
+    Op(
+        "read_open_variable",
+        lambda handle, *, out: out.with_fresh_symbols(),
+        _read_open,
+        lambda call, grad: [grad],
+        effect="read",
+        tags=frozenset({"passes_on", "strings"}),
+        takes_variables=True,
+    )
+)
+ASSIGN_OPEN = register(
+    Op(
+        "assign_open_variable", _infer_assign, _assign_open, effect="write",
+        tags=frozenset({"strings"}),
     )
 )  # fmt: skip
 
@@ -154,7 +181,10 @@ class Variable:
         dtype: the dtype to convert `initial_value` to.
         synchronization: a `VariableSynchronization`; changes nothing but `trainable`.
         aggregation: a `VariableAggregation`; changes nothing.
-        shape: a more general shape than the initial value's (only its rank must agree).
+        shape: a more general shape than the initial value's; with ``td.TensorShape(None)`` values
+            of any rank may be assigned. Functions that use the variable then have a trace for each
+            rank.
+        validate_shape: False is as ``shape=td.TensorShape(None)``.
 
     Raises:
         ValueError: created while a function is traced again (only a first call may create);
@@ -204,6 +234,8 @@ class Variable:
             initial_value = recorder.lift(initial_value)
         with recording(None), taping(()):
             value = convert_to_tensor(initial_value, dtype)
+        if shape is None and not validate_shape:
+            shape = TensorShape(None)
         if shape is not None and not value.shape.is_compatible_with(shape):
             raise ValueError(
                 f"The initial value's shape {value.shape} is not compatible with shape={shape}"
@@ -239,6 +271,19 @@ class Variable:
     def current_spec(self) -> TensorSpec:
         """The spec of the value that it holds now."""
         return buffer_spec(self._buffer, self.spec.device)
+
+    @property
+    def traced_rank(self) -> int:
+        """The rank for which a function is traced here: that of the value, or of the one that the
+        trace has assigned."""
+        recorder: Any = context.recorder
+        while recorder is not None and not self.spec.has_rank:
+            found = recorder.assigned.get(id(self))
+            if found is not None:
+                rank: int = found[1]
+                return rank
+            recorder = recorder.parent or recorder.outer
+        return self.current_spec.rank
 
     # -- reading -----------------------------------------------------------------------------
 
@@ -352,7 +397,7 @@ class Variable:
         if context.recorder is None:
             self._assign_now(tensor)
         else:
-            run(ASSIGN, self, tensor)
+            _assign_traced(self, tensor)
         return self
 
     def assign_add(
@@ -377,10 +422,11 @@ class Variable:
 
     def _delta(self, delta: Any) -> Tensor:
         tensor = convert_to_tensor(delta, dtype_hint=self.dtype)
-        if not tensor.shape.is_compatible_with(self.shape):
+        shape = self.shape if self.spec.has_rank else self.value().shape
+        if not tensor.shape.is_compatible_with(shape):
             raise errors.InvalidArgumentError(
                 None, None,
-                f"Variable {self.name!r} has shape {self.shape}; cannot add a value of shape "
+                f"Variable {self.name!r} has shape {shape}; cannot add a value of shape "
                 f"{tensor.shape}{at(user_origin())}",
             )  # fmt: skip
         return tensor
@@ -609,9 +655,30 @@ class Variable:
         return copy
 
 
+def _assign_traced(variable: Variable, tensor: Tensor) -> None:
+    """Assign while a function is traced."""
+    recorder: Any = context.recorder
+    if not variable.spec.may_vary:
+        run(ASSIGN, variable, tensor)
+        return
+    if not variable.spec.has_rank and tensor.ndim != variable.traced_rank:
+        if recorder.parent is not None:
+            raise ValueError(
+                f"assign: variable {variable.name!r} has a value of rank {variable.traced_rank}; "
+                f"a branch or loop cannot assign one of rank {tensor.ndim}: assign it outside"
+                f"{at(user_origin())}"
+            )
+        recorder.assigned[id(variable)] = variable, tensor.ndim
+    run(ASSIGN_OPEN, variable, tensor)
+
+
 def _read(variable: Variable) -> Tensor:
     if context.recorder is not None:
-        return run(READ, variable)  # type: ignore[no-any-return]
+        spec = variable.spec
+        if not spec.may_vary:
+            return run(READ, variable)  # type: ignore[no-any-return]
+        shape = spec.shape if spec.has_rank else [None] * variable.traced_rank
+        return run(READ_OPEN, variable, out=TensorSpec(shape, spec.dtype))  # type: ignore[no-any-return]
     tensor = from_buffer(variable._shared_buffer(), variable.spec.device)
     for tape in context.tapes:
         tape.record(READ, (variable,), {}, (tensor,))

@@ -144,7 +144,7 @@ _STRUCTURED = {
 def _bind(scope: Scope, value: Value, actual: Runtime) -> None:
     if isinstance(value.spec, TensorSpec):
         scope.bind(value.spec, actual.shape)
-    elif isinstance(value.spec, ResourceSpec):
+    elif isinstance(value.spec, ResourceSpec) and value.spec.has_rank:
         scope.bind(value.spec, actual.current_spec.dims)
 
 

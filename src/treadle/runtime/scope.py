@@ -6,8 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.core import errors
-from treadle.core.shapes import ANY, Dim, SymbolicDim, substitute, symbol_name
-from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, Spec, spec_text
+from treadle.core.shapes import (
+    ANY,
+    UNKNOWN_RANK,
+    UNKNOWN_SHAPE,
+    Dim,
+    SymbolicDim,
+    substitute,
+    symbol_name,
+)
+from treadle.core.spec import Spec, spec_text
 
 # Dims that the spec of a list leaves open: no value of theirs is ever known.
 OPEN_DIMS = frozenset({ANY, *UNKNOWN_SHAPE, *UNKNOWN_RANK})

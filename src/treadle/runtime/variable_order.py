@@ -16,7 +16,7 @@ def handles_touched(node: Node) -> Iterator[tuple[Value, bool]]:
     elif node.op is ASSIGN:
         yield node.inputs[0], True
     elif any(isinstance(value.spec, ResourceSpec) for value in node.inputs):
-        written = _written(node)
+        written = set(node.inputs) if node.op.effect == "write" else _written(node)
         for value in node.inputs:
             if isinstance(value.spec, ResourceSpec):
                 yield value, value in written

@@ -42,6 +42,8 @@ class ConcreteFunction:
         number: which trace of the function it is, counted from 1.
         has_open_dims: whether it was traced for more than one shape of an argument.
         changed: see `Trace.changed`.
+        follows_ranks: whether it is for the ranks that variables of unknown rank have.
+        unranked: the signature with unknown ranks that it was made for, if there is one.
     """
 
     def __init__(
@@ -59,6 +61,11 @@ class ConcreteFunction:
         self._signature = signature
         self.number = number
         self.changed = trace.changed
+        self.unranked = arguments.unranked
+        captured = [c for c in trace.graph.captures if isinstance(c, Variable)]
+        self._ranks = [(v, v.traced_rank) for v in captured if not v.spec.has_rank]
+        given = [x for x in arguments.leaves if isinstance(x, Variable)]
+        self.follows_ranks = not all(v.spec.has_rank for v in (*captured, *given))
         self._programs = programs
         self._family = arguments.family
         self.has_open_dims = arguments.has_open_dims
@@ -112,12 +119,22 @@ class ConcreteFunction:
     @property
     def structured_input_signature(self) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """(args, kwargs) with a TensorSpec for every tensor; unknown dims are None."""
-        return nest.map_structure(_public, self._arguments)  # type: ignore[no-any-return]
+        return nest.map_structure(public_leaf, self._arguments)  # type: ignore[no-any-return]
 
     @property
     def structured_outputs(self) -> Any:
         """The result's structure with a TensorSpec for every tensor."""
-        return results_of(self._trace.structure, [_public(spec) for spec in self.outputs])
+        return results_of(self._trace.structure, [public_leaf(spec) for spec in self.outputs])
+
+    @property
+    def other_ranks(self) -> tuple[Any, ...] | None:
+        """None where the captured variables of unknown rank have the ranks that they were traced
+        with; else a key that says which ranks they have now."""
+        ranks = [v.traced_rank for v, _ in self._ranks]
+        if ranks == [rank for _, rank in self._ranks]:
+            return None
+        keys = [ObjectKey(v, by_identity=True) for v, _ in self._ranks]
+        return tuple(zip(keys, ranks, strict=True))
 
     def fixed_among(self, leaves: Sequence[Any]) -> list[Variable]:
         """The variables among a call's leaves that must be the same ones in each call of the trace:
@@ -292,8 +309,8 @@ class ConcreteFunction:
         given = [*zip(self._signature.names(len(args)), args, strict=True)]
         named = [*given[self._signature.hidden :], *kwargs.items()]
         results = results_of(self._trace.structure, self.outputs)
-        shown = [f"{n}{': ' if isinstance(v, Spec) else '='}{_show(v)}" for n, v in named]
-        return f"{self.name}({', '.join(shown)}) -> {_show(results)}"
+        listed = ", ".join(label(n, v) for n, v in named)
+        return f"{self.name}({listed}) -> {shown(results)}"
 
     pretty_printed_signature = pretty_signature
 
@@ -309,13 +326,13 @@ def _is_readable(value: Any, spec: Spec) -> bool:
     )
 
 
-def _public(leaf: Any) -> Any:
+def public_leaf(leaf: Any) -> Any:
     """A leaf of a signature as users write it."""
     if isinstance(leaf, ObjectKey | Snapshot):
         return leaf.target
     if not isinstance(leaf, TensorSpec) or is_static(leaf):
         return leaf
-    dims = [d if isinstance(d, int) else None for d in leaf.dims]
+    dims = [d if isinstance(d, int) else None for d in leaf.dims] if leaf.has_rank else None
     return TensorSpec(dims, leaf.dtype, leaf.name).on(leaf.device)
 
 
@@ -324,7 +341,13 @@ def _named(spec: Spec, name: str) -> Spec:
     return TensorSpec(spec.shape, spec.dtype, name) if isinstance(spec, TensorSpec) else spec
 
 
-def _show(value: Any) -> str:
+def label(name: str, value: Any) -> str:
+    """An argument as signatures print it: ``x: f32[2, 3]`` or ``training=True``."""
+    return f"{name}{': ' if isinstance(value, Spec) else '='}{shown(value)}"
+
+
+def shown(value: Any) -> str:
+    """A structure of specs and Python values as signatures print it."""
     text = nest.map_structure(lambda v: _Text(str(v) if isinstance(v, Spec) else repr(v)), value)
     return repr(text)
 

@@ -22,6 +22,7 @@ from treadle.runtime.collections_paused import collections_paused
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native, native_type
 from treadle.runtime.cpu.dispatch.self_check import works
 from treadle.tracing import settings
+from treadle.tracing.any_rank import AnyRankFunction
 from treadle.tracing.array_arguments import refuse_changed_arrays
 from treadle.tracing.cache import Entry, TraceCache
 from treadle.tracing.concrete import ConcreteFunction
@@ -137,7 +138,7 @@ class Function:
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
         result = concrete.call_flat(leaves)
-        if context.recorder is None and not watched():
+        if context.recorder is None and not watched() and not concrete.follows_ranks:
             self._add_plan(concrete, arguments, args, kwargs)
         return result
 
@@ -182,6 +183,16 @@ class Function:
         if fixed:  # such as one that is also reached through a closure: a trace for these variables
             key = self._key_of_variables(arguments, fixed)
             concrete = self._cached(key, arguments, True)
+            return self._for_ranks(key, concrete, arguments, True)
+        return self._for_ranks((arguments.key, self._enclosing()), concrete, arguments, False)
+
+    def _for_ranks(
+        self, key: Any, concrete: ConcreteFunction, arguments: Arguments, these_variables: bool
+    ) -> ConcreteFunction:
+        """The trace for the ranks that the captured variables of unknown rank have now."""
+        while (ranks := concrete.other_ranks) is not None:
+            key = (*key, ranks)
+            concrete = self._cached(key, arguments, these_variables)
         return concrete
 
     def _key_of_variables(self, arguments: Arguments, fixed: Sequence[Variable]) -> Any:
@@ -202,7 +213,8 @@ class Function:
 
     def _more_general(self, key: Any, arguments: Arguments) -> Entry | None:
         """A trace with open dims that these arguments fit; noted for the next call of this form."""
-        entry = self._cache.open_entry(arguments) if key[1] is None else None
+        plain = len(key) == 2 and key[1] is None
+        entry = self._cache.open_entry(arguments) if plain else None
         if entry is not None:
             self._cache.add_key(key, entry)
         return entry
@@ -328,8 +340,11 @@ class Function:
 
     # -- inspection --------------------------------------------------------------------------
 
-    def get_concrete_function(self, *args: Any, **kwargs: Any) -> ConcreteFunction:
-        """The trace for arguments given as values or TensorSpecs, made if it does not exist.
+    def get_concrete_function(
+        self, *args: Any, **kwargs: Any
+    ) -> ConcreteFunction | AnyRankFunction:
+        """The trace for arguments given as values or TensorSpecs, made if it does not exist. Where
+        a rank is unknown, a function that makes a trace for each rank.
 
         Without arguments, a function with an input_signature is traced for that.
         """
@@ -341,10 +356,16 @@ class Function:
                     f"{self._name}() is a method with an input_signature: take the concrete "
                     f"function of an object's method, not of its class{at(user_origin())}"
                 )
-            return self._lookup(self._signature.bind(args, kwargs))
+            arguments = self._signature.bind(args, kwargs)
+            return self._lookup(arguments) if arguments.has_ranks else self._of_any_rank(arguments)
         except Exception as error:
             show_user_frames(error)
             raise
+
+    def _of_any_rank(self, arguments: Arguments) -> AnyRankFunction:
+        return AnyRankFunction(
+            arguments, self._signature, self._lookup, lambda: self._cache.concrete_functions
+        )
 
     def experimental_get_tracing_count(self) -> int:
         """How often the Python function was traced."""
@@ -355,13 +376,23 @@ class Function:
         """All traces that are kept, oldest first."""
         return self._cache.concrete_functions
 
+    def _listed(self) -> list[ConcreteFunction | AnyRankFunction]:
+        """The traces as the user knows them: one for a signature in which ranks are unknown."""
+        found: dict[Any, ConcreteFunction | AnyRankFunction] = {}
+        for concrete in self.concrete_functions:
+            if concrete.unranked is None:
+                found[concrete] = concrete
+            elif concrete.unranked.key not in found:
+                found[concrete.unranked.key] = self._of_any_rank(concrete.unranked)
+        return list(found.values())
+
     def explain(self) -> Explanation:
         """Why the function was traced: what each trace differed in from the nearest earlier one."""
         return explain_retraces(self)
 
     def pretty_printed_concrete_signatures(self, verbose: bool = True) -> str:
-        """One line per trace."""
-        return "\n".join(c.pretty_signature() for c in self.concrete_functions)
+        """One line per trace; one for all traces of a signature in which ranks are unknown."""
+        return "\n".join(c.pretty_signature() for c in self._listed())
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -376,7 +407,7 @@ class Function:
         return tuple(v for v in self.variables if v.trainable)
 
     def __repr__(self) -> str:
-        return f"<td.function {self._name} ({len(self.concrete_functions)} traces)>"
+        return f"<td.function {self._name} ({len(self._listed())} traces)>"
 
     # -- copies ------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from treadle.core.devices import HOST, Device
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec
-from treadle.core.tensor import DeviceTensor, Tensor, moved
+from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor, moved
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.static_values import ObjectKey, Unhashable, described, static_key
@@ -33,6 +33,8 @@ def is_tensor_leaf(value: Any) -> bool:
 def leaf_spec(value: Any) -> TensorSpec:
     """The spec under which a tensor leaf is traced."""
     if isinstance(value, Tensor):
+        if isinstance(value, UnrankedTensor) and not value.is_settled:
+            raise value.refusal("the call of a function")
         return value.spec
     if isinstance(value, TensorSpec):
         return value
@@ -47,6 +49,7 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
         return (
             "variable",
             value.spec,
+            None if value.spec.has_rank else value.traced_rank,
             value.trainable,
             aliases.setdefault(id(value), len(aliases)),
         )
@@ -81,9 +84,13 @@ class Arguments:
         types: for each leaf the leaf itself, or the spec that the input signature has for it.
         names: the parameters' names for `args`.
         key: the cache key.
+        unranked: the arguments as a signature has them in which ranks are unknown, where these are
+            the ones of a call with it.
     """
 
-    __slots__ = ("_bare", "_family", "args", "key", "kwargs", "leaves", "names", "types")
+    __slots__ = (
+        "_bare", "_family", "args", "key", "kwargs", "leaves", "names", "types", "unranked",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -95,6 +102,7 @@ class Arguments:
         self.args, self.kwargs, self.names = args, kwargs, names
         self._bare: Arguments | None = None
         self._family: Hashable = None
+        self.unranked: Arguments | None = None
         self.types: list[Any] = []
         typed = (*declared, *args[len(declared) :])
         try:
@@ -115,7 +123,8 @@ class Arguments:
         if self._bare is None:
             bare = object.__new__(Arguments)
             bare.names, bare.key, bare._bare = self.names, self.key, bare
-            bare._family = self.family
+            bare._family = self.family if self.has_ranks else None
+            bare.unranked = self.unranked
             bare.types = [_bare(t) for t in self.types]
             bare.args, bare.kwargs = self.pack(bare.types)
             bare.leaves = bare.types
@@ -149,11 +158,45 @@ class Arguments:
             )
             for mine, old in zip(self._specs(), earlier._specs(), strict=True)
         )
-        types = [next(merged) if is_tensor_leaf(t) else t for t in self.types]
+        return self._retyped([next(merged) if is_tensor_leaf(t) else t for t in self.types])
+
+    def _retyped(self, types: list[Any]) -> Arguments:
+        """The same arguments, traced for other types."""
         args, kwargs = self.pack(types)
-        general = Arguments(args, kwargs, self.names)
-        general.args, general.kwargs, general.leaves = self.args, self.kwargs, self.leaves
-        return general
+        made = Arguments(args, kwargs, self.names)
+        made.args, made.kwargs, made.leaves = self.args, self.kwargs, self.leaves
+        made.unranked = self.unranked
+        return made
+
+    def called_with(self, leaves: Sequence[Any], name: str) -> Arguments:
+        """The arguments of a call with these leaves, traced for this signature's types.
+
+        Raises:
+            TypeError: a value does not fit.
+        """
+        pairs = zip(leaves, self.types, strict=True)
+        values = [_convert_leaf(leaf, kind, "an argument", name) for leaf, kind in pairs]
+        pairs = zip(values, self.types, strict=True)
+        args, kwargs = self.pack([t if isinstance(t, TensorSpec) else v for v, t in pairs])
+        made = Arguments(args, kwargs, self.names)
+        made.args, made.kwargs = self.pack(values)
+        made.leaves = values
+        return made
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether all ranks are known: a trace is made for known ranks."""
+        return all(t.has_rank for t in self.types if isinstance(t, TensorSpec))
+
+    def ranked(self) -> Arguments:
+        """The arguments with the ranks of the values where the signature leaves them open, and all
+        dims open there; itself where no value tells."""
+        types = [_ranked(t, leaf) for t, leaf in zip(self.types, self.leaves, strict=True)]
+        if all(new is old for new, old in zip(types, self.types, strict=True)):
+            return self
+        made = self._retyped(types)
+        made.unranked = self.without_values()
+        return made
 
     def _specs(self) -> list[TensorSpec]:
         return [leaf_spec(t) for t in self.types if is_tensor_leaf(t)]
@@ -177,6 +220,12 @@ class Arguments:
         """(args, kwargs) with the leaves replaced."""
         packed: tuple[tuple[Any, ...], dict[str, Any]] = nest.pack((self.args, self.kwargs), leaves)
         return packed
+
+
+def _ranked(kind: Any, leaf: Any) -> Any:
+    if not isinstance(kind, TensorSpec) or kind.has_rank or not leaf_spec(leaf).has_rank:
+        return kind
+    return TensorSpec([None] * leaf_spec(leaf).rank, kind.dtype, kind.name)
 
 
 def _bare(leaf: Any) -> Any:
@@ -228,6 +277,8 @@ class FunctionSignature:
         if self.input_signature is not None:
             args = self._convert(args)
         arguments = Arguments(args, kwargs, names, declared)
+        if not arguments.has_ranks:
+            return arguments.ranked()
         device = next((x.spec.device for x in arguments.leaves if type(x) is DeviceTensor), HOST)
         if device is HOST:
             return arguments
@@ -366,7 +417,7 @@ def _static_fits(given: Any, wanted: Any) -> bool:
     """Whether the static part of an argument's type (the element spec of a dataset, say) equals the
     signature's, or is more special in its dims."""
     if isinstance(wanted, TensorSpec) and isinstance(given, TensorSpec):
-        return given.rank == wanted.rank and wanted.is_compatible_with(given)
+        return given.is_subtype_of(wanted)
     if isinstance(wanted, tuple) and isinstance(given, tuple):
         pairs = zip(given, wanted, strict=False)
         return len(given) == len(wanted) and all(_static_fits(g, w) for g, w in pairs)

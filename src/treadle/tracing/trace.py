@@ -15,10 +15,11 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import ListSpec, ResourceSpec, Spec, TensorSpec
 from treadle.core.switches import disabled
-from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved
+from treadle.core.tensor import SymbolicTensor, Tensor, from_array, moved, settled_or_ranked
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph, Region, Value, clone_node
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.shaping.unknown_rank import of_parts, parts_of
 from treadle.ops.state import Variable
 from treadle.tracing.frozen_randomness import watch_numpy_random
 from treadle.tracing.placement import place_graph
@@ -72,6 +73,23 @@ class _Result:
         self.index = index
 
 
+class _UnrankedResult:
+    """Stands for a tensor of unknown rank: results number `index`, its elements, and ``index + 1``,
+    its shape."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def of(self, results: Any) -> Any:
+        """The tensor among the results; the spec among their specs."""
+        elements, extents = results[self.index], results[self.index + 1]
+        if isinstance(elements, Spec):
+            return TensorSpec(None, elements.dtype).on(elements.device)
+        return of_parts(elements, extents)
+
+
 def trace(
     fn: Callable[..., Any],
     arguments: Arguments,
@@ -114,7 +132,7 @@ def _traced(
     if may_create:
         builder.on_variable = lambda: created.__setitem__(0, True)
     builder.lift_hook = lambda tensor: lift(builder, tensor)
-    names = _parameter_names(arguments)
+    names = parameter_names(arguments)
     specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
     stand_ins: dict[int, Variable] = {}
@@ -171,7 +189,7 @@ def _parameter(builder: GraphBuilder, leaf: Any, spec: Spec, label: str) -> Any:
     return parameter
 
 
-def _parameter_names(arguments: Arguments) -> list[str]:
+def parameter_names(arguments: Arguments) -> list[str]:
     """Readable, unique names for the leaves: ``x``, ``batch_0``, ``params_w``, or as TensorSpecs
     have it."""
     names: list[str] = []
@@ -201,7 +219,11 @@ def _collect(result: Any, name: str) -> tuple[Any, list[Tensor]]:
     def leaf(value: Any) -> Any:
         if value is None:
             return None
-        results.append(_as_result(value, name))
+        tensor = _as_result(value, name)
+        if not settled_or_ranked(tensor):
+            results.extend(parts_of(tensor))
+            return _UnrankedResult(len(results) - 2)
+        results.append(tensor)
         return _Result(len(results) - 1)
 
     return nest.map_structure(leaf, result), results
@@ -220,9 +242,14 @@ def _as_result(value: Any, name: str) -> Tensor:
 
 def results_of(structure: Any, tensors: Any) -> Any:
     """The user's result: `structure` with its `_Result` leaves replaced by tensors."""
-    return nest.map_structure(
-        lambda leaf: tensors[leaf.index] if isinstance(leaf, _Result) else leaf, structure
-    )
+
+
+    def value(leaf: Any) -> Any:
+        if isinstance(leaf, _UnrankedResult):
+            return leaf.of(tensors)
+        return tensors[leaf.index] if isinstance(leaf, _Result) else leaf
+
+    return nest.map_structure(value, structure)
 
 
 def lift(builder: GraphBuilder, tensor: SymbolicTensor) -> Tensor:

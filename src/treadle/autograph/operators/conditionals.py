@@ -53,6 +53,7 @@ from treadle.ops.control.control_flow import COND
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.numbers.python_numbers import is_symbolic_number, kind_of, select
 from treadle.ops.registry import run_with_regions
+from treadle.ops.shaping.unknown_rank import of_parts, parts_of
 
 
 def if_stmt(
@@ -115,6 +116,11 @@ class _Branch:
         """`value` as a tensor of this branch's region."""
         with recording(self.builder):
             return convert_to_tensor(value, dtype)
+
+    def parts(self, tensor: Tensor) -> tuple[Tensor, Tensor]:
+        """The elements and the shape of a tensor, in this branch's region."""
+        with recording(self.builder):
+            return parts_of(tensor)
 
 
 class _Merge:
@@ -286,8 +292,10 @@ class _Merge:
         left: Any = self.then.tensor(a)
         right: Any = self.otherwise.tensor(b)
         lists = isinstance(left.spec, ListSpec) and isinstance(right.spec, ListSpec)
-        if left.dtype is not right.dtype or (not lists and left.ndim != right.ndim):
+        if left.dtype is not right.dtype:
             raise self.mismatch(left, right, index)
+        if not lists and left.shape.rank != right.shape.rank or left.shape.rank is None:
+            return self.of_any_rank(left, right)
         merged = self.pair(left, right)
         names = [x.assigned[1] for x in (left, right) if assigned_flag(x) is not None]
         if not names:
@@ -295,6 +303,12 @@ class _Merge:
         flags = (assigned_flag(x) for x in (left, right))
         assigned = self.pair(*(True if flag is None else flag for flag in flags))
         return lambda out: with_flag(merged(out), assigned(out), names[0])
+
+    def of_any_rank(self, left: Tensor, right: Tensor) -> Any:
+        """A tensor of unknown rank, from tensors of several ranks or of unknown ones."""
+        parts = zip(self.then.parts(left), self.otherwise.parts(right), strict=True)
+        elements, extents = [self.pair(a, b) for a, b in parts]
+        return lambda out: of_parts(elements(out), extents(out))
 
     def pair(self, left: Any, right: Any) -> Any:
         number = len(self.then.values)

@@ -46,7 +46,7 @@ class Batch(Stage):
                 f"batch: elements that are datasets cannot be batched{at(user_origin())}"
             )
         first = self.size if drop and known(self.size) else None
-        self.spec = map_leaves(lambda s: td.TensorSpec([first, *s.shape], s.dtype), inner.spec)
+        self.spec = map_leaves(lambda s: td.TensorSpec([first] + s.shape, s.dtype), inner.spec)
 
     def open(self) -> Iterator[Leaves]:
         size, rows = int(self.size), self.inner.rows()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
@@ -19,6 +19,7 @@ from treadle.data.elements import (
     leaves_of,
     map_leaves,
     mapping_like,
+    packed,
     packer,
     relaxed,
     spec_of,
@@ -26,7 +27,16 @@ from treadle.data.elements import (
 from treadle.data.stages.handles import dataset_of_spec
 from treadle.data.stages.sources import leaf_value
 from treadle.data.stages.stage import Stage
-from treadle.iteration import at, from_array, is_symbolic, recording, taping, user_origin
+from treadle.iteration import (
+    at,
+    from_array,
+    is_symbolic,
+    of_parts,
+    recording,
+    specs_of_parts,
+    taping,
+    user_origin,
+)
 
 
 def as_result(value: Any, top: bool = True) -> Any:
@@ -63,13 +73,22 @@ class Mapped:
         if self.eager:
             self.spec = result_spec(fn, specs)
             return
-        inner = td.function(fn)
+        self.ranked = [s.has_rank for s in leaves_of(specs)]
+        inner = td.function(fn) if all(self.ranked) else td.autograph.to_graph(fn)
 
         def mapped(*args: Any) -> Any:
             return as_result(inner(*args))
 
-        concrete = td.function(autograph=False)(mapped).get_concrete_function(*specs)
+        def mapped_parts(*parts: Any) -> Any:
+            return mapped(*packed(specs, _joined(parts, self.ranked)))
+
+        if all(self.ranked):
+            concrete = td.function(autograph=False)(mapped).get_concrete_function(*specs)
+        else:
+            flat = [part for spec in leaves_of(specs) for part in _part_specs(spec)]
+            concrete = td.function(autograph=False)(mapped_parts).get_concrete_function(*flat)
         self.spec = map_leaves(_open_dims, concrete.structured_outputs)
+        self.gives_ranked = [s.has_rank for s in leaves_of(self.spec)]
         self.concrete = concrete
         self.captures = tuple(map(_captured, concrete.captured_inputs))
 
@@ -79,11 +98,34 @@ class Mapped:
             return self._call_eagerly
         executable = self.concrete.executable
         rest = list(captures)
-        return lambda leaves: tuple(executable.run([*leaves, *rest]))
+        if all(self.ranked) and all(self.gives_ranked):
+            return lambda leaves: tuple(executable.run([*leaves, *rest]))
+
+        def call(leaves: Leaves) -> Leaves:
+            pairs = zip(leaves, self.ranked, strict=True)
+            parts = [part for leaf, ranked in pairs for part in _parts(leaf, ranked)]
+            return tuple(_joined(executable.run([*parts, *rest]), self.gives_ranked))
+
+        return call
 
     def _call_eagerly(self, leaves: Leaves) -> Leaves:
         result = as_result(self.fn(*self.pack(leaves)))
         return tuple(np.asarray(x) if isinstance(x, td.Tensor) else x for x in leaves_of(result))
+
+
+def _part_specs(spec: Any) -> tuple[Any, ...]:
+    return (spec,) if spec.has_rank else specs_of_parts(spec.dtype)
+
+
+def _parts(leaf: Any, ranked: bool) -> tuple[Any, ...]:
+    """What stands for a leaf in a program: for one of unknown rank, its elements and its shape."""
+    return (leaf,) if ranked else (leaf.reshape(-1), np.array(leaf.shape, np.int64))
+
+
+def _joined(parts: Sequence[Any], ranked: Sequence[bool]) -> list[Any]:
+    """The leaves that parts stand for."""
+    given = iter(parts)
+    return [next(given) if known else of_parts(next(given), next(given)) for known in ranked]
 
 
 def _captured(value: Any) -> Any:

@@ -14,10 +14,15 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.arrays import zeros
 from treadle.core.list_value import ListValue
-from treadle.core.shapes import ANY, Dim, TensorShape, fresh_symbol
-from treadle.core.spec import (
+from treadle.core.shapes import (
+    ANY,
     UNKNOWN_RANK,
     UNKNOWN_SHAPE,
+    Dim,
+    TensorShape,
+    fresh_symbol,
+)
+from treadle.core.spec import (
     ListSpec,
     Spec,
     TensorSpec,

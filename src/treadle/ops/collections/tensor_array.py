@@ -8,8 +8,15 @@ from treadle.core import dtypes, errors, nest
 from treadle.core.context import context
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY, Dim, TensorShape, dim_symbols
-from treadle.core.spec import UNKNOWN_RANK, UNKNOWN_SHAPE, ListSpec
+from treadle.core.shapes import (
+    ANY,
+    UNKNOWN_RANK,
+    UNKNOWN_SHAPE,
+    Dim,
+    TensorShape,
+    dim_symbols,
+)
+from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor

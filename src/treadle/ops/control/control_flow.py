@@ -9,8 +9,8 @@ from typing import Any, TypeAlias
 from treadle.core import dtypes, errors, nest
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, TensorShape, fresh_symbol
-from treadle.core.spec import UNKNOWN_SHAPE, ListSpec, Spec, TensorSpec, spec_text
+from treadle.core.shapes import UNKNOWN_SHAPE, Dim, TensorShape, fresh_symbol
+from treadle.core.spec import ListSpec, Spec, TensorSpec, spec_text
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import constant, convert_to_tensor, is_symbolic
 from treadle.ops.lowering import Structure
@@ -93,7 +93,8 @@ def while_loop(
     Args:
         loop_vars: a list or tuple of nested structures; numbers become tensors while tracing.
         shape_invariants: the same structure of TensorShapes or TensorSpecs, for variables whose
-            shape changes from one iteration to the next.
+            shape changes from one iteration to the next. Where the rank is unknown, every size may
+            change and the rank stays.
         maximum_iterations: an upper bound on the number of iterations.
         parallel_iterations, back_prop, swap_memory, name: accepted for TensorFlow programs.
         checkpoint: in a function, the gradient keeps the loop variables of about sqrt(2 n) of n
@@ -278,8 +279,10 @@ def _carried_specs(
             f"{at(user_origin())}"
         )
     for i, (spec, shape) in enumerate(zip(specs, shapes, strict=True)):
-        if shape is None:
+        if shape is None or (shape.rank is None and isinstance(spec, ListSpec)):
             continue
+        if shape.rank is None:  # the rank stays
+            shape = TensorShape([None] * spec.rank)
         if not shape.is_compatible_with(spec.shape):
             raise ValueError(
                 f"while_loop: loop variable {i} has shape {spec.shape}, which its shape invariant "

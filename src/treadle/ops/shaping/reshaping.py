@@ -6,11 +6,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, TensorShape, product, shape_text
 from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import NDArray, Tensor, UnrankedTensor, settled_or_ranked
 from treadle.kernel.ir import Expr, Index
 from treadle.ops.axes import normalize_axis
 from treadle.ops.broadcasting import broadcast_dims
@@ -82,6 +84,8 @@ def reshape(tensor: Any, shape: Any, name: str | None = None) -> Tensor:
         InvalidArgumentError: the number of elements differs.
     """
     x = convert_to_tensor(tensor)
+    if not settled_or_ranked(x):
+        x = x.elements  # type: ignore[attr-defined]
     dims = partial_dims(shape)
     if any(d is None for d in dims):
         dims = _open_dims(x, shape, dims)
@@ -145,6 +149,26 @@ ENSURE_SHAPE = register(
 )
 
 
+def _settle_now(elements: NDArray, extents: NDArray, *, out: TensorSpec) -> NDArray:
+    shape = tuple(int(n) for n in extents)
+    if not out.shape.is_compatible_with(shape):
+        raise errors.InvalidArgumentError(None, None, f"the shape is {shape}, not {out.shape}")
+    return np.array(elements).reshape(shape)
+
+
+# The elements of a tensor of unknown rank and its shape, as a tensor of the rank of `out`.
+SETTLE_RANK = register(
+    Op(
+        "settle_rank",
+        lambda elements, extents, *, out: out.with_fresh_symbols("result"),
+        _settle_now,
+        lambda call, dy: [reshape_to(dy, call.inputs[0].dims), None],
+        effect="io",  # a check, which belongs to the Python function that gave the elements
+        tags=frozenset({"quiet", "strings"}),
+    )
+)
+
+
 def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
     """`x`, checked to have these dims; x itself where it is known to.
 
@@ -159,9 +183,17 @@ def with_dims(x: Tensor, dims: tuple[Dim, ...]) -> Tensor:
 
 
 def ensure_shape(x: Any, shape: Any, name: str | None = None) -> Tensor:
-    """`x`, checked to have a shape compatible with `shape` (None: any)."""
+    """`x`, checked to have a shape compatible with `shape` (None: any).
+
+    It gives the result of a Python function, whose rank is not known, the rank of `shape`.
+    """
     tensor = convert_to_tensor(x)
     wanted = TensorShape(shape)
+    if wanted.rank is None:
+        return tensor
+    if isinstance(tensor, UnrankedTensor) and not tensor.is_settled:
+        out = TensorSpec(wanted, tensor.dtype)
+        return run(SETTLE_RANK, tensor.elements, tensor.extents, out=out)  # type: ignore[no-any-return]
     if not tensor.shape.is_compatible_with(wanted):
         raise errors.InvalidArgumentError(
             None, None,

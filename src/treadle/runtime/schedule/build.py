@@ -60,10 +60,12 @@ def _bind_param(program: Builder, number: int, param: Value, block: Block) -> No
     spec = param.spec
     if isinstance(spec, ListSpec):
         raise Unsupported("a list is an argument")
-    program.require_known([param], "the parameter")
     if isinstance(spec, ResourceSpec):
+        if not spec.may_vary:  # else Python reads and assigns it
+            program.require_known([param], "the parameter")
         program.variables[param] = number
         return
+    program.require_known([param], "the parameter")
     graph = program.graph
     captured = number - len(graph.params) + len(graph.captures)
     if captured >= 0:

@@ -14,9 +14,10 @@ from treadle.core.dtypes import DType
 from treadle.core.origin import at, is_internal, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import Spec, TensorSpec, spec_text
-from treadle.core.tensor import NDArray, from_array
+from treadle.core.tensor import NDArray, Tensor, from_array, settled_or_ranked
 from treadle.ops.conversion import convert_to_tensor, to_array
 from treadle.ops.registry import Op, register, run
+from treadle.ops.shaping.unknown_rank import of_parts, parts_of, specs_of_parts
 
 # What stands for an exception of the user's function, as TensorFlow maps them.
 _ERRORS: list[tuple[type[Exception], type[errors.OpError]]] = [
@@ -38,9 +39,10 @@ def numpy_function(
         func: takes one ndarray for each of `inp`, returns an array or a list of them.
         inp: tensors, or what converts to tensors.
         Tout: the types of the results, one or a list: a TensorSpec each, or a dtype each with
-            their shapes given by `shape`. TensorFlow gives results of unknown rank; here the rank
-            must be known while tracing, None is a dim that a run tells. Outside functions a dtype
-            is enough.
+            their shapes given by `shape`; None is a dim that a run tells. Without a shape the
+            result has an unknown rank while a function is traced: ``y.set_shape([...])``,
+            `ensure_shape`, `reshape` or another Python function settles it, and it may be returned.
+            Other operations refuse it.
         stateful: False promises that equal arguments give equal results and that nothing else
             happens: the call may then be merged with another, moved or left out.
         shape: the shape of the result, or a list of shapes for a list of dtypes.
@@ -49,7 +51,6 @@ def numpy_function(
         A tensor, or a list of them where `Tout` is a list.
 
     Raises:
-        ValueError: a shape is not known while tracing.
         InvalidArgumentError: a result does not fit its type; an exception of `func` inside a
             compiled function becomes the error TensorFlow maps it to.
     """
@@ -61,7 +62,9 @@ def numpy_function(
         made = [from_array(a) for a in _checked_arrays(func, results, wanted)]
         return arrange(made, Tout)
     op = NUMPY_FUNCTION if stateful else PURE_NUMPY_FUNCTION
-    return arrange(run(op, *arguments, func=func, out=result_specs(Tout, shape, op.name)), Tout)
+    call = StagedCall(func, arguments, result_types(Tout, shape), _checked_arrays)
+    outputs = run(op, *call.operands, func=call.func, out=call.specs)
+    return arrange(call.results(outputs if isinstance(outputs, tuple) else (outputs,)), Tout)
 
 
 def _as_list(inp: Any) -> list[Any]:
@@ -77,22 +80,71 @@ def result_types(tout: Any, shape: Any) -> list[tuple[DType, Any]]:
     if len(shapes) != len(wanted):
         raise ValueError(f"{len(wanted)} dtypes with {len(shapes)} shapes{at(user_origin())}")
     return [
-        (t.dtype, t.shape) if isinstance(t, TensorSpec) else (dtypes.as_dtype(t), s)
+        (t.dtype, t.shape) if isinstance(t, TensorSpec) else (dtypes.as_dtype(t), TensorShape(s))
         for t, s in zip(wanted, shapes, strict=True)
     ]
 
 
-def result_specs(tout: Any, shape: Any, name: str) -> tuple[TensorSpec, ...]:
-    """The specs of the results; ValueError where a rank is not given."""
-    types = result_types(tout, shape)
-    if any(s is None for _, s in types):
-        given = ", ".join(f"td.{d.name}" for d, _ in types)
-        raise ValueError(
-            f"{name}: the shape of the result is not known from Tout={given}: inside a function "
-            "give a td.TensorSpec(shape, dtype), or shape=..., with None for sizes that only a "
-            f"run can tell{at(user_origin())}"
-        )
-    return tuple(TensorSpec(TensorShape(s), d) for d, s in types)
+class StagedCall:
+    """A call of Python code in a graph. Operands and results of unknown rank go through the graph
+    as two values: elements and shape.
+
+    Args:
+        func: the user's function.
+        arguments: the tensors that it takes.
+        types: (dtype, shape) of each result.
+        checked: makes tensors or arrays of these dtypes of what the function returns.
+
+    Attributes:
+        func: the function of the operands that gives the graph's values.
+        operands, specs: the operands of the node, and the specs of its results.
+    """
+
+    def __init__(
+        self, func: Any, arguments: Sequence[Tensor], types: Sequence[tuple[DType, TensorShape]],
+        checked: Callable[..., Sequence[Any]],
+    ) -> None:  # fmt: skip
+        self.user_func, self.checked = func, checked
+        self.dtypes = [d for d, _ in types]
+        self.ranked = [s.rank is not None for _, s in types]
+        self.takes_ranked = [*map(settled_or_ranked, arguments)]
+        self.operands: list[Tensor] = []
+        for x, ranked in zip(arguments, self.takes_ranked, strict=True):
+            self.operands += [x] if ranked else parts_of(x)
+        specs: list[TensorSpec] = []
+        for dtype, shape in types:
+            ranked = shape.rank is not None
+            specs += [TensorSpec(shape, dtype)] if ranked else specs_of_parts(dtype)
+        self.specs = tuple(specs)
+        same = all(self.ranked) and all(self.takes_ranked)
+        self.func = func if same else self._on_parts
+        self.__name__ = _name(func)
+
+    def _on_parts(self, *parts: Any) -> list[Any]:
+        """The user's function, from and to the values of the graph."""
+        given = iter(parts)
+        arguments = [
+            next(given) if ranked else of_parts(next(given), next(given))
+            for ranked in self.takes_ranked
+        ]
+        found = self.checked(self.user_func, self.user_func(*arguments), self.dtypes)
+        values: list[Any] = []
+        for value, ranked in zip(found, self.ranked, strict=True):
+            if ranked:
+                values.append(value)
+            elif isinstance(value, Tensor):
+                values += parts_of(value)
+            else:
+                values += [value.reshape(-1), np.array(value.shape, np.int64)]
+        return values
+
+    def results(self, outputs: Sequence[Tensor]) -> list[Tensor]:
+        """The tensors of the results."""
+        values = iter(outputs)
+        return [
+            next(values) if ranked else of_parts(next(values), next(values))
+            for ranked in self.ranked
+        ]
 
 
 def arrange(results: Any, tout: Any) -> Any:
