@@ -11,6 +11,7 @@ from treadle.core.tensor import StringTensor, Tensor
 from treadle.graph.parser import parse_graph
 from treadle.ops.registry import OPS
 from treadle.runtime import compile
+from treadle.runtime.graph_key import graph_key
 from treadle.runtime.options import Options
 from treadle.runtime.words import StringExecutable, Words
 
@@ -238,6 +239,18 @@ def test_gradients_pass_by_strings():
         tape.watch(x)
         y = f(x, s)[0]
     assert tape.gradient(y, s) is None
+
+
+def test_programs_on_disk_of_strings_and_numbers_differ():
+    """Both graphs are ``x + 1`` on int64 for the compiler, where strings have numbers."""
+    f = td.function(lambda x, y: x + y)
+    words, more = td.constant(["a"]), td.constant(["b"])
+    numbers = td.constant([1], td.int64)
+    of_strings = f.get_concrete_function(words, more).executable.graph
+    of_numbers = f.get_concrete_function(numbers, numbers).executable.graph
+    assert graph_key(of_strings) != graph_key(of_numbers)
+    assert f(words, more).numpy().tolist() == [b"ab"]
+    assert f(numbers, numbers).numpy().tolist() == [2]
 
 
 def test_a_run_keeps_no_strings():

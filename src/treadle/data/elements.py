@@ -182,5 +182,5 @@ def stack(leaves: Sequence[NDArray]) -> NDArray:
                 f"Cannot add tensor to the batch: element {i} has shape {list(leaf.shape)}, the "
                 f"first has {list(first.shape)}. Use padded_batch for elements of several shapes",
             )  # fmt: skip
-        out[i] = leaf
+        out[i, ...] = leaf
     return out

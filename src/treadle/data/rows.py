@@ -37,7 +37,7 @@ class Store:
         return [np.take(a, positions, 0) for a in self.arrays]
 
     def row(self, position: int) -> Leaves:
-        return tuple([np.asarray(a[position]) for a in self.arrays])
+        return tuple([np.asarray(a[position], a.dtype) for a in self.arrays])
 
 
 class Rows:

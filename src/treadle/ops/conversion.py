@@ -382,6 +382,8 @@ def common_dtype(op_name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 def _widening(a: DType, b: DType) -> str:
     """Which of two operands to cast, so that nothing is lost that need not be."""
+    if dtypes.string in (a, b):
+        return "td.as_string and td.strings.to_number convert between them"
 
     def rank(d: DType) -> tuple[Any, ...]:
         return d.is_complex, d.is_floating, not d.is_bool, d.size, not d.is_unsigned
@@ -396,9 +398,8 @@ def _operand(op_name: str, value: Any, dtype: DType) -> Tensor:
     try:
         return convert_to_tensor(value, dtype=dtype)
     except (TypeError, ValueError) as error:
-        message = (
-            f"{op_name}: the other operand is {dtype.name}; cast it with td.cast first. {error}"
-        )
+        cast = "" if dtype is dtypes.string else "; cast it with td.cast first"
+        message = f"{op_name}: the other operand is {dtype.name}{cast}. {error}"
         if isinstance(error, TypeError):
             raise errors.DtypeError(None, None, message) from None
         raise ValueError(message) from None

@@ -241,8 +241,8 @@ def _on_numbers(op: Op, takes: tuple[bool, ...], gives: tuple[bool, ...]) -> Op:
         )  # fmt: skip
 
     says_itself = bool(op.tags & {"raises", "speaks_for_caller"})
-    return replace(
-        op, infer=infer, eager=eager, gradient=None, lower=None,
+    return replace(  # another name: graphs on disk are told apart by the names of their ops
+        op, name=f"{op.name}_of_strings", infer=infer, eager=eager, gradient=None, lower=None,
         tags=(op.tags & _KEPT_TAGS) | {"speaks_for_caller"},
         parts=None, part=None, refuses=None, relation=None, neutral=None, on_dims=None,
         same_elements=None, of_nothing=None,

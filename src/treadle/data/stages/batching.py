@@ -104,7 +104,7 @@ def _padded(leaves: tuple[NDArray, ...], shape: tuple[Any, ...], value: Any) -> 
         )  # fmt: skip
     out = np.full((len(leaves), *full), value, leaves[0].dtype)
     for i, leaf in enumerate(leaves):
-        place: tuple[Any, ...] = (i, *(slice(n) for n in leaf.shape))
+        place: tuple[Any, ...] = (i, *(slice(n) for n in leaf.shape), ...)
         out[place] = leaf
     return out
 
@@ -134,7 +134,7 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
     result = []
     for spec, value in zip(specs, given, strict=True):
         if value is None:
-            value = np.zeros((), spec.dtype.np_dtype)
+            value = td.zeros((), spec.dtype)
         tensor = td.convert_to_tensor(value)
         if tensor.dtype is not spec.dtype:
             raise TypeError(

@@ -312,7 +312,9 @@ class Unique(Stage):
     def open(self) -> Iterator[Leaves]:
         seen: set[Any] = set()
         for leaves in self.inner.open():
-            key = (leaves[0].shape, leaves[0].tobytes())
+            leaf = leaves[0]
+            same = tuple(leaf.reshape(-1).tolist()) if leaf.dtype.hasobject else leaf.tobytes()
+            key = (leaf.shape, same)
             if key not in seen:
                 seen.add(key)
                 yield leaves

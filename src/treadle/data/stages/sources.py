@@ -194,7 +194,10 @@ class _Conversion:
 
     def _leaf(self, leaf: Any, spec: Any, value: Any) -> NDArray:
         try:
-            array = np.array(leaf, spec.dtype.np_dtype, order="C")
+            if spec.dtype is td.string:
+                array = np.asarray(td.convert_to_tensor(leaf, spec.dtype))
+            else:
+                array = np.array(leaf, spec.dtype.np_dtype, order="C")
         except (TypeError, ValueError):
             raise self._refused(value, f"cannot be converted to {spec.dtype.name}") from None
         if not spec.shape.is_compatible_with(array.shape):
