@@ -219,6 +219,44 @@ def of_a_compiled_function(tf):
 
 
 @program
+def kinds_of_gradients(tf):
+    """Whether they are slices, of what is written with gathers or runs them elsewhere."""
+    v = tf.Variable(TABLE)
+    compiled = tf.function(lambda i: tf.gather(v, i))
+
+    @tf.function
+    def of_a_branch(b):
+        with tf.GradientTape() as tape:
+            if b:
+                y = tf.gather(v, [1])
+            else:
+                y = tf.gather(v, [2])
+        return tape.gradient(y, v)
+
+    @tf.function
+    def of_a_loop(n):
+        with tf.GradientTape() as tape:
+            total = tf.constant(0.0)
+            for i in tf.range(n):
+                total += tf.reduce_sum(tf.gather(v, [i]))
+        return tape.gradient(total, v)
+
+    found = {}
+    for name, f in {
+        "mask": lambda: tf.boolean_mask(v, [True, False, True]),
+        "repeat": lambda: tf.repeat(v, [1, 2, 0], axis=0),
+        "reverse": lambda: tf.reverse(v, [0]),
+        "compiled call": lambda: compiled(tf.constant([1, 1])),
+    }.items():
+        with tf.GradientTape() as tape:
+            y = f()
+        found[name] = isinstance(tape.gradient(y, v), tf.IndexedSlices)
+    found["branch"] = isinstance(of_a_branch(tf.constant(True)), tf.IndexedSlices)
+    found["loop"] = isinstance(of_a_loop(tf.constant(2)), tf.IndexedSlices)
+    return found
+
+
+@program
 def second_order(tf):
     v = tf.Variable([1.0, 2.0, 3.0])
     with tf.GradientTape() as outer:

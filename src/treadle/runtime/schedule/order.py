@@ -323,7 +323,9 @@ class _Orderer:
 
     def _line(self, new: Value) -> list[Value]:
         """An array with those before it whose memory updates of parts have taken over, the latest
-        first: the first one may be made in the memory of a variable, and all others follow."""
+        first: the first one may be made in the memory of a variable, and all others follow. Where
+        a later one is refused when the program runs, those before it stay in the variable, as
+        after assignments one by one."""
         line = [new]
         while line[-1] in self.order.taken:
             before = storage(self.order.taken[line[-1]])
