@@ -8,6 +8,7 @@ import textwrap
 import threading
 import weakref
 from collections import namedtuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -246,3 +247,24 @@ def test_the_portable_path_gives_the_same() -> None:
         )  # fmt: skip
         shown.append(ran.stdout.strip())
     assert shown == ["[[3.0, 6.0], [3.0, 3.0]] False", "[[3.0, 6.0], [3.0, 3.0]] True"]
+
+
+@pytest.mark.parametrize("decorate", ["td.function", "td.jit"])
+def test_only_a_function_that_is_called_again_needs_the_trampoline(
+    decorate: str, tmp_path: Path
+) -> None:
+    code = f"""
+        import numpy as np, treadle as td
+        from treadle.runtime.cpu.dispatch import self_check
+        f, g = {decorate}(lambda x: x + 1), {decorate}(lambda x: x * 2)
+        x = np.ones(3, np.float32)
+        calls = lambda f: f._native if {decorate} is td.function else f._plans.native
+        for function in (f, f, g, g):
+            function(x)
+            print(self_check.works.is_made, calls(function).plans[0].hits)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True,
+        env=os.environ | {"TREADLE_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert ran.stdout.split("\n")[:4] == ["False 0", "True 1", "True 0", "True 1"]

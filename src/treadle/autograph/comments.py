@@ -53,9 +53,11 @@ def _comments(
     """Comments on lines of their own (with their column), and behind code."""
     own: dict[int, tuple[int, str]] = {}
     behind: dict[int, str] = {}
-    text = io.StringIO("".join(lines[first - 1 : last]))
+    text = "".join(lines[first - 1 : last])
+    if "#" not in text:
+        return own, behind
     try:
-        for token in tokenize.generate_tokens(text.readline):
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 line = token.start[0] + first - 1
                 if token.line.lstrip().startswith("#"):

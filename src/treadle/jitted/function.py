@@ -83,6 +83,8 @@ class Jitted:
             bound = self._parameters.bind(args, kwargs)
             if context.recorder is not None or watched() or bound.has_tensors:
                 return self._inside(bound)
+            if self._plans.begin_native():
+                return self(*args, **kwargs)
             plan, bound = self.plan_for(bound)
             result = self._run(plan, bound)
             self._plans.add_native(plan, bound, len(args), tuple(kwargs))

@@ -15,6 +15,7 @@ import functools
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, fields
+from operator import attrgetter
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -34,15 +35,15 @@ class _Interned(type):
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         node = super().__call__(*args, **kwargs)
-        key = (cls, *(getattr(node, name) for name in _key_names(cls)))
+        key = (cls, _key_of(cls)(node))
         with _lock:
             return _nodes.setdefault(key, node)
 
 
 @functools.cache
-def _key_names(cls: Any) -> tuple[str, ...]:
-    """The fields that tell nodes of a class apart."""
-    return tuple(f.name for f in fields(cls) if f.compare)
+def _key_of(cls: Any) -> Callable[[Any], Any]:
+    """A function that gives the values of the fields that tell nodes of a class apart."""
+    return attrgetter(*(f.name for f in fields(cls) if f.compare))
 
 
 @record(frozen=True, eq=False, repr=False)
@@ -162,7 +163,7 @@ class Load(Expr):
             axes.append(self.valid.axes)
         self._set(self.buffer.dtype, frozenset().union(*axes))
 
-    @property
+    @functools.cached_property
     def children(self) -> tuple[Expr, ...]:
         found = tuple(i for i in self.index if isinstance(i, Expr))
         return found if self.valid is None else (*found, self.valid)
@@ -301,12 +302,12 @@ class Kernel(Node):
     few: bool = False
     blocked: bool = False
 
-    @property
+    @functools.cached_property
     def roots(self) -> list[Expr]:
         """The expressions that the stores need."""
         return [e for s in self.stores for e in s.roots]
 
-    @property
+    @functools.cached_property
     def symbols(self) -> tuple[str, ...]:
         """The symbols that the kernel's `dims` argument must give, in order."""
         found: dict[str, None] = {}
@@ -329,13 +330,13 @@ class Kernel(Node):
                 yield index.offset
                 yield from (c for _, c in index.terms)
 
-    @property
+    @functools.cached_property
     def inputs(self) -> tuple[Buffer, ...]:
         loaded = {e.buffer for e in postorder(self.roots) if isinstance(e, Load)}
         loaded |= {s.buffer for s in self.stores if s.combine != "set"}
         return tuple(b for b in self.buffers if b in loaded)
 
-    @property
+    @functools.cached_property
     def outputs(self) -> tuple[Buffer, ...]:
         stored = {s.buffer for s in self.stores}
         return tuple(b for b in self.buffers if b in stored)
@@ -388,8 +389,8 @@ def store(
 
 def postorder(
     roots: Sequence[Expr],
-    known: Callable[[Expr], bool] = lambda expr: False,
-    leaf: Callable[[Expr], bool] = lambda expr: False,
+    known: Callable[[Expr], bool] | None = None,
+    leaf: Callable[[Expr], bool] | None = None,
 ) -> list[Expr]:
     """Every expression below `roots`, children first, each once; safe for deep DAGs.
 
@@ -398,14 +399,20 @@ def postorder(
         leaf: whether the children of an expression are left out.
     """
     done: dict[Expr, None] = {}
-    stack: list[tuple[Expr, bool]] = [(r, False) for r in reversed(roots)]
+    above: set[Expr] = set()  # their children are done when they come up again
+    stack = list(reversed(roots))
     while stack:
-        expr, expanded = stack.pop()
-        if expr in done or known(expr):
+        expr = stack.pop()
+        if expr in done:
             continue
-        if expanded or leaf(expr):
+        if expr in above:
             done[expr] = None
-        else:
-            stack.append((expr, True))
-            stack += [(c, False) for c in reversed(expr.children) if c not in done]
+        elif known is None or not known(expr):
+            children = () if leaf is not None and leaf(expr) else expr.children
+            if not children:
+                done[expr] = None
+                continue
+            above.add(expr)
+            stack.append(expr)
+            stack += [c for c in reversed(children) if c not in done]
     return list(done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import weakref
 from collections.abc import Callable
 
 from treadle.core.shapes import Dim, SymbolicDim, substitute
@@ -40,8 +41,14 @@ def kernel_text(kernel: Kernel) -> str:
 
 def kernel_hash(kernel: Kernel) -> str:
     """A hash of the structure that does not depend on the names of axes, buffers or symbols."""
-    text = _Printer(kernel, anonymous=True).text("k")
-    return hashlib.sha256(text.encode()).hexdigest()[:24]
+    found = _hashes.get(kernel)
+    if found is None:
+        text = _Printer(kernel, anonymous=True).text("k")
+        found = _hashes[kernel] = hashlib.sha256(text.encode()).hexdigest()[:24]
+    return found
+
+
+_hashes: weakref.WeakKeyDictionary[Kernel, str] = weakref.WeakKeyDictionary()
 
 
 def node_text(node: Node) -> str:

@@ -20,7 +20,7 @@ from treadle.ops.state import Variable
 from treadle.runtime import expect_compilation
 from treadle.runtime.collections_paused import collections_paused
 from treadle.runtime.cpu.dispatch.native_type import Calls, is_native, native_type
-from treadle.runtime.cpu.dispatch.self_check import works
+from treadle.runtime.cpu.dispatch.self_check import begin, may_work, new_calls
 from treadle.tracing import settings
 from treadle.tracing.any_rank import AnyRankFunction
 from treadle.tracing.array_arguments import refuse_changed_arrays
@@ -116,6 +116,8 @@ class Function:
 
     def _call_further(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that no plan at the front accepts."""
+        if self._native is not None and context.recorder is None and begin(self._native):
+            return self(*args, **kwargs)
         if kwargs:
             plans = self._keyword_plans.get(tuple(kwargs))
             result = MISS if plans is None else plans.call((*args, *kwargs.values()))
@@ -163,10 +165,10 @@ class Function:
         names: tuple[str, ...],
     ) -> bool:  # fmt: skip
         """Whether there is a native plan now that was not there before."""
-        if not (is_native(self) and is_on("native_calls") and works()):
+        if not (is_native(self) and is_on("native_calls") and may_work()):
             return False
         if self._native is None:
-            self._native = Calls(self)
+            self._native = new_calls(self)
         form = (len(values), names)
         if not self._native.wants(concrete, form):
             return False

@@ -18,6 +18,8 @@ _SWITCH = 0.0002  # seconds: jobs are short stretches of Python around long call
 class Background:
     """Runs jobs in the order in which they come, on threads that end when there are none.
 
+    How many threads there may be is asked when there is none: the system tells it in files.
+
     Whoever needs a job done that has not begun takes it over (`take`), so results never depend on
     the threads, and with `threads` 0 nothing runs before it is needed. A job must not raise.
     """
@@ -36,16 +38,18 @@ class Background:
         self._lock = locks.lock()
         self._jobs: dict[str, Job] = {}
         self._working = 0  # threads that will look for another job
+        self._most = 0
         self._alive: list[threading.Thread] = []
 
     def submit(self, key: str, job: Job) -> None:
         """Let a thread do the job, unless one of that key waits already."""
-        most = self._threads()
-        if most < 1:
-            return
+        if not self._working:
+            self._most = self._threads()
         with self._lock:
+            if self._most < 1:
+                return
             self._jobs.setdefault(key, job)
-            if self._working >= most:
+            if self._working >= self._most:
                 return
             thread = threading.Thread(target=self._work, name="treadle-compiler")
             self._working += 1

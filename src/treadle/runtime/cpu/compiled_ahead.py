@@ -16,17 +16,13 @@ import importlib
 from treadle.core.object_cache import stores_programs
 from treadle.graph.ir import Graph
 from treadle.ops.lowering import Library, Rows
-from treadle.runtime.cpu.dispatch.native_type import prepare_trampoline
 from treadle.runtime.cpu.jit import background
 from treadle.runtime.cpu.kept_memory import prepare_memory
 from treadle.runtime.cpu.target import is_known, llvm_binding
 from treadle.runtime.cpu.threads import prepare_pool
 
 # What writes the code that every program calls.
-_SHARED = (
-    "treadle.runtime.cpu.kept_memory_code", "treadle.runtime.cpu.pool_code",
-    "treadle.runtime.cpu.dispatch.trampoline",
-)  # fmt: skip
+_SHARED = ("treadle.runtime.cpu.kept_memory_code", "treadle.runtime.cpu.pool_code")
 _expected = False
 
 
@@ -86,7 +82,6 @@ def _prepare_shared() -> None:
     with contextlib.suppress(Exception):
         prepare_pool()
         prepare_memory()
-        prepare_trampoline()
 
 
 def _prepare_library(graph: Graph) -> None:

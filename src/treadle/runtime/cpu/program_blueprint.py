@@ -40,7 +40,6 @@ class Blueprint:
         module: the text of the functions.
         table: the words that the code reads of the state table.
         callbacks: the steps for which the code calls Python, by number.
-        asks: whether the code asks for signals.
         improved: whether LLVM's passes are worth their time.
         most_table_words: the words of the largest table of operands (`program_tables`).
     """
@@ -66,7 +65,6 @@ class Blueprint:
         self.module = Module(target)
         self.table = StateTable()
         self.callbacks: list[Step] = []
-        self.asks = any(isinstance(s, Loop) for s in all_steps(block))
         self.improved = False
         self.most_table_words = 0
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from treadle.runtime.cpu.llvm_text import Block, Function
 from treadle.runtime.cpu.program_blueprint import Blueprint
 from treadle.runtime.cpu.program_entry import EXHAUSTED, INTERRUPTED
-from treadle.runtime.cpu.program_poll import STOPPED
+from treadle.runtime.cpu.program_poll import STOPPED, poll
 from treadle.runtime.cpu.run_memory import RunMemory, StateWords
 from treadle.runtime.schedule.steps import Exhausted, Step
 
@@ -58,7 +58,7 @@ class Exits:
         countdown: the address of the word that holds the countdown.
         """
         fn = self.fn
-        polled = fn.value(f"call i64 @poll(ptr %state, ptr {self.memory.record}, ptr {countdown})")
+        polled = poll(fn, self.memory.record, countdown)
         self.fail_if(fn.value(f"icmp slt i64 {polled}, 0"), INTERRUPTED)
         return polled
 
@@ -86,7 +86,6 @@ class Exits:
             return "null"
         if any(p.kind == "variable" and p.number in program.whole for p in step.writes):
             return "null"
-        program.asks = True
         return self.memory.record
 
     def leave_if_stopped(self, call: str) -> None:

@@ -19,6 +19,7 @@ from treadle.runtime.cpu.builder.function import Function
 from treadle.runtime.cpu.builder.types import I1, I64, PTR, pointer
 from treadle.runtime.cpu.builder.unit import Unit
 from treadle.runtime.cpu.builder.values import Value
+from treadle.runtime.cpu.llvm_text import Function as TextFunction
 from treadle.runtime.cpu.llvm_text import Module
 from treadle.runtime.cpu.program_entry import INTERRUPTED, RAISED
 from treadle.runtime.cpu.program_layout import CALL, STATE
@@ -33,11 +34,13 @@ THREAD, LAST, PERIOD, STOPPED, TABLE, IDENT = (at // 8 for at, _ in CALL.fields.
 RECORD_WORDS = CALL.bytes // 8
 
 
-def add_poll(module: Module) -> None:
-    """Define ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a
-    Python exception is set."""
-    add_look(module)
-    _poll_unit().add_to(module)
+def poll(fn: TextFunction, record: str, countdown: str) -> str:
+    """Call ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a Python
+    exception is set."""
+    if "poll" not in fn.module.functions:
+        add_look(fn.module)
+        _poll_unit().add_to(fn.module)
+    return fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
 
 
 def add_look(module: Module) -> None:

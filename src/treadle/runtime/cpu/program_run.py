@@ -27,7 +27,6 @@ from treadle.runtime.cpu.program_poll import (
     RECORD_WORDS,
     STOPPED,
     TABLE,
-    add_poll,
 )
 from treadle.runtime.cpu.program_variables import Holding, unusable
 from treadle.runtime.cpu.run_memory import RunMemory
@@ -51,8 +50,6 @@ def program_text(
     """
     _Run(program, guards, steps).emit()
     module = program.module
-    if program.asks:
-        add_poll(module)
     if layout is not None:
         add_entry(module, program.signature, layout)
     module.metadata = program.scopes.lines()

@@ -33,7 +33,7 @@ from treadle.runtime.cpu.program_lists import (
     list_slot,
     reserve,
 )
-from treadle.runtime.cpu.program_poll import MOST_ITERATIONS
+from treadle.runtime.cpu.program_poll import MOST_ITERATIONS, poll
 from treadle.runtime.cpu.rows import units_of_a_row
 from treadle.runtime.cpu.run_memory import RunMemory
 from treadle.runtime.schedule.steps import (
@@ -317,7 +317,7 @@ class _Task:
         fn.fork(self.is_first, f"poll{k}", latch(MOST_ITERATIONS))
         fn.label(f"poll{k}")
         record = self.emitter.memory.record
-        polled = fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
+        polled = poll(fn, record, countdown)
         fn.fork(fn.value(f"icmp slt i64 {polled}, 0"), f"stop{k}", f"go{k}", likely=False)
         fn.label(f"stop{k}")
         fn.emit("store atomic i64 1, ptr %record monotonic, align 8")

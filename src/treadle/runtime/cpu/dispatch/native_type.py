@@ -100,10 +100,15 @@ def _slot(type_: type, number: int) -> int:
 
 
 class Calls:
-    """The native plans of one function object, for which `is_native` holds."""
+    """The native plans of one function object, for which `is_native` holds.
 
-    def __init__(self, function: Any) -> None:
+    Args:
+        waits: calls do not try the plans before `begin`, and the trampoline is not needed yet.
+    """
+
+    def __init__(self, function: Any, waits: bool = False) -> None:
         assert is_native(function)
+        self.waits = waits
         self._address = id(function)  # not the object: it owns this
         self._base: Any = type(function).__base__
         self._plans: list[tuple[int, CallPlan]] = []  # each with the identity of its owner
@@ -132,6 +137,11 @@ class Calls:
         self._link()
         return True
 
+    def begin(self) -> None:
+        """Let calls try the plans that waited."""
+        self.waits = False
+        self._link()
+
     def remove(self, owners: Collection[object]) -> None:
         """Forget the plans of the owners. One whose program is running is freed later."""
         addresses = {id(owner) for owner in owners}
@@ -155,6 +165,8 @@ class Calls:
 
     def _link(self) -> None:
         """Chain the plans up, the last first: a call may be on its way through the chain."""
+        if self.waits:
+            return
         following: CallPlan | None = None
         for _, plan in reversed(self._plans):
             plan.follow_with(following)
@@ -182,18 +194,6 @@ def _code(tail: int) -> Any:
     from treadle.runtime.cpu.jit import process_jit
 
     return process_jit().load(*_module(tail))
-
-
-def prepare_trampoline() -> None:
-    """Compile the trampoline in the background: the first call of a function ends with its plan."""
-    from treadle.runtime.cpu.jit import process_jit
-
-    if call_layout() is not None:
-        text, _, name = _module(_USUAL_TAIL)
-        process_jit().prepare(text, name)
-
-
-_USUAL_TAIL = type("Plain", (), {}).__basicsize__  # of classes without slots
 
 
 def _module(tail: int) -> tuple[Callable[[], str], bool, str]:

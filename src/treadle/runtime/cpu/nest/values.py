@@ -30,6 +30,9 @@ class Values:
 
     def evaluate(self, expr: Expr, level: Level) -> Register:
         """The register of an expression at a level."""
+        known = level.find(expr)
+        if known is not None:
+            return known
         for e in unknown([expr], level, lambda e: isinstance(e, Reduce) or _in_row(e, level)):
             level.values[e] = self._compute(e, level)
         found = level.find(expr)
