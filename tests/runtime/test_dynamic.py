@@ -9,6 +9,7 @@ from treadle.core import errors
 from treadle.core.spec import TensorSpec
 from treadle.ops.collections import lists
 from treadle.ops.control.control_flow import cond, while_loop
+from treadle.ops.registry import Op, run
 from treadle.runtime import compile
 
 
@@ -296,3 +297,22 @@ def test_sizes_divided_below_zero():
     graph = trace(program, TensorSpec((None, 2)))
     for size in (1, 2, 5, 7, 9, 11, 40):
         both(graph, *inputs((size, 2)))
+
+
+def test_branches_call_python_for_arrays_whose_size_is_found_late():
+    """Both branches give an array of a size that is known before them: each call gives an array of
+    its own, which goes to the branch's."""
+    shifted = Op("shifted", lambda x, by: x, lambda x, by: x + by)
+
+    def f(x):
+        y = td.boolean_mask(x, x > 0.0)
+        large = td.reduce_any(y > 2.0)
+        return cond(large, lambda: run(shifted, y, x[0]), lambda: run(shifted, y, x[1])) * 2.0
+
+    graph = trace(f, TensorSpec([3]))
+    program = native(graph)
+    for values in ([1, -1, 3], [1, -1, 2], [-1, -2, -3]):
+        x = np.array(values, np.float32)
+        y = x[x > 0]
+        (found,) = program.run([x])
+        assert found.tolist() == ((y + (x[0] if (y > 2).any() else x[1])) * 2).tolist()

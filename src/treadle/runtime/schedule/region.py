@@ -507,7 +507,9 @@ class RegionBuilder:
         self.discover(node)
         inputs = self.operands(node, node.inputs[:1] if may_refuse(node) else node.inputs)
         for value in node.outputs:
-            if value.spec.symbols() - known:  # it has its size from the call: no place is ready
+            target = self.wanted.get(value)
+            own = target is not None and target.kind == "late"  # the call gives memory of its own
+            if own or value.spec.symbols() - known:  # or the size: no place is ready
                 self.wanted.pop(value, None)
         outputs = [self.output(v) for v in node.outputs]
         sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
