@@ -82,7 +82,8 @@ LEVELS = {
         "operators",
     ),
     "graph": (
-        "ir tokens literals builder replay rewrite trip_count integers printer parser verifier",
+        "ir operations tokens literals builder replay rewrite trip_count integers printer parser"
+        " verifier",
         "families",
         "pipeline",
         "passes",

@@ -23,7 +23,7 @@ import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.any_elements  # (tells ops that they take strings)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
-from treadle import bitwise, config, debugging, linalg, math, nest, nn, random, types
+from treadle import bitwise, config, debugging, experimental, linalg, math, nest, nn, random, types
 from treadle.autodiff.custom import (
     custom_gradient,
     grad_pass_through,
@@ -463,6 +463,7 @@ __all__ = [
     "executing_eagerly",
     "exp",
     "expand_dims",
+    "experimental",
     "explain_retraces",
     "eye",
     "fill",

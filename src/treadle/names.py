@@ -13,7 +13,7 @@ _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random", "treadle.bitwise",
     "treadle.strings", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
-    "treadle.keras",
+    "treadle.experimental", "treadle.keras",
     "treadle.keras.layers",
     "treadle.keras.losses", "treadle.keras.metrics", "treadle.keras.optimizers",
     "treadle.keras.optimizers.schedules", "treadle.keras.activations",

@@ -121,8 +121,10 @@ def _with_fields(like: Any, fields: dict[str, Any]) -> Any:
     return made
 
 
-def flatten(structure: Any) -> list[Any]:
+def flatten(structure: Any, expand_composites: bool = False) -> list[Any]:
     """The leaves in order; a leaf alone gives a list of one.
+
+    `expand_composites` is accepted for TensorFlow programs: extension types are structures always.
 
     Raises:
         ValueError: the structure contains itself, or is nested too deeply.
@@ -209,6 +211,8 @@ def _compare(a: Any, b: Any, path: str) -> None:
     mappings = isinstance(a, Mapping) and isinstance(b, Mapping)
     if seen_as(a) is not seen_as(b) and not mappings:
         raise TypeError(f"The structures differ{place}: {_kind(a)} against {_kind(b)}")
+    if static_part(a) != static_part(b):
+        raise TypeError(f"The structures differ{place}: {a!r} against {b!r}")
     if [k for k, _ in pa] != [k for k, _ in pb]:
         keys = f"keys {[k for k, _ in pa]} against {[k for k, _ in pb]}"
         raise ValueError(f"The structures differ{place}: {keys}")

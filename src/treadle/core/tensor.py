@@ -90,6 +90,13 @@ class Tensor:
         array = self._buffer
         return array.copy() if array.ndim else array[()]
 
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """A NotImplementedError: eager tensors have their values, see `numpy`."""
+        raise NotImplementedError(
+            "eval is not supported when eager execution is enabled: the value is x.numpy()"
+            f"{at(user_origin())}"
+        )
+
     def ref(self) -> Reference:
         """A hashable stand-in for the tensor, compared by identity."""
         return Reference(self)
@@ -188,7 +195,30 @@ class SymbolicTensor(Tensor):
 
     @property
     def name(self) -> str:
-        return f"{self.value.name}:0"
+        node = self.value.node
+        first = self.value if node is None else node.outputs[0]
+        return f"{first.name}:{self.value_index}"
+
+    @property
+    def value_index(self) -> int:
+        """Which output of its operation it is; 0 for a parameter."""
+        return 0 if self.value.node is None else self.value.index
+
+    @property
+    def op(self) -> Any:
+        """The operation that computes it: its name, type, inputs and outputs."""
+        return self.recorder.operation(self.value)
+
+    def consumers(self) -> Any:
+        """The operations that take it."""
+        return self.recorder.consumers(self.value)
+
+    def eval(self, feed_dict: Any = None, session: Any = None) -> Any:
+        """A ValueError: there are no sessions. The function's call gives values."""
+        raise ValueError(
+            f"Cannot evaluate {self!r} with eval(): there are no sessions. Return the tensor from "
+            f"{self.recorder.name!r}, or print it with td.print{at(user_origin())}"
+        )
 
     @property
     def graph(self) -> Any:

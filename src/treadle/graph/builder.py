@@ -14,6 +14,7 @@ from treadle.core.origin import Origin, at, user_origin
 from treadle.core.spec import Spec, TensorSpec
 from treadle.core.tensor import SymbolicTensor, Tensor, UnrankedTensor
 from treadle.graph.ir import Graph, Node, Region, Value
+from treadle.graph.operations import Operation, consumers
 from treadle.ops.registry import Op, infer_outputs, run
 from treadle.ops.state import READ
 
@@ -266,6 +267,14 @@ class GraphBuilder:
         (made,) = self.record(op, inputs, attrs)
         tensor.value, tensor._spec = made.value, made.spec
         self._tensors[made.value] = tensor
+
+    def operation(self, value: Value) -> Operation:
+        """What computes a value of this region, as `Tensor.op` shows it."""
+        return Operation(self, value)
+
+    def consumers(self, value: Value) -> list[Operation]:
+        """The operations of this region that take a value."""
+        return consumers(self, value)
 
     def tensor_of(self, value: Value) -> SymbolicTensor:
         """The tensor that stands for a value of this region; one object as long as it is used."""

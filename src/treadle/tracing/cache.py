@@ -55,7 +55,7 @@ class TraceCache:
 
     def __init__(self) -> None:
         self._entries: dict[Hashable, Entry] = {}
-        self._open: list[Entry] = []  # traces with open dims
+        self._open: list[Entry] = []  # traces that serve several types
         self._mortal: dict[Entry, None] = {}
         self._clock = itertools.count(1)
 
@@ -67,14 +67,14 @@ class TraceCache:
         return entry
 
     def open_entry(self, arguments: Arguments) -> Entry | None:
-        """A trace with open dims that serves these arguments."""
+        """A trace for more general types that serves these arguments."""
         return next((e for e in self._open if e.arguments.accepts(arguments)), None)
 
     def add(self, key: Hashable, concrete: ConcreteFunction, arguments: Arguments) -> Entry:
         """A new trace under its key."""
         entry = Entry(concrete, arguments.without_values(), next(self._clock))
         self.add_key(key, entry)
-        if entry.arguments.has_open_dims:
+        if entry.arguments.is_general:
             self._open.append(entry)
         return entry
 

@@ -140,7 +140,8 @@ class Function:
             leaf for leaf, spec in zip(arguments.leaves, concrete.leaf_specs, strict=True) if spec
         ]
         result = concrete.call_flat(leaves)
-        if context.recorder is None and not watched() and not concrete.follows_ranks:
+        is_plain = not concrete.follows_ranks and not arguments.trace_types
+        if is_plain and context.recorder is None and not watched():
             self._add_plan(concrete, arguments, args, kwargs)
         return result
 

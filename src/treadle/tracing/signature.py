@@ -20,9 +20,12 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import ANY, TensorShape
 from treadle.core.spec import Spec, TensorSpec, array_spec
 from treadle.core.tensor import DeviceTensor, Tensor, UnrankedTensor, moved
+from treadle.core.trace_types import TraceType, TracingContext
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
 from treadle.tracing.static_values import ObjectKey, Unhashable, described, static_key
+
+_CONTEXT = TracingContext()
 
 
 def is_tensor_leaf(value: Any) -> bool:
@@ -53,11 +56,26 @@ def leaf_key(value: Any, aliases: dict[int, int]) -> Hashable:
             value.trainable,
             aliases.setdefault(id(value), len(aliases)),
         )
+    if is_trace_type(value):
+        return "trace type", value
     return static_key(value)
+
+
+def trace_type(value: Any) -> Any:
+    """The trace type that an object of a user's class says it has; other values themselves."""
+    says = getattr(type(value), "__tf_tracing_type__", None)
+    return value if says is None else says(value, _CONTEXT)
+
+
+def is_trace_type(kind: Any) -> bool:
+    """Whether a type among a call's types is one of a user's class."""
+    return isinstance(kind, TraceType) and not isinstance(kind, Spec)
 
 
 def weakly(leaf: Any) -> Any:
     """The leaf itself if it counts by value, else a key that does not keep it alive."""
+    if is_trace_type(leaf):
+        return leaf
     if isinstance(leaf, Variable):
         return ObjectKey(leaf, by_identity=True)
     return leaf if is_tensor_leaf(leaf) else described(leaf)
@@ -67,6 +85,7 @@ def structure_key(value: Any, leaves: list[Any], aliases: dict[int, int]) -> Has
     """The key of a nested structure; appends its leaves to `leaves`."""
     parts = nest.children(value)
     if parts is None:
+        value = trace_type(value)
         leaves.append(value)
         return leaf_key(value, aliases)
     keys = tuple(structure_key(child, leaves, aliases) for _, child in parts)
@@ -81,7 +100,8 @@ class Arguments:
     Attributes:
         args, kwargs: as the Python function will be called.
         leaves: the leaves of (args, kwargs) in order.
-        types: for each leaf the leaf itself, or the spec that the input signature has for it.
+        types: for each leaf the leaf itself, the spec that the input signature has for it, or the
+            trace type of an object that has one.
         names: the parameters' names for `args`.
         key: the cache key.
         unranked: the arguments as a signature has them in which ranks are unknown, where these are
@@ -109,7 +129,8 @@ class Arguments:
             self.key = structure_key((typed, kwargs), self.types, {})
         except Unhashable as problem:
             raise self._named(problem, self.types[-1]) from None
-        self.leaves = nest.flatten((args, kwargs)) if declared else self.types
+        same = not declared and not any(map(is_trace_type, self.types))
+        self.leaves = self.types if same else nest.flatten((args, kwargs))
 
     def _named(self, problem: Unhashable, leaf: Any) -> TypeError:
         """The problem with the argument that has it."""
@@ -136,12 +157,25 @@ class Arguments:
         """Whether a leaf is traced for more than one shape."""
         return any(isinstance(t, TensorSpec) and ANY in t.dims for t in self.types)
 
+    @property
+    def is_general(self) -> bool:
+        """Whether a trace serves other types than its own."""
+        return self.has_open_dims or bool(self.trace_types)
+
     def accepts(self, other: Arguments) -> bool:
         """Whether a trace for these arguments serves the other ones."""
-        return self.family == other.family and all(
-            mine.is_compatible_with(theirs)
-            for mine, theirs in zip(self._specs(), other._specs(), strict=True)
+        if self.family != other.family:
+            return False
+        specs = zip(self._specs(), other._specs(), strict=True)
+        types = zip(self.trace_types, other.trace_types, strict=True)
+        return all(mine.is_compatible_with(theirs) for mine, theirs in specs) and all(
+            theirs.is_subtype_of(mine) for mine, theirs in types
         )
+
+    @property
+    def trace_types(self) -> list[TraceType]:
+        """The types of the objects that say which type they have."""
+        return [t for t in self.types if is_trace_type(t)]
 
     def generalized(self, earlier: Arguments) -> Arguments:
         """These arguments with the dims open in which they differ from `earlier`.
@@ -209,6 +243,8 @@ class Arguments:
             leaves = tuple(
                 ("tensor", leaf_spec(t).dtype, leaf_spec(t).rank, leaf_spec(t).device)
                 if is_tensor_leaf(t)
+                else ("trace type", type(t))
+                if is_trace_type(t)
                 else leaf_key(t, aliases)
                 for t in self.types
             )

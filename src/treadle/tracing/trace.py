@@ -23,7 +23,7 @@ from treadle.ops.shaping.unknown_rank import of_parts, parts_of
 from treadle.ops.state import Variable
 from treadle.tracing.frozen_randomness import watch_numpy_random
 from treadle.tracing.placement import place_graph
-from treadle.tracing.signature import Arguments, is_tensor_leaf, leaf_spec
+from treadle.tracing.signature import Arguments, is_tensor_leaf, is_trace_type, leaf_spec
 
 
 class ChangedArgument(NamedTuple):
@@ -136,7 +136,10 @@ def _traced(
     specs = [_parameter_spec(kind) for kind in arguments.types]
     leaves: list[Any] = []
     stand_ins: dict[int, Variable] = {}
-    for leaf, spec, label in zip(arguments.leaves, specs, names, strict=True):
+    kinds = arguments.types
+    for leaf, kind, spec, label in zip(arguments.leaves, kinds, specs, names, strict=True):
+        if is_trace_type(kind):
+            leaf = kind.placeholder_value(None)
         if isinstance(leaf, Variable) and not these_variables:
             leaf = stand_ins.setdefault(id(leaf), leaf.stand_in())
         leaves.append(leaf if spec is None else _parameter(builder, leaf, spec, label))

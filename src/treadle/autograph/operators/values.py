@@ -103,6 +103,7 @@ def same(a: Any, b: Any) -> bool:
         pairs = zip(*parts, strict=False)
         return (
             type(a) is type(b)
+            and nest.static_part(a) == nest.static_part(b)
             and len(parts[0]) == len(parts[1])
             and all(k == m and same(x, y) for (k, x), (m, y) in pairs)
         )
