@@ -37,10 +37,21 @@ RECORD_WORDS = CALL.bytes // 8
 def poll(fn: TextFunction, record: str, countdown: str) -> str:
     """Call ``i64 @poll(state, record, countdown pointer)``: the next countdown, or -1 when a Python
     exception is set."""
-    if "poll" not in fn.module.functions:
-        add_look(fn.module)
-        _poll_unit().add_to(fn.module)
+    _provide(fn.module)
     return fn.value(f"call i64 @poll(ptr %state, ptr {record}, ptr {countdown})")
+
+
+def clock(fn: TextFunction) -> str:
+    """Call ``i64 @clock_ns(state)``: the time in nanoseconds."""
+    _provide(fn.module)
+    return fn.value("call i64 @clock_ns(ptr %state)")
+
+
+def _provide(module: Module) -> None:
+    """Define the functions that look at the time."""
+    if "poll" not in module.functions:
+        add_look(module)
+        _poll_unit().add_to(module)
 
 
 def add_look(module: Module) -> None:

@@ -27,6 +27,7 @@ from treadle.runtime.cpu.program_poll import (
     RECORD_WORDS,
     STOPPED,
     TABLE,
+    clock,
 )
 from treadle.runtime.cpu.program_variables import Holding, unusable
 from treadle.runtime.cpu.run_memory import RunMemory
@@ -188,7 +189,7 @@ class _Run:
             fn.enter(f"released{k}")
         ident = fn.value(f"call i64 {fixed('PyThread_get_thread_ident')}()")
         known = {
-            LAST: f"i64 {fn.value('call i64 @clock_ns(ptr %state)') if loops else 0}",
+            LAST: f"i64 {clock(fn) if loops else 0}",
             PERIOD: f"i64 {PERIOD_NS}", STOPPED: "i64 0", TABLE: "ptr %state",
             IDENT: f"i64 {ident}",
         }  # fmt: skip
