@@ -28,6 +28,7 @@ ALLOWED = {
     "kernel": {"core"},
     "ops": {"core", "kernel"},
     "numpy_staging": {"core", "kernel", "ops"},
+    "signal": {"core", "names", "ops", "numpy_staging"},
     "graph": {"core", "kernel", "ops"},
     "autodiff": FRONT,
     "autograph": FRONT,

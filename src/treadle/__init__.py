@@ -324,7 +324,7 @@ from treadle.tracing.tracebacks import install_hook
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autodiff, autograph, data, inspect, keras, passes, strings, test
+    from treadle import autodiff, autograph, data, inspect, keras, passes, signal, strings, test
     from treadle.autodiff.graph_gradients import gradients, hessians
     from treadle.bench import benchmark
     from treadle.jitted import grad, jit, value_and_grad
@@ -346,6 +346,7 @@ _LAZY = {
     "metrics": "treadle.keras.metrics",
     "optimizers": "treadle.keras.optimizers",
     "passes": "treadle.passes",
+    "signal": "treadle.signal",
     "strings": "treadle.strings",
     "test": "treadle.test",
 }
@@ -556,6 +557,7 @@ __all__ = [
     "shape",
     "shape_n",
     "sigmoid",
+    "signal",
     "sign",
     "sin",
     "sinh",

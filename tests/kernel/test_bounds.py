@@ -24,7 +24,7 @@ from treadle.kernel.ir import (
     postorder,
     store,
 )  # fmt: skip
-from treadle.runtime.bounds import BoundsError, Sizes, clamped, covers, unproved
+from treadle.runtime.bounds import Sizes, clamped, covers, unproved
 from treadle.runtime.cpu.nest.picks import without_picks
 
 F32, I64 = dtypes.float32, dtypes.int64
@@ -65,11 +65,17 @@ def test_a_store_outside_is_found():
     assert condition.buffer == "y" and condition.excess == 1
 
 
-def test_what_no_size_tells_is_an_error():
+def test_a_step_of_unknown_sign_becomes_a_condition():
+    """Exactly where the kernel would leave its buffer, forward or backward, it is not 0."""
     i = Axis("i", B)
     x, y = Buffer("x", F32, (B,)), Buffer("y", F32, (B,))
-    with pytest.raises(BoundsError, match="sign"):
-        unproved(copied(x, y, affine([(i, C - D)]), i), Sizes())
+    (condition,), _ = unproved(copied(x, y, affine([(i, C - D)]), i), Sizes())
+    for b in range(4):
+        for c in range(4):
+            for d in range(4):
+                fits = all(0 <= (c - d) * k < b for k in range(b))
+                values = {"B": b, "C": c, "D": d}
+                assert (condition.excess.evaluate(values) == 0) == fits, values
 
 
 def test_unknown_extents_become_a_condition():

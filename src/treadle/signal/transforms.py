@@ -1,0 +1,170 @@
+"""TensorFlow's discrete Fourier transforms, over the last one, two or three axes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from treadle.core import errors
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
+from treadle.numpy_staging import fft as transforms
+from treadle.ops.conversion import convert_to_tensor
+
+
+def _operand(name: str, input: Any, kind: str, count: int) -> Tensor:
+    x = convert_to_tensor(input)
+    if x.dtype.kind != kind or x.dtype.size == 2:
+        wanted = "complex64 or complex128" if kind == "c" else "float32 or float64"
+        text = f"{name} takes {wanted}, not {x.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    if x.ndim < count:
+        text = f"{name}: {count} axes are needed, the shape is {x.shape}{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
+    return x
+
+
+def _complex(name: str, count: int, inverse: bool, doc: str) -> Callable[..., Tensor]:
+    transform = transforms.ifft if inverse else transforms.fft
+
+    def function(input: Any, name: str | None = None) -> Tensor:
+        x = _operand(f"td.signal.{function.__name__}", input, "c", count)
+        for axis in range(-count, 0):
+            x = transform(x, axis=axis)
+        return x
+
+    return _named(function, name, doc)
+
+
+def _lengths(name: str, given: Any, count: int) -> list[int | None]:
+    """The sizes that the axes are to have, from an argument `fft_length`; None: their own."""
+    if given is None:
+        return [None] * count
+    found: list[int | None] = np.atleast_1d(np.asarray(given)).tolist()
+    if len(found) != count or any(not isinstance(n, int) or n < 1 for n in found):
+        text = f"td.signal.{name}: fft_length must be {count} positive ints, not {found}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    return found
+
+
+def _of_real(name: str, count: int, doc: str) -> Callable[..., Tensor]:
+    def function(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        own = function.__name__
+        x = _operand(f"td.signal.{own}", input_tensor, "f", count)
+        sizes = _lengths(own, fft_length, count)
+        x = transforms.rfft(x, sizes[-1])
+        for axis, size in zip(range(-count, -1), sizes, strict=False):
+            x = transforms.fft(x, size, axis)
+        return x
+
+    return _named(function, name, doc)
+
+
+def _to_real(name: str, count: int, doc: str) -> Callable[..., Tensor]:
+    def function(input_tensor: Any, fft_length: Any = None, name: str | None = None) -> Tensor:
+        own = function.__name__
+        x = _operand(f"td.signal.{own}", input_tensor, "c", count)
+        sizes = _lengths(own, fft_length, count)
+        for axis, size in zip(range(-count, -1), sizes, strict=False):
+            x = transforms.ifft(x, size, axis)
+        return transforms.irfft(x, sizes[-1])
+
+    return _named(function, name, doc)
+
+
+def _named(function: Callable[..., Tensor], name: str, doc: str) -> Callable[..., Tensor]:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+_OVER = {1: "last axis", 2: "last two axes", 3: "last three axes"}
+_SIZES = "`fft_length` cuts the axes off, or appends zeros to them, first."
+
+
+def _name(base: str, count: int) -> str:
+    return base if count == 1 else f"{base}{count}d"
+
+
+fft, fft2d, fft3d = (
+    _complex(_name("fft", n), n, False, f"The Fourier transform over the {_OVER[n]}.")
+    for n in (1, 2, 3)
+)
+ifft, ifft2d, ifft3d = (
+    _complex(_name("ifft", n), n, True, f"The inverse transform over the {_OVER[n]}.")
+    for n in (1, 2, 3)
+)
+rfft, rfft2d, rfft3d = (
+    _of_real(
+        _name("rfft", n), n,
+        f"The transform of real numbers over the {_OVER[n]}: the first ``size // 2 + 1`` "
+        f"coefficients of the last one, as the others follow from them. {_SIZES}",
+    )
+    for n in (1, 2, 3)
+)  # fmt: skip
+irfft, irfft2d, irfft3d = (
+    _to_real(
+        _name("irfft", n), n,
+        f"The real numbers whose `rfft` over the {_OVER[n]} is given. `fft_length`: the sizes of "
+        "the result; the last one is ``2 * (coefficients - 1)`` by default.",
+    )
+    for n in (1, 2, 3)
+)  # fmt: skip
+
+
+def _places(name: str, x: Tensor, axes: Any, lengths: Any) -> tuple[list[int], list[int | None]]:
+    if axes is None:
+        count = x.ndim if lengths is None else len(np.atleast_1d(np.asarray(lengths)))
+        places = list(range(x.ndim - count, x.ndim))
+    else:
+        places = [int(a) for a in np.atleast_1d(np.asarray(axes))]
+    return places, _lengths(name, lengths, len(places))
+
+
+def fftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
+    """The Fourier transform over any axes, all by default."""
+    x = _operand("td.signal.fftnd", input, "c", 0)
+    for axis, size in zip(*_places("fftnd", x, axes, fft_length), strict=True):
+        x = transforms.fft(x, size, axis)
+    return x
+
+
+def ifftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
+    """The inverse transform over any axes, all by default."""
+    x = _operand("td.signal.ifftnd", input, "c", 0)
+    for axis, size in zip(*_places("ifftnd", x, axes, fft_length), strict=True):
+        x = transforms.ifft(x, size, axis)
+    return x
+
+
+def rfftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
+    """The transform of real numbers over any axes, all by default; see `rfft`."""
+    x = _operand("td.signal.rfftnd", input, "f", 1)
+    places, sizes = _places("rfftnd", x, axes, fft_length)
+    x = transforms.rfft(x, sizes[-1], places[-1])
+    for axis, size in zip(places[:-1], sizes[:-1], strict=True):
+        x = transforms.fft(x, size, axis)
+    return x
+
+
+def irfftnd(
+    input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None
+) -> Tensor:
+    """The real numbers whose `rfftnd` is given; see `irfft`."""
+    x = _operand("td.signal.irfftnd", input, "c", 1)
+    places, sizes = _places("irfftnd", x, axes, fft_length)
+    for axis, size in zip(places[:-1], sizes[:-1], strict=True):
+        x = transforms.ifft(x, size, axis)
+    return transforms.irfft(x, sizes[-1], places[-1])
+
+
+def fftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """With the coefficient of frequency 0 in the middle of the axes, all by default."""
+    return transforms.fftshift(x, axes)
+
+
+def ifftshift(x: Any, axes: Any = None, name: str | None = None) -> Tensor:
+    """What `fftshift` did, undone."""
+    return transforms.ifftshift(x, axes)
