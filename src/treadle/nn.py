@@ -16,6 +16,14 @@ from treadle.ops.image.convolution import (
     conv2d_transpose,
     depthwise_conv2d,
 )
+from treadle.ops.image.one_axis import (
+    atrous_conv2d,
+    avg_pool1d,
+    conv1d,
+    conv1d_transpose,
+    max_pool1d,
+    separable_conv2d,
+)
 from treadle.ops.image.pooling import (
     avg_pool,
     avg_pool2d,
@@ -37,12 +45,18 @@ from treadle.ops.nn.activations import (
 from treadle.ops.nn.compositions import (
     batch_normalization,
     bias_add,
+    crelu,
     dropout,
     embedding_lookup,
     in_top_k,
     l2_normalize,
+    local_response_normalization,
+    log_poisson_loss,
     moments,
+    normalize_moments,
+    sufficient_statistics,
     weighted_cross_entropy_with_logits,
+    weighted_moments,
     zero_fraction,
 )
 from treadle.ops.nn.losses import (
@@ -57,13 +71,18 @@ from treadle.ops.nn.softmax import (
 )
 
 __all__ = [
+    "atrous_conv2d",
     "avg_pool",
+    "avg_pool1d",
     "avg_pool2d",
     "batch_normalization",
     "batch_to_space",
     "bias_add",
+    "conv1d",
+    "conv1d_transpose",
     "conv2d",
     "conv2d_transpose",
+    "crelu",
     "depth_to_space",
     "depthwise_conv2d",
     "dropout",
@@ -74,13 +93,18 @@ __all__ = [
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
+    "local_response_normalization",
+    "log_poisson_loss",
     "log_softmax",
     "max_pool",
+    "max_pool1d",
     "max_pool2d",
     "moments",
+    "normalize_moments",
     "relu",
     "relu6",
     "selu",
+    "separable_conv2d",
     "sigmoid",
     "sigmoid_cross_entropy_with_logits",
     "silu",
@@ -91,9 +115,11 @@ __all__ = [
     "space_to_batch",
     "space_to_depth",
     "sparse_softmax_cross_entropy_with_logits",
+    "sufficient_statistics",
     "swish",
     "tanh",
     "weighted_cross_entropy_with_logits",
+    "weighted_moments",
     "zero_fraction",
 ]
 

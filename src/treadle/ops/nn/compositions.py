@@ -2,21 +2,38 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
-from treadle.ops.conversion import convert_to_tensor, is_symbolic
-from treadle.ops.elementwise.arithmetic import maximum, squared_difference
+from treadle.ops.axes import normalize_axes
+from treadle.ops.conversion import common_dtype, convert_to_tensor, is_symbolic
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, squared_difference
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.powers import pow
 from treadle.ops.elementwise.selection import where
-from treadle.ops.elementwise.unary import is_finite, rsqrt, square, stop_gradient
+from treadle.ops.elementwise.unary import (
+    exp,
+    is_finite,
+    log,
+    reciprocal,
+    rsqrt,
+    square,
+    stop_gradient,
+)
 from treadle.ops.indexing.gather import gather
-from treadle.ops.nn.activations import softplus
+from treadle.ops.nn.activations import relu, softplus
 from treadle.ops.random.distributions import random_dims, uniform
 from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
+from treadle.ops.shaping.creation import ones_like
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.reshaping import reshape, squeeze, with_dims
+from treadle.ops.shaping.slicing import part_of
 
 
 def bias_add(
@@ -60,6 +77,92 @@ def moments(
     if not keepdims:
         mean, variance = squeeze(mean, axes), squeeze(variance, axes)
     return cast(mean, x.dtype), cast(variance, x.dtype)
+
+
+def weighted_moments(
+    x: Any, axes: Any, frequency_weights: Any, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance of `x` over `axes`, each element counted as often as its weight says.
+
+    Args:
+        frequency_weights: broadcasts with `x`.
+    """
+    value = convert_to_tensor(x)
+    weights = cast(frequency_weights, value.dtype) * ones_like(value)
+    total = reduce_sum(weights, axes, keepdims=True)
+    mean = divide(reduce_sum(weights * value, axes, keepdims=True), total)
+    squares = reduce_sum(weights * squared_difference(value, mean), axes, keepdims=True)
+    variance = divide(squares, total)
+    if not keepdims:
+        mean, variance = squeeze(mean, axes), squeeze(variance, axes)
+    return mean, variance
+
+
+def sufficient_statistics(
+    x: Any, axes: Any, shift: Any = None, keepdims: bool = False, name: str | None = None
+) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
+    """The count, sum and sum of squares of `x` (less `shift`) over `axes`, and the shift: what
+    `normalize_moments` needs."""
+    value = convert_to_tensor(x)
+    places = normalize_axes(axes, value.ndim)
+    count = cast(dims_tensor(product([value.dims[a] for a in places]), dtypes.int64), value.dtype)
+    moved = value if shift is None else value - shift
+    total = reduce_sum(moved, axes, keepdims)
+    offset = None if shift is None else convert_to_tensor(shift, value.dtype)
+    return count, total, reduce_sum(square(moved), axes, keepdims), offset
+
+
+def normalize_moments(
+    counts: Any, mean_ss: Any, variance_ss: Any, shift: Any, name: str | None = None
+) -> tuple[Tensor, Tensor]:
+    """Mean and variance from what `sufficient_statistics` gives."""
+    inverse = reciprocal(convert_to_tensor(counts))
+    shifted = convert_to_tensor(mean_ss) * inverse
+    variance = convert_to_tensor(variance_ss) * inverse - square(shifted)
+    return shifted if shift is None else shifted + shift, variance
+
+
+def crelu(features: Any, axis: int = -1, name: str | None = None) -> Tensor:
+    """`relu` of the features and of their negatives, joined along an axis."""
+    x = convert_to_tensor(features)
+    return relu(concat([x, -x], axis))
+
+
+def log_poisson_loss(
+    targets: Any, log_input: Any, compute_full_loss: bool = False, name: str | None = None
+) -> Tensor:
+    """``exp(log_input) - log_input * targets``, for each element.
+
+    Args:
+        compute_full_loss: add Stirling's approximation of ``log(targets!)`` where targets > 1.
+    """
+    x, wanted = common_dtype("log_poisson_loss", log_input, targets)
+    loss: Tensor = exp(x) - x * wanted
+    if not compute_full_loss:
+        return loss
+    safe = where(wanted > 1, wanted, 1)
+    stirling = safe * log(safe) - safe + 0.5 * log(2 * math.pi * safe)
+    return loss + where(wanted > 1, stirling, 0)
+
+
+def local_response_normalization(
+    input: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """``x / (bias + alpha * s) ** beta``, where s is the sum of squares of the elements at most
+    `depth_radius` away along the last axis.
+
+    Args:
+        input: [batch, height, width, channels] floats.
+    """
+    x = convert_to_tensor(input)
+    if x.ndim != 4:
+        text = f"local_response_normalization: four axes are expected, the shape is {x.shape}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    channels = x.dims[3]
+    padded = pad(square(x), [[0, 0]] * 3 + [[depth_radius, depth_radius]])
+    near = add_n([part_of(padded, 3, shift, channels) for shift in range(2 * depth_radius + 1)])
+    return x * pow(bias + alpha * near, -beta)
 
 
 def batch_normalization(
