@@ -79,13 +79,13 @@ LEVELS = {
         "complex_parts python_functions random type_specs",
         "nn",
         "image",
-        "any_elements asserts printing",
+        "any_elements asserts batching printing",
         "operators",
     ),
     "graph": (
         "ir operations tokens literals builder replay rewrite trip_count integers printer parser"
         " verifier",
-        "families",
+        "families vectorized",
         "pipeline",
         "passes",
     ),

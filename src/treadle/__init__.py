@@ -327,6 +327,7 @@ if TYPE_CHECKING:
     from treadle import autodiff, autograph, data, inspect, keras, passes, signal, strings, test
     from treadle.autodiff.graph_gradients import gradients, hessians
     from treadle.bench import benchmark
+    from treadle.graph.vectorized import vectorized_map
     from treadle.jitted import grad, jit, value_and_grad
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
     from treadle.ops.control.cases import case, switch_case
@@ -364,6 +365,7 @@ _LAZY_FUNCTIONS = {
     "scan": "treadle.ops.collections.mapping",
     "switch_case": "treadle.ops.control.cases",
     "value_and_grad": "treadle.jitted",
+    "vectorized_map": "treadle.graph.vectorized",
 }
 # TensorFlow's own names of Keras's initializers.
 _INITIALIZERS = {
@@ -598,6 +600,7 @@ __all__ = [
     "uint8",
     "unstack",
     "value_and_grad",
+    "vectorized_map",
     "where",
     "while_loop",
     "zeros",

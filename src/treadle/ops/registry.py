@@ -34,6 +34,7 @@ from treadle.ops.sizes import Sizes
 
 Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
+Batch: TypeAlias = "Callable[[Any], Any]"
 
 
 class OpCall(NamedTuple):
@@ -76,6 +77,10 @@ class Op:
         on_dims: the op on sizes: programs know integers as dims where they can.
         same_elements: where the result has the elements of the first input, in the same order.
         of_nothing: ``of_nothing(dtype)``, for a reduction: the number that changes nothing in it.
+        batch: ``batch(call)`` computes the op for all examples of a batch at once; `call` is a
+            `treadle.ops.batching.call.BatchedCall`. The results have the examples along a new first
+            axis, unless they are wrapped in `Same`. None: families of ops share rules (see
+            `treadle.ops.batching.families`), others are run example by example.
         takes_variables: whether variables among its inputs are read: a tape looks for those that
             it watches.
     """
@@ -97,6 +102,7 @@ class Op:
     on_dims: OnDims | None = None
     same_elements: SameElements | None = None
     of_nothing: Callable[[np.dtype[Any]], Any] | None = None
+    batch: Batch | None = None
     takes_variables: bool = False
 
     @property
@@ -155,6 +161,18 @@ def set_parts(rule: Callable[..., Any], *ops: Op) -> None:
         if op.parts is not None:
             raise ValueError(f"{op.name} has a rule for the parts of complex numbers")
         object.__setattr__(op, "parts", rule)
+
+
+def set_batching(rule: Batch, *ops: Op) -> None:
+    """Tell how ops are computed for a batch of examples.
+
+    Raises:
+        ValueError: it is known of one of them.
+    """
+    for op in ops:
+        if op.batch is not None:
+            raise ValueError(f"{op.name} has a batching rule")
+        object.__setattr__(op, "batch", rule)
 
 
 def add_tag(tag: str, *ops: Op) -> None:

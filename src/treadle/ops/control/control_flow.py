@@ -32,12 +32,13 @@ def set_conversion(convert: Convert) -> None:
     _Conversion.convert = convert
 
 
-def traceable(what: str, **functions: Any) -> Any:
+def traceable(what: str, *, always: bool = False, **functions: Any) -> Any:
     """A function of the user in the form that an operator of control flow calls: inside a trace
     the converted one.
 
     Args:
         what: the operator's name, for errors.
+        always: the operator traces the function outside of traces, too.
         functions: one function by the name of the argument that it was given as.
 
     Raises:
@@ -46,7 +47,8 @@ def traceable(what: str, **functions: Any) -> Any:
     _check_callables(what, **functions)
     (function,) = functions.values()
     convert = _Conversion.convert
-    return function if convert is None or context.recorder is None else convert(function)
+    traced = always or context.recorder is not None
+    return convert(function) if traced and convert is not None else function
 
 
 def cond(

@@ -1,0 +1,1 @@
+"""How ops work on a batch of examples: the rules of `Op.batch`."""
