@@ -75,6 +75,8 @@ ELSEWHERE = {
     "count_positions", "expand_masked",
     # Gradients of ops: exercised by test_gradients.py.
     "index_grad", "strided_slice_grad", "dynamic_slice_grad", "stop_gradient", "complex", "sum_to",
+    # Gives a tensor of unknown rank its dims: test_unknown_rank.py.
+    "settle_rank",
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from treadle.core import nest
 from treadle.core.dtypes import DType
+from treadle.core.origin import Origin, forced_origin
 from treadle.core.shapes import Dim, TensorShape
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
@@ -26,12 +27,15 @@ class IndexedSlices:
             cannot be converted to a tensor.
     """
 
-    __slots__ = ("_dense_shape", "_dims", "_indices", "_values")
+    __slots__ = ("_dense_shape", "_dims", "_indices", "_values", "origin")
 
     def __init__(self, values: Any, indices: Any, dense_shape: Any = None) -> None:
         self._values, self._indices = convert_to_tensor(values), convert_to_tensor(indices)
         self._dense_shape = None if dense_shape is None else convert_to_tensor(dense_shape)
         self._dims: tuple[Dim, ...] | None = None
+        # The line that read the rows of which these are the gradient: the sum over the rows counts
+        # as its own, wherever it is that a tensor is needed.
+        self.origin: Origin | None = forced_origin()
 
     @classmethod
     def of_dims(
@@ -88,7 +92,7 @@ class IndexedSlices:
     def with_rows(self, values: Tensor, indices: Tensor) -> IndexedSlices:
         """Other rows of a tensor of the same shape."""
         slices = IndexedSlices(values, indices, self._dense_shape)
-        slices._dims = self._dims
+        slices._dims, slices.origin = self._dims, self.origin
         return slices
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
@@ -125,6 +129,7 @@ def _of_parts(like: IndexedSlices, parts: list[Any]) -> IndexedSlices:
     slices = object.__new__(IndexedSlices)
     slices._values, slices._indices, *shape = parts
     slices._dense_shape, slices._dims = shape[0] if shape else None, None
+    slices.origin = like.origin
     return slices
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.context import context
 from treadle.core.dtypes import DType
-from treadle.core.origin import at, user_origin
+from treadle.core.origin import at, attributed_to, user_origin
 from treadle.core.shapes import Dim, TensorShape, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
@@ -287,7 +287,8 @@ def dense(slices: Any) -> Tensor:
                 f"{at(user_origin())}"
             )
         dims = sizes_of(slices.dense_shape, "IndexedSlices: dense_shape")
-    return unsorted_segment_sum(slices.values, slices.indices, dims[0])
+    with attributed_to(slices.origin):
+        return unsorted_segment_sum(slices.values, slices.indices, dims[0])
 
 
 def _convert(slices: IndexedSlices, dtype: DType | None) -> Tensor:

@@ -1,9 +1,11 @@
 """The trampoline's own check, and that it notices faults planted in the trampoline."""
 
+import ast
 import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -167,3 +169,23 @@ def test_faults_are_noticed(fault: str, tmp_path: Path) -> None:
     # Missing references may also end the process: either way such a trampoline is not relied on.
     assert "works" not in ran.stdout, ran.stdout
     assert "refused" in ran.stdout or ran.returncode < 0, ran.stderr
+
+
+@native
+def test_threads_that_take_references_meanwhile_do_not_matter():
+    ended = threading.Event()
+
+    def take() -> None:
+        while not ended.is_set():
+            ast.dump(ast.parse("a = [None] * 50\nclass C: pass\n" * 20))
+
+    before = sys.getswitchinterval()
+    other = threading.Thread(target=take)
+    sys.setswitchinterval(0.0002)
+    try:
+        other.start()
+        assert all(self_check._try_all() for _ in range(10))
+    finally:
+        ended.set()
+        other.join()
+        sys.setswitchinterval(before)
