@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable
 
 from treadle.core import locks
+from treadle.core.safe_thread import SafeThread
 
 Job = Callable[[], None]
 
@@ -51,7 +52,7 @@ class Background:
             self._jobs.setdefault(key, job)
             if self._working >= self._most:
                 return
-            thread = threading.Thread(target=self._work, name="treadle-compiler")
+            thread = SafeThread(target=self._work, name="treadle-compiler")
             self._working += 1
             self._alive = [t for t in self._alive if t.is_alive()] + [thread]
             try:

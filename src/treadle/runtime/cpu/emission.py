@@ -19,6 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
+from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.target import Target, llvm_binding
 
 OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
@@ -65,7 +66,7 @@ def on_another_thread(work: Callable[[], _R]) -> _R:
         finally:
             _at_work.discard(thread)
 
-    thread = threading.Thread(target=run, name="treadle-llvm")
+    thread = SafeThread(target=run, name="treadle-llvm")
     _at_work.add(thread)
     try:
         thread.start()

@@ -21,12 +21,12 @@ from __future__ import annotations
 import atexit
 import ctypes
 import os
-import threading
 import weakref
 from collections.abc import Callable
 
 from treadle.core import locks
 from treadle.core.records import record
+from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.jit import Jit, process_jit
 from treadle.runtime.cpu.pool_memory import HEAD, SLOT
 from treadle.runtime.cpu.thread_count import MOST_THREADS, threads, when_changed
@@ -90,7 +90,7 @@ class Pool:
     def _start(self) -> None:
         slot = self._base + HEAD + self._started * SLOT
         self._init(slot)
-        worker = threading.Thread(
+        worker = SafeThread(
             target=self._work,
             args=(slot, self._spins),
             name=f"treadle-{self._started + 1}",
