@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from treadle.autodiff import GradientTape
 from treadle.core.context import modes
 from treadle.runtime.cpu.dispatch import self_check
 from treadle.runtime.cpu.dispatch.call_plan import DICT_RESULT, LIST_RESULT, SINGLE, TUPLE_RESULT
@@ -189,3 +190,10 @@ def test_threads_that_take_references_meanwhile_do_not_matter():
         ended.set()
         other.join()
         sys.setswitchinterval(before)
+
+
+@native
+def test_tapes_and_traces_that_are_at_work_do_not_matter():
+    with GradientTape():
+        assert modes.value
+        assert self_check._try_all()

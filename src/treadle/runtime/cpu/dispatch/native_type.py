@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Hashable
 from typing import Any
 
 from treadle.core import locks
+from treadle.core.context import modes
 from treadle.runtime.cpu.abi import c_function
 from treadle.runtime.cpu.dispatch.call_plan import CallPlan
 from treadle.runtime.cpu.dispatch.layout import CallLayout, call_layout
@@ -104,11 +105,13 @@ class Calls:
 
     Args:
         waits: calls do not try the plans before `begin`, and the trampoline is not needed yet.
+        modes: plans take calls while this count is 0.
     """
 
-    def __init__(self, function: Any, waits: bool = False) -> None:
+    def __init__(self, function: Any, waits: bool = False, modes: ctypes.c_int64 = modes) -> None:
         assert is_native(function)
         self.waits = waits
+        self._modes = modes
         self._address = id(function)  # not the object: it owns this
         self._base: Any = type(function).__base__
         self._plans: list[tuple[int, CallPlan]] = []  # each with the identity of its owner
@@ -173,7 +176,7 @@ class Calls:
             following = plan
         tail = self._base.__basicsize__
         words = (ctypes.c_int64 * _WORDS).from_address(self._address + tail)
-        words[2] = ctypes.addressof(table(self._base.__call__))
+        words[2] = ctypes.addressof(table(self._base.__call__, ctypes.addressof(self._modes)))
         words[3] = max((plan.room for plan in self.plans), default=0)
         words[1] = 0 if following is None else following.address
         words[0] = trampoline(tail)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from treadle.core import locks
-from treadle.core.context import count_modes
 from treadle.core.object_cache import default_cache
 from treadle.core.sources import sources
 from treadle.core.spec import TensorSpec
@@ -54,6 +53,7 @@ from treadle.runtime.cpu.program_entry import RAISED
 KIND = "trampoline"  # of verdicts on disk
 _SPEC = TensorSpec((4,), np.float32)
 _ROUNDS = 10  # of calls whose references are counted, at most
+_modes = ctypes.c_int64(0)  # of the tried calls: other threads may trace, and a tape may watch
 
 
 @locks.made_once
@@ -150,7 +150,7 @@ def _plan(kind: int, hold: bool, state: Any) -> CallPlan:
 def _try(kind: int, hold: bool) -> None:
     state = (ctypes.c_int64 * 1)()
     function: Any = native_type(_Callee)()
-    calls = Calls(function)
+    calls = Calls(function, modes=_modes)
     calls.add(state, _plan(kind, hold, state))
     array = np.arange(4, dtype=np.float32)
     tensor, text = from_array(array), "".join(["a long enough ", "string"])
@@ -265,12 +265,12 @@ def _check_misses(function: Any, tensor: Tensor, array: Any, good: tuple[Any, An
         seen_args, seen_kwargs = function.missed[0]
         assert all(a is b for a, b in zip(seen_args, args, strict=True))
         assert seen_kwargs == kwargs
-    count_modes("self_check", 1)
+    _modes.value = 1
     try:
         function.missed.clear()
         assert function(tensor, *good) is None and len(function.missed) == 1
     finally:
-        count_modes("self_check", 0)
+        _modes.value = 0
     function.missed.clear()
 
 
@@ -284,7 +284,7 @@ def try_numbers(hold: bool) -> None:
     """Numbers and scalars in and out, an array that is written, one that is only read, keywords."""
     state = (ctypes.c_int64 * 1)()
     function: Any = native_type(_Callee)()
-    calls = Calls(function)
+    calls = Calls(function, modes=_modes)
     calls.add(state, _plan_of_numbers(hold, state))
     v, w, x, n = np.ones(2), np.ones(2), 0.5, int("1234567890123")
     for count in (1, 2):

@@ -47,12 +47,17 @@ def position(name: str) -> int:
 
 
 @locks.made_once
-def table(portable: Any) -> Any:
-    """The table for a type of functions. `portable` is what takes calls that no plan takes."""
+def table(portable: Any, count: int = ctypes.addressof(modes)) -> Any:
+    """The table for a type of functions.
+
+    Args:
+        portable: the function that takes calls that no plan takes.
+        count: the address of a count of modes; plans take calls while it is 0.
+    """
     found = call_layout()
     assert found is not None
     words = (ctypes.c_int64 * len(WORDS))()
-    words[position("modes")] = ctypes.addressof(modes)
+    words[position("modes")] = count
     words[position("new_array")] = found.new_array
     words[position("new_scalar")] = found.new_scalar
     words[position("portable")] = id(portable)
