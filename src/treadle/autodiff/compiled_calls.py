@@ -13,6 +13,7 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Graph
+from treadle.graph.replay import replay
 
 # Makes a graph callable: takes a tensor or Variable for each parameter, gives tensors.
 Compile = Callable[[Graph], Callable[[Sequence[Any]], list[Tensor]]]
@@ -36,7 +37,11 @@ class DifferentiableCall:
         self._splits: dict[tuple[bool, ...], _Split | None] = {}
 
     def __call__(self, inputs: Sequence[Any]) -> list[Tensor]:
-        """The results for a tensor or Variable for each parameter, recorded on active tapes."""
+        """The results for a tensor or Variable for each parameter, recorded on active tapes. While
+        something is traced, as the backward pass of a Jacobian is, the graph's nodes are recorded.
+        """
+        if context.recorder is not None:
+            return replay(self.graph, [*inputs, *self.own_captures(inputs)])
         tapes = context.tapes
         needs = tuple(any(t.watches(x) for t in tapes) for x in inputs)
         levels = max((sum(t.watches(x) for t in tapes) for x in inputs), default=0)

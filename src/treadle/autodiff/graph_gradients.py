@@ -132,7 +132,7 @@ def hessians(
             raise ValueError(f"hessians: ys do not depend on {x!r}{at(user_origin())}")
     graph = _RecordedGraph()
     return [
-        jacobian(graph, convert_to_tensor(gradient), x, zero=True)
+        jacobian(graph, convert_to_tensor(gradient), x, zero=True, at_once=True)
         for gradient, x in zip(firsts, sources, strict=True)
     ]
 

@@ -1,10 +1,11 @@
-"""Jacobians: one backward pass for each element of the target."""
+"""Jacobians: the backward pass for each element of the target, for all of them at once or one by
+one."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from treadle.autodiff.values import filled, gradient_spec, zeros_for
 from treadle.core import dtypes, nest
@@ -13,6 +14,8 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
+from treadle.graph.vectorized import all_at_once
+from treadle.ops.batching.call import numbers_of
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.collections.lists import list_new, list_push, list_stack
 from treadle.ops.control.control_flow import while_loop
@@ -39,23 +42,32 @@ class Tape(Protocol):
         """One backward pass; see `GradientTape.vector_jacobian`."""
 
 
-def jacobian(tape: Tape, target: Any, sources: Any, zero: bool) -> Any:
-    """See `GradientTape.jacobian`; `zero`: zeros for sources that the target does not depend on,
-    None otherwise."""
+# Gives the gradient of the target that picks an element, of the one-hot vector that names it.
+Unit: TypeAlias = "Callable[[Tensor], Tensor]"
+
+
+def jacobian(tape: Tape, target: Any, sources: Any, zero: bool, at_once: bool) -> Any:
+    """See `GradientTape.jacobian`.
+
+    Args:
+        zero: zeros for sources that the target does not depend on, None otherwise.
+        at_once: the backward pass is computed for all elements of the target at once.
+    """
     target = convert_to_tensor(target)
     flat = nest.flatten(sources)
     size = _size(target.dims, "jacobian")
+    rows = _Rows("GradientTape.jacobian", tape, target, flat, size)
     with tape.used_once():
-        rows = _rows(tape, target, flat, size, lambda k: _unit(k, size, target))
+        found = rows.found(lambda k: reshape_to(k, target.dims), at_once)
     results = [
         _shaped(row, (*target.dims, *source.spec.dims), source, zero)
-        for row, source in zip(rows, flat, strict=True)
+        for row, source in zip(found, flat, strict=True)
     ]
     return nest.pack(sources, results)
 
 
-def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool) -> Any:
-    """See `GradientTape.batch_jacobian`; `zero` as for `jacobian`."""
+def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool, at_once: bool) -> Any:
+    """See `GradientTape.batch_jacobian`; `zero` and `at_once` as for `jacobian`."""
     dims = target.dims
     if target.ndim < 2 or source.spec.rank < 2 or dims[0] != source.spec.dims[0]:
         raise ValueError(
@@ -63,9 +75,12 @@ def batch_jacobian(tape: Tape, target: Any, source: Any, zero: bool) -> Any:
             f"({source.shape}) to match.{at(user_origin())}"
         )
     size = _size(dims[1:], "batch_jacobian")
+    rows = _Rows("GradientTape.batch_jacobian", tape, target, [source], size)
     with tape.used_once():
         # Element k of every example at once: examples do not depend on each other.
-        (row,) = _rows(tape, target, [source], size, lambda k: _unit_of_examples(k, size, target))
+        (row,) = rows.found(
+            lambda k: broadcast_dims(reshape_to(k, (1, *dims[1:])), dims), at_once
+        )
     if row is not None:
         row = transpose(row, [1, 0, *range(2, row.ndim)])
     return _shaped(row, (*dims, *source.spec.dims[1:]), source, zero)
@@ -82,66 +97,67 @@ def _size(dims: Sequence[Dim], what: str) -> Dim:
     return size
 
 
-def _unit(k: Any, size: Dim, target: Tensor) -> Tensor:
-    """The gradient that picks element k of the target."""
-    return reshape_to(one_hot(k, size, dtype=target.dtype), target.dims)
+class _Rows:
+    """The backward passes of a target: for each source its gradients for all units, stacked, or
+    None where nothing depends on it."""
 
+    def __init__(
+        self, what: str, tape: Tape, target: Tensor, sources: Sequence[Any], size: Dim
+    ) -> None:
+        self.what, self.tape, self.target = what, tape, target
+        self.sources, self.size = sources, size
 
-def _unit_of_examples(k: Any, size: Dim, target: Tensor) -> Tensor:
-    """The gradient that picks element k of every example."""
-    unit = one_hot(k, size, dtype=target.dtype)
-    return broadcast_dims(reshape_to(unit, (1, *target.dims[1:])), target.dims)
+    def found(self, unit: Unit, at_once: bool) -> list[Tensor | None]:
+        if at_once and self.size != 1:
+            return self._at_once(unit)
+        if isinstance(self.size, int) and (context.recorder is None or self.size <= _MOST_COPIES):
+            return self._one_by_one(unit, self.size)
+        return self._by_loop(unit)
 
+    def _gradients(self, unit: Tensor) -> list[Tensor | None]:
+        return self.tape.vector_jacobian([self.target], [unit], self.sources)
 
-def _rows(
-    tape: Tape,
-    target: Tensor,
-    sources: Sequence[Any],
-    size: Dim,
-    unit: Callable[[Any], Tensor],
-) -> list[Tensor | None]:
-    """For each source its gradients for all units, stacked; None where nothing depends on it."""
-    if not isinstance(size, int) or (context.recorder is not None and size > _MOST_COPIES):
-        return _rows_by_loop(tape, target, sources, size, unit)
-    rows = [tape.vector_jacobian([target], [unit(k)], sources) for k in range(size)]
-    columns: list[Tensor | None] = []
-    for number, source in enumerate(sources):
-        parts = [row[number] for row in rows]
-        if any(p is not None for p in parts):
-            columns.append(stack([zeros_for(source) if p is None else p for p in parts]))
-        else:
-            columns.append(None)
-    return columns
+    def _at_once(self, unit: Unit) -> list[Tensor | None]:
+        """The backward pass, traced for one unit and computed for all of them."""
+        every = one_hot(numbers_of(self.size), self.size, dtype=self.target.dtype)
+        return all_at_once(self.what, lambda k: self._gradients(unit(k)), [every], self.size)
 
-
-def _rows_by_loop(
-    tape: Tape,
-    target: Tensor,
-    sources: Sequence[Any],
-    size: Dim,
-    unit: Callable[[Any], Tensor],
-) -> list[Tensor | None]:
-    """`_rows` as a loop in the graph."""
-    connected = [False] * len(sources)
-
-    def body(k: Tensor, *lists: Tensor) -> tuple[Tensor, ...]:
-        gradients = tape.vector_jacobian([target], [unit(k)], sources)
-        connected[:] = [g is not None for g in gradients]
-        pushed = [
-            list_push(items, zeros_for(source) if g is None else g)
-            for items, g, source in zip(lists, gradients, sources, strict=True)
+    def _one_by_one(self, unit: Unit, size: int) -> list[Tensor | None]:
+        """A pass after the other; a trace has a copy for each."""
+        rows = [
+            self._gradients(unit(one_hot(k, size, dtype=self.target.dtype))) for k in range(size)
         ]
-        return (k + 1, *pushed)
+        columns: list[Tensor | None] = []
+        for number, source in enumerate(self.sources):
+            parts = [row[number] for row in rows]
+            if any(p is not None for p in parts):
+                columns.append(stack([zeros_for(source) if p is None else p for p in parts]))
+            else:
+                columns.append(None)
+        return columns
 
-    specs = [gradient_spec(source) for source in sources]
-    capacity = size if isinstance(size, int) else None
-    lists = [list_new(TensorSpec(s.dims, s.dtype), capacity=capacity) for s in specs]
-    count = dims_tensor(size, dtypes.int32)
-    done = while_loop(lambda k, *_: k < count, body, (constant(0), *lists))
-    return [
-        list_stack(items, spec.dims) if found else None
-        for items, spec, found in zip(done[1:], specs, connected, strict=True)
-    ]
+    def _by_loop(self, unit: Unit) -> list[Tensor | None]:
+        """A loop in the graph."""
+        connected = [False] * len(self.sources)
+
+        def body(k: Tensor, *lists: Tensor) -> tuple[Tensor, ...]:
+            gradients = self._gradients(unit(one_hot(k, self.size, dtype=self.target.dtype)))
+            connected[:] = [g is not None for g in gradients]
+            pushed = [
+                list_push(items, zeros_for(source) if g is None else g)
+                for items, g, source in zip(lists, gradients, self.sources, strict=True)
+            ]
+            return (k + 1, *pushed)
+
+        specs = [gradient_spec(source) for source in self.sources]
+        capacity = self.size if isinstance(self.size, int) else None
+        lists = [list_new(TensorSpec(s.dims, s.dtype), capacity=capacity) for s in specs]
+        count = dims_tensor(self.size, dtypes.int32)
+        done = while_loop(lambda k, *_: k < count, body, (constant(0), *lists))
+        return [
+            list_stack(items, spec.dims) if found else None
+            for items, spec, found in zip(done[1:], specs, connected, strict=True)
+        ]
 
 
 def _shaped(row: Tensor | None, dims: tuple[Dim, ...], source: Any, zero: bool) -> Tensor | None:

@@ -344,6 +344,13 @@ class GradientTape:
     ) -> Any:
         """The derivative of each element of `target` by each element of the sources.
 
+        Args:
+            experimental_use_pfor: whether the backward pass is computed for all elements of
+                `target` at once, as by `vectorized_map`; operations that cannot be computed so run
+                in a loop, of which a warning tells. False: one pass after the other, which needs
+                less memory.
+            parallel_iterations: accepted for TensorFlow programs.
+
         Returns:
             For every source a tensor of shape ``target.shape + source.shape``, or None.
         """
@@ -351,7 +358,7 @@ class GradientTape:
         from treadle.autodiff.jacobian import jacobian
 
         zero = wants_zeros(unconnected_gradients)
-        return jacobian(self, target, sources, zero)
+        return jacobian(self, target, sources, zero, at_once=experimental_use_pfor)
 
     @puts_modes_back
     def batch_jacobian(
@@ -364,6 +371,9 @@ class GradientTape:
     ) -> Any:
         """The Jacobian of each example of a batch: ``target[i]`` depends on ``source[i]`` only.
 
+        Args:
+            experimental_use_pfor, parallel_iterations: as for `jacobian`.
+
         Returns:
             A tensor of shape ``target.shape + source.shape[1:]``.
 
@@ -374,7 +384,7 @@ class GradientTape:
         from treadle.autodiff.jacobian import batch_jacobian
 
         zero = wants_zeros(unconnected_gradients)
-        return batch_jacobian(self, target, source, zero)
+        return batch_jacobian(self, target, source, zero, at_once=experimental_use_pfor)
 
 
 def _warn(message: str) -> None:

@@ -74,14 +74,49 @@ def vectorized_map(
     examples, count = _examples(elems)
     structure: list[Any] = []
 
-    def traced(*params: Tensor) -> list[Tensor]:
-        result = function(nest.pack(elems, params))
+    def one(*params: Tensor) -> list[Any]:
+        moving = iter(params)
+        result = function(
+            nest.pack(elems, [next(moving) if x.batched else x.tensor for x in examples])
+        )
         structure.append(result)
-        return [convert_to_tensor(x) for x in nest.flatten(result) if x is not None]
+        return nest.flatten(result)
 
-    region, captured = _trace(traced, [x.example_spec for x in examples])
-    values = [*examples, *(_Value(x, False) for x in captured)]
-    batch = _Batch(count, fallback_to_while_loop)
+    moving = [x.tensor for x in examples if x.batched]
+    found = all_at_once("vectorized_map", one, moving, count, fallback_to_while_loop, warn=warn)
+    return nest.pack(structure[0], found)
+
+
+def all_at_once(
+    what: str,
+    fn: Callable[..., list[Any]],
+    examples: Sequence[Tensor],
+    count: Dim,
+    may_loop: bool = True,
+    warn: bool = True,
+) -> list[Tensor | None]:
+    """The results of `fn` for all examples, along a new first axis.
+
+    Args:
+        what: the function of the user's program that asks, for errors and warnings.
+        fn: takes a tensor for each of `examples`, gives a list of values or None. It is traced
+            once; tapes see the operations on all examples.
+        examples: tensors that hold the examples along their first axis.
+        count: how many examples there are.
+        may_loop: whether operations without a batching rule run in a loop, of which a warning
+            tells if `warn`.
+    """
+    is_given: list[bool] = []
+
+    def traced(*params: Tensor) -> list[Tensor]:
+        results = fn(*params)
+        is_given[:] = [x is not None for x in results]
+        return [convert_to_tensor(x) for x in results if x is not None]
+
+    batched = [_Value(x, True) for x in examples]
+    region, captured = _trace(what, traced, [x.example_spec for x in batched])
+    values = [*batched, *(_Value(x, False) for x in captured)]
+    batch = _Batch(what, count, may_loop)
     try:
         found = [batch.whole(x) for x in batch.run(region, values)]
         how = f"{', '.join(sorted(op.name for op in batch.looped))}" if batch.looped else ""
@@ -90,12 +125,10 @@ def vectorized_map(
         how = f"the whole function, because of {error},"
     if warn and how:
         warnings.warn(
-            f"vectorized_map runs {how} example by example in a loop{at(user_origin())}",
-            stacklevel=2,
+            f"{what} runs {how} example by example in a loop{at(user_origin())}", stacklevel=3
         )
-    results = iter(found)
-    flat = [None if x is None else next(results) for x in nest.flatten(structure[0])]
-    return nest.pack(structure[0], flat)
+    given = iter(found)
+    return [next(given) if g else None for g in is_given]
 
 
 class _MustLoop(Exception):
@@ -144,7 +177,9 @@ def _examples(elems: Any) -> tuple[list[_Value], Dim]:
     return values, count
 
 
-def _trace(fn: Callable[..., list[Tensor]], specs: Sequence[Spec]) -> tuple[Region, list[Any]]:
+def _trace(
+    what: str, fn: Callable[..., list[Tensor]], specs: Sequence[Spec]
+) -> tuple[Region, list[Any]]:
     """The region of a function, and the values of outside that its last parameters stand for."""
     recorder: Any = context.recorder
 
@@ -156,7 +191,7 @@ def _trace(fn: Callable[..., list[Tensor]], specs: Sequence[Spec]) -> tuple[Regi
         child = recorder.trace_region(run_untaped, specs)
         captured = recorder.align_captures([child])
         return child.region, captured
-    builder = GraphBuilder("vectorized_map")
+    builder = GraphBuilder(what)
     params = [builder.parameter(s) for s in specs]
     try:
         with recording(builder):
@@ -170,12 +205,13 @@ class _Batch:
     """Runs regions for all examples.
 
     Attributes:
+        what: the function of the user's program that asks.
         draws: whether random numbers are drawn for each example.
         looped: the ops that ran example by example.
     """
 
-    def __init__(self, count: Dim, may_loop: bool, draws: bool = True) -> None:
-        self.count, self.may_loop, self.draws = count, may_loop, draws
+    def __init__(self, what: str, count: Dim, may_loop: bool, draws: bool = True) -> None:
+        self.what, self.count, self.may_loop, self.draws = what, count, may_loop, draws
         self.looped: set[Op] = set()
 
     def whole(self, value: _Value) -> Tensor:
@@ -247,7 +283,7 @@ class _Batch:
         """A node in a loop over the examples."""
         if not self.may_loop:
             raise ValueError(
-                f"vectorized_map: {node.op.name} cannot be computed for all examples at once: "
+                f"{self.what}: {node.op.name} cannot be computed for all examples at once: "
                 f"{reason}"
                 f"{at(user_origin())}"
             )
@@ -370,7 +406,7 @@ class _Batch:
         return values(found[1:])
 
 
-_ONE = _Batch(1, False, draws=False)  # runs regions for one example, as they are
+_ONE = _Batch("", 1, False, draws=False)  # runs regions for one example, as they are
 
 
 def _loop_over(
