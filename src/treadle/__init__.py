@@ -331,6 +331,7 @@ if TYPE_CHECKING:
     from treadle.jitted import grad, jit, value_and_grad
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
     from treadle.ops.control.cases import case, switch_case
+    from treadle.ops.random.permutations import random_index_shuffle
     from treadle.strings import as_string
 
 install_hook()
@@ -362,6 +363,7 @@ _LAZY_FUNCTIONS = {
     "hessians": "treadle.autodiff.graph_gradients",
     "jit": "treadle.jitted",
     "map_fn": "treadle.ops.collections.mapping",
+    "random_index_shuffle": "treadle.ops.random.permutations",
     "scan": "treadle.ops.collections.mapping",
     "switch_case": "treadle.ops.control.cases",
     "value_and_grad": "treadle.jitted",
@@ -535,6 +537,7 @@ __all__ = [
     "print",
     "py_function",
     "random",
+    "random_index_shuffle",
     "range",
     "rank",
     "recompute_grad",

@@ -10,7 +10,8 @@ import numpy as np
 
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
-    "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random", "treadle.bitwise",
+    "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
+    "treadle.random.experimental", "treadle.bitwise",
     "treadle.strings", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
     "treadle.experimental", "treadle.keras",
@@ -49,6 +50,21 @@ _INSTEAD = {
     "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
     "sampled_softmax_loss": "Sampled losses are not provided: use "
     "td.nn.sparse_softmax_cross_entropy_with_logits on all classes",
+    **{
+        f"{kind}_candidate_sampler": "Sampled losses are not provided: use "
+        "td.nn.sparse_softmax_cross_entropy_with_logits on all classes, or td.random.categorical "
+        "to draw some"
+        for kind in ("all", "fixed_unigram", "learned_unigram", "log_uniform", "uniform")
+    },
+    "compute_accidental_hits": "Sampled losses are not provided: td.equal compares labels with "
+    "candidates",
+    "embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup on "
+    "padded ids and a weighted td.reduce_sum",
+    "safe_embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup "
+    "on padded ids and a weighted td.reduce_sum",
+    "RNNCellDeviceWrapper": "Use td.keras.layers for recurrent networks",
+    "RNNCellDropoutWrapper": "Use td.keras.layers for recurrent networks",
+    "RNNCellResidualWrapper": "Use td.keras.layers for recurrent networks",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 

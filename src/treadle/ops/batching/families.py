@@ -40,7 +40,15 @@ from treadle.ops.shaping.padding import PAD
 from treadle.ops.shaping.permuting import REVERSE, TRANSPOSE
 from treadle.ops.shaping.reshaping import ENSURE_SHAPE, RESHAPE, reshape_to
 from treadle.ops.shaping.slicing import SLICE_GRAD, STRIDED_SLICE
-from treadle.ops.special.gamma import BETAINC, IGAMMA, IGAMMAC, POLYGAMMA, SLOPE, ZETA
+from treadle.ops.special.gamma import (
+    BETAINC,
+    IGAMMA,
+    IGAMMAC,
+    POLYGAMMA,
+    SAMPLE_SLOPE,
+    SLOPE,
+    ZETA,
+)
 from treadle.ops.special.neighbours import NEXTAFTER
 from treadle.ops.statistics.running_extremes import CUMMAX, CUMMIN
 from treadle.ops.statistics.sorting import ARGSORT, SEARCHSORTED, SORT, TOP_K
@@ -182,7 +190,7 @@ def _assert(call: BatchedCall) -> Any:
 
 set_batching(along_axes, ARGMAX, ARGMIN, CUMPROD, CUMSUM, CUMULATIVE_LOGSUMEXP, CUMMAX, CUMMIN)
 set_batching(along_axes, SOFTMAX, LOG_SOFTMAX, FOURIER, OF_REAL, TO_REAL, REVERSE, CONCAT)
-set_batching(elementwise, ZETA, POLYGAMMA, SLOPE, IGAMMA, IGAMMAC, BETAINC, NEXTAFTER)
+set_batching(elementwise, ZETA, POLYGAMMA, SLOPE, SAMPLE_SLOPE, IGAMMA, IGAMMAC, BETAINC, NEXTAFTER)
 set_batching(stacked, STACK)
 set_batching(elementwise, ANGLE, CONJ, ADD_N)
 set_batching(along_axes, SPARSE)

@@ -13,7 +13,7 @@ from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.dims import size_of, sizes_of
+from treadle.ops.dims import sizes_of
 from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import log
@@ -69,7 +69,8 @@ def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype
     return numbers if _is_number(mean, 0) else numbers + convert_to_tensor(mean, kind)
 
 
-def _seeded(seed: Any) -> Tensor:
+def seeded(seed: Any) -> Tensor:
+    """The state that the seed of a stateless op stands for."""
     tensor = convert_to_tensor(seed)
     if not tensor.is_symbolic and tensor.dtype not in (dtypes.int32, dtypes.int64):
         tensor = cast(tensor, dtypes.int64)
@@ -202,7 +203,7 @@ def stateless_uniform(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`uniform` as a pure function of `seed`, two ints; the numbers are TensorFlow's."""
-    return uniform_from(_seeded(seed), random_dims(shape), minval, maxval, dtype)
+    return uniform_from(seeded(seed), random_dims(shape), minval, maxval, dtype)
 
 
 def stateless_normal(
@@ -215,7 +216,7 @@ def stateless_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`normal` as a pure function of `seed`, two ints."""
-    return normal_from(NORMAL, _seeded(seed), random_dims(shape), mean, stddev, dtype)
+    return normal_from(NORMAL, seeded(seed), random_dims(shape), mean, stddev, dtype)
 
 
 def stateless_truncated_normal(
@@ -228,7 +229,7 @@ def stateless_truncated_normal(
     alg: Any = "auto_select",
 ) -> Tensor:
     """`truncated_normal` as a pure function of `seed`, two ints."""
-    return normal_from(TRUNCATED_NORMAL, _seeded(seed), random_dims(shape), mean, stddev, dtype)
+    return normal_from(TRUNCATED_NORMAL, seeded(seed), random_dims(shape), mean, stddev, dtype)
 
 
 def stateless_categorical(
@@ -236,17 +237,10 @@ def stateless_categorical(
 ) -> Tensor:
     """`categorical` as a pure function of `seed`, two ints."""
     x, dims = _categorical_dims(logits, num_samples)
-    return _categorical(_seeded(seed), x, dims, dtype)
-
-
-def split(seed: Any, num: int = 2, alg: Any = "auto_select") -> Tensor:
-    """`num` new stateless seeds, shape [num, 2], made from one."""
-    tensor = convert_to_tensor(seed)
-    return uniform_from(_seeded(tensor), (size_of(num, "split: num"), 2), None, None, tensor.dtype)
+    return _categorical(seeded(seed), x, dims, dtype)
 
 
 __all__ = [
-    "categorical", "normal", "set_seed", "shuffle", "split", "stateless_categorical",
-    "stateless_normal", "stateless_truncated_normal", "stateless_uniform", "truncated_normal",
-    "uniform",
+    "categorical", "normal", "set_seed", "shuffle", "stateless_categorical", "stateless_normal",
+    "stateless_truncated_normal", "stateless_uniform", "truncated_normal", "uniform",
 ]  # fmt: skip

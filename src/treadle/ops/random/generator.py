@@ -9,16 +9,17 @@ import numpy as np
 
 from treadle.core import dtypes, locks
 from treadle.core.context import recording
-from treadle.core.tensor import Tensor, from_array
+from treadle.core.origin import at, user_origin
+from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.random.distributions import Dims, normal_from, random_dims, uniform_from
+from treadle.ops.random.families import binomial_counters, binomial_from
 from treadle.ops.random.ops import NORMAL, TRUNCATED_NORMAL
+from treadle.ops.random.seeds import STATE_SIZE, check_algorithm, create_rng_state
 from treadle.ops.random.state import advance
+from treadle.ops.shaping.joining import stack
 from treadle.ops.state import Variable
-
-_ALGORITHMS = (1, "philox", "auto_select")
-_WORD = 1 << 64
 
 
 class Generator:
@@ -29,29 +30,48 @@ class Generator:
 
     algorithm = 1
 
-    def __init__(self, state: Any, alg: Any = "philox") -> None:
-        if alg not in _ALGORITHMS:
-            raise ValueError(f"Generator supports alg='philox', got {alg!r}")
-        values = convert_to_tensor(state.value() if isinstance(state, Variable) else state)
-        values = cast(values, dtypes.int64)
-        if values.dims != (3,):
-            raise ValueError(f"The state of a Philox generator has 3 elements, got {values.shape}")
+    def __init__(self, copy_from: Any = None, state: Any = None, alg: Any = None) -> None:
+        """
+        Args:
+            copy_from: a generator whose state the new one has at first.
+            state: int64 [3]; a variable is used as it is.
+            alg: "philox", "auto_select", or the `Algorithm`.
+
+        Raises:
+            ValueError: neither a generator nor a state is given, or a state of another shape.
+        """
+        if copy_from is not None:
+            state = copy_from.state.value()
+        elif state is None:
+            raise ValueError(f"Generator needs copy_from or a state{at(user_origin())}")
+        check_algorithm(alg)
+        if isinstance(state, Variable) and state.dtype is dtypes.int64:
+            _check_state_shape(state)
+            self._state = state
+            return
+        values = cast(convert_to_tensor(state), dtypes.int64)
+        _check_state_shape(values)
         self._state = Variable(values, trainable=False, dtype=dtypes.int64, name="StateVar")
 
     @classmethod
-    def from_seed(cls, seed: int, alg: Any = "philox") -> Generator:
-        """A generator whose stream `seed` decides."""
-        return cls(_seed_vector(seed), alg)
+    def from_seed(cls, seed: Any, alg: Any = None) -> Generator:
+        """A generator whose stream `seed` decides, as for `create_rng_state`."""
+        return cls(state=create_rng_state(seed, alg))
 
     @classmethod
-    def from_state(cls, state: Any, alg: Any = "philox") -> Generator:
+    def from_state(cls, state: Any, alg: Any = None) -> Generator:
         """A generator that continues from a state."""
-        return cls(state, alg)
+        return cls(state=state, alg=alg)
 
     @classmethod
-    def from_non_deterministic_state(cls, alg: Any = "philox") -> Generator:
+    def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
+        """A generator with a key, an int, and a counter of two ints, the low one first."""
+        return cls(state=_joined(key, counter), alg=alg)
+
+    @classmethod
+    def from_non_deterministic_state(cls, alg: Any = None) -> Generator:
         """A generator seeded by the operating system."""
-        return cls(np.frombuffer(os.urandom(24), np.int64).copy(), alg)
+        return cls(state=np.frombuffer(os.urandom(24), np.int64).copy(), alg=alg)
 
     @property
     def state(self) -> Variable:
@@ -65,9 +85,13 @@ class Generator:
         """Continue from `state`."""
         self._state.assign(cast(convert_to_tensor(state), dtypes.int64))
 
-    def reset_from_seed(self, seed: int) -> None:
+    def reset_from_seed(self, seed: Any) -> None:
         """Start anew from `seed`."""
-        self._state.assign(_seed_vector(seed))
+        self._state.assign(create_rng_state(seed))
+
+    def reset_from_key_counter(self, key: Any, counter: Any) -> None:
+        """Continue from a key and a counter of two ints."""
+        self._state.assign(_joined(key, counter))
 
     def skip(self, delta: int) -> None:
         """Move on as if `delta` numbers had been drawn."""
@@ -104,6 +128,25 @@ class Generator:
         """Normally distributed numbers within two standard deviations of the mean."""
         return normal_from(TRUNCATED_NORMAL, *self._draw(shape), mean, stddev, dtype)
 
+    def binomial(
+        self, shape: Any, counts: Any, probs: Any, dtype: Any = dtypes.int32,
+        name: str | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Binomially distributed numbers of successes.
+
+        Args:
+            shape: the result's whole shape, which ends with that of counts and probs together.
+            counts, probs: how many tries, and how likely a success is; floats of one dtype.
+            dtype: a floating dtype, int32 or int64.
+
+        Raises:
+            InvalidArgumentError: the shapes do not fit together.
+        """
+        p = convert_to_tensor(probs, dtype_hint=dtypes.float32)
+        n, dims = convert_to_tensor(counts, dtype_hint=p.dtype), random_dims(shape)
+        state = advance(self._state, (binomial_counters(dims, n, p),))
+        return binomial_from(state, dims, n, p, dtype, "binomial")
+
     def make_seeds(self, count: int = 1) -> Tensor:
         """`count` seeds for the stateless ops, shape [2, count]."""
         keys = self.uniform_full_int([count], dtypes.int64)
@@ -113,13 +156,21 @@ class Generator:
         """`count` generators with independent streams."""
         keys = self.uniform_full_int([count], dtypes.int64)
         return [
-            Generator(convert_to_tensor([keys[i] * 0, keys[i] * 0, keys[i]])) for i in range(count)
+            Generator(state=convert_to_tensor([keys[i] * 0, keys[i] * 0, keys[i]]))
+            for i in range(count)
         ]
 
 
-def _seed_vector(seed: int) -> Tensor:
-    low = np.uint64(int(seed) % _WORD).astype(np.int64)
-    return from_array(np.array([low, 0, 0], np.int64))
+def _check_state_shape(state: Any) -> None:
+    if state.shape.rank != 1 or not state.shape.is_compatible_with([STATE_SIZE]):
+        text = f"The state of a Philox generator has {STATE_SIZE} elements, got {state.shape}"
+        raise ValueError(f"{text}{at(user_origin())}")
+
+
+def _joined(key: Any, counter: Any) -> Tensor:
+    """The state for a key and a counter."""
+    low, high = (cast(part, dtypes.int64) for part in (counter[0], counter[1]))
+    return stack([low, high, cast(key, dtypes.int64)])
 
 
 _lock = locks.lock()

@@ -38,20 +38,20 @@ STATE = TensorSpec((3,), dtypes.int64)
 DRAWS = frozenset({"draws"})
 
 
-def _check_state(state: Any) -> None:
+def check_state(state: Any) -> None:
     if state.dtype is not dtypes.int64 or state.dims != (3,):
         raise TypeError(f"the state of a generator is int64[3], got {state}")
 
 
 def _infer_float(state: Any, *, shape: tuple[Dim, ...], dtype: str) -> TensorSpec:
-    _check_state(state)
+    check_state(state)
     if dtype not in MANTISSA_BITS:
         raise TypeError(f"random floats are float16, bfloat16, float32 or float64, not {dtype}")
     return TensorSpec(shape, dtype)
 
 
 def _infer_bits(state: Any, *, shape: tuple[Dim, ...], dtype: str) -> TensorSpec:
-    _check_state(state)
+    check_state(state)
     if dtype not in ("uint32", "uint64"):
         raise TypeError(f"random bits are uint32 or uint64, not {dtype}")
     return TensorSpec(shape, dtype)
@@ -77,7 +77,7 @@ BITS = register(Op("random_bits", _infer_bits, bits, lower=_elementwise(bits_rul
 
 
 def _infer_uniform_int(state: Any, low: Any, high: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
-    _check_state(state)
+    check_state(state)
     if low.dtype is not high.dtype or low.dtype not in (
         dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64,
     ):  # fmt: skip
@@ -102,7 +102,7 @@ UNIFORM_INT = register(
 
 
 def _infer_skip(state: Any, *, shape: tuple[Dim, ...]) -> TensorSpec:
-    _check_state(state)
+    check_state(state)
     return STATE
 
 

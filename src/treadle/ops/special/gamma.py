@@ -76,6 +76,11 @@ def _lanczos_sum(m: Arithmetic, x: Any) -> Any:
     return m.where(x < 5.0, small, large)
 
 
+def log_gamma(x: NDArray) -> NDArray:
+    """lgamma of an array of float64."""
+    return _log_gamma(ARRAYS, x)  # type: ignore[no-any-return]
+
+
 def _digamma(m: Arithmetic, x: Any) -> Any:
     y = m.where(x <= 0.0, 1.0 - x, x)
     shift: Any = 0.0
@@ -136,10 +141,11 @@ class _IncompleteGamma:
     Attributes:
         lower, upper: P(a, x) and Q(a, x).
         slope: the derivative of P with respect to `a`.
+        sample_slope: that of the x for which P stays the same.
     """
 
     def __init__(self, a: NDArray, x: NDArray) -> None:
-        self.lower, self.upper, self.slope = (np.full(x.shape, np.nan) for _ in range(3))
+        self.lower, self.upper, self.slope, self.sample_slope = np.full((4, *x.shape), np.nan)
         self._set((a > 0) & (x == 0), 0.0)
         self._set((a > 0) & (x == np.inf), 1.0)
         inside = (a > 0) & (x > 0) & (x < np.inf) & (a < np.inf)
@@ -148,7 +154,8 @@ class _IncompleteGamma:
         self._by_fraction(np.flatnonzero(by_fraction), a, x)
 
     def _set(self, where: NDArray, lower: float) -> None:
-        self.lower[where], self.upper[where], self.slope[where] = lower, 1.0 - lower, 0.0
+        self.lower[where], self.upper[where] = lower, 1.0 - lower
+        self.slope[where] = self.sample_slope[where] = 0.0
 
     def _by_series(self, which: NDArray, all_a: NDArray, all_x: NDArray) -> None:
         a, x = all_a[which], all_x[which]
@@ -169,7 +176,9 @@ class _IncompleteGamma:
         factor = np.exp(a * logarithm - x - _log_gamma(ARRAYS, a + 1))
         self.lower[which] = factor * total
         self.upper[which] = 1 - factor * total
-        self.slope[which] = factor * (total * (logarithm - _digamma(ARRAYS, a + 1)) + total_slope)
+        relative = total * (logarithm - _digamma(ARRAYS, a + 1)) + total_slope
+        self.slope[which] = factor * relative
+        self.sample_slope[which] = -x / a * relative
 
     def _by_fraction(self, which: NDArray, all_a: NDArray, all_x: NDArray) -> None:
         """Numerator p and denominator q of the convergents, and their derivatives."""
@@ -202,7 +211,9 @@ class _IncompleteGamma:
         factor = np.exp(a * logarithm - x - _log_gamma(ARRAYS, a))
         self.upper[which] = factor * value
         self.lower[which] = 1 - factor * value
-        self.slope[which] = -factor * (slope + value * (logarithm - _digamma(ARRAYS, a)))
+        relative = slope + value * (logarithm - _digamma(ARRAYS, a))
+        self.slope[which] = -factor * relative
+        self.sample_slope[which] = x * relative
 
 
 def _incomplete_beta(a: NDArray, b: NDArray, x: NDArray) -> NDArray:
@@ -278,6 +289,14 @@ def _grad_slope(call: OpCall, dy: Tensor) -> list[Any]:
     return [None, unbroadcast(dy * density * (log(x) - digamma(a)), x)]
 
 
+def _grad_sample_slope(call: OpCall, dy: Tensor) -> list[Any]:
+    raise errors.UnimplementedError(
+        None, call.op,
+        "the second derivative of gamma distributed numbers with respect to alpha is not "
+        f"implemented; stop_gradient leaves it out{at(user_origin())}",
+    )  # fmt: skip
+
+
 def _grad_betainc(call: OpCall, dy: Tensor) -> list[Any]:
     a, b, x = call.inputs
     beta = lgamma(a) + lgamma(b) - lgamma(a + b)
@@ -290,6 +309,9 @@ DIGAMMA = formula_op("digamma", _digamma, _grad_digamma)
 ZETA = host_op("zeta", _zeta, _grad_zeta)
 POLYGAMMA = host_op("polygamma", _polygamma, _grad_polygamma)
 SLOPE = host_op("igamma_grad_a", lambda a, x: _IncompleteGamma(a, x).slope, _grad_slope)
+SAMPLE_SLOPE = host_op(
+    "random_gamma_grad", lambda a, x: _IncompleteGamma(a, x).sample_slope, _grad_sample_slope
+)
 IGAMMA = host_op("igamma", lambda a, x: _IncompleteGamma(a, x).lower, _grad_incomplete(1.0))
 IGAMMAC = host_op("igammac", lambda a, x: _IncompleteGamma(a, x).upper, _grad_incomplete(-1.0))
 BETAINC = host_op("betainc", _incomplete_beta, _grad_betainc)
@@ -303,6 +325,11 @@ digamma: Public = unary(
 def _binary(op: Op, x: Any, y: Any) -> Tensor:
     a, b = common_dtype(op.name, x, y)
     return run(op, a, b)  # type: ignore[no-any-return]
+
+
+def gamma_slope(a: Tensor, x: Tensor) -> Tensor:
+    """The derivative with respect to `a` of the number x for which P(a, x) stays the same."""
+    return run(SAMPLE_SLOPE, a, x)  # type: ignore[no-any-return]
 
 
 def polygamma(a: Any, x: Any, name: str | None = None) -> Tensor:

@@ -6,7 +6,6 @@ from treadle.ops.random.distributions import (
     normal,
     set_seed,
     shuffle,
-    split,
     stateless_categorical,
     stateless_normal,
     stateless_truncated_normal,
@@ -14,23 +13,48 @@ from treadle.ops.random.distributions import (
     truncated_normal,
     uniform,
 )
+from treadle.ops.random.families import (
+    gamma,
+    poisson,
+    stateless_binomial,
+    stateless_gamma,
+    stateless_parameterized_truncated_normal,
+    stateless_poisson,
+)
 from treadle.ops.random.generator import (
     Generator,
     get_global_generator,
     set_global_generator,
 )
+from treadle.ops.random.seeds import (
+    Algorithm,
+    create_rng_state,
+    fold_in,
+    split,
+)
+from treadle.random import experimental
 
 __all__ = [
+    "Algorithm",
     "Generator",
     "categorical",
+    "create_rng_state",
+    "experimental",
+    "fold_in",
+    "gamma",
     "get_global_generator",
     "normal",
+    "poisson",
     "set_global_generator",
     "set_seed",
     "shuffle",
     "split",
+    "stateless_binomial",
     "stateless_categorical",
+    "stateless_gamma",
     "stateless_normal",
+    "stateless_parameterized_truncated_normal",
+    "stateless_poisson",
     "stateless_truncated_normal",
     "stateless_uniform",
     "truncated_normal",

@@ -1,0 +1,32 @@
+"""``td.random.experimental``: shuffled positions, and other names of `td.random`."""
+
+from treadle.names import missing_in
+from treadle.ops.random.generator import (
+    Generator,
+    get_global_generator,
+    set_global_generator,
+)
+from treadle.ops.random.permutations import (
+    index_shuffle,
+    stateless_shuffle,
+)
+from treadle.ops.random.seeds import (
+    Algorithm,
+    create_rng_state,
+)
+from treadle.ops.random.seeds import fold_in as stateless_fold_in
+from treadle.ops.random.seeds import split as stateless_split
+
+__all__ = [
+    "Algorithm",
+    "Generator",
+    "create_rng_state",
+    "get_global_generator",
+    "index_shuffle",
+    "set_global_generator",
+    "stateless_fold_in",
+    "stateless_shuffle",
+    "stateless_split",
+]
+
+__getattr__ = missing_in(__name__)
