@@ -19,6 +19,8 @@ from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Node, Value
 from treadle.kernel import reference
 from treadle.kernel.ir import Buffer, Kernel, store
+from treadle.ops.lowering import Rows
+from treadle.ops.registry import OPS
 from treadle.ops.state import Variable
 from treadle.runtime import interpreter
 from treadle.runtime.backend import Backend
@@ -85,6 +87,7 @@ class ApartExecutable(Executable):
     """Attributes:
     fetches: how often each number was fetched in the last run.
     launches: how many kernels and routines the last run had the device do.
+    waits: how often the host waited for numbers in the last run.
     """
 
     mode = "apart"
@@ -94,12 +97,17 @@ class ApartExecutable(Executable):
         self.planned, self.work = planned, planned.work
         self.builder, self.block = planned.builder, planned.block
         self.fetches: dict[Value, int] = {}
-        self.launches = 0
+        self.launches = self.waits = 0
 
     def run(self, arrays: Sequence[Any]) -> list[Any]:
         run = _Run(self, arrays)
-        run.block(self.block)
-        self.fetches, self.launches = run.fetches, run.launches
+        try:
+            run.block(self.block)
+        except Exception:
+            if isinstance(verdict := self.block.steps[-1], Verdict):
+                run.verdict(verdict)  # what failed earlier
+            raise
+        self.fetches, self.launches, self.waits = run.fetches, run.launches, run.waits
         return [np.array(run.outputs[n]) for n in range(len(self.work.results))]
 
     @property
@@ -121,7 +129,7 @@ class _Run:
         self.outputs: dict[int, Array] = {}
         self.turned: set[int] = set()
         self.fetches: dict[Value, int] = {}
-        self.launches = 0
+        self.launches = self.waits = 0
         self.given = arrays
         sources = symbol_sources(program.work.params)
         self.symbols = {s.name: np.shape(arrays[s.argument])[s.axis] for s in sources}
@@ -225,16 +233,20 @@ class _Run:
                     self.call(step.callback.node, step.callback.inputs, [])
             case Position():
                 self.position(step)
-            case Note(launch=None):
-                if not self.on_host(step.holds):
-                    raise_noted(step, [self.on_host(o) for o in step.elements], self.symbols)
-            case Note(launch=launch) if launch is not None:
-                self.launch(launch)
+            case Note(launches=[]):
+                (check,) = step.findings
+                if not self.on_host(check.holds):
+                    raise_noted(check, [self.read(o) for o in check.elements], self.symbols)
+            case Note():
+                for launch in step.launches:
+                    self.launch(launch)
             case Verdict():
                 self.verdict(step)
             case Fetch():
-                self.fetches[step.value] = self.fetches.get(step.value, 0) + 1
-                self.registers[step.value] = self.array(step.source).copy()
+                self.waits += 1
+                for value, source in zip(step.values, step.sources, strict=True):
+                    self.fetches[value] = self.fetches.get(value, 0) + 1
+                    self.registers[value] = self.array(source).copy()
             case Copy():
                 source, target = np.array(self.read(step.source)), self.array(step.target)
                 target[...] = source.reshape(target.shape)
@@ -277,9 +289,25 @@ class _Run:
 
     def call(self, node: Node, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> None:
         given = [_copied(self.read(o)) for o in inputs]
-        made = interpreter._Interpreter(False).node(node, given, Scope(self.symbols))
+        if node.op.eager is None and isinstance(node.op.lower, Rows):
+            made = self.with_verdicts(node, given)
+        else:
+            made = interpreter._Interpreter(False).node(node, given, Scope(self.symbols))
         for operand, result in zip(outputs, made, strict=False):
             self.write(operand, result)
+
+    def with_verdicts(self, node: Node, given: list[Any]) -> list[Any]:
+        """The results of a routine and its verdicts: with numbers that mean nothing where it
+        refuses its input."""
+        *specs, verdicts = [v.spec for v in node.outputs]
+        refused = np.zeros(self.shape(verdicts.dims), np.int32)
+        plain = Node(OPS[node.op.name], node.inputs, node.attrs, specs, (), node.origin)
+        try:
+            made = interpreter._Interpreter(False).node(plain, given, Scope(self.symbols))
+        except InvalidArgumentError:
+            made = [np.full(self.shape(s.dims), 7).astype(s.dtype.np_dtype) for s in specs]
+            refused += 1
+        return [*made, refused]
 
     def list_op(self, step: ListStep) -> None:
         """Lists hold arrays of the device; lengths and positions are numbers of the host."""
@@ -309,9 +337,9 @@ class _Run:
     def verdict(self, step: Verdict) -> None:
         number = int(self.array(step.word))
         if number:
-            note = step.notes[number - 1]
-            assert note.number == number
-            raise_noted(note, [self.array(p).copy() for p in note.kept], self.symbols)
+            check = step.findings[number - 1]
+            assert check.number == number
+            raise_noted(check, [self.array(p).copy() for p in check.kept], self.symbols)
 
     def position(self, step: Position) -> None:
         position, (size,) = int(self.on_host(step.source)), self.shape([step.size])

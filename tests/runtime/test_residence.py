@@ -102,7 +102,9 @@ def test_a_loop_that_a_loss_ends_fetches_its_condition_once_an_iteration():
         return x, loss, count
 
     program = run(graph_of(descend, X), X)
-    (number,) = {s.value for s in all_steps(program.block) if isinstance(s, Fetch)}
+    (number,) = {
+        v for s in all_steps(program.block) if isinstance(s, Fetch) for v in s.values
+    }
     assert number.spec.dtype is td.bool
     assert number in program.builder.residence.read
     assert not program.builder.residence.host  # the count, too, is the device's
@@ -138,6 +140,49 @@ def test_a_loop_over_a_computed_limit_fetches_that():
     program = run(graph_of(total, X), X)
     assert fetched(program) == [1]
     assert not in_loops(program.block)
+
+
+def selected(x):
+    a = td.boolean_mask(x, x > 0.0)
+    total = td.cumsum(a * a)
+    b = td.where(x < 1.0)
+    c = td.boolean_mask(x * 2.0, x < -1.0)
+    return total, td.cumsum(b), td.boolean_mask(c, c < -3.0), a
+
+
+def test_sizes_that_masks_tell_are_read_at_once():
+    program = run(graph_of(selected, X), X)
+    assert fetched(program) == [1, 1, 1, 1]
+    assert [len(s.values) for s in all_steps(program.block) if isinstance(s, Fetch)] == [3, 1]
+    assert program.waits == 2
+    (line, _) = (t for t in program.text.split("\n") if "fetch" in t)
+    assert line.count(",") == 4
+
+
+def test_sizes_in_a_loop_are_read_at_once():
+    def f(x):
+        s = td.constant(0.0)
+        for i in td.range(3):
+            k = td.cast(i, td.float32)
+            s += td.reduce_max(td.cumsum(td.boolean_mask(x, x > k - 2.0)))
+            s += td.reduce_max(td.cumsum(td.boolean_mask(x, x < k)))
+        return s
+
+    program = run(graph_of(f, X), X)
+    assert program.waits == 3
+
+
+def test_an_array_is_selected_from_before_it_is_overwritten():
+    v = td.Variable(X)
+
+    def f(x):
+        a = td.boolean_mask(v, x > 0.0)
+        v.assign(v * 2.0)
+        b = td.boolean_mask(v, x < 0.0)
+        v.scatter_update(td.IndexedSlices(td.ones([1, 4]), td.constant([1])))
+        return a, b
+
+    run(graph_of(f, X), X)
 
 
 def test_bounds_of_parts_are_on_the_host():

@@ -56,7 +56,8 @@ class Backend:
         conditions and sizes are the host's, and only a `Fetch` or the operands of a Python
         callback bring it something from the device. Places of kind "status" are zero when a call
         begins; the `Verdict` at the end reads them and calls
-        `treadle.runtime.schedule.status.raise_noted`.
+        `treadle.runtime.schedule.status.raise_noted`. Where the host raises an error before, the
+        status is read first: a check that the device made earlier may have failed.
 
         Raises:
             Unsupported: the backend has no form of one of its steps.

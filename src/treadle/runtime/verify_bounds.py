@@ -55,8 +55,11 @@ def verify_bounds(builder: Builder, block: Block) -> None:
     sizes.add_ranges(builder.ranges)
     pairs = (pair for node in builder.graph.walk() for pair in guarded_dims(node))
     sizes.add(pair for pair in pairs if builder.ranges.are_equal(*pair))
+    checked = Positions()
+    for check in builder.status.findings:  # they end nothing: updates leave out what is outside
+        checked.note(check)
     with patience(MOST_STEPS):
-        _Verifier(builder, Integers(builder.graph, results=True)).block(block, sizes, Positions())
+        _Verifier(builder, Integers(builder.graph, results=True)).block(block, sizes, checked)
 
 
 class _Verifier:
@@ -74,10 +77,13 @@ class _Verifier:
                 sizes.add([step.sizes])
             case Defined():
                 sizes.add((SymbolicDim.symbol(name), dim) for name, dim in step.pairs)
-            case Check() | Position() | Note():
+            case Check() | Position():
                 checked.add(step)
-                if isinstance(step, Note) and step.launch is not None:
-                    _launch(step.launch, sizes)
+            case Note(launches=[]):
+                checked.note(step.findings[0])
+            case Note():
+                for launch in step.launches:
+                    _launch(launch, sizes)
             case Launch():
                 _launch(step, sizes)
             case SegmentedLaunch():

@@ -19,7 +19,7 @@ from treadle.runtime.bounds import BoundsError, Sizes, covers
 from treadle.runtime.reach import is_checked_before
 from treadle.runtime.roles import literal
 from treadle.runtime.schedule.lists import ElementDims, Ragged, list_form
-from treadle.runtime.schedule.steps import Check, ListStep, Note, Operand, Position, Update
+from treadle.runtime.schedule.steps import Check, Finding, ListStep, Operand, Position, Update
 
 
 def expect_elements(operand: Operand, elements: Dim, sizes: Sizes) -> None:
@@ -41,15 +41,20 @@ class Positions:
     def copy(self) -> Positions:
         return Positions(set(self.found), set(self.noted))
 
-    def add(self, step: Check | Position | Note) -> None:
-        """Remember the sizes that a step compares; where it only notes a failure, updates leave out
-        what lies outside."""
-        if isinstance(step, Note):
-            self.noted.add(step.node)
+    def note(self, check: Finding) -> None:
+        """Remember what a check compares that a note is about."""
+        self.noted.add(check.node)
+        self._compared(check.holds)
+
+    def add(self, step: Check | Position) -> None:
+        """Remember the sizes that a step compares."""
         if isinstance(step, Position):
             self.found.add((step.value, step.size))
-            return
-        node = step.holds.value.node
+        else:
+            self._compared(step.holds)
+
+    def _compared(self, holds: Operand) -> None:
+        node = holds.value.node
         while node is not None and node.op in (GOOD, ANY):
             node = node.inputs[0].node
         kind = None if node is None else node.attrs.get("kind")

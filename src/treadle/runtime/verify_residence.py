@@ -70,7 +70,7 @@ class _Verifier:
             case LoadScalar() | Fetch():
                 if self.unified is isinstance(step, Fetch):
                     raise ResidenceError(f"{step} is no step for this device")
-                written.add(step.value)
+                written.update(step.values if isinstance(step, Fetch) else [step.value])
             case Check():
                 self.given(step, [step.holds], written, host=True)
                 self.given(step, step.callback.inputs, written)
@@ -78,10 +78,13 @@ class _Verifier:
                 self.given(step, [step.source], written, host=True)
                 self.given(step, step.callback.inputs, written)
                 written.add(step.value)
-            case Note(launch=None):
-                self.given(step, [step.holds, *step.elements], written, host=True)
-            case Note(launch=launch) if launch is not None:
-                self.launch(launch, written)
+            case Note(launches=[]):
+                (check,) = step.findings
+                self.given(step, [check.holds], written, host=True)
+                self.given(step, check.elements, written)
+            case Note():
+                for launch in step.launches:
+                    self.launch(launch, written)
             case Measure():
                 self.given(step, [step.source], written, host=True)
             case Callback():

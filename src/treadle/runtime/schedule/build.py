@@ -41,8 +41,9 @@ def build_schedule(program: Builder) -> Block:
             block.steps.append(Deliver(number, operand, reads=reads))
         elif operand.place is not target:
             block.steps.append(program.copy(operand, target))
-    if program.notes:
-        block.steps.append(Verdict(program.status[0], program.notes, reads=program.status))
+    status = program.status
+    if status.findings:
+        block.steps.append(Verdict(status.word, status.findings, reads=status.places))
     return block
 
 

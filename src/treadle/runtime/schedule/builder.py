@@ -29,8 +29,13 @@ from treadle.runtime.schedule.facts import Facts, Unsupported
 from treadle.runtime.schedule.lists import element_dims
 from treadle.runtime.schedule.order import Order, order_units
 from treadle.runtime.schedule.residence import Residence, find_residence
-from treadle.runtime.schedule.steps import Copy, Fetch, Note, Operand, Place, Step
+from treadle.runtime.schedule.status import Status
+from treadle.runtime.schedule.steps import Copy, Evaluate, Fetch, Measure, Operand, Place, Step
+from treadle.runtime.schedule.steps import Sizes as SizesStep
 from treadle.runtime.symbols import symbol_sources, unknown_symbols
+
+# Steps of the host alone on a device with memory of its own.
+_OF_HOST = (Evaluate, Measure, SizesStep)
 
 
 class Builder:
@@ -64,8 +69,7 @@ class Builder:
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
         self.known: set[str] = set()
-        self.notes: list[Note] = []  # of failures on the device, by number from 1
-        self.status: list[Place] = []  # the word of the status, and what is kept beside it
+        self.status = Status()  # of the checks that the device makes
         self.lift = Lifting()
         self.numbers: dict[Const, Operand] = {}  # constants that are operands
 
@@ -100,7 +104,7 @@ class Builder:
 
     @cached_property
     def noted(self) -> set[Node]:
-        """The nodes that notes are about: they raise no errors themselves."""
+        """The nodes whose operands notes are about: they raise no errors themselves."""
         return {n.attrs["of"] for n in self.graph.walk() if n.op is NOTE}
 
     # -- operands ----------------------------------------------------------------------------
@@ -108,21 +112,29 @@ class Builder:
     @cached_property
     def residence(self) -> Residence:
         """Where the numbers of the graph reside."""
-        return find_residence(self.graph, self.native_lists)
+        sizes = None if self.facts.unified else {s.name for s in symbol_sources(self.graph.params)}
+        return find_residence(self.graph, self.native_lists, sizes)
 
     def is_register(self, value: Value) -> bool:
         """Whether a value is a number in a register of the host."""
         return is_number(value) and (self.facts.unified or value in self.residence.host)
 
     def on_host(self, value: Value, steps: list[Step]) -> Operand:
-        """A value as the host reads it: a number in a register, into which it is fetched by one
-        more step where it is on the device only."""
+        """A value as the host reads it: a number in a register, into which it is fetched where it
+        is on the device only. Since the last fetch among `steps` the device may have done nothing:
+        then the host reads this number along with those, and waits once."""
         place = self.places.get(value)
         if self.facts.unified or not is_number(value) or place is None:
             return self.operand(value)
         if value not in self.fetched:
             self.fetched.add(value)
-            steps.append(Fetch(value, place, reads=[place]))
+            last = next((s for s in reversed(steps) if not isinstance(s, _OF_HOST)), None)
+            if not isinstance(last, Fetch):
+                last = Fetch([], [])
+                steps.append(last)
+            last.values.append(value)
+            last.sources.append(place)
+            last.reads.append(place)
         return Operand(self.same.get(value, value), None)
 
     def operand(self, value: Value) -> Operand:
@@ -155,11 +167,6 @@ class Builder:
         self.temporaries.append(place)
         return place
 
-    def status_place(self, dtype: DType) -> Place:
-        """A new rank-0 place of the program's status."""
-        self.status.append(Place("status", len(self.status), dtype, ()))
-        return self.status[-1]
-
     def scratch(self, size: Dim) -> Place:
         """Bytes that one step uses."""
         return self._temporary(dtypes.uint8, (size,))
@@ -191,6 +198,6 @@ class Builder:
             region, self.names, self.limits, self.fusing, carried, facts.takes_epilogue,
             self.keeps_apart, facts.takes_views, self.is_register,
         )  # fmt: skip
-        order = order_units(fusion, carried, lists)
+        order = order_units(fusion, carried, lists, facts.unified)
         self.fusions.append((fusion, order))
         return fusion, order

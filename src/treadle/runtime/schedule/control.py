@@ -44,6 +44,7 @@ class ControlFlow:
         self, program: Builder, region: Region, order: Order, block: Block,
         wanted: dict[Value, Place], output: Callable[[Value], Operand],
         call: Callable[[Unit, str], None], inside: Inside,
+        until_failure: Callable[[Value, list[Step], bool], Operand],
     ) -> None:  # fmt: skip
         """
         Args:
@@ -53,9 +54,11 @@ class ControlFlow:
             output: gives the place of a value that the host makes.
             call: adds the steps that let the interpreter run a unit, with the reason.
             inside: schedules a region of a node, whose parameters are bound.
+            until_failure: gives the condition of a loop that a failed check may end.
         """
         self.program, self.region, self.order, self.block = program, region, order, block
         self.wanted, self.output, self.call, self.inside = wanted, output, call, inside
+        self.until_failure = until_failure
 
     def cond(self, unit: Unit) -> None:
         """A branch."""
@@ -238,12 +241,15 @@ class ControlFlow:
             for (_, _, r), c in zip(reversed(moving), reversed(carried), strict=True)
             if c.other is not None
         }
-        within = set(program.known)
+        within, checks = set(program.known), len(program.status.findings)
         program.loops += 1
         block = self._body(body, scheduled, wanted, moving, carried)
         program.loops -= 1
         program.known = within
-        test = self._condition(condition, body)
+        inner = program.status.findings[checks:]
+        endless = program.integers.trips(node) is None and counts_to(node) is None
+        asserted = endless and any("asserts" in c.node.op.tags for c in inner)
+        test = self._condition(condition, body, asserted)
         program.known = known | (within - inside)
         for step in before:
             self.block.steps.append(step)
@@ -370,12 +376,13 @@ class ControlFlow:
         block.results = results
         return block
 
-    def _condition(self, condition: Region, body: Region) -> Block:
-        """The test sees the loop variables as the body does."""
+    def _condition(self, condition: Region, body: Region, asserted: bool) -> Block:
+        """The test sees the loop variables as the body does; see `until_failure`."""
         sizes = self._bind(condition.params, body.params)
         block = self.inside(condition, self.program.schedule(condition), {})
         block.steps[:0] = sizes
-        block.results = [self.program.on_host(v, block.steps) for v in condition.results]
+        (result,) = condition.results
+        block.results = [self.until_failure(result, block.steps, asserted)]
         return block
 
 

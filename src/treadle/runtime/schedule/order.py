@@ -61,16 +61,20 @@ class Order:
 
 
 def order_units(
-    fusion: Fusion, carried: Mapping[Value, Value] | None = None, lists: Sequence[Value] = ()
-) -> Order:
+    fusion: Fusion, carried: Mapping[Value, Value] | None = None, lists: Sequence[Value] = (),
+    unified: bool = True,
+) -> Order:  # fmt: skip
     """Order the units of a region.
 
     Args:
         carried: for a loop body, old value (a parameter) -> new value (a result) of every array
             that the loop could update in place.
         lists: parameters of a loop body that are lists which belong to the loop.
+        unified: whether the host computes in the memory of the device. Where it waits for sizes,
+            it reads as many at once as possible.
     """
-    return _Orderer(fusion, dict(carried or {}), set(lists)).run()
+    orderer = _Orderer(fusion, dict(carried or {}), set(lists))
+    return orderer.run(orderer.close_to_program() if unified else orderer.by_sizes())
 
 
 class _Orderer:
@@ -96,18 +100,30 @@ class _Orderer:
         self._order_symbols()
         self._order_effects()
         self._order_variables()
-        self.precedence = Precedence(self._close_to_program(), self.after)
+        self.precedence = Precedence(self.close_to_program(), self.after)
 
-    def run(self) -> Order:
+    def run(self, wanted: Sequence[Unit]) -> Order:
+        """The order as close as possible to the wanted one."""
         self._update_carried()
         self._update_parts()
         self._update_variables()
         self._update_lists()
-        self.order.units = self.precedence.sorted(self._close_to_program())
+        self.order.units = self.precedence.sorted(wanted)
         return self.order
 
-    def _close_to_program(self) -> list[Unit]:
+    def close_to_program(self) -> list[Unit]:
+        """The units in the order of the program."""
         return sorted(self.units, key=lambda u: u.position)
+
+    def by_sizes(self) -> list[Unit]:
+        """First the units that need no size that masks tell, then those that need such sizes, then
+        those that need sizes of masks that need such sizes, and so on."""
+        depth = dict.fromkeys(self.precedence.sorted(self.close_to_program()), 0)
+        for unit, least in depth.items():
+            tells = unit.role is Role.COMPACTION
+            for follower in self.precedence.after[unit]:
+                depth[follower] = max(depth[follower], least + tells)
+        return sorted(self.units, key=lambda u: (depth[u], u.position))
 
     def _follow(self, unit: Unit, earlier: Iterable[Unit]) -> None:
         """Let a unit run after others."""

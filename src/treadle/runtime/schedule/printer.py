@@ -21,6 +21,7 @@ from treadle.runtime.schedule.steps import (
     Deliver,
     Evaluate,
     Fetch,
+    Finding,
     Guard,
     Launch,
     LibraryCall,
@@ -79,7 +80,9 @@ def all_kernels(block: Block) -> Iterator[Kernel]:
     for step in all_steps(block):
         if isinstance(step, Launch | SegmentedLaunch):
             yield step.kernel
-        elif isinstance(step, Update | OpLoops | Note) and step.launch is not None:
+        elif isinstance(step, Note):
+            yield from (launch.kernel for launch in step.launches)
+        elif isinstance(step, Update | OpLoops) and step.launch is not None:
             yield step.launch.kernel
         elif isinstance(step, LibraryCall) and step.epilogue is not None:
             yield step.epilogue.kernel
@@ -129,7 +132,10 @@ class _Printer:
                 *self.block(step.body, depth + 1),
                 f"{pad}  next {_listed(step.body.results)}",
             ]
-        if isinstance(step, Evaluate | LoadScalar | Fetch | Position):
+        if isinstance(step, Fetch):
+            made = ", ".join(map(self.made, step.values))
+            return [f"{pad}{made} = fetch {', '.join(map(str, step.sources))}"]
+        if isinstance(step, Evaluate | LoadScalar | Position):
             return [f"{pad}{self.made(step.value)} = {_number(step)}"]
         return [pad + line for line in _line(step).split("\n")]
 
@@ -143,15 +149,13 @@ def _kernel(step: Launch) -> str:
     return f"kernel {kernel_hash(step.kernel)[:8]}({_listed(step.operands)}){size}"
 
 
-def _number(step: Evaluate | LoadScalar | Fetch | Position) -> str:
+def _number(step: Evaluate | LoadScalar | Position) -> str:
     """What a register of the host gets."""
     match step:
         case Evaluate():
             return str(step.expr)
         case LoadScalar():
             return f"load {step.source}"
-        case Fetch():
-            return f"fetch {step.source}"
     wraps = " or from the end" if step.wraps else ""
     return f"{operand_text(step.source)} inside {step.size}{wraps} for {step.callback.node.op.name}"
 
@@ -196,9 +200,8 @@ def _line(step: Step) -> str:
         case Deliver():
             return f"deliver {operand_text(step.source)} as result {step.number}"
         case Note():
-            bad = f"{step.node.op.name} of {_listed(step.elements)}"
-            where = "" if step.launch is None else f", noted as {step.number}"
-            return f"check {operand_text(step.holds)} for {bad}{where}"
+            lines = [_kernel(launch) for launch in step.launches]
+            return "\n  ".join([*map(_finding, step.findings), *lines])
         case Verdict():
             return f"raise the error of the status {step.word}"
         case Check():
@@ -206,6 +209,12 @@ def _line(step: Step) -> str:
         case Copy():
             return f"copy {operand_text(step.source)} -> {step.target}"
     return type(step).__name__.lower()
+
+
+def _finding(check: Finding) -> str:
+    of = f" of {_listed(check.elements)}" if check.elements else ""
+    where = f", noted as {check.number}" if check.number else ""
+    return f"check {operand_text(check.holds)} for {check.node.op.name}{of}{where}"
 
 
 def _memory(plan: MemoryPlan) -> list[str]:

@@ -9,6 +9,7 @@ from functools import cached_property
 
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
+from treadle.core.records import record
 from treadle.core.shapes import (
     Dim,
     dim_symbols,
@@ -20,7 +21,7 @@ from treadle.core.shapes import (
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
-from treadle.graph.rewrite import attr_symbols
+from treadle.graph.rewrite import attr_symbols, mentioned_symbols
 from treadle.kernel.ir import Expr, Kernel, apply, const
 from treadle.ops.collections.lists import LIST_GET, LIST_STACK
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
@@ -35,6 +36,7 @@ from treadle.runtime.reach import Reach, is_checked_before, routine_conditions, 
 from treadle.runtime.roles import Role, bounds_in_data, is_alias, literal, splat
 from treadle.runtime.schedule import compaction, slices
 from treadle.runtime.schedule.builder import Builder
+from treadle.runtime.schedule.checks import Checks
 from treadle.runtime.schedule.control import ControlFlow
 from treadle.runtime.schedule.direct import DirectStores
 from treadle.runtime.schedule.lists import Ragged, puts_element
@@ -43,7 +45,7 @@ from treadle.runtime.schedule.residence import host_reads, may_refuse
 from treadle.runtime.schedule.scatters import scatter_kernel
 from treadle.runtime.schedule.segments import merge_segments
 from treadle.runtime.schedule.slices import Bounds
-from treadle.runtime.schedule.status import WORD, note_kernel
+from treadle.runtime.schedule.status import finding_of
 from treadle.runtime.schedule.steps import (
     Append,
     Block,
@@ -71,7 +73,26 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import guarded_dims, told_symbol, unknown_symbols
 
+# What a device computes without the host.
+_COMPUTING = (Role.ALIAS, Role.ARRAY, Role.COMPACTION, Role.CONSTANT, Role.LIBRARY, Role.SCALAR)
+
 BEYOND = "an element would be read or written {} beyond an axis of its array"
+
+
+@record(eq=False)
+class Selection:
+    """What a mask selects, once it is counted.
+
+    counts: of each part of the mask; `ends`: their running sums; `total`: their sum, a number.
+    """
+
+    node: Node
+    lower: Compaction
+    mask: Operand
+    spans: list[compaction.Span]
+    counts: Operand
+    ends: Operand
+    total: Operand
 
 
 class RegionBuilder:
@@ -95,6 +116,8 @@ class RegionBuilder:
         self.direct = DirectStores(region, fusion, order, program)
         self.bounds: dict[object, Bounds] = {}  # of parts, by their bounds and array
         self.pushes = element_slots(region, order) if program.native_lists else {}
+        self.checks = Checks(program, self.block.steps, self._launched)
+        self.selections: list[Selection] = []  # whose sizes the host has not read yet
 
     def _below(self, value: Value) -> Value | None:
         """The operand whose memory a value of this region names or takes over."""
@@ -121,10 +144,16 @@ class RegionBuilder:
         self._guard_inlined()
         for unit in self.order.units:
             before = len(self.program.late)
+            if self.selections and not self._is_independent(unit):
+                self._read_counts()
             _HANDLERS[unit.role](self, unit)
             self.made.update(v for n in unit.nodes for v in n.outputs)
             if len(self.program.late) > before:
                 self._guard_inlined()
+        if self.selections:
+            self._read_counts()
+            self._guard_inlined()
+        self.checks.note()
         if self.program.fusing and is_on("segments"):
             merged = merge_segments(self.block.steps)
             self.block.steps = merged if self._has_code(merged) else self.block.steps
@@ -136,6 +165,7 @@ class RegionBuilder:
         return all(self.program.facts.kernel_needs(k) is not None for k in kernels)
 
     def emit(self, step: Step) -> None:
+        self.checks.precede(step)
         self.block.steps.append(step)
 
     def place_for(self, value: Value) -> Place:
@@ -209,16 +239,18 @@ class RegionBuilder:
     # -- the kinds of units ------------------------------------------------------------------
 
     def branch(self, unit: Unit) -> None:
+        self.checks.note()  # those inside come later
         self._control().cond(unit)
 
     def loop(self, unit: Unit) -> None:
+        self.checks.note()
         self._control().loop(unit)
 
     def _control(self) -> ControlFlow:
         """What schedules nodes with regions into this block."""
         return ControlFlow(
             self.program, self.region, self.order, self.block, self.wanted, self.output, self.call,
-            self.inside,
+            self.inside, self.checks.until_failure,
         )  # fmt: skip
 
     def constant(self, unit: Unit) -> None:
@@ -499,8 +531,9 @@ class RegionBuilder:
 
     def call(self, unit: Unit, reason: str = "") -> None:
         node = unit.nodes[0]
-        if node.op is NOTE:
-            self._note(node)
+        noted = not self.program.facts.unified and node in self.program.residence.noted
+        if noted or node.op is NOTE:
+            self._check(node, noted)
             return
         mentioned = sorted(_attribute_symbols(node) & self.program.late)
         known = set(self.program.known)
@@ -533,29 +566,19 @@ class RegionBuilder:
         else:
             self.emit(callback)
 
-    def _note(self, node: Node) -> None:
-        """A check whose failure is an error at once, on the host, or at the end of the program."""
-        program, elements = self.program, node.inputs[1:]
-        read = node.inputs if all(map(program.is_register, node.inputs)) else ()
-        holds, *bad = self.operands(node, read)
-        step = Note(node.attrs["of"], node.attrs["numbers"], holds, bad)
-        if not read:
-            program.notes.append(step)
-            if not program.status:
-                program.status_place(WORD)
-            step.number = len(program.notes)
-            step.kept = [program.status_place(v.spec.dtype) for v in elements]
-            made = [
-                Operand(Value(TensorSpec((), p.dtype), self.region, -1), p)
-                for p in (*step.kept, program.status[0])
-            ]
-            kernel = note_kernel(step.number, [v.spec.dtype for v in elements])
-            operands = [holds, *bad, *made]
-            built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
-            outputs = list(range(1 + len(bad), len(operands)))
-            step.launch = self._launch(built, operands, outputs)
-            step.reads, step.writes = step.launch.reads, step.launch.writes
-        self.emit(step)
+    def _check(self, node: Node, noted: bool) -> None:
+        """A check whose failure the device notes, or the host, which has its verdict, raises."""
+        if not noted:
+            check = finding_of(node, [self.on_host(node.inputs[0]), *self.operands(node, ())[1:]])
+            self.emit(Note([check], [], reads=places_of(check.elements)))
+            return
+        self.checks.add(finding_of(node, self.operands(node, ())))
+
+    def _launched(self, kernel: Kernel, operands: list[Operand]) -> Launch:
+        """The launch of a kernel that was written for these operands."""
+        built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
+        outputs = [n for n, b in enumerate(kernel.buffers) if b in kernel.outputs]
+        return self._launch(built, operands, outputs)
 
     def update(self, unit: Unit) -> None:
         """An update of a part: in the array's memory, or in a copy."""
@@ -633,12 +656,12 @@ class RegionBuilder:
         self.emit(Measure(name, self.on_host(node.inputs[0])))
 
     def compaction(self, unit: Unit) -> None:
-        """What a mask selects: the counts of its parts tell the size and where each part writes."""
+        """What a mask selects: the counts of its parts tell the size and where each part writes.
+        A device counts what other masks select, too, before the host reads all sizes at once."""
         node = unit.nodes[0]
         lower = node.op.lower
         assert isinstance(lower, Compaction)
         self._guard(node)
-        out = node.outputs[0]
         mask = self.program.operand(node.inputs[lower.mask])
         elements = product(mask.value.spec.dims)
         spans = compaction.spans_of(elements)
@@ -649,21 +672,53 @@ class RegionBuilder:
             self._computed(compaction.counting(elements, span, parts), node, [mask, counts])
         self._computed(compaction.totalling(parts), node, [counts, total])
         self._computed(compaction.adding(parts), node, [counts, ends])
-        name = symbol_name(out.spec.dims[0])
-        assert name is not None
-        self.discover(node)
-        self.emit(Measure(name, self.on_host(total.value)))
+        self.selections.append(Selection(node, lower, mask, spans, counts, ends, total))
+        if self.program.facts.unified:
+            self._read_counts()
+
+    def _is_independent(self, unit: Unit) -> bool:
+        """Whether a unit can be done before the host reads the sizes of what masks select: it needs
+        no such size, ends nothing, and overwrites no array."""
+        noted = unit.nodes[0] in self.program.residence.noted
+        if unit.role not in _COMPUTING and not noted:
+            return False
+        order, nodes = self.order, self.fusion.computed(unit)
+        values = [v for n in unit.nodes for v in n.outputs]
+        cells = order.in_place, order.taken, order.assigned
+        if any(v in memory for v in values for memory in cells):
+            return False
+        selected = [s.node.outputs[0] for s in self.selections]
+        symbols = set().union(*(v.spec.symbols() for v in selected)) - self.program.known
+        mentioned = set().union(*map(mentioned_symbols, nodes), *(v.spec.symbols() for v in values))
+        return mentioned.isdisjoint(symbols) and set(self.fusion.loads[unit]).isdisjoint(selected)
+
+    def _read_counts(self) -> None:
+        """Read the sizes of what masks select, and write it."""
+        selections, self.selections = self.selections, []
+        for found in selections:
+            name = symbol_name(found.node.outputs[0].spec.dims[0])
+            assert name is not None
+            self.discover(found.node)
+            self.emit(Measure(name, self.on_host(found.total.value)))
+        for found in selections:
+            self._write_selected(found)
+
+    def _write_selected(self, found: Selection) -> None:
+        node, mask, lower = found.node, found.mask, found.lower
+        out = node.outputs[0]
+        elements, parts = product(mask.value.spec.dims), sum(span.count for span in found.spans)
         made, count = self.computed(out), out.spec.dims[0]
         positions = lower.rows is None
         flat = positions and out.spec.rank == 2 and out.spec.dims[1] != 1
         target = self._array([count], dtypes.int64) if flat else made
         rows = [] if lower.rows is None else [self.program.operand(node.inputs[lower.rows])]
         row = 1 if positions else product(out.spec.dims[1:])
-        for span in spans:
+        for span in found.spans:
             kernel = compaction.writing(
                 elements, span, parts, out.spec.dtype, row, count, positions
             )
-            self._computed(kernel, node, [mask, counts, ends, *rows, target])
+            operands = [mask, found.counts, found.ends, *rows, target]
+            self._computed(kernel, node, operands)
         if flat:
             kernel = compaction.dividing(mask.value.spec.dims, count)
             self._computed(kernel, node, [target, made])

@@ -14,9 +14,13 @@ nevertheless (a loss that ends a loop), that one is fetched.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from treadle.core.records import record
+from treadle.core.shapes import ANY
+from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Graph, Node, Value
+from treadle.graph.rewrite import mentioned_symbols
 from treadle.ops.control.checks import CHECK, NOTE, PLACE
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListAction
@@ -29,19 +33,25 @@ class Residence:
     """Attributes:
     host: the numbers that are computed in registers of the host.
     read: the numbers of the device that the host reads as well.
+    noted: the checks whose failure the device notes; the host makes all others.
     """
 
     host: frozenset[Value]
     read: frozenset[Value]
+    noted: frozenset[Node]
 
 
-def find_residence(graph: Graph, native_lists: bool) -> Residence:
+def find_residence(
+    graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None = None
+) -> Residence:
     """Where the numbers of a graph reside.
 
     Args:
         native_lists: whether the program has code for lists, which are Python objects otherwise.
+        sizes: the symbols that have values when the program begins; None where the host computes
+            in the memory of the device, and makes all checks itself.
     """
-    return _Search(graph, native_lists).run()
+    return _Search(graph, native_lists, sizes).run()
 
 
 class _Search:
@@ -49,11 +59,13 @@ class _Search:
     sources: number -> those that it is computed from, for numbers that the host can compute.
     needs: number -> the sources that must be on the host already, or arguments.
     wanted: what the host reads, and what is always born on it.
-    notes: checks that the host makes where it has what they read without any fetch.
+    notes: checks that the host makes where it has the verdict without any fetch, else the device.
     """
 
-    def __init__(self, graph: Graph, native_lists: bool) -> None:
-        self.native_lists = native_lists
+    def __init__(
+        self, graph: Graph, native_lists: bool, sizes: AbstractSet[str] | None
+    ) -> None:
+        self.native_lists, self.sizes = native_lists, sizes
         self.arguments = set(graph.arguments)
         self.sources: dict[Value, Sequence[Value]] = {}
         self.needs: dict[Value, Sequence[Value]] = {}
@@ -68,8 +80,9 @@ class _Search:
         _drop_unavailable(self.sources, self.needs, self.arguments)
         alone = dict(self.sources)
         _drop_unavailable(alone, alone, ())
+        noted = frozenset(n for n in self.notes if n.inputs[0] not in alone)
         for node in self.notes:
-            self.wanted += node.inputs if all(v in alone for v in node.inputs) else ()
+            self.wanted += () if node in noted else [v for v in node.inputs if v in alone]
         host: set[Value] = set()
         read: set[Value] = set()
         stack = [v for v in self.wanted if is_number(v)]
@@ -84,7 +97,7 @@ class _Search:
             stack += self.sources[value]
             if value.node is not None and role_of(value.node) is Role.SCALAR:
                 stack += value.node.outputs  # one step computes them
-        return Residence(frozenset(host), frozenset(read))
+        return Residence(frozenset(host), frozenset(read), noted)
 
     def _add(
         self, value: Value, sources: Sequence[Value], needs: Sequence[Value] | None = None
@@ -94,11 +107,12 @@ class _Search:
             self.needs[value] = sources if needs is None else needs
 
     def _look_at(self, node: Node) -> None:
+        if self.sizes is not None and _can_be_noted(node, self.sizes):
+            self.notes.append(node)
+            return
         self.wanted += host_reads(node, self.native_lists)
         role = role_of(node)
-        if node.op is NOTE:
-            self.notes.append(node)
-        elif role is Role.CONSTANT:
+        if role is Role.CONSTANT:
             self._add(node.outputs[0], ())
         elif role is Role.SCALAR and all(map(is_number, node.inputs)):
             for value in node.outputs:
@@ -158,8 +172,6 @@ def host_reads(node: Node, native_lists: bool) -> Iterator[Value]:
     """What the host reads when it comes to a node, lists and arrays among the operands of Python
     callbacks included. An operand of what raises an error is read only in that case."""
     role = role_of(node)
-    if node.op is NOTE:
-        return
     if role in (Role.COND, Role.SIZE) or may_refuse(node):
         yield node.inputs[0]
     elif role is Role.WHILE:
@@ -177,3 +189,14 @@ def may_refuse(node: Node) -> bool:
     return node.op in (CHECK, PLACE) or "asserts" in node.op.tags
 
 
+def _can_be_noted(node: Node, sizes: AbstractSet[str]) -> bool:
+    """Whether a device can note the failure of a check: a kernel can keep the operands that its
+    error shows, whose sizes are known when the program begins."""
+    if node.op is NOTE:
+        return True
+    if node.op is PLACE or not may_refuse(node):
+        return False
+    specs = [v.spec for v in node.inputs]
+    kept = all(isinstance(s, TensorSpec) and not s.dtype.is_complex for s in specs)
+    symbols = mentioned_symbols(node) | mentioned_symbols(node.attrs.get("of", node))
+    return kept and ANY not in (d for s in specs for d in s.dims) and symbols <= sizes

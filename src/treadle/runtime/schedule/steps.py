@@ -195,17 +195,16 @@ class Check(Step):
 
 
 @record(eq=False)
-class Note(Step):
-    """Refuse what an operation is given, unless a rank-0 bool holds (`schedule.status`).
+class Finding:
+    """A check, which fails unless a rank-0 bool holds, and what the error of its node needs.
 
-    numbers: which inputs of the node are refused.
-    elements: what is bad in them: an input of rank 0, or the position of the first bad element in
-        row-major order and that element.
-    number: of the note in the program, from 1.
-    launch: notes a failure in the status; None where the host has the operands in registers: it
-        raises the error at once.
-    kept: where the launch keeps the elements; these places of kind "status" and its word are zero
-        when the program begins.
+    node: the operation whose NumPy implementation raises the error.
+    numbers: its inputs that the error depends on.
+    elements: for each of these inputs either the input itself, or the position of its first bad
+        element in row-major order and that element.
+    number: of the check in the program, from 1; 0 where the host judges it.
+    kept: places of kind "status" where the device keeps the elements of the check that fails first.
+    ends: how many elements at either end of each axis of an input the error shows; -1: all.
     """
 
     node: Node
@@ -213,17 +212,31 @@ class Note(Step):
     holds: Operand
     elements: list[Operand]
     number: int = 0
-    launch: Launch | None = None
     kept: list[Place] = field(default_factory=list)
+    ends: int = -1
+
+
+@record(eq=False)
+class Note(Step):
+    """Note in the status of the program which of some checks is the first that failed, if none
+    failed before (`schedule.status`).
+
+    launches: what the device does; none where the host has the bool of the only check in a
+        register: it raises the error at once.
+    """
+
+    findings: list[Finding]
+    launches: list[Launch]
 
 
 @record(eq=False)
 class Verdict(Step):
     """Read the word of the status, where the program ends; where it is n, raise the error of the
-    note of this number."""
+    check of this number. The word and the places of its findings are zero when the program begins.
+    """
 
     word: Place
-    notes: list[Note]
+    findings: list[Finding]
 
 
 @record(eq=False)
@@ -304,14 +317,15 @@ class LoadScalar(Step):
 
 @record(eq=False)
 class Fetch(Step):
-    """Bring a rank-0 value from the memory of a device into a register of the host, which waits.
+    """Bring rank-0 values from the memory of a device into registers of the host, which waits once
+    for all of them.
 
     Only schedules for devices with memory of their own have such steps; nothing else reads this
     memory for the host but Python callbacks, which get their arrays through the backend's storage.
     """
 
-    value: Value
-    source: Place
+    values: list[Value]
+    sources: list[Place]
 
 
 @record(eq=False)
@@ -407,6 +421,8 @@ def node_of(step: Step) -> Node | None:
             values = [step.source.value]
         case Check() | Position():
             return node_of(step.callback)
+        case Note():
+            return step.findings[0].node
         case Branch():
             values = [o.value for o in step.results]
         case Loop():

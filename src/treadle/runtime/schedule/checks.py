@@ -1,0 +1,127 @@
+"""The checks of a region that a device makes, until steps note their failures in the status."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from treadle.core import dtypes
+from treadle.core.spec import TensorSpec
+from treadle.graph.ir import Value
+from treadle.kernel.ir import Buffer, Kernel, apply, const, load
+from treadle.runtime.fusion.group import MAX_BUFFERS
+from treadle.runtime.schedule.builder import Builder
+from treadle.runtime.schedule.joining import Pending, join_earlier, memory
+from treadle.runtime.schedule.status import WORD, goes_on, keeping, noting
+from treadle.runtime.schedule.steps import (
+    Callback,
+    Check,
+    Evaluate,
+    Finding,
+    Guard,
+    Launch,
+    ListStep,
+    Note,
+    Operand,
+    OpLoops,
+    Place,
+    Position,
+    Step,
+    places_of,
+)
+
+# Steps at which a run may end with an error of the host.
+_ENDING = (Callback, Check, Guard, ListStep, Note, OpLoops, Position)
+
+
+class Checks:
+    """The checks of one region that no step notes yet.
+
+    One launch notes all that wait when something may end the program, or overwrites what they have
+    found. The kernels that compute their verdicts become part of it where they can wait, too.
+
+    Args:
+        steps: of the region, as far as they are built.
+        launch: gives the launch of a kernel on operands.
+    """
+
+    def __init__(
+        self, program: Builder, steps: list[Step], launch: Callable[[Kernel, list[Operand]], Launch]
+    ) -> None:
+        self.program, self.steps, self.launch = program, steps, launch
+        self.waiting: list[Finding] = []
+
+    def add(self, check: Finding) -> None:
+        """Let a check wait."""
+        operands = sum(1 + len(c.elements) for c in (*self.waiting, check))
+        if operands > MAX_BUFFERS // 2:
+            self.note()
+        self.program.status.add(check)
+        self.waiting.append(check)
+
+    def precede(self, step: Step) -> None:
+        """Note what must be noted before a step."""
+        if not self.waiting:
+            return
+        found = {memory(p) for c in self.waiting for p in places_of([c.holds, *c.elements])}
+        if isinstance(step, _ENDING) or not found.isdisjoint(map(memory, step.writes)):
+            self.note()
+
+    def note(self) -> None:
+        """Note the checks that wait."""
+        checks, self.waiting = self.waiting, []
+        if not checks:
+            return
+        status = self.program.status
+        kept: Mapping[Place, Operand] = {p: self._at(p) for p in status.places}
+        arrays = any(p.dims for c in checks for p in c.kept)
+        now = self._at(self.program.temporary(TensorSpec((), WORD))) if arrays else None
+        launches = [self._joined(self.steps, *noting(checks, kept[status.word], kept, now))]
+        last = None if now is None else keeping(checks, kept, now)
+        if last is not None:
+            launches.append(self.launch(*last))
+        reads = [p for launch in launches for p in launch.reads]
+        writes = [p for launch in launches for p in launch.writes]
+        self.steps.append(Note(checks, launches, reads=reads, writes=writes))
+
+    def until_failure(self, condition: Value, steps: list[Step], asserted: bool) -> Operand:
+        """The condition of a loop, for the end of its block: where a check has failed, a loop that
+        a number of the device ends goes on no longer, for nothing else may end it.
+
+        asserted: nor does one that the host ends, for an assertion may be all that ends it.
+        """
+        program, status = self.program, self.program.status
+        if program.facts.unified or not status.findings:
+            return program.on_host(condition, steps)
+        if program.places.get(condition) is not None and condition not in program.fetched:
+            out = self._at(program.temporary(TensorSpec((), dtypes.bool)))
+            operands = program.operand(condition), self._at(status.word), out
+            steps.append(self._joined(steps, *goes_on(*operands)))
+            return self._fetched(out, steps)
+        holds = program.on_host(condition, steps)
+        if not asserted:
+            return holds
+        inputs = {"holds": holds, "word": self._fetched(self._at(status.word), steps)}
+        loads = [load(Buffer(name, o.value.spec.dtype, ())) for name, o in inputs.items()]
+        both = apply("and", loads[0], apply("eq", loads[1], const(0, WORD)))
+        made = Value(TensorSpec((), dtypes.bool), program.graph, -1)
+        steps.append(Evaluate(made, both, inputs))
+        return Operand(made, None)
+
+    def _joined(self, steps: list[Step], kernel: Kernel, operands: list[Operand]) -> Launch:
+        """The launch of a kernel together with those among `steps` that make what it reads."""
+        facts = self.program.facts
+
+        def fits(joined: Pending) -> bool:
+            return len(joined[1]) <= MAX_BUFFERS and facts.kernel_needs(joined[0]) is not None
+
+        return self.launch(*join_earlier(steps, kernel, operands, fits))
+
+    def _at(self, place: Place) -> Operand:
+        """What is at a place that no node of the graph fills."""
+        return Operand(Value(TensorSpec(place.dims, place.dtype), self.program.graph, -1), place)
+
+    def _fetched(self, number: Operand, steps: list[Step]) -> Operand:
+        """A number of the device, which the host reads after these steps."""
+        assert number.place is not None
+        self.program.places[number.value] = number.place
+        return self.program.on_host(number.value, steps)

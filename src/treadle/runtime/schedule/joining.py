@@ -1,0 +1,150 @@
+"""Kernels of numbers that are launched before another kernel and become part of it.
+
+A check is computed by kernels that reduce arrays to numbers. The kernel that notes its failure
+reads these numbers: as one kernel they are one launch. The earlier kernels are done later then,
+where the steps between allow that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from treadle.kernel.ir import Axis, Buffer, Expr, Kernel, Load, apply, postorder
+from treadle.kernel.rewrite import Rewrite, rebuilt
+from treadle.runtime.schedule.steps import (
+    Copy,
+    Evaluate,
+    Fetch,
+    Guard,
+    Launch,
+    LibraryCall,
+    LoadScalar,
+    Measure,
+    Note,
+    Operand,
+    Place,
+    SegmentedLaunch,
+    Sizes,
+    Step,
+    Update,
+)
+
+# A kernel that is not launched yet, and its operands.
+Pending: TypeAlias = tuple[Kernel, list[Operand]]
+
+# Steps that tell in `reads` and `writes` all memory that they touch, and end no program.
+_PLAIN = (
+    Copy, Evaluate, Fetch, Guard, Launch, LibraryCall, LoadScalar, Measure, Note, SegmentedLaunch,
+    Sizes, Update,
+)  # fmt: skip
+
+
+def memory(place: Place) -> Hashable:
+    """What tells whether two places are the same memory: every read of a variable has a place of
+    its own, and so has each size of a buffer."""
+    return place.kind, place.number
+
+
+def join_earlier(
+    steps: list[Step], kernel: Kernel, operands: list[Operand], fits: Callable[[Pending], bool]
+) -> Pending:
+    """Take kernels of numbers out of `steps` into a kernel that follows these steps and reads the
+    numbers.
+
+    Args:
+        fits: whether the device has code for a kernel.
+    """
+    read: set[Hashable] = set()  # by the steps that stay between
+    written: set[Hashable] = set()
+    for position in reversed(range(len(steps))):
+        step = steps[position]
+        if not isinstance(step, _PLAIN):
+            break
+        reads, writes = set(map(memory, step.reads)), set(map(memory, step.writes))
+        needed = {memory(o.place) for o in operands if o.place is not None}
+        movable = not (writes & (read | written) or reads & written)
+        joined = None
+        if isinstance(step, Launch) and _makes_numbers(step) and writes & needed and movable:
+            joined = _joined(step, kernel, operands)
+        if joined is not None and fits(joined):
+            kernel, operands = joined
+            del steps[position]
+        else:
+            read |= reads
+            written |= writes
+    return kernel, operands
+
+
+def _makes_numbers(step: Launch) -> bool:
+    """Whether all results of a launch are numbers, which it computes without other memory."""
+    plain = step.native and step.extent is None and step.scratch is None and step.shared is None
+    return plain and all(not s.index and s.combine == "set" for s in step.kernel.stores)
+
+
+def _joined(step: Launch, kernel: Kernel, operands: Sequence[Operand]) -> Pending | None:
+    """One kernel for a launch and a kernel that follows it; None where the latter writes what the
+    former touches."""
+    after = dict(zip(kernel.buffers, operands, strict=True))
+    before = dict(zip(step.kernel.buffers, step.operands, strict=True))
+    stored = {_key(b, after[b]) for b in kernel.outputs}
+    if stored & {_key(b, o) for b, o in before.items()}:
+        return None
+    found: dict[Hashable, tuple[Buffer, Operand]] = {}
+
+    def renamed(given: dict[Buffer, Operand]) -> dict[Buffer, Buffer]:
+        names = {}
+        for old, operand in given.items():
+            new = Buffer(f"x{len(found)}", old.dtype, old.shape)
+            names[old] = found.setdefault(_key(old, operand), (new, operand))[0]
+        return names
+
+    axes = _axes(step.kernel, kernel)
+    first = Rewrite(_in(renamed(before)), axes)
+    then = Rewrite(_in(renamed(after)))
+    stores = [first.store(s) for s in step.kernel.stores]
+    values = {s.buffer: s.value for s in stores}
+    following = [then.store(s) for s in kernel.stores]
+    new = _with_values([s.value for s in following], values)
+    stores += [replace(s, value=v) for s, v in zip(following, new, strict=True)]
+    every = dict.fromkeys([*kernel.axes, *axes.values()])
+    buffers = tuple(b for b, _ in found.values())
+    return Kernel(tuple(every), buffers, tuple(stores)), [o for _, o in found.values()]
+
+
+def _in(names: dict[Buffer, Buffer]) -> Callable[..., tuple[Buffer, object]]:
+    return lambda buffer, index: (names[buffer], index)
+
+
+def _key(buffer: Buffer, operand: Operand) -> Hashable:
+    """What tells whether two buffers are the same array, in the same dims."""
+    place = operand.place
+    return operand.value if place is None else memory(place), buffer.dtype, buffer.shape
+
+
+def _axes(first: Kernel, then: Kernel) -> dict[Axis, Axis]:
+    """The axes of a kernel as those of the joined one, where axes of one extent are one loop."""
+    free = list(then.axes)
+    names: dict[Axis, Axis] = {}
+    for axis in first.axes:
+        same = next((a for a in free if a.extent == axis.extent), None)
+        if same is not None:
+            free.remove(same)
+        number = len(then.axes) + len(names)
+        names[axis] = same or Axis(f"i{number}", axis.extent)
+    return names
+
+
+def _with_values(roots: Sequence[Expr], values: dict[Buffer, Expr]) -> list[Expr]:
+    """Expressions with the values of buffers of rank 0 for their loads."""
+    new: dict[Expr, Expr] = {}
+    for expr in postorder(roots):
+        made = rebuilt(expr, new.__getitem__)
+        if isinstance(made, Load) and made.buffer in values:
+            value = values[made.buffer]
+            if made.valid is not None and made.fill is not None:
+                value = apply("select", made.valid, value, made.fill)
+            made = value
+        new[expr] = made
+    return [new[r] for r in roots]
