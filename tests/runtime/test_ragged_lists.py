@@ -79,6 +79,28 @@ def test_packed_and_unpacked():
     compiled(f, X)
 
 
+def test_elements_that_nobody_wrote_are_still_unwritten_after_packing():
+    def f(x):
+        values, shapes = list_pack(holes(x))
+        again = list_unpack(values, shapes, (ANY, 3))
+        return values, shapes, *list_pack(list_add(again, list_set(again, 3, x[4:6])))
+
+    compiled(f, X)
+
+
+def test_the_gradient_of_an_unpacked_list_of_which_only_one_element_is_read():
+    @td.function
+    def f(x, shapes):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = td.reduce_sum(list_get(list_unpack(x, shapes, (ANY,)), 1, (ANY,)) ** 2)
+        return tape.gradient(y, x)
+
+    shapes = td.constant([[2], [3], [1]], td.int64)
+    found = f(td.constant([1.0, 2, 3, 4, 5, 6]), shapes)
+    assert found.numpy().tolist() == [0, 0, 6, 8, 10, 0]
+
+
 def test_joined_and_split():
     def f(x):
         joined, lengths = list_concat(rows(x, 5), (ANY, 3))
@@ -262,3 +284,31 @@ def test_gradients_of_loops_over_parts(f):
     around = [value_and_gradient(td.constant(a + s * direction))[0] for s in (step, -step)]
     slope = float(around[0] - around[1]) / (2 * step)
     np.testing.assert_allclose(np.sum(gradient.numpy() * direction), slope, 1e-5, 1e-7)
+
+
+def test_second_order_gradients_of_arrays_that_grow_in_branches_of_nested_loops():
+    """The outer loop saves lists of several lengths, which its inner loop has saved."""
+
+    @td.function
+    def f(x):
+        ta = td.TensorArray(td.float64, size=0, dynamic_size=True, clear_after_read=False)
+        for i in td.range(3):
+            for j in td.range(i + 1):
+                if x[j] > 0:
+                    ta = ta.write(ta.size(), x[j] * x[i])
+        return td.reduce_sum(ta.stack() ** 3)
+
+    def gradient(x):
+        with td.GradientTape() as tape:
+            tape.watch(x)
+            y = f(x)
+        return tape.gradient(y, x)
+
+    x = td.constant([0.5, -1.0, 2.0], td.float64)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        size = td.reduce_sum(gradient(x) ** 2)
+    found, step = tape.gradient(size, x), 1e-6
+    for k, unit in enumerate(np.eye(3)):
+        around = [td.reduce_sum(gradient(x + s * unit) ** 2) for s in (step, -step)]
+        np.testing.assert_allclose(found[k], (around[0] - around[1]) / (2 * step), 1e-5)

@@ -8,13 +8,21 @@ from typing import Any
 
 from treadle.autodiff.partition import Joint
 from treadle.core import dtypes
-from treadle.core.shapes import fresh_symbol
+from treadle.core.shapes import ANY, Dim, dim_symbols, fresh_symbol
 from treadle.core.spec import ListSpec, Spec, TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Value
-from treadle.ops.collections.lists import LIST_PUSH, list_length, list_new, list_stack, list_unstack
+from treadle.ops.collections.lists import (
+    LIST_NEW,
+    LIST_UNSTACK,
+    list_length,
+    list_new,
+    list_stack,
+    list_unstack,
+)
 from treadle.ops.collections.ragged_lists import list_pack, list_unpack
 from treadle.ops.control.control_flow import WHILE
+from treadle.ops.lowering import ListForm
 
 
 def stored_specs(joint: Joint, value: Value) -> list[Spec]:
@@ -54,14 +62,56 @@ def restored(joint: Joint, value: Value, tensors: Sequence[Any]) -> Value:
 
 
 def is_ragged(joint: Joint, value: Value) -> bool:
-    """Whether a list of a loop may have elements of several shapes: they have dims that only the
-    loop's body knows."""
-    loop = value.node
-    if loop is None or loop.op is not WHILE:
+    """Whether a list may have elements of several shapes, or of one that only nodes inside its loop
+    or branch know."""
+    if ANY not in value.spec.dims:
         return False
-    push = loop.regions[1].results[value.index].node
-    if push is None or push.op is not LIST_PUSH:
-        return False
-    before = takewhile(lambda n: n is not loop, joint.region.nodes)
+    shapes = _element_shapes(value)
+    if shapes is None:
+        return True
+    before = takewhile(lambda n: n is not value.node, joint.region.nodes)
     outside = [*joint.region.params, *(v for n in before for v in n.outputs)]
-    return not push.inputs[1].spec.symbols() <= {s for v in outside for s in v.spec.symbols()}
+    known = {s for v in outside for s in v.spec.symbols()}
+    return len(shapes) > 1 or any(not dim_symbols(d) <= known for dims in shapes for d in dims)
+
+
+def _element_shapes(value: Value) -> set[tuple[Dim, ...]] | None:
+    """The shapes of everything that is put into a list; None where that is not known."""
+    shapes: set[tuple[Dim, ...]] = set()
+    same: dict[Value, list[Value]] = {}  # the lists that a parameter of a region stands for
+    todo, seen = [value], set[Value]()
+    while todo:
+        at = todo.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        node = at.node
+        if node is None:
+            if at not in same:
+                return None
+            todo += same[at]
+        elif node.regions:
+            for region in node.regions:
+                for param, given in zip(region.params, node.region_inputs, strict=True):
+                    same.setdefault(param, []).append(given)
+            for region in node.regions[node.op is WHILE :]:
+                todo.append(region.results[at.index])
+            if node.op is WHILE:
+                body = node.regions[1]
+                todo.append(node.inputs[at.index])
+                for param, after in zip(body.params, body.results, strict=False):
+                    same[param].append(after)
+        else:
+            form = node.op.lower
+            if isinstance(form, ListForm) and form.puts:
+                shapes.add(node.inputs[-1].spec.dims)
+            elif node.op is LIST_UNSTACK:
+                shapes.add(node.inputs[0].spec.dims[1:])
+            elif node.op is not LIST_NEW and not any(_is_list(v) for v in node.inputs):
+                return None
+            todo += filter(_is_list, node.inputs)
+    return shapes
+
+
+def _is_list(value: Value) -> bool:
+    return isinstance(value.spec, ListSpec)

@@ -11,15 +11,18 @@ from treadle.core.list_value import ListValue
 from treadle.core.shapes import Dim, fresh_symbol
 from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.collections.lists import list_add
 from treadle.ops.lowering import ListAction, ListForm
 from treadle.ops.registry import Op, register, run
+from treadle.ops.shaping.creation import zeros_like
 
 
 def list_pack(items: Tensor) -> tuple[Tensor, Tensor]:
-    """All elements of a list, flat and one after the other, and their shapes.
+    """All elements of a list of rank 1 or more, flat and one after the other, and their shapes.
 
     Returns:
-        A vector of the list's dtype, and an int64 matrix with a row of dims for each element.
+        A vector of the list's dtype, and an int64 matrix with a row of dims for each element; the
+        dims of an element that was never written are -1.
     """
     return run(LIST_PACK, items)  # type: ignore[no-any-return]
 
@@ -37,20 +40,22 @@ def _infer_pack(items: ListSpec) -> tuple[TensorSpec, TensorSpec]:
 
 
 def _pack(items: ListValue) -> tuple[NDArray, NDArray]:
-    spec = items.spec
-    written = [np.zeros((0,) * len(spec.dims), spec.dtype.np_dtype) if x is None else x
-               for x in items.items()]  # fmt: skip
+    spec, found = items.spec, items.items()
+    shapes = np.full((len(found), len(spec.dims)), -1, np.int64)
+    written = [(k, x) for k, x in enumerate(found) if x is not None]
+    for k, x in written:
+        shapes[k] = x.shape
     empty = np.zeros(0, spec.dtype.np_dtype)
-    shapes = np.array([x.shape for x in written], np.int64)
-    flat = np.concatenate([empty, *(x.ravel() for x in written)])
-    return flat, shapes.reshape(len(written), len(spec.dims))
+    return np.concatenate([empty, *(x.ravel() for _, x in written)]), shapes
 
 
 def _unpack(values: NDArray, shapes: NDArray, *, dims: Any) -> ListValue:
-    ends = np.cumsum(shapes.prod(1))
+    written = (shapes >= 0).all(1)
+    ends = np.cumsum(np.where(written, shapes.prod(1), 0))
     pieces = np.split(values, ends[:-1]) if len(ends) else []
     items: list[NDArray | None] = [
-        piece.reshape(shape).copy() for piece, shape in zip(pieces, shapes, strict=True)
+        piece.reshape(shape).copy() if known else None
+        for piece, shape, known in zip(pieces, shapes, written, strict=True)
     ]
     return ListValue(items, ListSpec(dims, dtypes.from_numpy(values.dtype)))
 
@@ -60,7 +65,9 @@ def _grad_pack(call: Any, grad: Tensor, _: Any) -> list[Any]:
 
 
 def _grad_unpack(call: Any, grad: Tensor) -> list[Any]:
-    return [list_pack(grad)[0], None]
+    values, shapes = call.inputs
+    zeros = list_unpack(zeros_like(values), shapes, call.attrs["dims"])
+    return [list_pack(list_add(grad, zeros))[0], None]  # elements nobody read have no gradient yet
 
 
 LIST_PACK = register(

@@ -146,7 +146,8 @@ def _get(emitter: Emitter, step: ListStep) -> None:
         return
     target = emitter.slot(out.value) if out.place is None else emitter.pointer(out.place)
     if items.holes:
-        fn.emit(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
+        with fn.when(hole):
+            fn.emit(f"call void @llvm.memset.p0.i64(ptr {target}, i8 0, i64 {size}, i1 false)")
         size = fn.select(hole, 0, size)
     move(emitter, target, source, size)
     if out.place is None:
@@ -207,9 +208,10 @@ def _pack(emitter: Emitter, step: ListStep) -> None:
     items.gather(emitter.pointer(values.place))
     target = emitter.pointer(shapes.place)
     with fn.loop(0, items.length()) as i:
-        row = fn.offset(target, fn.mul(i, items.rank), "i64")
-        for axis, dim in enumerate(items.dims(items.record(i))):
-            store_word(emitter, row, axis, dim)
+        row, record = fn.offset(target, fn.mul(i, items.rank), "i64"), items.record(i)
+        hole = fn.value(f"icmp slt i64 {fn.load_word(record, BEGIN)}, 0") if items.holes else False
+        for axis, dim in enumerate(items.dims(record)):
+            store_word(emitter, row, axis, fn.select(hole, -1, dim))
 
 
 def _unpack(emitter: Emitter, step: ListStep) -> None:
@@ -256,8 +258,11 @@ def _from_pieces(
 
     def one(i: Word, state: list[str]) -> list[str]:
         shape, record = dims(i), items.record(i)
-        count = product_of(emitter, shape)
-        for word, value in enumerate((state[0], count, *shape)):
+        count, begin = product_of(emitter, shape), state[0]
+        if items.holes and shape:
+            hole = fn.compare("slt", shape[0], 0)
+            count, begin = fn.select(hole, 0, count), fn.select(hole, -1, begin)
+        for word, value in enumerate((begin, count, *shape)):
             store_word(emitter, record, word, value)
         return [str(fn.add(state[0], count))]
 

@@ -22,6 +22,7 @@ from treadle.ops.collections.lists import (
     LIST_SPLIT,
     LIST_UNSTACK,
 )
+from treadle.ops.collections.ragged_lists import LIST_UNPACK
 from treadle.ops.control.control_flow import COND, WHILE
 from treadle.ops.lowering import ListForm
 
@@ -102,7 +103,7 @@ def _stored(node: Node) -> Iterator[tuple[Value, Sequence[Dim]]]:
 def _leaves_holes(node: Node) -> bool:
     """Whether a node may give a list elements that nobody has written."""
     made = node.op is LIST_NEW and bool(node.inputs)
-    return made or node.op is LIST_EXTEND or bool(node.attrs.get("grow"))
+    return made or node.op in (LIST_EXTEND, LIST_UNPACK) or bool(node.attrs.get("grow"))
 
 
 def list_form(node: Node) -> ListForm | None:
