@@ -82,3 +82,15 @@ def test_numpy_or_an_error(blocks):
     result = interpreter.run(found.graph, [x, np.int32(1), np.int32(2)])
     for a, b in zip(result, expected, strict=True):
         np.testing.assert_allclose(np.asarray(a), b, err_msg=text)
+
+
+def test_a_list_beside_the_array_that_is_assigned_to():
+    @td.autograph.to_graph
+    def f(a):
+        array = td.TensorArray(td.float32, size=1, clear_after_read=False)
+        array = array.write(0, a[1])
+        a[0] = a[1] * 2.0
+        return a, array.read(0)
+
+    a, first = f(td.constant([[1.0], [2.0]]) + 0.0)
+    assert a.numpy().tolist() == [[4.0], [2.0]] and float(first[0]) == 2.0

@@ -76,3 +76,44 @@ def test_gradients_through_complex_parts() -> None:
         loss = td.reduce_sum(td.abs(z) ** 2 + td.math.real(z) + 2 * td.math.imag(td.math.conj(z)))
     expected = 2 * x.numpy() + 4 * x.numpy() ** 3 + 1 - 4 * x.numpy()
     np.testing.assert_allclose(tape.gradient(loss, x).numpy(), expected)
+
+
+ROOTS = {
+    "sqrt": (td.sqrt, lambda x: 0.5 * x**-0.5),
+    "rsqrt": (td.math.rsqrt, lambda x: -0.5 * x**-1.5),
+    "reciprocal": (td.math.reciprocal, lambda x: -(x**-2.0)),
+    "norm": (lambda x: td.norm(td.stack([x, x])), lambda x: 2**0.5),
+}
+
+
+@pytest.mark.parametrize("name", ROOTS)
+def test_derivatives_where_the_gradient_of_the_result_is_zero(name):
+    """At a minimum, and of a vector-Jacobian product of zeros, which forward mode starts from."""
+    f, slope = ROOTS[name]
+    x = td.constant(4.0, td.float64)
+
+    @td.function
+    def traced(x):
+        least = td.stop_gradient(f(x))
+        with td.GradientTape() as outer:
+            outer.watch(x)
+            with td.GradientTape() as inner:
+                inner.watch(x)
+                y = (f(x) - least) ** 2
+            first = inner.gradient(y, x)
+        with td.autodiff.ForwardAccumulator(x, td.constant(3.0, td.float64)) as forward:
+            z = f(x)
+        return first, outer.gradient(first, x), forward.jvp(z)
+
+    for way in (traced, traced.python_function):
+        wanted = [0.0, 2 * slope(4.0) ** 2, 3 * slope(4.0)]
+        np.testing.assert_allclose([float(y) for y in way(x)], wanted)
+
+
+@pytest.mark.parametrize("name", ["sqrt", "rsqrt", "reciprocal"])
+def test_an_infinite_slope_stays_out_where_td_where_did_not_choose_it(name):
+    x = td.constant([-1.0, 0.0, 4.0])
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        y = td.where(x > 1, ROOTS[name][0](x), 0.0)
+    np.testing.assert_allclose(tape.gradient(y, x), [0, 0, ROOTS[name][1](4.0)])

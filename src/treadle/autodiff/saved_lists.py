@@ -45,7 +45,9 @@ def stored(joint: Joint, value: Value, result: Any) -> list[Tensor]:
         return [result]
     if joint.repeats:
         return [list_length(result)]
-    return [*list_pack(result)] if is_ragged(joint, value) else [list_stack(result)]
+    if is_ragged(joint, value):
+        return [*list_pack(result)]
+    return [list_stack(result, _common_shape(joint, value) if ANY in value.spec.dims else None)]
 
 
 def restored(joint: Joint, value: Value, tensors: Sequence[Any]) -> Value:
@@ -62,17 +64,20 @@ def restored(joint: Joint, value: Value, tensors: Sequence[Any]) -> Value:
 
 
 def is_ragged(joint: Joint, value: Value) -> bool:
-    """Whether a list may have elements of several shapes, or of one that only nodes inside its loop
-    or branch know."""
-    if ANY not in value.spec.dims:
-        return False
+    """Whether a list may have elements of several shapes, or none that tells the shape."""
+    return ANY in value.spec.dims and _common_shape(joint, value) is None
+
+
+def _common_shape(joint: Joint, value: Value) -> tuple[Dim, ...] | None:
+    """The shape of all elements of a list that a loop fills, where it is known before the loop."""
     shapes = _element_shapes(value)
-    if shapes is None:
-        return True
+    if shapes is None or len(shapes) != 1 or value.node is None or value.node.op is not WHILE:
+        return None
+    (shape,) = shapes
     before = takewhile(lambda n: n is not value.node, joint.region.nodes)
     outside = [*joint.region.params, *(v for n in before for v in n.outputs)]
     known = {s for v in outside for s in v.spec.symbols()}
-    return len(shapes) > 1 or any(not dim_symbols(d) <= known for dims in shapes for d in dims)
+    return shape if all(dim_symbols(d) <= known for d in shape) else None
 
 
 def _element_shapes(value: Value) -> set[tuple[Dim, ...]] | None:

@@ -54,7 +54,8 @@ def gradient_spec(x: Any) -> Spec:
 
 def filled(number: float, spec: Spec) -> Tensor:
     """A tensor of `spec`'s dtype and dims with one number everywhere, on its device."""
-    tensor: Tensor = run(FILL, constant(number, spec.dtype), shape=spec.dims)
+    one = constant(bool(number) if spec.dtype.is_bool else number, spec.dtype)
+    tensor: Tensor = run(FILL, one, shape=spec.dims)
     return tensor if tensor.is_symbolic else moved(tensor, spec.device)
 
 

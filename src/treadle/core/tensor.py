@@ -379,11 +379,12 @@ def buffer_of(x: Any, device: Device = HOST) -> Any:
 
 def may_share(a: Any, b: Any) -> bool:
     """Whether two of eager tensors and arrays may have elements in common. Buffers of other devices
-    never overlap, as all tensors there have been copied."""
+    never overlap, as all tensors there have been copied; a list of tensors is no array."""
     a, b = (x._buffer if type(x) is Tensor else x for x in (a, b))
     if isinstance(a, Tensor) or isinstance(b, Tensor):
         return a is b
-    return bool(a.ndim and b.ndim and np.may_share_memory(a, b))
+    arrays = isinstance(a, np.ndarray) and isinstance(b, np.ndarray)
+    return bool(arrays and a.ndim and b.ndim and np.may_share_memory(a, b))
 
 
 def moved(tensor: Tensor, device: Device) -> Tensor:

@@ -50,7 +50,7 @@ def _pack(items: ListValue) -> tuple[NDArray, NDArray]:
 
 
 def _unpack(values: NDArray, shapes: NDArray, *, dims: Any) -> ListValue:
-    written = (shapes >= 0).all(1)
+    written: NDArray = np.all(shapes >= 0, 1, keepdims=False)
     ends = np.cumsum(np.where(written, shapes.prod(1), 0))
     pieces = np.split(values, ends[:-1]) if len(ends) else []
     items: list[NDArray | None] = [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,9 +14,10 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise import error_function
 from treadle.ops.elementwise.arithmetic import divide_no_nan, maximum, minimum
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.elementwise.comparison import equal
+from treadle.ops.elementwise.comparison import equal, not_equal
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.elementwise.complex_numbers import real as real_part
+from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexed_slices import on_values
 from treadle.ops.lowering import Compute, elementwise_rule
@@ -61,9 +61,11 @@ NUMBERS, SIGNED, FLOATS = "fciu", "fci", "fc"
 
 
 # name: (NumPy function, dtype kinds, kernel function or rule, gradient of (x, y, dy), summary)
-def _scaled(dy: Tensor, slope: Callable[[], Tensor]) -> Tensor:
-    """``slope()``, and 0 where `dy` is: what td.where did not choose stays out of the gradient."""
-    return where(equal(dy, 0), 0, slope())
+def _scaled(dy: Tensor, slope: Tensor) -> Tensor:
+    """``dy * slope``, and 0 where `dy` is 0 and the slope is not finite: what td.where did not
+    choose stays out of the gradient. The derivative by `dy` is the slope, also where `dy` is 0."""
+    not_finite = not_equal(slope * 0, 0)
+    return dy * where(logical_and(not_finite, equal(dy, 0)), 0, slope)
 
 
 _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
@@ -77,16 +79,16 @@ _TABLE: dict[str, tuple[Any, str, Any, Any, str]] = {
         lambda x, y, dy: dy * conj(x * 2), "x * x.",
     ),
     "sqrt": (
-        np.sqrt, FLOATS, "sqrt", lambda x, y, dy: _scaled(dy, lambda: dy / conj(y * 2)),
+        np.sqrt, FLOATS, "sqrt", lambda x, y, dy: _scaled(dy, 0.5 / conj(y)),
         "The square root.",
     ),
     "rsqrt": (
         _kept(lambda x: 1 / np.sqrt(x)), FLOATS, "rsqrt",
-        lambda x, y, dy: _scaled(dy, lambda: dy * conj(y * y * y * -0.5)), "1 / sqrt(x).",
+        lambda x, y, dy: _scaled(dy, conj(y * y * y * -0.5)), "1 / sqrt(x).",
     ),
     "reciprocal": (
         _kept(lambda x: 1 / x), FLOATS, _lower(lambda x: apply("div", _one(x), x)),
-        lambda x, y, dy: _scaled(dy, lambda: -dy * conj(y * y)), "1 / x.",
+        lambda x, y, dy: _scaled(dy, conj(-y * y)), "1 / x.",
     ),
     "exp": (np.exp, FLOATS, "exp", lambda x, y, dy: dy * conj(y), "e ** x."),
     "expm1": (

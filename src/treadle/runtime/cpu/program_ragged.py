@@ -258,7 +258,8 @@ def _from_pieces(
 
     def one(i: Word, state: list[str]) -> list[str]:
         shape, record = dims(i), items.record(i)
-        count, begin = product_of(emitter, shape), state[0]
+        count = product_of(emitter, shape)
+        begin: Word = state[0]
         if items.holes and shape:
             hole = fn.compare("slt", shape[0], 0)
             count, begin = fn.select(hole, 0, count), fn.select(hole, -1, begin)
