@@ -218,6 +218,10 @@ from treadle.ops.indexing.slices import (
 from treadle.ops.indexing.transposing import (
     transpose,
 )
+from treadle.ops.linalg.eigenvalues import (
+    eig,
+    eigvals,
+)
 from treadle.ops.linalg.einsum import (
     einsum,
 )
@@ -225,13 +229,18 @@ from treadle.ops.linalg.matrices import (
     matmul,
     tensordot,
 )
+from treadle.ops.linalg.norms import (
+    norm,
+)
+from treadle.ops.linalg.spectral_functions import (
+    sqrtm as matrix_square_root,
+)
 from treadle.ops.python_functions import (
     numpy_function,
 )
 from treadle.ops.reductions.norms import (
     clip_by_global_norm,
     clip_by_norm,
-    norm,
 )
 from treadle.ops.reductions.reduction import (
     argmax,
@@ -461,6 +470,8 @@ __all__ = [
     "divide",
     "double",
     "dtypes",
+    "eig",
+    "eigvals",
     "einsum",
     "ensure_shape",
     "equal",
@@ -514,6 +525,7 @@ __all__ = [
     "map_fn",
     "math",
     "matmul",
+    "matrix_square_root",
     "maximum",
     "meshgrid",
     "minimum",

@@ -1,17 +1,33 @@
 """``td.linalg``: matrices."""
 
 from treadle.names import missing_in
+from treadle.ops.linalg.diagonals import (
+    diag,
+    diag_part,
+    set_diag,
+    tensor_diag,
+    tensor_diag_part,
+    trace,
+)
+from treadle.ops.linalg.eigenvalues import (
+    eig,
+    eigvals,
+)
 from treadle.ops.linalg.einsum import (
     einsum,
 )
+from treadle.ops.linalg.lu import (
+    lu,
+    lu_matrix_inverse,
+    lu_reconstruct,
+    lu_solve,
+)
 from treadle.ops.linalg.matrices import (
-    diag,
-    diag_part,
+    cross,
     matmul,
     matrix_transpose,
     matvec,
     tensordot,
-    trace,
 )
 from treadle.ops.linalg.matrix_functions import (
     adjoint,
@@ -24,15 +40,34 @@ from treadle.ops.linalg.matrix_functions import (
     inv,
     logdet,
     lstsq,
+    matrix_rank,
+    pinv,
     qr,
     slogdet,
     solve,
     svd,
     triangular_solve,
 )
+from treadle.ops.linalg.norms import (
+    norm,
+    normalize,
+)
+from treadle.ops.linalg.spectral_functions import (
+    expm,
+    logm,
+    sqrtm,
+)
+from treadle.ops.linalg.tridiagonal import (
+    banded_triangular_solve,
+    eigh_tridiagonal,
+    tridiagonal_matmul,
+    tridiagonal_solve,
+)
+from treadle.ops.nn.compositions import (
+    l2_normalize,
+)
 from treadle.ops.reductions.norms import (
     global_norm,
-    norm,
 )
 from treadle.ops.shaping.creation import (
     eye,
@@ -41,30 +76,51 @@ from treadle.ops.shaping.creation import (
 __all__ = [
     "adjoint",
     "band_part",
+    "banded_triangular_solve",
     "cholesky",
     "cholesky_solve",
+    "cross",
     "det",
     "diag",
     "diag_part",
+    "eig",
     "eigh",
+    "eigh_tridiagonal",
+    "eigvals",
     "eigvalsh",
     "einsum",
+    "expm",
     "eye",
     "global_norm",
     "inv",
+    "l2_normalize",
     "logdet",
+    "logm",
     "lstsq",
+    "lu",
+    "lu_matrix_inverse",
+    "lu_reconstruct",
+    "lu_solve",
     "matmul",
+    "matrix_rank",
     "matrix_transpose",
     "matvec",
     "norm",
+    "normalize",
+    "pinv",
     "qr",
+    "set_diag",
     "slogdet",
     "solve",
+    "sqrtm",
     "svd",
+    "tensor_diag",
+    "tensor_diag_part",
     "tensordot",
     "trace",
     "triangular_solve",
+    "tridiagonal_matmul",
+    "tridiagonal_solve",
 ]
 
 __getattr__ = missing_in(__name__)

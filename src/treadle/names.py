@@ -38,6 +38,8 @@ _INSTEAD = {
     "quantize_and_dequantize_v4": "Quantized numbers are not provided: use td.round and "
     "td.clip_by_value",
     "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
+    "LinearOperator": "Operators are not provided: use matrices and the functions of td.linalg, of "
+    "which diag, tridiagonal_matmul and tridiagonal_solve know bands",
     "tpu": "There are devices of the host and GPUs only",
     "load_op_library": "Use td.numpy_function for code of others, or td.custom_gradient",
     "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",
@@ -78,10 +80,15 @@ def missing_name(module: str, name: str, more: str = "") -> AttributeError:
     here = _shown(module)
     if name.startswith("__") and name.endswith("__"):
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    hint = more or _elsewhere(module, name) or _INSTEAD.get(name) or _near(module, name)
+    hint = more or _elsewhere(module, name) or _INSTEAD.get(_family(name)) or _near(module, name)
     if not hint:
         hint = "If it is TensorFlow's, it is not supported yet: docs/api.md lists the names"
     return AttributeError(f"{here} has no {name!r}. {hint}")
+
+
+def _family(name: str) -> str:
+    """The name that stands for a family of classes."""
+    return "LinearOperator" if name.startswith("LinearOperator") else name
 
 
 def missing_in(module: str) -> Callable[[str], object]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tests.facts_tf.registry import outcome
 
 
@@ -21,3 +23,32 @@ def slope(tf, f, *values):
         return tape.gradient(y, x)
 
     return [outcome(g, tf.constant(v)) for v in values]
+
+
+def both(tf, fn, *args):
+    """What a function gives eagerly, and traced for arguments of open shapes."""
+    arrays = [np.asarray(a) for a in args]
+    specs = [tf.TensorSpec([None] * a.ndim, a.dtype) for a in arrays]
+    traced = tf.function(fn, input_signature=specs)
+    tensors = [tf.constant(a) for a in arrays]
+    return outcome(fn, *tensors), outcome(traced, *tensors)
+
+
+def known(tf, fn, *args):
+    """What a function gives eagerly, and traced for arguments of known shapes."""
+    tensors = [tf.constant(a) for a in args]
+    return outcome(fn, *tensors), outcome(tf.function(fn), *tensors)
+
+
+def gradients(tf, fn, *args):
+    """The gradients of the sum of squares of all results of a function, eagerly and traced."""
+
+    def of(*operands):
+        with tf.GradientTape() as tape:
+            tape.watch(operands)
+            found = tf.nest.flatten(fn(*operands))
+            loss = tf.add_n([tf.reduce_sum(tf.abs(y) ** 2) for y in found])
+        return tape.gradient(loss, operands)
+
+    tensors = [tf.constant(a) for a in args]
+    return outcome(of, *tensors), outcome(tf.function(of), *tensors)

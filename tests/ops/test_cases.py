@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.ops import cases, cases_arrays, cases_special
+from tests.ops import cases, cases_arrays, cases_linalg, cases_special
 from tests.ops.cases import TOLERANCE, Case
 from tests.ops.traced import check_lowering, run_traced
 from treadle.core.tensor import from_array
@@ -17,7 +17,7 @@ TABLES = (
     cases.UNARY, cases.BINARY, cases.REDUCTIONS, cases.POSITIONS, cases.SCANS,
     cases_arrays.MATMULS, cases_arrays.LINALG, cases_arrays.SHAPING, cases_arrays.INDEXING,
     cases_arrays.GATHERS, cases_arrays.CASTS, cases_arrays.EINSUMS, cases_arrays.SORTING,
-    cases_special.SPECIAL,
+    cases_special.SPECIAL, cases_linalg.LINALG,
 )  # fmt: skip
 ALL = [case for table in TABLES for case in table]
 every_case = pytest.mark.parametrize("case", ALL, ids=str)

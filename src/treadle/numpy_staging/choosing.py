@@ -19,7 +19,7 @@ from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import selection
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered
-from treadle.ops.linalg import matrices, triangles
+from treadle.ops.linalg import diagonals, triangles
 from treadle.ops.shaping import padding
 from treadle.ops.statistics import sorting
 
@@ -89,7 +89,7 @@ def argsort(a: Any, axis: Any = -1) -> Tensor:
 def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
     x = moveaxis(a, (axis1, axis2), (-2, -1))
     x = x[..., :, offset:] if offset >= 0 else x[..., -offset:, :]
-    return matrices.diag_part(x)
+    return diagonals.diag_part(x)
 
 
 def trace(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: Any = None) -> Tensor:
@@ -101,7 +101,7 @@ def diag(v: Any, k: int = 0) -> Tensor:
     if x.ndim == 2:
         return diagonal(x, k)
     low, high = max(-k, 0), max(k, 0)
-    return padding.pad(matrices.diag(x), [[low, high], [high, low]])
+    return padding.pad(diagonals.diag(x), [[low, high], [high, low]])
 
 
 def tril(m: Any, k: int = 0) -> Tensor:

@@ -34,7 +34,8 @@ from treadle.ops.elementwise.logic import logical_or
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.indexing.transposing import transpose
-from treadle.ops.linalg.matrices import diag_part, matmul
+from treadle.ops.linalg.diagonals import diag_part
+from treadle.ops.linalg.matrices import matmul
 from treadle.ops.reductions import reduction
 from treadle.ops.shaping.creation import zeros_like
 from treadle.ops.shaping.joining import concat

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from tests.facts_tf.helpers import both
 from tests.facts_tf.registry import outcome, program, raised
 
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
-
-
-def both(tf, fn, *args):
-    """What a function gives eagerly, and traced for arguments of open shapes."""
-    arrays = [np.asarray(a) for a in args]
-    specs = [tf.TensorSpec([None] * a.ndim, a.dtype) for a in arrays]
-    traced = tf.function(fn, input_signature=specs)
-    tensors = [tf.constant(a) for a in arrays]
-    return outcome(fn, *tensors), outcome(traced, *tensors)
 
 
 def slope(tf, fn, *args):

@@ -25,8 +25,13 @@ from treadle.ops.linalg.decompositions import (
     SVD,
     TRIANGULAR_SOLVE,
 )
+from treadle.ops.linalg.eigenvalues import EIG
 from treadle.ops.linalg.fourier import FOURIER, OF_REAL, TO_REAL
+from treadle.ops.linalg.lu import LU
 from treadle.ops.linalg.matrices import MATMUL
+from treadle.ops.linalg.matrix_functions import PSEUDO_INVERSE
+from treadle.ops.linalg.spectral_functions import EXPONENTIAL, LOGARITHM, SQUARE_ROOT
+from treadle.ops.linalg.tridiagonal import TRIDIAGONAL_SOLVE
 from treadle.ops.lowering import Compute
 from treadle.ops.nn.losses import DENSE, DENSE_GRAD, SPARSE, SPARSE_GRAD
 from treadle.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
@@ -196,7 +201,8 @@ set_batching(elementwise, ANGLE, CONJ, ADD_N)
 set_batching(along_axes, SPARSE)
 set_batching(by_rows, SPARSE_GRAD, ARGSORT, SORT, TOP_K, SEARCHSORTED, DENSE, DENSE_GRAD)
 set_batching(by_rows, CHOLESKY, DETERMINANT, EIGH, INVERSE, QR, SLOGDET, SVD)
-set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE)
+set_batching(by_rows, EIG, LU, EXPONENTIAL, LOGARITHM, SQUARE_ROOT, PSEUDO_INVERSE)
+set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE, TRIDIAGONAL_SOLVE)
 set_batching(_matmul, MATMUL)
 set_batching(_reshape, RESHAPE, ENSURE_SHAPE, SUM_TO)
 set_batching(_broadcast_to, BROADCAST_TO)

@@ -29,7 +29,8 @@ from treadle.ops.shaping.creation import eye
 from treadle.ops.shaping.reshaping import reshape_to
 
 
-def _square(x: TensorSpec, name: str) -> TensorSpec:
+def square_matrix(x: TensorSpec, name: str) -> TensorSpec:
+    """`x`, checked to be square matrices of floats or complex numbers; ValueError otherwise."""
     _matrix(x, name)
     if x.dims[-1] != x.dims[-2] and all(isinstance(d, int) for d in x.dims[-2:]):
         raise ValueError(f"{name} needs square matrices, got {spec_text(x)}{at(user_origin())}")
@@ -45,7 +46,7 @@ def _matrix(x: TensorSpec, name: str) -> TensorSpec:
     return x
 
 
-def _numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
+def as_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
     """NumPy's function with its failure as an InvalidArgumentError, results in C order."""
 
     def compute(*arrays: NDArray, **attrs: Any) -> Any:
@@ -175,8 +176,8 @@ def _grad_inverse(call: OpCall, grad: Tensor) -> list[Any]:
 INVERSE = register(
     Op(
         "inverse",
-        lambda x: _square(x, "inv"),
-        _numpy(np.linalg.inv),
+        lambda x: square_matrix(x, "inv"),
+        as_numpy(np.linalg.inv),
         _grad_inverse,
         _routine("elimination.inverse", lambda n: 2 * n * _padded(n), _side),
     )
@@ -201,8 +202,8 @@ def _lift(x: Tensor) -> Tensor:
 DETERMINANT = register(
     Op(
         "determinant",
-        lambda x: TensorSpec(_square(x, "det").dims[:-2], x.dtype),
-        _numpy(np.linalg.det),
+        lambda x: TensorSpec(square_matrix(x, "det").dims[:-2], x.dtype),
+        as_numpy(np.linalg.det),
         _grad_det,
         _routine("elimination.determinant", lambda n: n * _padded(n), _side, fails=False),
     )
@@ -215,7 +216,7 @@ def det(input: Any) -> Tensor:
 
 
 def _infer_slogdet(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
-    dims = _square(x, "slogdet").dims[:-2]
+    dims = square_matrix(x, "slogdet").dims[:-2]
     return TensorSpec(dims, x.dtype), TensorSpec(dims, x.dtype.real_dtype)
 
 
@@ -223,7 +224,7 @@ SLOGDET = register(
     Op(
         "log_determinant",
         _infer_slogdet,
-        _numpy(lambda x: tuple(np.linalg.slogdet(x))),
+        as_numpy(lambda x: tuple(np.linalg.slogdet(x))),
         lambda call, _, grad: [_lift(grad) * _adjoint(inv(call.inputs[0]))],
         _routine("elimination.log_determinant", lambda n: n * _padded(n), _side, fails=False),
     )
@@ -236,7 +237,7 @@ def slogdet(input: Any) -> tuple[Tensor, Tensor]:
 
 
 def _infer_solve(a: TensorSpec, b: TensorSpec) -> TensorSpec:
-    _square(a, "solve")
+    square_matrix(a, "solve")
     _matrix(b, "solve")
     if a.dtype is not b.dtype:
         raise TypeError(f"dtypes {a.dtype.name} and {b.dtype.name} differ")
@@ -260,7 +261,7 @@ SOLVE = register(
     Op(
         "solve",
         _infer_solve,
-        _numpy(np.linalg.solve),
+        as_numpy(np.linalg.solve),
         _grad_solve,
         Rows("elimination.solve", _equations(lambda n, m: _padded(n) + _padded(m)), fails=True),
     )
@@ -337,8 +338,8 @@ def _eye(size: Dim, like: Tensor) -> Tensor:
 CHOLESKY = register(
     Op(
         "cholesky",
-        lambda x: _square(x, "cholesky"),
-        _numpy(np.linalg.cholesky),
+        lambda x: square_matrix(x, "cholesky"),
+        as_numpy(np.linalg.cholesky),
         _grad_cholesky,
         _routine("elimination.cholesky", lambda n: n * _padded(n), _side),
     )
@@ -380,7 +381,7 @@ QR = register(
     Op(
         "qr",
         _infer_qr,
-        _numpy(lambda x: tuple(np.linalg.qr(x))),
+        as_numpy(lambda x: tuple(np.linalg.qr(x))),
         _grad_qr,
         _routine("rotations.qr", _qr_elements, _sides, fails=False),
     )
@@ -443,7 +444,7 @@ def _svd_plan(inputs: Specs, outputs: Specs, attrs: Mapping[str, Any]) -> RowCal
 
 
 _SVD = _routine("rotations.svd", _svd_elements, _sides, most=SMALL_SVD)
-SVD = register(Op("svd", _infer_svd, _numpy(_svd), _grad_svd, replace(_SVD, plan=_svd_plan)))
+SVD = register(Op("svd", _infer_svd, as_numpy(_svd), _grad_svd, replace(_SVD, plan=_svd_plan)))
 
 
 def svd(input: Any, full: bool = False) -> tuple[Tensor, Tensor, Tensor]:
@@ -452,7 +453,7 @@ def svd(input: Any, full: bool = False) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def _infer_eigh(x: TensorSpec) -> tuple[TensorSpec, TensorSpec]:
-    _square(x, "eigh")
+    square_matrix(x, "eigh")
     return TensorSpec(x.dims[:-1], x.dtype.real_dtype), x
 
 
@@ -475,7 +476,7 @@ EIGH = register(
     Op(
         "eigh",
         _infer_eigh,
-        _numpy(lambda x: tuple(np.linalg.eigh(x))),
+        as_numpy(lambda x: tuple(np.linalg.eigh(x))),
         _grad_eigh,
         _routine("symmetric.eigh", lambda n: (2 * n + 4) * _padded(n), _side),
     )

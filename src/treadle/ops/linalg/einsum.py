@@ -15,7 +15,8 @@ from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.indexing.transposing import transpose
-from treadle.ops.linalg.matrices import diag_part, matmul
+from treadle.ops.linalg.diagonals import diag_part
+from treadle.ops.linalg.matrices import matmul
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.shaping.reshaping import reshape_to, with_dims
 

@@ -1,4 +1,4 @@
-"""Matrix products and matrices: matmul, tensordot, diag, trace."""
+"""Products of matrices and of vectors: matmul, matvec, tensordot, outer, cross."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes, errors
+from treadle.core import errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, broadcast, compound, product
+from treadle.core.shapes import Dim, SymbolicDim, broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
@@ -16,13 +16,11 @@ from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
-from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import Library
 from treadle.ops.op_makers import guard, needs, require_kinds
-from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
-from treadle.ops.shaping.creation import EYE
+from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.permuting import swap_last
 from treadle.ops.shaping.reshaping import reshape_to, with_dims
 from treadle.ops.shaping.slicing import slice_known
@@ -212,39 +210,34 @@ def _contracted(axes: Any, x: Tensor, y: Tensor) -> tuple[list[int], list[int]]:
     return over_x, [normalize_axis(j, y.ndim) for j in second]
 
 
-# -- diagonals -----------------------------------------------------------------------------------
-
-
-def diag(diagonal: Any, name: str | None = None) -> Tensor:
-    """Matrices with the last axis of `diagonal` on their diagonals and 0 elsewhere."""
-    x = convert_to_tensor(diagonal)
-    n = x.dims[-1]
-    mask = run(EYE, shape=(n, n), dtype=_bool())
-    return where(
-        mask, reshape_to(x, (*x.dims, 1)), convert_to_tensor(np.zeros((), x.dtype.np_dtype))
-    )
-
-
-def _bool() -> Any:
-    return dtypes.bool
-
-
-def diag_part(input: Any, name: str | None = None) -> Tensor:
-    """The main diagonals of matrices."""
-    x = convert_to_tensor(input)
-    rows, columns = x.dims[-2:]
-    n = rows if rows == columns else compound("min", rows, columns)
-    square = slice_known(x, [0] * x.ndim, (*x.dims[:-2], n, n))
-    mask = run(EYE, shape=(n, n), dtype=dtypes.bool)
-    kept = where(mask, square, convert_to_tensor(np.zeros((), x.dtype.np_dtype)))
-    return reduce_sum(kept, -1)
-
-
-def trace(x: Any, name: str | None = None) -> Tensor:
-    """The sum of the main diagonal of matrices."""
-    return reduce_sum(diag_part(x), -1)
+# -- products of vectors -------------------------------------------------------------------------
 
 
 def outer(a: Any, b: Any) -> Tensor:
     """All products of an element of a with one of b."""
     return tensordot(a, b, 0)
+
+
+def cross(a: Any, b: Any, name: str | None = None) -> Tensor:
+    """The cross products of vectors of three elements, which are along the last axis.
+
+    Args:
+        a, b: tensors [..., 3] of one shape.
+
+    Raises:
+        InvalidArgumentError: the shapes differ, or the last axis has not three elements.
+    """
+    x, y = common_dtype("cross", a, b)
+    if not (x.ndim and x.shape.is_compatible_with(y.shape) and _may_equal(x.dims[-1], 3)):
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"cross: {x.spec} and {y.spec} are not vectors of three elements in tensors of one "
+            f"shape{at(user_origin())}",
+        )  # fmt: skip
+    x, y = (with_dims(v, (*x.dims[:-1], 3)) for v in (x, y))
+    first, second = (
+        [slice_known(v, [0] * (v.ndim - 1) + [k], (*v.dims[:-1], 1)) for k in range(3)]
+        for v in (x, y)
+    )
+    pairs = ((1, 2), (2, 0), (0, 1))
+    return concat([first[i] * second[j] - first[j] * second[i] for i, j in pairs], -1)

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from typing import Any
 
-from treadle.core import errors
+import numpy as np
+
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.tensor import Tensor
+from treadle.core.shapes import TensorShape, compound
+from treadle.core.spec import TensorSpec, spec_text
+from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import common_dtype, convert_to_tensor
+from treadle.ops.dims import dims_tensor
 from treadle.ops.elementwise import unary
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.complex_numbers import conj
 from treadle.ops.linalg import decompositions
-from treadle.ops.linalg.matrices import diag_part, matmul, matrix_transpose
+from treadle.ops.linalg.diagonals import diag_part
+from treadle.ops.linalg.matrices import matmul, matrix_transpose
 from treadle.ops.linalg.triangles import tril, triu
-from treadle.ops.reductions.reduction import reduce_sum
+from treadle.ops.reductions.reduction import reduce_max, reduce_sum
+from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import eye
 
 
@@ -52,13 +61,8 @@ def logdet(matrix: Any, name: str | None = None) -> Tensor:
     Raises:
         InvalidArgumentError: a matrix is not positive definite.
     """
-    diagonal = unary.log(_diagonal(decompositions.cholesky(matrix)))
-
+    diagonal = unary.log(diag_part(decompositions.cholesky(matrix)))
     return 2.0 * reduce_sum(diagonal, -1)
-
-
-def _diagonal(x: Tensor) -> Tensor:
-    return diag_part(x)
 
 
 def solve(matrix: Any, rhs: Any, adjoint: bool = False, name: str | None = None) -> Tensor:
@@ -146,6 +150,92 @@ def lstsq(
     if high:
         return cholesky_solve(factor, matmul(turned, b))
     return matmul(turned, cholesky_solve(factor, b))
+
+
+def _infer_pinv(x: TensorSpec, limit: TensorSpec) -> TensorSpec:
+    if x.rank < 2 or x.dtype.kind not in "fc":
+        raise TypeError(f"{spec_text(x)} are not matrices of floats or complex numbers")
+    batch = x.dims[:-2]
+    if not limit.shape.is_compatible_with(TensorShape(batch)):
+        raise ValueError(f"rcond of shape {limit.shape} does not fit matrices of shape {x.shape}")
+    return TensorSpec((*batch, x.dims[-1], x.dims[-2]), x.dtype)
+
+
+def _eager_pinv(x: NDArray, limit: NDArray) -> NDArray:
+    if x.ndim < 2:
+        raise ValueError("no matrices")
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    if not s.shape[-1]:
+        return np.zeros((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype)
+    kept = s > (limit * s.max(-1))[..., None]
+    inverse = np.where(kept, 1 / np.where(kept, s, 1), 0)
+    turned = np.swapaxes(vh.conj(), -1, -2) * inverse[..., None, :]
+    return np.ascontiguousarray(turned @ np.swapaxes(u.conj(), -1, -2))
+
+
+def _grad_pinv(call: OpCall, grad: Tensor) -> list[Any]:
+    """Golub and Pereyra (1973): right where small changes leave the rank as it is."""
+    a, y = call.inputs[0], call.outputs[0]
+    turned, gradient = adjoint(y), adjoint(grad)
+
+    found = -matmul(matmul(turned, grad), turned)
+    outer = matmul(gradient, matmul(y, turned))
+    inner = matmul(matmul(turned, y), gradient)
+    found = found + outer - matmul(a, matmul(y, outer))
+    return [found + inner - matmul(matmul(inner, y), a), None]
+
+
+# Compiled programs call LAPACK: the gradient is exact where that of `svd` is not, for singular
+# values that are equal.
+PSEUDO_INVERSE = register(Op("pseudo_inverse", _infer_pinv, _eager_pinv, _grad_pinv))
+
+
+def pinv(
+    a: Any, rcond: Any = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """The pseudo-inverses [..., n, m] of matrices [..., m, n].
+
+    Args:
+        rcond: singular values up to this share of the largest one count as 0; numbers that
+            broadcast to the batch dims, ``10 * max(m, n)`` times the dtype's eps without it.
+
+    Raises:
+        InvalidArgumentError: the shapes do not fit, or `a` has fewer than two axes.
+        TypeError: matrices of integers.
+    """
+    x = convert_to_tensor(a)
+    if x.dtype.kind not in "fc":
+        raise errors.DtypeError(
+            None, None, f"pinv: {x.spec} are no matrices of floats{at(user_origin())}"
+        )
+    wide = x.dtype.real_dtype
+    if x.ndim < 2:
+        raise errors.InvalidArgumentError(
+            None, None, f"pinv: {x.spec} is no matrix or batch of matrices{at(user_origin())}"
+        )
+    if rcond is None:
+        largest = dims_tensor(compound("max", *x.dims[-2:]), wide)
+        rcond = largest * convert_to_tensor(10.0 * np.finfo(wide.np_dtype).eps, wide)
+    limits = broadcast_dims(convert_to_tensor(rcond, wide), x.dims[:-2])
+    return run(PSEUDO_INVERSE, x, limits)  # type: ignore[no-any-return]
+
+
+def matrix_rank(
+    a: Any, tol: Any = None, validate_args: bool = False, name: str | None = None
+) -> Tensor:
+    """How many singular values of matrices [..., m, n] are greater than `tol`, as int32 [...].
+
+    Args:
+        tol: numbers that broadcast with the singular values; without it the largest one times
+            ``max(m, n)`` and the dtype's eps.
+    """
+    x = convert_to_tensor(a)
+    values = svd(x, compute_uv=False)
+    if tol is None:
+        share = dims_tensor(compound("max", *x.dims[-2:]), values.dtype)
+        share = share * convert_to_tensor(np.finfo(values.dtype.np_dtype).eps, values.dtype)
+        tol = share * reduce_max(values, -1, keepdims=True)
+    return reduce_sum(cast(values > tol, dtypes.int32), -1)
 
 
 def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = None) -> Tensor:

@@ -1,4 +1,4 @@
-"""Norms, and tensors scaled down to a norm: norm, clip_by_norm, clip_by_global_norm."""
+"""Euclidean norms, and tensors scaled down to one: clip_by_norm, clip_by_global_norm."""
 
 from __future__ import annotations
 
@@ -13,27 +13,9 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, minimum, multiply
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
-from treadle.ops.elementwise.unary import abs as magnitude
 from treadle.ops.elementwise.unary import is_finite, sqrt
 from treadle.ops.indexed_slices import IndexedSlices, on_values, values_of
-from treadle.ops.reductions.reduction import reduce_max, reduce_sum
-
-
-def norm(
-    tensor: Any, ord: Any = "euclidean", axis: Any = None, keepdims: bool = False,
-    name: str | None = None,
-) -> Tensor:  # fmt: skip
-    """The norm of vectors: ord 'euclidean' (also 2 and 'fro'), 1, inf, or any positive number."""
-    x = magnitude(convert_to_tensor(tensor))
-    if ord in ("euclidean", "fro", 2):
-        return sqrt(reduce_sum(x * x, axis, keepdims))
-    if ord == 1:
-        return reduce_sum(x, axis, keepdims)
-    if ord == np.inf:
-        return reduce_max(x, axis, keepdims)
-    if isinstance(ord, int | float) and ord > 0:
-        return reduce_sum(x**ord, axis, keepdims) ** (1.0 / ord)
-    raise ValueError(f"norm: ord {ord!r} is not supported{at(user_origin())}")
+from treadle.ops.reductions.reduction import reduce_sum
 
 
 def reduce_euclidean_norm(
