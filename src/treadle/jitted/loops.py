@@ -2,7 +2,9 @@
 
 Tracing a loop's body shows its changes: the variables that it gives back, and the storages of
 arrays that it writes, also through views and in functions that it calls. A loop is traced again
-until its variables keep their forms and every storage that is written is carried.
+until its variables keep their forms and every storage that is written is carried. The first trace
+carries the storages of the arrays that the body assigns or changes by name: mostly these are all
+that it writes, and the body is traced once, which loops inside of loops need most.
 """
 
 from __future__ import annotations
@@ -52,6 +54,7 @@ class Loop:
         state: the values before the loop.
         peels: whether the first iteration can be taken out where it is unlike the others.
         grows: whether lists that grow in the body become lists of the graph.
+        expects: whether the first trace carries the storages that the body will probably write.
     """
 
     def __init__(
@@ -61,6 +64,7 @@ class Loop:
         state: State,
         peels: bool = False,
         grows: bool = False,
+        expects: bool = True,
     ) -> None:
         self.test, self.body, self.grows = test, body, grows
         self.growing: dict[int, Template] = {}  # variables whose lists are to be of the graph
@@ -73,7 +77,8 @@ class Loop:
         self.blanks: dict[int, Any] = {}  # for variables that have no value before the loop
         self.outside: Any = context.recorder
         self.home = scopes.innermost
-        self.storages: list[Storage] = []
+        self.storages: list[Storage] = _assigned(state) if expects else []
+        self.expecting = bool(self.storages)  # until the first trace has told which are written
         self.peels = peels
         self.replaced = Replaced(peels)
 
@@ -95,7 +100,12 @@ class Loop:
             try:
                 ended = self.record()
             except _Again:
+                self.expecting = False
                 continue
+            except Exception:
+                if not self.expecting:
+                    raise
+                return Loop(self.test, self.body, self.state, self.peels, self.grows, False).run()
             for values in self.left:
                 leave(values)
             return ended
@@ -197,6 +207,8 @@ class Loop:
             _Again: not yet; the storages to be carried are noted.
             NotStaged: it never will.
         """
+        expected = self.storages if self.expecting else []
+        self.storages = self.storages[len(expected) :]
         try:
             nest.assert_same_structure(self.structure, nest.map_structure(lambda _: None, after))
         except (TypeError, ValueError) as error:
@@ -209,18 +221,20 @@ class Loop:
         self.rebound |= rebound
         for i, (old, new) in enumerate(zip(before, leaves, strict=True)):
             changed |= self.settle_leaf(i, old, new)
-        written = [s for s in found.before if s not in self.storages]
+        written = [s for s in found.written if s not in self.storages]
+        if expected and not changed and set(written) == set(expected):
+            self.storages, written, expected = expected, [], []
         if changed:  # arrays from before the loop were written by name: trace again
             arrays = [self.leaves[i] for i, form in self.forms.items() if form.kind == ARRAY]
             own = {s for a in arrays if isinstance(a, Array) for s in reach(a)}
             written = [s for s in written if s not in own]
         self.storages += written
-        if not changed and not written:
+        if not changed and not written and not expected:
             changed = self.replaced.settle(leaves, found, self.storages)
             for storage in self.replaced.followed_storages():
                 if storage not in self.storages:
                     self.storages.append(storage)
-        if changed or written:
+        if changed or written or expected:
             raise _Again
 
     def open_undefined(self, after: State) -> None:
@@ -295,6 +309,12 @@ class Loop:
                 f"graph{at(user_origin())}"
             )
         return form
+
+
+def _assigned(state: State) -> list[Storage]:
+    """The storages of the arrays among the variables that a loop's body assigns, or whose items."""
+    arrays = [v.storage for v in state if isinstance(v, Array)]
+    return [s for s in dict.fromkeys(arrays) if type(s) is Storage and s not in listed.storages]
 
 
 def _poured(old: Any, new: Any) -> Any:

@@ -56,15 +56,17 @@ class Storage:
                 "branch that depends on array values: add a copy of it, .copy()"
                 f"{at(user_origin())}"
             )
-        self.note_change()
+        self.note_change(True)
         self._tensor = tensor
 
-    def note_change(self) -> None:
-        """Have every open scope put the elements back when it ends."""
+    def note_change(self, written: bool = False) -> None:
+        """Have every open scope put the elements back when it ends, and list them as `written`."""
         for scope in reversed(scopes.open):
             if scope is self.home:
                 break
             scope.before.setdefault(self, self._tensor)
+            if written:
+                scope.written[self] = None
 
     @property
     def held(self) -> Tensor:
@@ -98,20 +100,22 @@ class Scope:
     """A branch or loop body that is being traced.
 
     Attributes:
-        before: the storages from outside that were written, with their earlier elements.
+        written: the storages from outside that were written, in order.
+        before: the earlier elements of these, and of others that a loop carries.
+        after: the tensors of those that were written at the end.
         reads: the storages from outside that were read.
-        after: their tensors at the end.
     """
 
     def __init__(self) -> None:
+        self.written: dict[Storage, None] = {}
         self.before: dict[Storage, Tensor] = {}
         self.after: dict[Storage, Tensor] = {}
         self.reads: set[Storage] = set()
 
     def close(self) -> None:
         """Keep the written tensors in `after`, and put the earlier elements back."""
+        self.after = {storage: storage.held for storage in self.written}
         for storage, tensor in self.before.items():
-            self.after[storage] = storage.held
             storage.put_back(tensor)
 
 
