@@ -29,6 +29,7 @@ ALLOWED = {
     "ops": {"core", "kernel"},
     "numpy_staging": {"core", "kernel", "ops"},
     "signal": {"core", "names", "ops", "numpy_staging"},
+    "image": {"core", "names", "ops"},
     "graph": {"core", "kernel", "ops"},
     "autodiff": FRONT,
     "autograph": FRONT,
@@ -43,6 +44,7 @@ OWNERS = {
     "gast": {"autograph"},
     "rich": {"cli", "bench"},
     "matplotlib": {"cli", "bench"},
+    "PIL": {"ops.image.codecs"},
 }
 # Packages of one kind of device, and who beside their own modules may import them: what chooses a
 # device, what calls its programs from Python without the compiler's help, and its settings.

@@ -333,7 +333,19 @@ from treadle.tracing.tracebacks import install_hook
 from treadle.version import __version__
 
 if TYPE_CHECKING:
-    from treadle import autodiff, autograph, data, inspect, keras, passes, signal, strings, test
+    from treadle import (
+        autodiff,
+        autograph,
+        data,
+        image,
+        inspect,
+        io,
+        keras,
+        passes,
+        signal,
+        strings,
+        test,
+    )
     from treadle.autodiff.graph_gradients import gradients, hessians
     from treadle.bench import benchmark
     from treadle.graph.vectorized import vectorized_map
@@ -350,8 +362,10 @@ _LAZY = {
     "autodiff": "treadle.autodiff",
     "autograph": "treadle.autograph",
     "data": "treadle.data",
+    "image": "treadle.image",
     "initializers": "treadle.keras.initializers",  # TensorFlow has these four at both places
     "inspect": "treadle.inspect",
+    "io": "treadle.io",
     "keras": "treadle.keras",
     "losses": "treadle.keras.losses",
     "metrics": "treadle.keras.metrics",
@@ -504,12 +518,14 @@ __all__ = [
     "histogram_fixed_width",
     "histogram_fixed_width_bins",
     "identity",
+    "image",
     "init_scope",
     "inspect",
     "int16",
     "int32",
     "int64",
     "int8",
+    "io",
     "is_symbolic_tensor",
     "is_tensor",
     "jit",

@@ -11,8 +11,8 @@ import numpy as np
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
-    "treadle.random.experimental", "treadle.bitwise",
-    "treadle.strings", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
+    "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
+    "treadle.io", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
     "treadle.experimental", "treadle.keras",
     "treadle.keras.layers",
@@ -67,6 +67,21 @@ _INSTEAD = {
     "RNNCellDeviceWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellDropoutWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellResidualWrapper": "Use td.keras.layers for recurrent networks",
+    "generate_bounding_box_proposals": "Use td.image.non_max_suppression on boxes made of anchors "
+    "and deltas",
+    "decode_jxl": "JPEG XL files are not read: convert them to PNG or JPEG",
+    "gfile": "Use pathlib, open and glob; td.io.read_file and td.io.matching_files in functions",
+    "TFRecordWriter": "Use np.savez, or td.io.write_file",
+    "TFRecordOptions": "Records of TensorFlow are not read or written: use np.savez",
+    "parse_example": "Examples of TensorFlow are not read: use np.load and "
+    "td.data.Dataset.from_tensor_slices",
+    "parse_single_example": "Examples of TensorFlow are not read: use np.load and "
+    "td.data.Dataset.from_tensor_slices",
+    "parse_tensor": "Use np.load and np.save, or td.io.decode_raw",
+    "serialize_tensor": "Use np.save, or tensor.numpy().tobytes() and td.io.decode_raw",
+    "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",
+    "encode_proto": "Protocol buffers are not written: use the package protobuf in td.py_function",
+    "decode_json_example": "Use the module json in td.py_function",
     "sobol_sample": "Use scipy.stats.qmc.Sobol before tensors are made, or td.random.uniform",
 }
 
