@@ -64,6 +64,9 @@ _INSTEAD = {
     "padded ids and a weighted td.reduce_sum",
     "safe_embedding_lookup_sparse": "Sparse tensors are not provided: use td.nn.embedding_lookup "
     "on padded ids and a weighted td.reduce_sum",
+    "conv": "Use td.nn.convolution",
+    "conv2d_backprop_input_v2": "Use td.nn.conv2d_transpose, or a td.GradientTape",
+    "conv2d_backprop_filter_v2": "Use a td.GradientTape",
     "RNNCellDeviceWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellDropoutWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellResidualWrapper": "Use td.keras.layers for recurrent networks",

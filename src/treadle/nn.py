@@ -5,6 +5,14 @@ from treadle.ops.elementwise.unary import (
     sigmoid,
     tanh,
 )
+from treadle.ops.image.any_rank import (
+    avg_pool,
+    conv_transpose,
+    convolution,
+    max_pool,
+    pool,
+    with_space_to_batch,
+)
 from treadle.ops.image.blocks import (
     batch_to_space,
     depth_to_space,
@@ -15,9 +23,16 @@ from treadle.ops.image.convolution import (
     conv2d,
     conv2d_transpose,
     depthwise_conv2d,
+    depthwise_conv2d_backprop_filter,
+    depthwise_conv2d_backprop_input,
+)
+from treadle.ops.image.morphology import (
+    dilation2d,
+    erosion2d,
 )
 from treadle.ops.image.one_axis import (
     atrous_conv2d,
+    atrous_conv2d_transpose,
     avg_pool1d,
     conv1d,
     conv1d_transpose,
@@ -25,10 +40,15 @@ from treadle.ops.image.one_axis import (
     separable_conv2d,
 )
 from treadle.ops.image.pooling import (
-    avg_pool,
     avg_pool2d,
-    max_pool,
     max_pool2d,
+    max_pool_with_argmax,
+)
+from treadle.ops.image.volumes import (
+    avg_pool3d,
+    conv3d,
+    conv3d_transpose,
+    max_pool3d,
 )
 from treadle.ops.nn.activations import (
     elu,
@@ -72,9 +92,11 @@ from treadle.ops.nn.softmax import (
 
 __all__ = [
     "atrous_conv2d",
+    "atrous_conv2d_transpose",
     "avg_pool",
     "avg_pool1d",
     "avg_pool2d",
+    "avg_pool3d",
     "batch_normalization",
     "batch_to_space",
     "bias_add",
@@ -82,12 +104,20 @@ __all__ = [
     "conv1d_transpose",
     "conv2d",
     "conv2d_transpose",
+    "conv3d",
+    "conv3d_transpose",
+    "conv_transpose",
+    "convolution",
     "crelu",
     "depth_to_space",
     "depthwise_conv2d",
+    "depthwise_conv2d_backprop_filter",
+    "depthwise_conv2d_backprop_input",
+    "dilation2d",
     "dropout",
     "elu",
     "embedding_lookup",
+    "erosion2d",
     "gelu",
     "in_top_k",
     "l2_loss",
@@ -99,8 +129,11 @@ __all__ = [
     "max_pool",
     "max_pool1d",
     "max_pool2d",
+    "max_pool3d",
+    "max_pool_with_argmax",
     "moments",
     "normalize_moments",
+    "pool",
     "relu",
     "relu6",
     "selu",
@@ -120,6 +153,7 @@ __all__ = [
     "tanh",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
+    "with_space_to_batch",
     "zero_fraction",
 ]
 

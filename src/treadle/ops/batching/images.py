@@ -7,6 +7,7 @@ from typing import Any
 from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.ops.batching.call import BatchedCall, NoRule, moved_to_front
+from treadle.ops.image.axis_windows import ADD, TAKE
 from treadle.ops.image.convolution import CONV2D, CONV2D_FILTER, CONV2D_INPUT
 from treadle.ops.image.pooling import AVG, AVG_GRAD, GATHER, INDEX, MASKED_INDEX, MAX, SCATTER
 from treadle.ops.registry import set_batching
@@ -68,6 +69,11 @@ def _conv2d_filter(call: BatchedCall) -> Any:
     return _apart(call, found)
 
 
+def _windows(call: BatchedCall) -> Any:
+    return call.run(call.inputs[0], axis=call.attrs["axis"] + 1)
+
+
+set_batching(_windows, TAKE, ADD)
 set_batching(pooled, AVG, AVG_GRAD, GATHER, INDEX, MASKED_INDEX, MAX, SCATTER)
 set_batching(_conv2d, CONV2D)
 set_batching(_conv2d_input, CONV2D_INPUT)

@@ -28,9 +28,11 @@ from treadle.ops.image.windows import (
     check_images,
     check_windows,
     from_nhwc,
+    one_batch,
     padding_attr,
     pair,
     scatter_windows,
+    several_batches,
     spans,
     to_nhwc,
     window_view,
@@ -306,7 +308,7 @@ def conv2d(
     """Two-dimensional convolution (cross-correlation, as in all such libraries).
 
     Args:
-        input: [batch, height, width, channels], or NCHW by `data_format`.
+        input: [batch ..., height, width, channels], or NCHW by `data_format`.
         filters: [height, width, in, out]; `in` divides the image's channels (groups).
         strides: an int or a list of 1, 2 or 4.
         padding: "SAME", "VALID" or four (before, after) pairs.
@@ -319,9 +321,11 @@ def conv2d(
         TypeError: the dtypes are not one floating dtype.
     """
     data_format = check_format(data_format)
-    x, w = convert_to_tensor(input), convert_to_tensor(filters)
+    x, batch = one_batch(convert_to_tensor(input), 4, "conv2d")
+    w = convert_to_tensor(filters)
     attrs = _attrs(strides, padding, dilations, data_format)
-    return from_nhwc(run(CONV2D, to_nhwc(x, data_format), w, **attrs), data_format)
+    y = from_nhwc(run(CONV2D, to_nhwc(x, data_format), w, **attrs), data_format)
+    return several_batches(y, batch)
 
 
 def conv2d_transpose(
@@ -343,17 +347,22 @@ def conv2d_transpose(
         strides, padding, data_format, dilations, name: as for `conv2d`.
     """
     data_format = check_format(data_format)
-    given = partial_dims(output_shape, "conv2d_transpose: output_shape")
-    dims = [d for d in given if d is not None]
-    if len(dims) != 4:
-        raise ValueError(
-            f"conv2d_transpose: output_shape must name four dims that are known while tracing or "
-            f"come from td.shape, got {output_shape}{at(user_origin())}"
-        )
-    image = dims[1:] if data_format == "NHWC" else (dims[2], dims[3], dims[1])
+    image = _image("conv2d_transpose: output_shape", output_shape, data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filters)
     attrs = _attrs(strides, padding, dilations, data_format)
-    return from_nhwc(run(CONV2D_INPUT, w, x, image=tuple(image), **attrs), data_format)
+    return from_nhwc(run(CONV2D_INPUT, w, x, image=image, **attrs), data_format)
+
+
+def _image(what: str, shape: Any, data_format: str) -> tuple[Dim, Dim, Dim]:
+    """Height, width and channels of a shape of images."""
+    dims = [d for d in partial_dims(shape, what) if d is not None]
+    if len(dims) != 4:
+        raise ValueError(
+            f"{what} must name four dims that are known while tracing or come from td.shape, "
+            f"got {shape}{at(user_origin())}"
+        )
+    height, width, channels = dims[1:] if data_format == "NHWC" else (dims[2], dims[3], dims[1])
+    return height, width, channels
 
 
 def depthwise_conv2d(
@@ -374,13 +383,79 @@ def depthwise_conv2d(
     """
     data_format = check_format(data_format)
     x, w = to_nhwc(convert_to_tensor(input), data_format), convert_to_tensor(filter)
-    channels = [s[a] for s, a in ((x.shape, 3), (w.shape, 2)) if s.rank == 4]
-    if w.ndim != 4 or (None not in channels and len(set(channels)) > 1):
-        raise errors.InvalidArgumentError(
-            None, None,
-            f"depthwise_conv2d: a filter of shape {w.shape} does not fit images of shape {x.shape}",
-        )  # fmt: skip
-    w = with_dims(w, (*w.dims[:2], x.dims[3] if x.ndim == 4 else w.dims[2], w.dims[3]))
-    grouped = reshape(w, (w.dims[0], w.dims[1], 1, product(w.dims[2:])))
+    grouped = _grouped("depthwise_conv2d", w, x.dims[3] if x.ndim == 4 else None)
     attrs = _attrs(strides, padding, dilations, data_format)
     return from_nhwc(run(CONV2D, x, grouped, **attrs), data_format)
+
+
+def _grouped(name: str, w: Tensor, channels: Dim | None) -> Tensor:
+    """Filters [height, width, channels, multiplier] as those of groups of one channel each."""
+    fits = w.ndim == 4
+    if fits and isinstance(w.dims[2], int) and isinstance(channels, int):
+        fits = w.dims[2] == channels
+    if not fits:
+        raise errors.InvalidArgumentError(
+            None, None,
+            f"{name}: a filter of shape {w.shape} does not fit images of {channels} channels"
+            f"{at(user_origin())}",
+        )  # fmt: skip
+    if channels is not None:
+        w = with_dims(w, (*w.dims[:2], channels, w.dims[3]))
+    return reshape(w, (w.dims[0], w.dims[1], 1, product(w.dims[2:])))
+
+
+def depthwise_conv2d_backprop_input(
+    input_sizes: Any,
+    filter: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its input.
+
+    Args:
+        input_sizes: the input's shape, four dims.
+        filter: [height, width, channels, multiplier].
+        out_backprop: the gradient of the result.
+        strides, padding, data_format, dilations: as for `depthwise_conv2d`.
+
+    Raises:
+        InvalidArgumentError: sizes do not fit together.
+    """
+    data_format = check_format(data_format)
+    image = _image("depthwise_conv2d_backprop_input: input_sizes", input_sizes, data_format)
+    grouped = _grouped("depthwise_conv2d_backprop_input", convert_to_tensor(filter), image[2])
+    dy = to_nhwc(convert_to_tensor(out_backprop), data_format)
+    attrs = _attrs(strides, padding, dilations, data_format)
+    return from_nhwc(run(CONV2D_INPUT, grouped, dy, image=image, **attrs), data_format)
+
+
+def depthwise_conv2d_backprop_filter(
+    input: Any,
+    filter_sizes: Any,
+    out_backprop: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    dilations: Any = None,
+    name: str | None = None,
+) -> Tensor:
+    """The gradient of `depthwise_conv2d` with respect to its filter, whose shape is
+    `filter_sizes`; see `depthwise_conv2d_backprop_input`."""
+    data_format = check_format(data_format)
+    given = partial_dims(filter_sizes, "depthwise_conv2d_backprop_filter: filter_sizes")
+    sizes = [d for d in given if isinstance(d, int)]
+    if len(sizes) != 4 or len(given) != 4:
+        raise errors.InvalidArgumentError(
+            None, None,
+            "depthwise_conv2d_backprop_filter: filter_sizes must be four dims that are known "
+            f"while tracing, not {filter_sizes}{at(user_origin())}",
+        )  # fmt: skip
+    x = to_nhwc(convert_to_tensor(input), data_format)
+    dy = to_nhwc(convert_to_tensor(out_backprop), data_format)
+    grouped = (sizes[0], sizes[1], 1, sizes[2] * sizes[3])
+    attrs = _attrs(strides, padding, dilations, data_format)
+    return reshape(run(CONV2D_FILTER, x, dy, filters=grouped, **attrs), sizes)

@@ -13,6 +13,7 @@ from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import shape_tensor
 from treadle.ops.image.convolution import conv2d, conv2d_transpose, depthwise_conv2d
 from treadle.ops.image.pooling import avg_pool2d, max_pool2d
+from treadle.ops.image.windows import one_batch, several_batches
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.reshaping import expand_dims, squeeze
@@ -72,7 +73,7 @@ def conv1d(
     """Convolution along one axis (cross-correlation).
 
     Args:
-        input: [batch, width, channels], or NCW by `data_format`.
+        input: [batch ..., width, channels], or NCW by `data_format`.
         filters: [width, in, out].
         stride, dilations: an int or a list of 1 or 3.
         padding: "SAME", "VALID" or three (before, after) pairs.
@@ -80,14 +81,15 @@ def conv1d(
     Raises:
         InvalidArgumentError: ranks, channels or sizes do not fit together.
     """
-    x, first = _row("conv1d", input, data_format)
-    _rank("conv1d: the input", squeeze(x, 1), 3)
+    given, batch = one_batch(convert_to_tensor(input), 3, "conv1d")
+    x, first = _row("conv1d", given, data_format)
     w = convert_to_tensor(filters)
     _rank("conv1d: the filters", w, 3)
     steps = _along("conv1d: stride", stride, data_format)
     spread = _along("conv1d: dilations", dilations, data_format)
     pairs = _pairs_last(padding, first)
-    return _back(conv2d(x, expand_dims(w, 0), steps, pairs, "NHWC", spread), first)
+    y = _back(conv2d(x, expand_dims(w, 0), steps, pairs, "NHWC", spread), first)
+    return several_batches(y, batch)
 
 
 def _pairs_last(padding: Any, channels_first: bool) -> Any:
@@ -159,6 +161,13 @@ def separable_conv2d(
     """
     y = depthwise_conv2d(input, depthwise_filter, strides, padding, data_format, dilations)
     return conv2d(y, pointwise_filter, 1, "VALID", data_format)
+
+
+def atrous_conv2d_transpose(
+    value: Any, filters: Any, output_shape: Any, rate: int, padding: str, name: str | None = None
+) -> Tensor:
+    """`conv2d_transpose` whose filters reach every `rate`-th pixel."""
+    return conv2d_transpose(value, filters, output_shape, 1, padding, dilations=rate)
 
 
 def atrous_conv2d(

@@ -12,10 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from treadle.core.shapes import Dim
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.casting import cast
 from treadle.ops.image.pooling_lowering import (
     lower_avg,
     lower_avg_grad,
@@ -39,6 +43,7 @@ from treadle.ops.image.pooling_numpy import (
 from treadle.ops.image.windows import (
     Padding,
     Pair,
+    Span,
     check_format,
     check_images,
     check_windows,
@@ -50,6 +55,8 @@ from treadle.ops.image.windows import (
 from treadle.ops.lowering import Compute
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs, at_least_one
 
 
@@ -255,4 +262,58 @@ def avg_pool2d(
     return _pool(AVG, input, ksize, strides, padding, data_format)
 
 
-max_pool, avg_pool = max_pool2d, avg_pool2d
+def max_pool_with_argmax(
+    input: Any,
+    ksize: Any,
+    strides: Any,
+    padding: Any,
+    data_format: str | None = "NHWC",
+    output_dtype: Any = dtypes.int64,
+    include_batch_in_index: bool = False,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """The maximum of each window, and where the first one is.
+
+    Args:
+        input, ksize, strides, padding, data_format: as for `max_pool2d`; "NHWC" only.
+        output_dtype: int64 or int32, of the positions.
+        include_batch_in_index: whether positions count on from image to image.
+
+    Returns:
+        The maxima, and of each its position ``(row * width + column) * channels + channel``.
+
+    Raises:
+        InvalidArgumentError: another format or dtype, or windows that do not fit.
+    """
+    kind = dtypes.as_dtype(output_dtype)
+    if data_format not in (None, "NHWC") or kind not in (dtypes.int32, dtypes.int64):
+        raise errors.InvalidArgumentError(
+            None, None, f"max_pool_with_argmax: data_format {data_format!r} and positions of "
+            f"{kind.name}; NHWC, and int32 or int64, are supported{at(user_origin())}",
+        )  # fmt: skip
+    x = convert_to_tensor(input)
+    window, steps = pair(ksize, "ksize", "NHWC"), pair(strides, "strides", "NHWC")
+    attrs: dict[str, Any] = {"window": window, "strides": steps}
+    attrs["padding"] = padding_attr(padding, "NHWC")
+    highest = run(MAX, x, **attrs)
+    winner = cast(run(INDEX, x, **attrs), dtypes.int64)
+    rows, columns = pool_spans(x.dims[1:3], window, steps, attrs["padding"])
+    down, across = winner // window[1], winner % window[1]
+    row = reshape_to(_starts(rows), (rows.count, 1, 1)) + down
+    column = reshape_to(_starts(columns), (columns.count, 1)) + across
+    width, channels = (dims_tensor(d, dtypes.int64) for d in x.dims[2:])
+    position = (row * width + column) * channels + _numbers(x.dims[3])
+    if include_batch_in_index:
+        each = dims_tensor(product(x.dims[1:]), dtypes.int64)
+        position = position + reshape_to(_numbers(x.dims[0]) * each, (x.dims[0], 1, 1, 1))
+    return highest, cast(position, kind)
+
+
+def _numbers(count: Dim) -> Tensor:
+    """0, 1, 2 ... as int64."""
+    return run(RANGE, start=0, delta=1, size=count, dtype=dtypes.int64)  # type: ignore[no-any-return]
+
+
+def _starts(s: Span) -> Tensor:
+    """Where the windows along an axis begin; in the padding before it positions are negative."""
+    return _numbers(s.count) * s.stride - dims_tensor(s.before, dtypes.int64)

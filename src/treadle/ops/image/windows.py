@@ -15,9 +15,10 @@ from treadle.core import errors
 from treadle.core.inequalities import is_at_least
 from treadle.core.origin import at, user_origin
 from treadle.core.records import record
-from treadle.core.shapes import Dim, compound
+from treadle.core.shapes import Dim, compound, product
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.indexing.transposing import transpose
+from treadle.ops.shaping.reshaping import reshape_to
 
 MOST = 1 << 31  # of windows, strides, dilations and padding: products of these do not overflow
 Pair: TypeAlias = tuple[int, int]
@@ -153,25 +154,37 @@ def _wrong(message: str) -> errors.InvalidArgumentError:
     return errors.InvalidArgumentError(None, None, message + at(user_origin()))
 
 
-def pair(value: Any, what: str, data_format: str) -> Pair:
-    """(height, width) from an int or a list of 1, 2 or 4 ints."""
+def axis_numbers(value: Any, what: str, data_format: str) -> tuple[int, ...]:
+    """A number for each spatial axis, from an int or a list of 1, of as many, or of two more."""
+    axes = len(data_format) - 2
     numbers = [int(v) for v in (value if isinstance(value, list | tuple) else [value])]
     if any(abs(v) > MOST for v in numbers):
         raise _wrong(f"{what} must be below {MOST}, got {value}")
     if len(numbers) == 1:
-        numbers *= 2
-    if len(numbers) == 4:
-        at = 1 if data_format == "NHWC" else 2
-        if any(v != 1 for i, v in enumerate(numbers) if i not in (at, at + 1)):
+        numbers *= axes
+    if len(numbers) == axes + 2:
+        at = _first_axis(data_format)
+        if any(v != 1 for i, v in enumerate(numbers) if not at <= i < at + axes):
             raise _wrong(f"{what} must be 1 in the batch and channel axes, got {value}")
-        numbers = numbers[at : at + 2]
-    if len(numbers) != 2 or min(numbers) < 1:
-        raise _wrong(f"{what} must be 1, 2 or 4 positive ints, got {value}")
-    return numbers[0], numbers[1]
+        numbers = numbers[at : at + axes]
+    if len(numbers) != axes or min(numbers) < 1:
+        raise _wrong(f"{what} must be 1, {axes} or {axes + 2} positive ints, got {value}")
+    return tuple(numbers)
 
 
-def padding_attr(padding: Any, data_format: str) -> Padding:
-    """The attribute for "SAME", "VALID" or a list of four (before, after) pairs."""
+def pair(value: Any, what: str, data_format: str) -> Pair:
+    """(height, width) from an int or a list of 1, 2 or 4 ints."""
+    height, width = axis_numbers(value, what, data_format)
+    return height, width
+
+
+def _first_axis(data_format: str) -> int:
+    """The first spatial axis."""
+    return 2 if data_format.startswith("NC") else 1
+
+
+def padding_of_axes(padding: Any, data_format: str) -> str | tuple[Pair, ...]:
+    """The attribute for "SAME", "VALID" or a list of (before, after) pairs for all axes."""
     if isinstance(padding, str):
         name = padding.upper()
         if name not in ("SAME", "VALID"):
@@ -181,12 +194,33 @@ def padding_attr(padding: Any, data_format: str) -> Padding:
         pairs = [(int(a), int(b)) for a, b in padding]
     except (TypeError, ValueError):
         pairs = []
-    at = 1 if data_format == "NHWC" else 2
+    axes, at = len(data_format) - 2, _first_axis(data_format)
     if any(not 0 <= v < MOST for pair in pairs for v in pair):
         raise _wrong(f"explicit padding must be from 0 to {MOST - 1}, got {padding}")
-    if len(pairs) != 4 or any(p != (0, 0) for i, p in enumerate(pairs) if i not in (at, at + 1)):
-        raise _wrong(f"explicit padding needs 4 pairs, zero for batch and channels: {padding}")
-    return pairs[at], pairs[at + 1]
+    others = [p for i, p in enumerate(pairs) if not at <= i < at + axes]
+    if len(pairs) != axes + 2 or any(p != (0, 0) for p in others):
+        text = f"explicit padding needs {axes + 2} pairs, zero for batch and channels: {padding}"
+        raise _wrong(text)
+    return tuple(pairs[at : at + axes])
+
+
+def padding_attr(padding: Any, data_format: str) -> Padding:
+    """The padding of height and width."""
+    return padding_of_axes(padding, data_format)  # type: ignore[return-value]
+
+
+def one_batch(x: Tensor, rank: int, name: str) -> tuple[Tensor, tuple[Dim, ...]]:
+    """An input with its batch axes joined to one, so that it has `rank` axes, and their sizes."""
+    more = x.ndim - rank + 1
+    if more < 1:
+        raise _wrong(f"{name}: an input of {rank} axes or more is expected, its shape is {x.shape}")
+    batch = x.dims[:more]
+    return reshape_to(x, (product(batch), *x.dims[more:])) if more > 1 else x, batch
+
+
+def several_batches(y: Tensor, batch: tuple[Dim, ...]) -> Tensor:
+    """The batch axis apart again."""
+    return reshape_to(y, (*batch, *y.dims[1:])) if len(batch) > 1 else y
 
 
 def check_format(data_format: str | None) -> str:
