@@ -164,6 +164,22 @@ def test_random_forms_follow_the_seed():
     assert not np.allclose(first[0], first[1])
 
 
+def test_ranges_known_late():
+    compiled = td.function(
+        lambda x, n: (
+            image.stateless_random_contrast(x, n, 2 * n, [1, 2]),
+            image.stateless_random_hue(x, n, [1, 2]),
+        )
+    )
+    late = [td.constant(n) for n in (0.3, -0.2)]
+    expected = image.stateless_random_contrast(X, 0.3, 0.6, [1, 2])
+    np.testing.assert_allclose(compiled(X, late[0])[0], expected, rtol=1e-5, atol=1e-6)
+    with pytest.raises(td.errors.InvalidArgumentError, match="upper must be > lower"):
+        compiled(X, late[1])
+    with pytest.raises(td.errors.InvalidArgumentError, match="max_delta must be <= 0.5"):
+        compiled(X, td.constant(0.6))
+
+
 def test_glimpses_are_filled_with_noise():
     td.random.set_seed(1)
     for noise in ("uniform", "gaussian"):

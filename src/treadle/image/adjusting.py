@@ -10,8 +10,8 @@ from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.image.batches import image_tensor, refusal
 from treadle.image.samples import float_of
-from treadle.ops.asserts import assert_non_negative
-from treadle.ops.conversion import convert_to_tensor, has_dtype
+from treadle.ops.asserts import assert_greater, assert_less_equal, assert_non_negative
+from treadle.ops.conversion import convert_to_tensor, has_dtype, is_symbolic
 from treadle.ops.elementwise.arithmetic import floordiv, maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.clipping import saturate_cast
@@ -135,6 +135,12 @@ def per_image_standardization(image: Any) -> Tensor:
 
 
 def check_delta(max_delta: Any, most: float | None = None) -> None:
+    """Refuse a largest delta that is negative or beyond `most`."""
+    if is_symbolic(max_delta):
+        assert_non_negative(max_delta, message="max_delta must be non-negative.")
+        if most is not None:
+            assert_less_equal(max_delta, most, message=f"max_delta must be <= {most}.")
+        return
     if most is not None and max_delta > most:
         raise refusal(f"max_delta must be <= {most}.")
     if max_delta < 0:
@@ -142,6 +148,11 @@ def check_delta(max_delta: Any, most: float | None = None) -> None:
 
 
 def check_range(lower: Any, upper: Any) -> None:
+    """Refuse factors that are negative or in the wrong order."""
+    if is_symbolic(lower) or is_symbolic(upper):
+        assert_greater(upper, lower, message="upper must be > lower.")
+        assert_non_negative(lower, message="lower must be non-negative.")
+        return
     if upper <= lower:
         raise refusal("upper must be > lower.")
     if lower < 0:
