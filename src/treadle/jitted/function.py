@@ -3,30 +3,33 @@
 A call turns its arguments into values that the program takes: arrays as they lie in memory, numbers
 as scalars. Arrays that the function changes in place are handed over as variables whose buffers are
 the caller's own memory, so that the caller sees the changes. Which arrays these are is found out by
-tracing: the first trace takes all as values, and a second one is made where storages were written.
+tracing: the first trace takes all as values. Where storages were written, its operations are traced
+again with variables for these arrays.
 """
 
 from __future__ import annotations
 
 import copy
 import functools
+import threading
 import types
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from treadle.core import errors, nest
 from treadle.core.context import context, watched
 from treadle.core.devices import HOST
-from treadle.core.interrupts import puts_modes_back
+from treadle.core.interrupts import during, is_mode, puts_modes_back
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import Tensor, buffer_of
-from treadle.graph.ir import Graph
+from treadle.graph.ir import Graph, Region, Value
+from treadle.graph.replay import replay
 from treadle.jitted import operators
-from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, Bound, Kinds, Parameters
+from treadle.jitted.arguments import ARRAY, NUMBER, SCALAR, STATIC, Bound, Kinds, Parameters
 from treadle.jitted.arrays import Array, Scalar
 from treadle.jitted.conversion import call as converted
 from treadle.jitted.conversion import set_operators
@@ -147,8 +150,11 @@ class Jitted:
     def _new_plan(self, bound: Bound) -> Plan:
         bound.check()
         written: set[int] = set()
+        first: Written | None = None
         while True:
-            concrete = self._concrete(bound, written)
+            with during(_traces, "first", first), during(_traces, "last", None):
+                concrete = self._concrete(bound, written)
+                first = _traces.last
             if concrete.graph.device is not HOST:
                 raise errors.UnimplementedError(
                     None, None,
@@ -174,18 +180,41 @@ class Jitted:
         """The function that is traced: the user's, on stand-ins for its arguments."""
         given = list(leaves.values())
         builder: Any = context.recorder
+        if _traces.first is not None:
+            return self._repeated(_traces.first, Kinds(kinds).flat, leaves)
         with own_trace(call_ufunc):
             signature = Kinds(kinds)
             values, storages = _stand_ins(signature.flat, leaves)
             args, kwargs = signature.pack(values)
             result = converted(self.python_function)(*args, **kwargs)
             results, tensors = collect(result, {s: i for i, (s, _) in storages.items()})
-            written = {i for i, (s, before) in storages.items() if s.tensor is not before}
-            for i in written:
+            written = {i: s.tensor for i, (s, before) in storages.items() if s.tensor is not before}
+            for i, tensor in written.items():
                 if isinstance(given[i], Variable):
-                    given[i].assign(storages[i][0].tensor)
-        self._found[builder.graph] = written, results
+                    given[i].assign(tensor)
+        self._found[builder.graph] = set(written), results
+        elements = {i: builder.use(tensor).value for i, tensor in written.items()}
+        _traces.last = Written(builder.graph, elements)
         return tensors
+
+    def _repeated(self, first: Written, kinds: Sequence[str], leaves: dict[str, Any]) -> Any:
+        """The trace in which the arrays that the function changes are variables: the operations of
+        the first trace, which has told which arrays these are."""
+        graph, names = first.graph, list(leaves)
+        given: dict[str, Tensor] = {}  # each array once, as in the first trace
+        for kind, (name, leaf) in zip(kinds, leaves.items(), strict=True):
+            same = kind.removeprefix(ARRAY) if kind.startswith(ARRAY) else ""
+            if kind != STATIC:
+                given[name] = given[names[int(same)]] if same else convert_to_tensor(leaf)
+        region = Region()
+        region.params, region.nodes = graph.params, graph.nodes
+        region.results = [*graph.results, *first.elements.values()]
+        made = replay(region, [*(given[n] for n in sorted(given)), *graph.captures])
+        for number, tensor in zip(first.elements, made[len(graph.results) :], strict=True):
+            leaves[names[number]].assign(tensor)
+        builder: Any = context.recorder
+        self._found[builder.graph] = self._found[graph]
+        return made[: len(graph.results)]
 
     # -- inspection --------------------------------------------------------------------------
 
@@ -230,6 +259,29 @@ class Jitted:
 
     def __repr__(self) -> str:
         return f"<jitted {self._parameters.name}>"
+
+
+class Written(NamedTuple):
+    """What a trace has written: for arguments that the function changes, by number, their elements
+    at the end of the graph."""
+
+    graph: Graph
+    elements: dict[int, Value]
+
+
+class _OfThread(threading.local):
+    """The traces of a function of this thread.
+
+    Attributes:
+        first: the trace whose operations the next one repeats.
+        last: what the last trace of Python code has written.
+    """
+
+    first: Written | None = None
+    last: Written | None = None
+
+
+_traces = is_mode(_OfThread())
 
 
 class _Traces(Function):
