@@ -12,6 +12,7 @@ The names and their meaning are TensorFlow 2's.
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 # NumPy comes before treadle's own modules. Python keeps its frames in pieces of 16 KiB, and frees a
@@ -23,7 +24,20 @@ import treadle.autodiff.control_flow  # (gives cond and while their gradients)
 import treadle.numpy_staging.protocols  # (gives Tensor and Variable NumPy's protocols)
 import treadle.ops.any_elements  # (tells ops that they take strings)
 import treadle.ops.operators  # noqa: F401  (completes Tensor and Variable)
-from treadle import bitwise, config, debugging, experimental, linalg, math, nest, nn, random, types
+from treadle import (
+    bitwise,
+    config,
+    debugging,
+    dtypes,
+    experimental,
+    linalg,
+    math,
+    nest,
+    nn,
+    random,
+    types,
+    version,
+)
 from treadle.autodiff.custom import (
     custom_gradient,
     grad_pass_through,
@@ -36,7 +50,7 @@ from treadle.autodiff.tape import (
     GradientTape,
     UnconnectedGradients,
 )
-from treadle.core import dtypes, errors
+from treadle.core import errors
 from treadle.core.caches import clear_caches
 from treadle.core.context import (
     executing_eagerly,
@@ -75,6 +89,10 @@ from treadle.core.tensor import (
 from treadle.core.trace_types import (
     TypeSpec,
 )
+from treadle.devices import (
+    DeviceSpec,
+    device,
+)
 from treadle.module import (
     Module,
 )
@@ -91,16 +109,25 @@ from treadle.ops.control.io import (
 )
 from treadle.ops.control.ordering import (
     control_dependencies,
+    get_current_name_scope,
     group,
     init_scope,
+    inside_function,
     name_scope,
     no_op,
+)
+from treadle.ops.control.ordering import (
+    tuple_ as tuple,
+)
+from treadle.ops.control.time import (
+    timestamp,
 )
 from treadle.ops.conversion import (
     constant,
     convert_to_tensor,
     is_symbolic_tensor,
     is_tensor,
+    register_tensor_conversion_function,
 )
 from treadle.ops.dims import (
     rank,
@@ -123,6 +150,9 @@ from treadle.ops.elementwise.arithmetic import (
     truediv,
     truncatediv,
     truncatemod,
+)
+from treadle.ops.elementwise.bitcast import (
+    bitcast,
 )
 from treadle.ops.elementwise.casting import (
     cast,
@@ -182,6 +212,9 @@ from treadle.ops.image.blocks import (
     batch_to_space,
     required_space_to_batch_paddings,
     space_to_batch,
+)
+from treadle.ops.image.volume_patches import (
+    extract_volume_patches,
 )
 from treadle.ops.indexed_slices import IndexedSlices
 from treadle.ops.indexing.common_shapes import (
@@ -291,6 +324,7 @@ from treadle.ops.shaping.reshaping import (
     tile,
 )
 from treadle.ops.shaping.splitting import split
+from treadle.ops.shaping.static_values import get_static_value
 from treadle.ops.state import (
     Variable,
     VariableAggregation,
@@ -310,6 +344,7 @@ from treadle.ops.statistics.sequences import (
     sequence_mask,
 )
 from treadle.ops.statistics.sorting import (
+    approx_top_k,
     argsort,
     searchsorted,
     sort,
@@ -346,13 +381,15 @@ if TYPE_CHECKING:
         strings,
         test,
     )
-    from treadle.autodiff.graph_gradients import gradients, hessians
+    from treadle.autodiff.graph_gradients import AggregationMethod, gradients, hessians
     from treadle.bench import benchmark
     from treadle.graph.vectorized import vectorized_map
     from treadle.jitted import grad, jit, value_and_grad
     from treadle.ops.collections.mapping import foldl, foldr, map_fn, scan
     from treadle.ops.control.cases import case, switch_case
     from treadle.ops.random.permutations import random_index_shuffle
+    from treadle.ops.strings.fingerprints import fingerprint
+    from treadle.signal import fftnd, ifftnd, irfftnd, rfftnd
     from treadle.strings import as_string
 
 install_hook()
@@ -376,17 +413,23 @@ _LAZY = {
     "test": "treadle.test",
 }
 _LAZY_FUNCTIONS = {
+    "AggregationMethod": "treadle.autodiff.graph_gradients",
     "as_string": "treadle.strings",
     "benchmark": "treadle.bench",
     "case": "treadle.ops.control.cases",
+    "fftnd": "treadle.signal",
+    "fingerprint": "treadle.ops.strings.fingerprints",
     "foldl": "treadle.ops.collections.mapping",
     "foldr": "treadle.ops.collections.mapping",
     "grad": "treadle.jitted",
     "gradients": "treadle.autodiff.graph_gradients",
     "hessians": "treadle.autodiff.graph_gradients",
+    "ifftnd": "treadle.signal",
+    "irfftnd": "treadle.signal",
     "jit": "treadle.jitted",
     "map_fn": "treadle.ops.collections.mapping",
     "random_index_shuffle": "treadle.ops.random.permutations",
+    "rfftnd": "treadle.signal",
     "scan": "treadle.ops.collections.mapping",
     "switch_case": "treadle.ops.control.cases",
     "value_and_grad": "treadle.jitted",
@@ -400,6 +443,11 @@ _INITIALIZERS = {
     "random_uniform_initializer": "RandomUniform",
     "zeros_initializer": "Zeros",
 }
+
+
+def get_logger() -> logging.Logger:
+    """The logger ``treadle``, of Python's module `logging`."""
+    return logging.getLogger("treadle")
 
 
 def __getattr__(name: str) -> Any:
@@ -417,7 +465,9 @@ def __getattr__(name: str) -> Any:
 
 
 newaxis = None
+guarantee_const = identity
 realdiv = truediv
+space_to_batch_nd = space_to_batch
 parallel_stack = stack
 
 __all__ = [
@@ -655,4 +705,25 @@ __all__ = [
     "identity_n",
     "realdiv",
     "parallel_stack",
+    "AggregationMethod",
+    "DeviceSpec",
+    "approx_top_k",
+    "bitcast",
+    "device",
+    "extract_volume_patches",
+    "fftnd",
+    "fingerprint",
+    "get_current_name_scope",
+    "get_logger",
+    "get_static_value",
+    "guarantee_const",
+    "ifftnd",
+    "inside_function",
+    "irfftnd",
+    "register_tensor_conversion_function",
+    "rfftnd",
+    "space_to_batch_nd",
+    "timestamp",
+    "tuple",
+    "version",
 ]

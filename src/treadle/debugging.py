@@ -60,8 +60,10 @@ __all__ = [
     "disable_traceback_filtering",
     "enable_check_numerics",
     "enable_traceback_filtering",
+    "get_log_device_placement",
     "is_numeric_tensor",
     "is_traceback_filtering_enabled",
+    "set_log_device_placement",
 ]
 
 
@@ -84,6 +86,17 @@ def _set_check_numerics(on: bool) -> None:
     if settings.check_numerics != on:
         settings.check_numerics = on
         clear_all_traces()
+
+
+def set_log_device_placement(enabled: bool) -> None:
+    """Accepted for TensorFlow programs: operations run where their operands are, so there are no
+    choices to log."""
+    settings.log_device_placement = bool(enabled)
+
+
+def get_log_device_placement() -> bool:
+    """What `set_log_device_placement` was told; False at first."""
+    return settings.log_device_placement
 
 
 def disable_traceback_filtering() -> None:

@@ -103,6 +103,7 @@ from treadle.ops.indexing.segments import (
 from treadle.ops.nn.activations import (
     log_sigmoid,
     softplus,
+    softsign,
 )
 from treadle.ops.nn.compositions import (
     in_top_k,
@@ -296,6 +297,7 @@ __all__ = [
     "sinh",
     "softmax",
     "softplus",
+    "softsign",
     "sqrt",
     "square",
     "squared_difference",

@@ -40,6 +40,9 @@ _INSTEAD = {
     "edit_distance": "Use a td.function with two loops over the sequences: loops are compiled",
     "LinearOperator": "Operators are not provided: use matrices and the functions of td.linalg, of "
     "which diag, tridiagonal_matmul and tridiagonal_solve know bands",
+    "no_gradient": "Use td.stop_gradient, or td.custom_gradient",
+    "unicode_script": "Scripts of characters are not provided: use the unicodedata module before "
+    "tensors are made",
     "tpu": "There are devices of the host and GPUs only",
     "load_op_library": "Use td.numpy_function for code of others, or td.custom_gradient",
     "load_library": "Use td.numpy_function for code of others, or td.custom_gradient",

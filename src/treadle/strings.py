@@ -1,5 +1,5 @@
-"""``td.strings``: operations on tensors of strings. What gives ragged tensors in TensorFlow is not
-here, but for `split`, which fills up rows with empty strings."""
+"""``td.strings``: operations on tensors of strings. Where TensorFlow gives ragged tensors, rows are
+filled up with empty strings, or zeros."""
 
 from treadle.names import missing_in
 from treadle.ops.strings.parts import (
@@ -11,6 +11,11 @@ from treadle.ops.strings.parts import (
     strip,
     substr,
     upper,
+)
+from treadle.ops.strings.pieces import (
+    bytes_split,
+    ngrams,
+    unsorted_segment_join,
 )
 from treadle.ops.strings.reading import (
     to_hash_bucket,
@@ -26,13 +31,23 @@ from treadle.ops.strings.texts import (
     as_string,
     format,
 )
+from treadle.ops.strings.unicode import (
+    unicode_decode,
+    unicode_decode_with_offsets,
+    unicode_encode,
+    unicode_split,
+    unicode_split_with_offsets,
+    unicode_transcode,
+)
 
 __all__ = [
     "as_string",
+    "bytes_split",
     "format",
     "join",
     "length",
     "lower",
+    "ngrams",
     "reduce_join",
     "regex_full_match",
     "regex_replace",
@@ -43,6 +58,13 @@ __all__ = [
     "to_hash_bucket_fast",
     "to_hash_bucket_strong",
     "to_number",
+    "unicode_decode",
+    "unicode_decode_with_offsets",
+    "unicode_encode",
+    "unicode_split",
+    "unicode_split_with_offsets",
+    "unicode_transcode",
+    "unsorted_segment_join",
     "upper",
 ]
 

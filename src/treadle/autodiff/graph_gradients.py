@@ -65,6 +65,15 @@ class _RecordedGraph:
         return copy.copy(tensor) if key(tensor) in self._stopped else tensor
 
 
+class AggregationMethod:
+    """How TensorFlow adds up the gradients of a tensor that is used several times. They are always
+    added in the order of their uses here: programs may name one."""
+
+    ADD_N = DEFAULT = 0
+    EXPERIMENTAL_TREE = 1
+    EXPERIMENTAL_ACCUMULATE_N = 2
+
+
 def gradients(
     ys: Any,
     xs: Any,

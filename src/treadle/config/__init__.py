@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from treadle.config import experimental, threading
+from treadle.config.devices import (
+    LogicalDevice,
+    LogicalDeviceConfiguration,
+    PhysicalDevice,
+    get_logical_device_configuration,
+    get_soft_device_placement,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_logical_device_configuration,
+    set_soft_device_placement,
+    set_visible_devices,
+)
 from treadle.core.context import count_modes
-from treadle.core.devices import all_devices
 from treadle.tracing import settings
 
 __all__ = [
+    "LogicalDevice",
+    "LogicalDeviceConfiguration",
     "PhysicalDevice",
     "experimental",
+    "experimental_functions_run_eagerly",
+    "experimental_run_functions_eagerly",
     "functions_run_eagerly",
+    "get_logical_device_configuration",
+    "get_soft_device_placement",
+    "get_visible_devices",
+    "list_logical_devices",
     "list_physical_devices",
     "max_traces",
     "run_functions_eagerly",
+    "set_logical_device_configuration",
     "set_max_traces",
+    "set_soft_device_placement",
+    "set_visible_devices",
     "threading",
 ]
 
@@ -49,14 +70,5 @@ def max_traces() -> int:
     return settings.max_traces
 
 
-class PhysicalDevice(NamedTuple):
-    """A device of this machine."""
-
-    name: str
-    device_type: str
-
-
-def list_physical_devices(device_type: str | None = None) -> list[PhysicalDevice]:
-    """The devices that treadle can run on."""
-    devices = [PhysicalDevice(f"/physical_device:{d}", d.kind) for d in all_devices()]
-    return [d for d in devices if device_type in (None, d.device_type)]
+experimental_run_functions_eagerly = run_functions_eagerly
+experimental_functions_run_eagerly = functions_run_eagerly

@@ -1,11 +1,43 @@
-"""How much memory programs use (``td.config.experimental``)."""
+"""How much memory programs use, and devices (``td.config.experimental``)."""
 
 from __future__ import annotations
 
+from treadle.config.devices import (
+    PhysicalDevice,
+    get_visible_devices,
+    list_logical_devices,
+    list_physical_devices,
+    set_visible_devices,
+)
 from treadle.core.devices import find_device
 from treadle.runtime.devices import backend
 
-__all__ = ["get_memory_info", "reset_memory_stats"]
+__all__ = [
+    "enable_op_determinism",
+    "get_memory_info",
+    "get_visible_devices",
+    "list_logical_devices",
+    "list_physical_devices",
+    "reset_memory_stats",
+    "set_memory_growth",
+    "set_visible_devices",
+]
+
+
+def enable_op_determinism() -> None:
+    """Accepted for TensorFlow programs: results are always the same for the same arguments and
+    seeds, with any number of threads."""
+
+
+def set_memory_growth(device: PhysicalDevice, enable: bool) -> None:
+    """Accepted for a GPU: memory is taken when it is needed.
+
+    Raises:
+        ValueError: the device is no GPU.
+    """
+    if device.device_type != "GPU":
+        raise ValueError(f"Cannot set memory growth on non-GPU device {device.name}")
+
 
 def get_memory_info(device: str) -> dict[str, int]:
     """Bytes of memory that treadle manages on a device, "CPU:0".

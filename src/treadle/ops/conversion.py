@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +25,8 @@ _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
 # The same for types without a dtype of their own, as Python's numbers have none.
 _weak: dict[type, Callable[[Any, DType | None], Tensor]] = {}
 _pack: Callable[[list[Tensor]], Tensor]
+# Conversion functions of users, with their priorities.
+_users: list[tuple[int, type, Callable[..., Any]]] = []
 
 
 def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> None:
@@ -31,6 +34,46 @@ def register_converter(kind: type, fn: Callable[[Any, DType | None], Any]) -> No
     global _typed
     _converters.append((kind, fn))
     _typed = (*_typed, kind)
+
+
+def register_tensor_conversion_function(
+    base_type: Any, conversion_func: Callable[..., Any], priority: int = 100
+) -> None:
+    """Let tensors be made of objects of a class.
+
+    Args:
+        base_type: the class, or a tuple of classes.
+        conversion_func: ``conversion_func(value, dtype=..., name=..., as_ref=False)`` gives a
+            tensor of that dtype, or of any where it is None; NotImplemented for a value or dtype
+            that it has none for.
+        priority: functions of smaller numbers are asked first; those of equal ones in the order of
+            their registration.
+
+    Raises:
+        TypeError: no class or function, or one of Python's numbers or NumPy's scalars and arrays.
+    """
+    kinds = base_type if isinstance(base_type, tuple) else (base_type,)
+    if not all(isinstance(kind, type) for kind in kinds):
+        raise TypeError(f"base_type must be a type or a tuple of types, got {base_type!r}")
+    if not callable(conversion_func):
+        raise TypeError(f"conversion_func must be callable, got {conversion_func!r}")
+    if any(issubclass(kind, int | float | complex | np.generic | np.ndarray) for kind in kinds):
+        raise TypeError(f"{base_type!r} is converted already")
+    for kind in kinds:
+        _users.append((priority, kind, conversion_func))
+        if not any(known is kind for known, _ in _converters):
+            register_converter(kind, functools.partial(_by_users, kind))
+    _users.sort(key=lambda entry: entry[0])
+
+
+def _by_users(kind: type, value: Any, dtype: DType | None) -> Tensor:
+    """A tensor of an object of the user's class `kind`."""
+    for _, base, convert in _users:
+        if isinstance(value, base):
+            found = convert(value, dtype=dtype, name=None, as_ref=False)
+            if found is not NotImplemented:
+                return _checked(found, dtype)
+    raise TypeError(f"no conversion function makes a tensor of {value!r}{at(user_origin())}")
 
 
 def register_weak(kind: type, fn: Callable[[Any, DType | None], Tensor]) -> None:
@@ -427,6 +470,5 @@ def is_symbolic(value: Any) -> bool:
 
 __all__ = [
     "common_dtype", "constant", "convert_to_tensor", "has_dtype", "is_symbolic",
-    "is_symbolic_tensor", "is_tensor",
-    "to_array",
+    "is_symbolic_tensor", "is_tensor", "register_tensor_conversion_function", "to_array",
 ]  # fmt: skip

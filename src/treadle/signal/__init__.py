@@ -2,6 +2,7 @@
 
 from treadle.names import missing_in
 from treadle.signal.frames import frame, overlap_and_add
+from treadle.signal.mdct import inverse_mdct, mdct
 from treadle.signal.mel import linear_to_mel_weight_matrix, mfccs_from_log_mel_spectrograms
 from treadle.signal.spectra import dct, idct, inverse_stft, inverse_stft_window_fn, stft
 from treadle.signal.transforms import (
@@ -48,6 +49,7 @@ __all__ = [
     "ifft3d",
     "ifftnd",
     "ifftshift",
+    "inverse_mdct",
     "inverse_stft",
     "inverse_stft_window_fn",
     "irfft",
@@ -57,6 +59,7 @@ __all__ = [
     "kaiser_bessel_derived_window",
     "kaiser_window",
     "linear_to_mel_weight_matrix",
+    "mdct",
     "mfccs_from_log_mel_spectrograms",
     "overlap_and_add",
     "rfft",

@@ -11,7 +11,7 @@ from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import dims_tensor, size_of
-from treadle.ops.indexing.gather import gather, unsorted_segment_sum
+from treadle.ops.indexing.gather import gathered, unsorted_segment_sum
 from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.ranges import range as number_range
@@ -50,7 +50,7 @@ def frame(
         count = compound("max", 1 + (size - length) // step, 0)
     starts = number_range(dims_tensor(count, dtypes.int64)) * step
     within = number_range(dims_tensor(length, dtypes.int64))
-    return gather(x, expand_dims(starts, 1) + within, axis=place)
+    return gathered(x, expand_dims(starts, 1) + within, place)
 
 
 def _positive(what: str, value: Any) -> Dim:

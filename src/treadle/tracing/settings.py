@@ -4,6 +4,9 @@ import os
 
 run_eagerly = False
 filter_tracebacks = os.environ.get("TREADLE_FULL_TRACEBACK", "") in ("", "0")
+# A device that there is not stands for the processor.
+soft_device_placement = True
+log_device_placement = False
 # Functions fail at the first operation that gives a NaN or an infinity.
 check_numerics = False
 # Traces that differ only in dims share one compiled program.

@@ -12,6 +12,7 @@ from treadle.ops.control.io import ASSERT
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import SHAPE
 from treadle.ops.elementwise.arithmetic import ADD_N
+from treadle.ops.elementwise.bitcast import BITCAST
 from treadle.ops.elementwise.complex_numbers import ANGLE, CONJ
 from treadle.ops.elementwise.selection import where
 from treadle.ops.linalg.decompositions import (
@@ -200,6 +201,7 @@ set_batching(stacked, STACK)
 set_batching(elementwise, ANGLE, CONJ, ADD_N)
 set_batching(along_axes, SPARSE)
 set_batching(by_rows, SPARSE_GRAD, ARGSORT, SORT, TOP_K, SEARCHSORTED, DENSE, DENSE_GRAD)
+set_batching(by_rows, BITCAST)
 set_batching(by_rows, CHOLESKY, DETERMINANT, EIGH, INVERSE, QR, SLOGDET, SVD)
 set_batching(by_rows, EIG, LU, EXPONENTIAL, LOGARITHM, SQUARE_ROOT, PSEUDO_INVERSE)
 set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE, TRIDIAGONAL_SOLVE)

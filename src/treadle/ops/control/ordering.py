@@ -67,6 +67,34 @@ def group(*inputs: Any, name: str | None = None) -> None:
         _check(x, "group")
 
 
+def get_current_name_scope() -> str:
+    """The name scope of this place, such as ``outer/inner``; empty outside of all."""
+    return naming.scope.rstrip("/")
+
+
+def inside_function() -> bool:
+    """Whether a function is being traced here."""
+    return context.recorder is not None
+
+
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+    """The tensors as they are, in functions in a list: effects happen where they are written.
+
+    Args:
+        tensors: a list of tensors, `IndexedSlices` and None.
+        control_inputs: accepted for TensorFlow programs.
+
+    Raises:
+        ValueError: in a function, there is none.
+    """
+    if context.recorder is None:
+        return tensors  # type: ignore[no-any-return]
+    found = list(tensors)
+    if all(x is None for x in found):
+        raise ValueError(f"tuple: there is no tensor in {found}{at(user_origin())}")
+    return found
+
+
 def no_op(name: str | None = None) -> None:
     """Nothing."""
 

@@ -282,11 +282,18 @@ def top_k(
     return TopK(values if values.dtype is x.dtype else cast(values, x.dtype), found)
 
 
+class ApproxTopK(NamedTuple):
+    """Elements along an axis and their positions, the most extreme first."""
+
+    values: Tensor
+    indices: Tensor
+
+
 def approx_max_k(
     operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> ApproxTopK:  # fmt: skip
     """The k largest elements along an axis and their positions, exactly: the arguments that say how
     approximate the result may be are accepted for TensorFlow programs."""
     x = convert_to_tensor(operand)
@@ -294,17 +301,26 @@ def approx_max_k(
     order = [*(a for a in range(x.ndim) if a != axis), axis]
     back = [order.index(a) for a in range(x.ndim)]
     found = top_k(permute(x, order), k)
-    return permute(found.values, back), permute(found.indices, back)
+    return ApproxTopK(permute(found.values, back), permute(found.indices, back))
 
 
 def approx_min_k(
     operand: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
     reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
     name: str | None = None,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
+) -> ApproxTopK:  # fmt: skip
     """The k smallest elements along an axis and their positions; see `approx_max_k`."""
     values, found = approx_max_k(-convert_to_tensor(operand), k, reduction_dimension)
-    return -values, found
+    return ApproxTopK(-values, found)
+
+
+def approx_top_k(
+    input: Any, k: Any, reduction_dimension: int = -1, recall_target: float = 0.95,
+    is_max_k: bool = True, reduction_input_size_override: int = -1, aggregate_to_topk: bool = True,
+    name: str | None = None,
+) -> ApproxTopK:  # fmt: skip
+    """`approx_max_k`, or `approx_min_k` where `is_max_k` is False."""
+    return (approx_max_k if is_max_k else approx_min_k)(input, k, reduction_dimension)
 
 
 # -- searchsorted --------------------------------------------------------------------------------

@@ -1,0 +1,64 @@
+"""``td.dtypes``: the element types of tensors, and conversions between them."""
+
+from treadle.core.dtypes import (
+    ALL,
+    DType,
+    as_dtype,
+    bfloat16,
+    bool,
+    complex64,
+    complex128,
+    double,
+    float16,
+    float32,
+    float64,
+    half,
+    int8,
+    int16,
+    int32,
+    int64,
+    string,
+    uint8,
+    uint16,
+    uint32,
+    uint64,
+)
+from treadle.names import missing_in
+from treadle.ops.elementwise.casting import (
+    cast,
+)
+from treadle.ops.elementwise.clipping import (
+    saturate_cast,
+)
+from treadle.ops.elementwise.complex_numbers import (
+    complex,
+)
+
+__all__ = [
+    "ALL",
+    "DType",
+    "as_dtype",
+    "bfloat16",
+    "bool",
+    "cast",
+    "complex",
+    "complex128",
+    "complex64",
+    "double",
+    "float16",
+    "float32",
+    "float64",
+    "half",
+    "int16",
+    "int32",
+    "int64",
+    "int8",
+    "saturate_cast",
+    "string",
+    "uint16",
+    "uint32",
+    "uint64",
+    "uint8",
+]
+
+__getattr__ = missing_in(__name__)
