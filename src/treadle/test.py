@@ -1,5 +1,21 @@
-"""Helpers for tests: gradients checked by finite differences."""
+"""``td.test``: a class for tests of tensors, what is asked of the machine, and gradients checked by
+finite differences."""
 
+from __future__ import annotations
+
+import contextlib
+import platform
+import random
+import re
+import shutil
+import tempfile
+import unittest
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import treadle as td
 from treadle.autodiff.checking import (
     GradientError,
     check_gradients,
@@ -9,8 +25,341 @@ from treadle.names import missing_in
 
 __all__ = [
     "GradientError",
+    "TestCase",
     "check_gradients",
     "compute_gradient",
+    "gpu_device_name",
+    "is_built_with_cuda",
+    "is_built_with_gpu_support",
+    "is_built_with_rocm",
+    "is_built_with_xla",
+    "is_cpu_target_available",
+    "is_gpu_available",
+    "main",
 ]
+
+_SEED = 87654321
+Arrays = Any
+
+
+def main(argv: list[str] | None = None) -> None:
+    """Run the tests of the program, as `unittest.main` does."""
+    unittest.main(module="__main__", argv=argv)
+
+
+def is_gpu_available(
+    cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
+) -> bool:
+    """Whether there is a GPU that programs run on."""
+    return bool(td.config.list_physical_devices("GPU"))
+
+
+def gpu_device_name() -> str:
+    """The name of the first GPU, "/device:GPU:0"; empty where there is none."""
+    found = td.config.list_logical_devices("GPU")
+    return found[0].name if found else ""
+
+
+def is_built_with_gpu_support() -> bool:
+    """Whether programs can run on a GPU: False."""
+    return False
+
+
+def is_built_with_cuda() -> bool:
+    """Whether programs can run on a GPU of CUDA: False."""
+    return False
+
+
+def is_built_with_rocm() -> bool:
+    """Whether programs can run on a GPU of ROCm: False."""
+    return False
+
+
+def is_built_with_xla() -> bool:
+    """Whether functions are compiled by XLA: False, treadle has a compiler of its own."""
+    return False
+
+
+_FAMILIES = {
+    "x86": ("x86_64", "amd64", "i386", "i686"), "aarch64": ("aarch64", "arm64"),
+    "arm": ("arm", "armv7l"), "ppc": ("ppc64", "ppc64le"), "s390x": ("s390x",),
+}  # fmt: skip
+
+
+def is_cpu_target_available(target: str) -> bool:
+    """Whether the processor is of a family: "x86", "aarch64", "arm", "ppc" or "s390x"."""
+    return platform.machine().lower() in _FAMILIES.get(target, (target,))
+
+
+def _array(value: Any) -> Any:
+    """An array of a tensor, number or list; floats of 16 bits as wider ones."""
+    found = np.asarray(value.numpy() if hasattr(value, "numpy") else value)
+    return found.astype(np.float32) if found.dtype.name == "bfloat16" else found
+
+
+def _is_nested(value: Any) -> bool:
+    """Whether a structure is compared part by part: dicts, and lists of arrays of other shapes."""
+    if isinstance(value, Mapping):
+        return True
+    if not isinstance(value, list | tuple):
+        return False
+    if any(_is_nested(v) for v in value):
+        return True
+    return len({np.shape(_array(v)) for v in value}) > 1
+
+
+class TestCase(unittest.TestCase):
+    """A `unittest.TestCase` that compares tensors, arrays and lists, and nested structures of them.
+
+    Random numbers have the same seeds at the beginning of every test.
+    """
+
+    __test__ = False  # pytest collects the classes that are derived from it
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        cls.__test__ = True
+
+    def setUp(self) -> None:
+        super().setUp()
+        random.seed(_SEED)
+        np.random.seed(_SEED)  # noqa: NPY002 (the programs' numbers)
+        td.random.set_seed(_SEED)
+        self._folder: str | None = None
+
+    def get_temp_dir(self) -> str:
+        """A folder of the test, which is removed when the test has ended."""
+        if self._folder is None:
+            self._folder = tempfile.mkdtemp()
+            self.addCleanup(shutil.rmtree, self._folder, ignore_errors=True)
+        return self._folder
+
+    def evaluate(self, tensors: Any) -> Any:
+        """Tensors of a structure as arrays and NumPy's numbers."""
+        return td.nest.map_structure(lambda x: x.numpy() if hasattr(x, "numpy") else x, tensors)
+
+    @contextlib.contextmanager
+    def session(self, *args: Any, **kwargs: Any) -> Iterator[None]:
+        """Accepted for TensorFlow programs: operations run at once."""
+        yield None
+
+    cached_session = session
+
+    # -- equal and close -------------------------------------------------------------------------
+
+    def _pairs(self, a: Any, b: Any, msg: Any, path: str = "") -> Iterator[tuple[Any, Any, str]]:
+        """The arrays of two structures side by side, with where they are."""
+        if isinstance(a, Mapping) or isinstance(b, Mapping):
+            self.assertIsInstance(a, Mapping, msg)
+            self.assertIsInstance(b, Mapping, msg)
+            self.assertCountEqual(a, b, msg)
+            for key in a:
+                yield from self._pairs(a[key], b[key], msg, f"{path}[{key!r}]")
+        elif _is_nested(a) or _is_nested(b):
+            self.assertEqual(len(a), len(b), msg)
+            for k, (x, y) in enumerate(zip(a, b, strict=True)):
+                yield from self._pairs(x, y, msg, f"{path}[{k}]")
+        else:
+            x, y = _array(a), _array(b)
+            text = f"shapes {x.shape} and {y.shape} differ{path and f' at {path}'}"
+            self.assertEqual(x.shape, y.shape, self._formatMessage(msg, text))
+            yield x, y, path
+
+    def _check(self, good: Any, what: str, x: Any, y: Any, path: str, msg: Any) -> None:
+        if not np.all(good):
+            places = np.argwhere(~np.atleast_1d(good))[:5].tolist()
+            text = f"{what}{path and f' at {path}'}, first at {places}:\n{x}\n{y}"
+            self.fail(self._formatMessage(msg, text))
+
+    def assertAllEqual(self, a: Arrays, b: Arrays, msg: Any = None) -> None:
+        """The same shapes and elements; NaN is equal to NaN."""
+        for x, y, path in self._pairs(a, b, msg):
+            self._check(_equal(x, y), "not equal", x, y, path, msg)
+
+    def assertNotAllEqual(self, a: Arrays, b: Arrays, msg: Any = None) -> None:
+        """Another shape, or an element that differs."""
+        if self._holds(self.assertAllEqual, a, b):
+            self.fail(self._formatMessage(msg, f"The two values are equal at all elements: {a}"))
+
+    def assertAllClose(
+        self, a: Arrays, b: Arrays, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
+    ) -> None:
+        """The same shapes, and ``|a - b| <= atol + rtol * |b|``."""
+        for x, y, path in self._pairs(a, b, msg):
+            good = np.isclose(x, y, rtol=rtol, atol=atol, equal_nan=True)
+            self._check(good, f"not close (rtol={rtol}, atol={atol})", x, y, path, msg)
+
+    def assertNotAllClose(
+        self, a: Arrays, b: Arrays, rtol: float = 1e-6, atol: float = 1e-6, msg: Any = None
+    ) -> None:
+        """Another shape, or an element that is not close."""
+        if self._holds(self.assertAllClose, a, b, rtol, atol):
+            self.fail(self._formatMessage(msg, f"The two values are close at all elements: {a}"))
+
+    def assertAllCloseAccordingToType(
+        self, a: Arrays, b: Arrays, rtol: float = 1e-6, atol: float = 1e-6,
+        float_rtol: float = 1e-6, float_atol: float = 1e-6, half_rtol: float = 1e-3,
+        half_atol: float = 1e-3, bfloat16_rtol: float = 1e-2, bfloat16_atol: float = 1e-2,
+        msg: Any = None,
+    ) -> None:  # fmt: skip
+        """`assertAllClose` with the limits of the narrower of the dtypes."""
+        names = {getattr(getattr(x, "dtype", None), "name", "") for x in (a, b)}
+        for name, more in (
+            ("float32", (float_rtol, float_atol)), ("complex64", (float_rtol, float_atol)),
+            ("float16", (half_rtol, half_atol)), ("bfloat16", (bfloat16_rtol, bfloat16_atol)),
+        ):  # fmt: skip
+            if name in names:
+                rtol, atol = max(rtol, more[0]), max(atol, more[1])
+        self.assertAllClose(a, b, rtol, atol, msg)
+
+    def _holds(self, check: Callable[..., None], *args: Any) -> bool:
+        try:
+            check(*args)
+        except self.failureException:
+            return False
+        return True
+
+    def assertNear(self, f1: float, f2: float, err: float, msg: Any = None) -> None:
+        """Two numbers differ by at most `err`."""
+        text = f"{f1!r} and {f2!r} differ by more than {err}"
+        good = f1 == f2 or abs(f1 - f2) <= err
+        self.assertTrue(good, self._formatMessage(msg, text))
+
+    def assertArrayNear(
+        self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: Any = None
+    ) -> None:
+        """Two sequences of numbers differ by at most `err`."""
+        self.assertEqual(len(farray1), len(farray2), msg)
+        for a, b in zip(farray1, farray2, strict=True):
+            self.assertNear(float(a), float(b), err, msg)
+
+    def assertNDArrayNear(
+        self, ndarray1: Arrays, ndarray2: Arrays, err: float, msg: Any = None
+    ) -> None:
+        """The Euclidean distance of two arrays is below `err`."""
+        distance = float(np.linalg.norm(_array(ndarray1) - _array(ndarray2)))
+        text = f"the distance is {distance}, not below {err}"
+        self.assertLess(distance, err, self._formatMessage(msg, text))
+
+    # -- elements --------------------------------------------------------------------------------
+
+    def assertAllGreater(self, a: Arrays, comparison_target: Any) -> None:
+        """Every element is greater than the target."""
+        x = _array(a)
+        self._check(x > comparison_target, f"not > {comparison_target}", x, "", "", None)
+
+    def assertAllGreaterEqual(self, a: Arrays, comparison_target: Any) -> None:
+        """Every element is greater than the target or equal to it."""
+        x = _array(a)
+        self._check(x >= comparison_target, f"not >= {comparison_target}", x, "", "", None)
+
+    def assertAllLess(self, a: Arrays, comparison_target: Any) -> None:
+        """Every element is less than the target."""
+        x = _array(a)
+        self._check(x < comparison_target, f"not < {comparison_target}", x, "", "", None)
+
+    def assertAllLessEqual(self, a: Arrays, comparison_target: Any) -> None:
+        """Every element is less than the target or equal to it."""
+        x = _array(a)
+        self._check(x <= comparison_target, f"not <= {comparison_target}", x, "", "", None)
+
+    def assertAllInRange(
+        self, target: Arrays, lower_bound: Any, upper_bound: Any, open_lower_bound: bool = False,
+        open_upper_bound: bool = False,
+    ) -> None:  # fmt: skip
+        """Every element is between the bounds, or equal to one that is not open."""
+        x = _array(target)
+        above = x > lower_bound if open_lower_bound else x >= lower_bound
+        below = x < upper_bound if open_upper_bound else x <= upper_bound
+        what = f"not in {'(' if open_lower_bound else '['}{lower_bound}, {upper_bound}"
+        self._check(above & below, f"{what}{')' if open_upper_bound else ']'}", x, "", "", None)
+
+    def assertAllInSet(self, target: Arrays, expected_set: Any) -> None:
+        """Every element is one of the set."""
+        x = _array(target)
+        self._check(np.isin(x, list(expected_set)), f"not in {expected_set}", x, "", "", None)
+
+    # -- shapes and dtypes -----------------------------------------------------------------------
+
+    def assertShapeEqual(self, input_a: Any, input_b: Any, msg: Any = None) -> None:
+        """Two arrays or tensors have the same shape."""
+        self.assertEqual(tuple(input_a.shape), tuple(input_b.shape), msg)
+
+    def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
+        """An array or tensor has a dtype."""
+        self.assertEqual(td.as_dtype(target.dtype), td.as_dtype(expected_dtype))
+
+    # -- errors ----------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def assertRaisesWithPredicateMatch(
+        self, exception_type: Any, expected_err_re_or_predicate: Any
+    ) -> Iterator[None]:
+        """The block raises an exception for which the predicate holds, or whose text has a match of
+        the regular expression."""
+        wanted = expected_err_re_or_predicate
+        try:
+            yield
+        except Exception as error:
+            good = isinstance(error, exception_type) and (
+                wanted(error) if callable(wanted) else re.search(wanted, str(error))
+            )
+            if not good:
+                raise AssertionError(f"{error!r} is not as expected: {wanted!r}") from error
+            return
+        self.fail(f"{exception_type} not raised")
+
+    def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> Any:
+        """The block raises an `OpError` such as `assertRaisesWithPredicateMatch` tells."""
+        return self.assertRaisesWithPredicateMatch(td.errors.OpError, expected_err_re_or_predicate)
+
+    # -- Python's values, as absl has them -------------------------------------------------------
+
+    def assertLen(self, container: Any, expected_len: int, msg: Any = None) -> None:
+        """A container has so many elements."""
+        self.assertEqual(len(container), expected_len, msg)
+
+    def assertEmpty(self, container: Any, msg: Any = None) -> None:
+        """A container has no elements."""
+        self.assertEqual(len(container), 0, msg)
+
+    def assertNotEmpty(self, container: Any, msg: Any = None) -> None:
+        """A container has an element."""
+        self.assertNotEqual(len(container), 0, msg)
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: Any = None) -> None:
+        """A value is between two others, or equal to one."""
+        text = self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}")
+        self.assertTrue(minv <= value <= maxv, text)
+
+    def assertStartsWith(self, actual: Any, expected_start: Any, msg: Any = None) -> None:
+        """A string begins with another."""
+        text = self._formatMessage(msg, f"{actual!r} does not begin with {expected_start!r}")
+        self.assertTrue(actual.startswith(expected_start), text)
+
+    def assertEndsWith(self, actual: Any, expected_end: Any, msg: Any = None) -> None:
+        """A string ends with another."""
+        text = self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}")
+        self.assertTrue(actual.endswith(expected_end), text)
+
+    def assertSameElements(
+        self, expected_seq: Any, actual_seq: Any, msg: Any = None
+    ) -> None:
+        """Two sequences have the same elements, however often."""
+        self.assertEqual(set(expected_seq), set(actual_seq), msg)
+
+
+def _equal(x: Any, y: Any) -> Any:
+    if x.dtype.kind in "OSU" or y.dtype.kind in "OSU":
+        return _encoded(x) == _encoded(y)
+    both_nan = (x != x) & (y != y)
+    return (x == y) | both_nan
+
+
+def _encoded(x: Any) -> Any:
+    """Strings as bytes."""
+    found = [s.encode() if isinstance(s, str) else s for s in x.reshape(-1).tolist()]
+    return np.array(found, object).reshape(x.shape)
+
 
 __getattr__ = missing_in(__name__)

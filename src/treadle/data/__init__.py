@@ -9,6 +9,7 @@ from treadle.data.options import Options
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
+from treadle.data.text import TextLineDataset
 from treadle.names import missing_name
 
 __all__ = [
@@ -22,12 +23,12 @@ __all__ = [
     "NumpyIterator",
     "Optional",
     "Options",
+    "TextLineDataset",
     "experimental",
 ]
 
 _MISSING = {
     "TFRecordDataset": "read the records with Python and use Dataset.from_generator",
-    "TextLineDataset": "there are no string tensors; parse the lines in Dataset.from_generator",
     "FixedLengthRecordDataset": "read the file with NumPy and use Dataset.from_tensor_slices",
 }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABCMeta
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -354,6 +354,58 @@ class Dataset(GraphIterable, metaclass=_DatasetType):
         )
         return self._then(stage)
 
+    def bucket_by_sequence_length(
+        self, element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int], padded_shapes: Any = None, padding_values: Any = None,
+        pad_to_bucket_boundary: bool = False, no_padding: bool = False,
+        drop_remainder: bool = False, name: str | None = None,
+    ) -> Dataset:  # fmt: skip
+        """Batches of elements of similar length.
+
+        Args:
+            element_length_func: gives the length of an element, an integer scalar.
+            bucket_boundaries: lengths in rising order. A bucket has the elements shorter than its
+                boundary and not shorter than the one before; the last bucket has the others.
+            bucket_batch_sizes: the size of the batches of each bucket, one more than boundaries.
+            padded_shapes, padding_values: see `padded_batch`.
+            pad_to_bucket_boundary: only False is supported; batches are filled up to the longest of
+                their elements.
+            no_padding: the elements of a batch must have one shape.
+            drop_remainder: leave out batches that are too small.
+
+        Raises:
+            ValueError: not one batch size more than boundaries.
+            NotImplementedError: `pad_to_bucket_boundary` is True.
+        """
+        limits, sizes = list(bucket_boundaries), list(bucket_batch_sizes)
+        if len(sizes) != len(limits) + 1:
+            raise ValueError(
+                "bucket_by_sequence_length: len(bucket_batch_sizes) must equal "
+                f"len(bucket_boundaries) + 1, got {len(sizes)} and {len(limits)}{at(user_origin())}"
+            )
+
+        if pad_to_bucket_boundary:
+            raise NotImplementedError(
+                "bucket_by_sequence_length: pad_to_bucket_boundary=True is not supported: fill up "
+                f"elements with map before{at(user_origin())}"
+            )
+
+        def bucket(*element: Any) -> td.Tensor:
+            length = td.cast(element_length_func(*element), td.int64)
+            return td.reduce_sum(td.cast(length >= td.constant(limits, td.int64), td.int64))
+
+        def size(number: td.Tensor) -> td.Tensor:
+            return td.gather(td.constant(sizes, td.int64), number)
+
+        def batch(number: td.Tensor, window: Dataset) -> Dataset:
+            if no_padding:
+                return window.batch(size(number), drop_remainder)
+            return window.padded_batch(
+                size(number), padded_shapes, padding_values, drop_remainder
+            )
+
+        return self.group_by_window(bucket, batch, window_size_func=size)
+
     def apply(self, transformation_func: Callable[[Dataset], Any]) -> Any:
         """``transformation_func(self)``."""
         result = transformation_func(self)
@@ -505,7 +557,6 @@ _MISSING = {
     "snapshot": "use cache()",
     "ignore_errors": "leave out with filter what cannot be processed",
     "sparse_batch": "there are no sparse tensors; use padded_batch",
-    "bucket_by_sequence_length": "use group_by_window with padded_batch",
     "rejection_resample": "use filter, or sample_from_datasets",
     "make_one_shot_iterator": "it is TensorFlow 1's; use iter(dataset)",
     "make_initializable_iterator": "it is TensorFlow 1's; use iter(dataset)",

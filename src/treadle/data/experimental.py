@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import treadle as td
 from treadle.data.dataset import Dataset
 from treadle.data.elements import Leaves
+from treadle.data.iterator import Optional
 from treadle.data.stages.parallel import AUTOTUNE
 from treadle.data.stages.stage import INFINITE as INFINITE_CARDINALITY
 from treadle.data.stages.stage import UNKNOWN as UNKNOWN_CARDINALITY
@@ -15,13 +16,61 @@ from treadle.data.stages.stage import Stage
 
 __all__ = [
     "AUTOTUNE",
+    "Counter",
     "INFINITE_CARDINALITY",
+    "Optional",
     "UNKNOWN_CARDINALITY",
     "assert_cardinality",
+    "bucket_by_sequence_length",
     "cardinality",
+    "choose_from_datasets",
     "enumerate_dataset",
+    "get_single_element",
+    "sample_from_datasets",
+    "take_while",
     "unbatch",
 ]
+
+
+def Counter(start: Any = 0, step: Any = 1, dtype: Any = td.int64) -> Dataset:
+    """See `Dataset.counter`."""
+    return Dataset.counter(start, step, dtype)
+
+
+def sample_from_datasets(
+    datasets: Any, weights: Any = None, seed: Any = None, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """See `Dataset.sample_from_datasets`."""
+    return Dataset.sample_from_datasets(datasets, weights, seed, stop_on_empty_dataset)
+
+
+def choose_from_datasets(
+    datasets: Any, choice_dataset: Any, stop_on_empty_dataset: bool = False
+) -> Dataset:
+    """See `Dataset.choose_from_datasets`."""
+    return Dataset.choose_from_datasets(datasets, choice_dataset, stop_on_empty_dataset)
+
+
+def get_single_element(dataset: Dataset) -> Any:
+    """See `Dataset.get_single_element`."""
+    return dataset.get_single_element()
+
+
+def take_while(predicate: Callable[..., Any]) -> Callable[[Dataset], Dataset]:
+    """A transformation for `Dataset.apply`: see `Dataset.take_while`."""
+    return lambda dataset: dataset.take_while(predicate)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any], bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int], padded_shapes: Any = None, padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False, no_padding: bool = False, drop_remainder: bool = False,
+) -> Callable[[Dataset], Dataset]:  # fmt: skip
+    """A transformation for `Dataset.apply`: see `Dataset.bucket_by_sequence_length`."""
+    return lambda dataset: dataset.bucket_by_sequence_length(
+        element_length_func, bucket_boundaries, bucket_batch_sizes, padded_shapes, padding_values,
+        pad_to_bucket_boundary, no_padding, drop_remainder,
+    )  # fmt: skip
 
 
 def cardinality(dataset: Dataset) -> td.Tensor:

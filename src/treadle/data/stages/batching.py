@@ -20,7 +20,7 @@ from treadle.data.elements import (
 )
 from treadle.data.rows import Block, Rows, Store, regrouped
 from treadle.data.stages.stage import UNKNOWN, Stage, integer, invalid, known, scaled
-from treadle.iteration import NDArray, at, user_origin
+from treadle.iteration import NDArray, at, recording, user_origin
 
 
 def batch_size(size: Any, what: str) -> Any:
@@ -133,9 +133,8 @@ def _padding_values(structure: Any, specs: list[Any], values: Any) -> list[Any]:
         given = given * len(specs)
     result = []
     for spec, value in zip(specs, given, strict=True):
-        if value is None:
-            value = td.zeros((), spec.dtype)
-        tensor = td.convert_to_tensor(value)
+        with recording(None):  # a number of Python's is one in functions, too
+            tensor = td.convert_to_tensor(td.zeros((), spec.dtype) if value is None else value)
         if tensor.dtype is not spec.dtype:
             raise TypeError(
                 f"padded_batch: a padding value of {tensor.dtype.name} for elements of "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class GroupByWindow(Stage):
             groups.setdefault(key, []).append(leaves)
             if len(groups[key]) >= self._size_of(key):
                 yield from self._reduced(key, groups.pop(key))
-        for key, group in groups.items():
+        for key, group in sorted(groups.items(), key=itemgetter(0)):  # as TensorFlow has them
             yield from self._reduced(key, group)
 
     def _size_of(self, key: int) -> int:
