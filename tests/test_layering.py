@@ -121,7 +121,7 @@ LEVELS = {
     "data": (
         "elements rows options seeds",
         "stages",
-        "iterator graph dataset experimental",
+        "iterator graph dataset experimental text",
     ),
     "keras": (
         "activations callbacks config constraints initializers losses metrics naming regularizers"

@@ -329,6 +329,7 @@ from treadle.ops.state import (
     Variable,
     VariableAggregation,
     VariableSynchronization,
+    variable_creator_scope,
 )
 from treadle.ops.statistics.histograms import (
     histogram_fixed_width,
@@ -725,5 +726,6 @@ __all__ = [
     "space_to_batch_nd",
     "timestamp",
     "tuple",
+    "variable_creator_scope",
     "version",
 ]

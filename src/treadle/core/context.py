@@ -56,6 +56,7 @@ class _Context(threading.local):
 
 class _Naming(threading.local):
     scope = ""  # what names of variables begin with, as ``outer/inner/``
+    creators: tuple[Callable[..., Any], ...] = ()  # what makes variables, the outermost first
 
 
 context = is_mode(_Context())

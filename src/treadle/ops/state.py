@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import enum
+import functools
+import inspect
 import itertools
 import os
 import threading
@@ -14,6 +16,7 @@ from typing import Any, NoReturn
 from treadle.core import errors, locks
 from treadle.core.context import context, naming, recording, taping
 from treadle.core.dtypes import DType
+from treadle.core.interrupts import during
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape
 from treadle.core.spec import ResourceSpec, TensorSpec, buffer_spec
@@ -168,7 +171,40 @@ class VariableAggregation(enum.Enum):
     ONLY_FIRST_REPLICA = 3
 
 
-class Variable:
+class _CreatedVariable(type):
+    """Calls of `Variable` go through the creators of `variable_creator_scope`."""
+
+    def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+        creators = naming.creators
+        if not creators:
+            return super().__call__(*args, **kwargs)
+        create: Callable[..., Any] = functools.partial(_create, super().__call__)
+        for creator in creators:
+            create = functools.partial(creator, create)
+        given = inspect.signature(cls.__init__).bind(None, *args, **kwargs)  # type: ignore[misc]
+        given.apply_defaults()
+        _, *values = given.arguments.items()
+        return create(**dict(values))
+
+
+def _create(make: Callable[..., Any], next_creator: Any = None, **kwargs: Any) -> Any:
+    """The last of the creators."""
+    return make(**kwargs)
+
+
+def variable_creator_scope(variable_creator: Callable[..., Any]) -> during:
+    """Variables that the block makes are made by a function.
+
+    Args:
+        variable_creator: ``variable_creator(next_creator, **kwargs)`` gets all arguments of
+            `Variable` by name, and gives a variable: in general that of ``next_creator(**kwargs)``
+            with some of them changed. That of an inner block is called first, and the next creator
+            is that of the block around it.
+    """
+    return during(naming, "creators", (*naming.creators, variable_creator))
+
+
+class Variable(metaclass=_CreatedVariable):
     """A tensor-valued state that can be assigned.
 
     It is on the device of its initial value.

@@ -246,3 +246,24 @@ def small_names(tf):
         tf.dtypes.saturate_cast([300, -5], tf.uint8), isinstance(tf.version.VERSION, str),
         tf.debugging.get_log_device_placement(), tf.get_logger().level >= 0,
     )  # fmt: skip
+
+
+@program
+def creators_of_variables(tf):
+    calls = []
+
+    def creator(name, **changed):
+        def create(next_creator, **kwargs):
+            calls.append((name, kwargs["name"], kwargs["trainable"]))
+            return next_creator(**{**kwargs, **changed})
+
+        return create
+
+    with tf.variable_creator_scope(creator("outer", trainable=False)):
+        first = tf.Variable(1.0, name="a")
+        with tf.variable_creator_scope(creator("inner", name="b", dtype=tf.float64)):
+            second = tf.Variable(2.0)
+    third = tf.Variable(3.0, name="c")
+    made = [(v.name, v.trainable, v.dtype, v) for v in (first, second, third)]
+
+    return made, list(calls), isinstance(first, tf.Variable)
