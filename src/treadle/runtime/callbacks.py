@@ -43,8 +43,7 @@ CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, cty
 
 
 class Call:
-    """What belongs to one call of a program with lists, sizes that it finds out, or variables as
-    arguments.
+    """One call of a program with lists, sizes that it finds out, or variables as arguments.
 
     Attributes:
         delivered: the results that the program found the sizes of, by number.
@@ -61,8 +60,8 @@ class Call:
 
 
 class _Calls(threading.local):
-    """What belongs to the calls in progress in a thread. Callers set `innermost` and put it back,
-    without a call in between: an interrupt comes before or after both."""
+    """The calls in progress in a thread. Callers set `innermost` and put it back, without a call in
+    between: an interrupt comes before or after both."""
 
     failure: BaseException | None = None
     innermost: Any = None
@@ -77,8 +76,8 @@ class Callbacks:
         handles: the numbers of the variables behind the handles.
         graph: has the captured variables; others are arguments of the call.
         written: numbers of the variables that the program writes in place.
-        memory: what a run needs.
-        program_memory: what the addresses of operands are addresses of.
+        memory: how many bytes a run needs.
+        program_memory: the memory that the addresses of operands point to.
     """
 
     def __init__(
@@ -176,7 +175,7 @@ class Callbacks:
             context.recorder, context.tapes = outside
             numpy_errors.set(before)
             recount()
-        if node.outputs and not step.outputs:  # a check called this: the op had to refuse
+        if node.outputs and not step.outputs:  # a check has failed: the op had to raise
             raise errors.InternalError(
                 None, node.op, f"{node.op.name} accepts what the check before it refused"
             )
@@ -266,7 +265,8 @@ class Callbacks:
 
 
 class _Layout:
-    """Where a callback's operands stand among its words, and what its op does with arrays."""
+    """The words at which the operands of a callback stand, and whether its op keeps arrays that it
+    is given, or gives arrays that nobody else holds."""
 
     def __init__(self, step: Callback) -> None:
         node = step.node
@@ -279,8 +279,8 @@ class _Layout:
 
 
 def output_words(operand: Operand) -> int:
-    """How many words a callback uses for an output: its address or handle; where the program
-    does not know the size, the callback gives address and dims."""
+    """How many words a callback has for an output: one for its address or handle; where the program
+    does not know the size, the callback writes the address and the dims."""
     late = operand.place is not None and operand.place.kind == "late"
     return 1 + operand.value.spec.rank if late else 1
 

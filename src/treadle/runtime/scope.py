@@ -1,4 +1,4 @@
-"""The values of symbolic dims while a graph runs."""
+"""The values of symbolic dims, for what runs a graph in Python: interpreter and callbacks."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Scope:
         """Learn the symbols of `spec` from an actual shape.
 
         Raises:
-            InvalidArgumentError: the shape contradicts the spec under what is already known.
+            InvalidArgumentError: the shape contradicts the spec with the values known so far.
         """
         if len(shape) != spec.rank:
             raise _mismatch(spec, shape, f"rank {len(shape)} instead of {spec.rank}")

@@ -1,8 +1,8 @@
 """Whole programs on disk: a process that meets a known graph neither optimizes nor fuses it.
 
-The graph's key names the record of its program, together with all that decides what the compiler
-makes of a graph: its source, what the backend says of the device and of its compiler, switches.
-What a record holds is the backend's (`treadle.runtime.cpu.program_record`).
+A record is named by the key of the graph, the compiler's own source, the backend's key for the
+device and its compiler, and the switches: together they decide which program a graph becomes. The
+backend writes and reads the record itself (`treadle.runtime.cpu.program_record`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ def stored_program(
     """The stored program of a graph, or None where there is none with all its code.
 
     Args:
-        compile: makes the program of the graph anew, for what a record does not tell.
+        compile: makes the program of the graph anew, for what a record lacks: texts for `inspect`
+            and the steps of callbacks.
     """
     key = program_key(graph, options)
     data = None if key is None else default_cache().load(KIND, key)

@@ -1,4 +1,4 @@
-"""What is known while the schedule of a graph is built: fusion, order and places of values."""
+"""The state of a schedule that is being built: places of values, known sizes, fusion and order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Builder:
 
     Attributes:
         constants: the literal arrays, by number.
-        fusions: what fusion made of every region, outermost first (for `inspect`).
+        fusions: the units of every region and their order, outermost first (for `inspect`).
     """
 
     def __init__(self, graph: Graph, facts: Facts) -> None:
@@ -64,7 +64,7 @@ class Builder:
         self.late: set[str] = set()  # symbols that get their value while the program runs
         self.integers = Integers(graph)
         self.ranges = Ranges()  # of late symbols
-        self.sizes = Sizes()  # what is known of sizes where steps are being built
+        self.sizes = Sizes()  # equal sizes, where steps are being built
         self.loops = 0  # around the steps that are being built
         self.arguments: list[Place] = []
         self.fusions: list[tuple[Fusion, Order]] = []
@@ -92,7 +92,7 @@ class Builder:
             place = self.constant_place(
                 np.asarray(constant.value).astype(spec.dtype.np_dtype), spec
             )
-            self.numbers[constant] = Operand(Value(spec, self.graph, -1), place)
+            self.numbers[constant] = self.at(place)
         return self.numbers[constant]
 
     def require_known(self, values: Sequence[Value], what: str) -> None:
@@ -160,6 +160,18 @@ class Builder:
         entry = self.known - self.late
         bounds = [self.ranges.most(d, entry) for d in dims]
         return None if None in bounds else product(d for d in bounds if d is not None)
+
+    def unnamed(self, dims: Sequence[Dim], dtype: DType) -> Value:
+        """A value that no node of the graph makes."""
+        return Value(TensorSpec(dims, dtype), self.graph, -1)
+
+    def at(self, place: Place) -> Operand:
+        """The array at a place that no node of the graph fills."""
+        return Operand(self.unnamed(place.dims, place.dtype), place)
+
+    def array(self, dims: Sequence[Dim], dtype: DType) -> Operand:
+        """Memory for an array that no node of the graph makes."""
+        return self.at(self._temporary(dtype, tuple(dims)))
 
     def place(self, kind: str, spec: Spec) -> Place:
         """A place for an array whose memory is found while the program runs."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from treadle.core import dtypes
-from treadle.core.spec import TensorSpec
 from treadle.graph.ir import Value
 from treadle.kernel.ir import Buffer, Kernel, apply, const, load
 from treadle.runtime.fusion.group import MAX_BUFFERS
 from treadle.runtime.schedule.builder import Builder
-from treadle.runtime.schedule.joining import Pending, join_earlier, memory
+from treadle.runtime.schedule.joining import Pending, join_earlier
 from treadle.runtime.schedule.status import WORD, goes_on, keeping, noting
 from treadle.runtime.schedule.steps import (
     Callback,
@@ -26,6 +25,7 @@ from treadle.runtime.schedule.steps import (
     Place,
     Position,
     Step,
+    memory,
     places_of,
 )
 
@@ -36,8 +36,8 @@ _ENDING = (Callback, Check, Guard, ListStep, Note, OpLoops, Position)
 class Checks:
     """The checks of one region that no step notes yet.
 
-    One launch notes all that wait when something may end the program, or overwrites what they have
-    found. The kernels that compute their verdicts become part of it where they can wait, too.
+    One launch notes all waiting checks, before a step that may end the program or overwrites their
+    operands. The kernels that compute their verdicts become part of it where they can wait, too.
 
     Args:
         steps: of the region, as far as they are built.
@@ -59,7 +59,7 @@ class Checks:
         self.waiting.append(check)
 
     def precede(self, step: Step) -> None:
-        """Note what must be noted before a step."""
+        """Note the waiting checks if a step comes that must follow them."""
         if not self.waiting:
             return
         found = {memory(p) for c in self.waiting for p in places_of([c.holds, *c.elements])}
@@ -72,9 +72,9 @@ class Checks:
         if not checks:
             return
         status = self.program.status
-        kept: Mapping[Place, Operand] = {p: self._at(p) for p in status.places}
+        kept: Mapping[Place, Operand] = {p: self.program.at(p) for p in status.places}
         arrays = any(p.dims for c in checks for p in c.kept)
-        now = self._at(self.program.temporary(TensorSpec((), WORD))) if arrays else None
+        now = self.program.array((), WORD) if arrays else None
         launches = [self._joined(self.steps, *noting(checks, kept[status.word], kept, now))]
         last = None if now is None else keeping(checks, kept, now)
         if last is not None:
@@ -93,32 +93,28 @@ class Checks:
         if program.facts.unified or not status.findings:
             return program.on_host(condition, steps)
         if program.places.get(condition) is not None and condition not in program.fetched:
-            out = self._at(program.temporary(TensorSpec((), dtypes.bool)))
-            operands = program.operand(condition), self._at(status.word), out
+            out = program.array((), dtypes.bool)
+            operands = program.operand(condition), program.at(status.word), out
             steps.append(self._joined(steps, *goes_on(*operands)))
             return self._fetched(out, steps)
         holds = program.on_host(condition, steps)
         if not asserted:
             return holds
-        inputs = {"holds": holds, "word": self._fetched(self._at(status.word), steps)}
+        inputs = {"holds": holds, "word": self._fetched(program.at(status.word), steps)}
         loads = [load(Buffer(name, o.value.spec.dtype, ())) for name, o in inputs.items()]
         both = apply("and", loads[0], apply("eq", loads[1], const(0, WORD)))
-        made = Value(TensorSpec((), dtypes.bool), program.graph, -1)
+        made = program.unnamed((), dtypes.bool)
         steps.append(Evaluate(made, both, inputs))
         return Operand(made, None)
 
     def _joined(self, steps: list[Step], kernel: Kernel, operands: list[Operand]) -> Launch:
-        """The launch of a kernel together with those among `steps` that make what it reads."""
+        """The launch of a kernel together with the kernels of `steps` that compute its operands."""
         facts = self.program.facts
 
         def fits(joined: Pending) -> bool:
             return len(joined[1]) <= MAX_BUFFERS and facts.kernel_needs(joined[0]) is not None
 
         return self.launch(*join_earlier(steps, kernel, operands, fits))
-
-    def _at(self, place: Place) -> Operand:
-        """What is at a place that no node of the graph fills."""
-        return Operand(Value(TensorSpec(place.dims, place.dtype), self.program.graph, -1), place)
 
     def _fetched(self, number: Operand, steps: list[Step]) -> Operand:
         """A number of the device, which the host reads after these steps."""

@@ -1,4 +1,4 @@
-"""The kernels of ops that take what a mask selects: it is counted in parts and written by parts.
+"""The kernels of ops that select elements by a mask, which is counted and written in parts.
 
 A part counts its true elements while it goes through the mask again, so it knows where each of them
 goes. How many parts there are changes no result.
@@ -57,7 +57,7 @@ class Span:
 
 
 def spans_of(elements: Dim) -> list[Span]:
-    """The parts of a mask: equal ones, and one for what they leave."""
+    """The parts of a mask: equal ones, and one for the elements that are left."""
     if isinstance(elements, int) and elements < FEW:
         return [Span(0, 1, elements, 0)]
     size = elements // PARTS

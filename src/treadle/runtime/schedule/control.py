@@ -29,6 +29,7 @@ from treadle.runtime.schedule.steps import (
     Place,
     Sizes,
     Step,
+    is_same_memory,
     places_of,
 )
 from treadle.runtime.symbols import unknown_symbols
@@ -121,7 +122,7 @@ class ControlFlow:
         taken = [
             t for t, out in zip(targets, results, strict=True) if out.value in self.order.taken
         ]
-        # What is in memory that another result takes over is moved away before that is written.
+        # A result in memory that another result takes over moves away before the other is written.
         for number, operand in enumerate(block.results):
             inside = operand.place is not None and operand.place in taken
             if inside and targets[number] in taken and operand.place is not targets[number]:
@@ -159,7 +160,8 @@ class ControlFlow:
         return owned
 
     def _bind(self, params: Sequence[Value], inputs: Sequence[Value]) -> list[Step]:
-        """Region parameters stand for outer values; gives the step for sizes of their own."""
+        """Let region parameters stand for outer values; gives the step that sets the symbols which
+        only the parameters have."""
         program = self.program
         pairs: dict[str, Dim] = {}
         for param, value in zip(params, inputs, strict=True):
@@ -283,7 +285,7 @@ class ControlFlow:
                     self.program.ranges.add(name, a if change >= 0 else 0, most)
 
     def _counted(self, node: Node) -> Counted | None:
-        """What ends a loop that counts by ones to a limit known before it."""
+        """The counter and the limit of a loop that counts by ones to a limit known before it."""
         found = counts_to(node)
         if found is None:
             return None
@@ -310,7 +312,7 @@ class ControlFlow:
                     c.copied |= c.param is body.params[number]
 
     def _check_lists(self, body: Region, moving: Sequence[Any], lists: Sequence[Value]) -> None:
-        """Every carried list must go on as one of its own."""
+        """Every iteration must leave a list of its own in every loop variable that is a list."""
         results = [r for _, _, r in moving if isinstance(r.spec, ListSpec)]
         fresh = all(r.node is not None and r.node.region is body for r in results)
         if len(set(results)) != len(results) or not fresh:
@@ -323,7 +325,7 @@ class ControlFlow:
         self, param: Value, start: Value, result: Value, scheduled: tuple[Fusion, Order],
         taken: bool, opened: set[str], output: Value,
     ) -> Carried:  # fmt: skip
-        """A loop variable. `output`: what the loop leaves in it."""
+        """A loop variable. `output`: its value after the loop."""
         program = self.program
         if isinstance(param.spec, ListSpec) or program.is_register(param):
             return Carried(param, self.program.on_host(start, self.block.steps), None)
@@ -369,15 +371,17 @@ class ControlFlow:
                 operand = program.on_host(result, block.steps)
             if target is not None and target.kind == "grown'":
                 program.require_known([result], "the loop variable")
-            same = operand.place is not None and _is_same(operand.place, target)
-            if target is not None and not same:
+            if target is not None and not is_same_memory(operand.place, target):
                 block.steps.append(program.copy(operand, target))
             results.append(operand)
         block.results = results
         return block
 
     def _condition(self, condition: Region, body: Region, asserted: bool) -> Block:
-        """The test sees the loop variables as the body does; see `until_failure`."""
+        """The block of the condition, which sees the loop variables as the body does.
+
+        asserted: see `Checks.until_failure`.
+        """
         sizes = self._bind(condition.params, body.params)
         block = self.inside(condition, self.program.schedule(condition), {})
         block.steps[:0] = sizes
@@ -398,12 +402,6 @@ def _check_sizes(moving: Sequence[tuple[Value, Value, Value]], opened: set[str])
             name = symbol_name(dim)
             if name is None or found.setdefault(name, (sizes[0], sizes[1])) != tuple(sizes):
                 raise Unsupported("loop variables share a size that changes")
-
-
-def _is_same(place: Place, target: Place | None) -> bool:
-    """Whether two places are one memory: a buffer stays itself when it grows."""
-    grown = target is not None and place.kind == target.kind == "buffer"
-    return place is target or (grown and target is not None and place.number == target.number)
 
 
 def _lists_in(body: Region) -> Iterator[Value]:

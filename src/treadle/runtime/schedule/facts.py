@@ -1,4 +1,4 @@
-"""What the schedule needs to know of the machine, and what cannot be scheduled."""
+"""What passes and the schedule ask of the machine; the error for graphs without a schedule."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ class Needs(NamedTuple):
 
 
 class Facts:
-    """What passes for a target and the schedule must know of the machine. As they stand here they
-    are those of one thread without a library, whose kernels need no workspace.
+    """The answers of a machine to passes for a target and to the schedule. This class answers for
+    one thread without a library, whose kernels need no workspace.
 
     Attributes:
         unified: whether the host computes in the registers and the memory of the device, as on a
             processor. Otherwise the host waits for the device when it reads a number of it: rank-0
             values reside where `treadle.runtime.schedule.residence` decides.
-        tuning: what code is fitted to, with the threads that get workspace.
+        tuning: the record of the machine that code is fitted to, with the number of threads.
     """
 
     unified: bool = True
@@ -47,7 +47,7 @@ class Facts:
         """Workspace of the library routine for a node; None where there is none.
 
         apart: of the one that keeps its result in the workspace, for the epilogue only.
-        views: of which memory the operands are views; none where each has memory of its own.
+        views: how the operands lie in other arrays; none where each has memory of its own.
         """
         return None
 

@@ -24,11 +24,11 @@ from treadle.runtime.schedule.steps import (
     Measure,
     Note,
     Operand,
-    Place,
     SegmentedLaunch,
     Sizes,
     Step,
     Update,
+    memory,
 )
 
 # A kernel that is not launched yet, and its operands.
@@ -39,12 +39,6 @@ _PLAIN = (
     Copy, Evaluate, Fetch, Guard, Launch, LibraryCall, LoadScalar, Measure, Note, SegmentedLaunch,
     Sizes, Update,
 )  # fmt: skip
-
-
-def memory(place: Place) -> Hashable:
-    """What tells whether two places are the same memory: every read of a variable has a place of
-    its own, and so has each size of a buffer."""
-    return place.kind, place.number
 
 
 def join_earlier(
@@ -118,7 +112,7 @@ def _in(names: dict[Buffer, Buffer]) -> Callable[..., tuple[Buffer, object]]:
 
 
 def _key(buffer: Buffer, operand: Operand) -> Hashable:
-    """What tells whether two buffers are the same array, in the same dims."""
+    """Equal for two buffers that are the same array in the same dims."""
     place = operand.place
     return operand.value if place is None else memory(place), buffer.dtype, buffer.shape
 

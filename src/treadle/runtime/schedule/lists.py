@@ -1,7 +1,8 @@
-"""What programs know of the elements of lists: one shape for all, or the rank only.
+"""The shapes of the elements of lists: one shape for all elements, or only their rank.
 
-A list made without an element shape gets it from what is stored in it, wherever the list goes:
-values that may be the same list at run time form a class, and share what any of them tells.
+A list made without an element shape gets it from the elements that are stored in it, wherever the
+list goes: values that may be the same list at run time form a class, and a shape that is found for
+one of them holds for the class.
 """
 
 from __future__ import annotations
@@ -40,13 +41,13 @@ class Ragged(NamedTuple):
     holes: bool
 
 
-# What is known of the elements of a list: their shape, or that they have several.
+# The shape of all elements of a list, or that they have several shapes.
 ElementDims: TypeAlias = "Dims | Ragged"
 
 
 def element_dims(graph: Region, symbols: AbstractSet[str]) -> dict[Value, ElementDims] | None:
-    """What is known of the elements of every list in the graph; None where a list must be a
-    Python object.
+    """The shapes of the elements of every list in the graph; None where a list must be a Python
+    object.
 
     Args:
         symbols: those whose values are known when the program starts.
@@ -90,7 +91,7 @@ def _same_list(node: Node) -> Iterator[tuple[Value, Value]]:
 
 
 def _stored(node: Node) -> Iterator[tuple[Value, Sequence[Dim]]]:
-    """(list, element shape) for what a node puts into a list."""
+    """(list, element shape) for every element that a node puts into a list."""
     form = list_form(node)
     if form is not None and form.puts:
         yield node.inputs[0], node.inputs[-1].spec.dims
@@ -107,7 +108,7 @@ def _leaves_holes(node: Node) -> bool:
 
 
 def list_form(node: Node) -> ListForm | None:
-    """What a node does with lists."""
+    """The record of the op of a node on lists; None for other nodes."""
     return node.op.lower if isinstance(node.op.lower, ListForm) else None
 
 
@@ -151,7 +152,7 @@ class _Classes:
     def resolve(
         self, stored: list[tuple[Value, Sequence[Dim]]], symbols: AbstractSet[str]
     ) -> dict[Value, ElementDims] | None:
-        """What is known of every value's elements; None where not even the rank is."""
+        """The shapes of the elements of every value; None where not even a rank is known."""
         known: dict[Value, Dims] = {}
         ragged = {self.root(v) for v in self.ragged}
         ranks: dict[Value, set[int]] = {}

@@ -1,8 +1,8 @@
 """Calls of Python in the loops of a program: found when it is built, for a warning.
 
-What the user's program calls itself (Python functions, prints, iterators) is meant, and so are ops
-on strings, which are Python's; an op on numbers without a native form is not, and costs each
-iteration more than its work.
+Users expect calls of Python functions, prints, iterators and ops on strings. They do not expect
+that an op on numbers has no native form: calling Python costs each iteration more than the op's
+work.
 """
 
 from __future__ import annotations

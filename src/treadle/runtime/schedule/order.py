@@ -190,12 +190,13 @@ class _Orderer:
                     self.after[last].setdefault(unit)
                 last = unit
                 checked = single.get(unit.nodes[0].attrs.get("of", unit.nodes[0]))
-                if checked is not None:  # it relies on what the check before it found
+                if checked is not None:  # it relies on the check before it
                     self.after[unit].setdefault(checked)
 
     def _order_variables(self) -> None:
-        """What writes a variable runs after all that used it before, and before all that use it
-        later. This comes first: it decides which users of old values can precede a write."""
+        """A unit that writes a variable runs after all units that used it before, and before all
+        that use it later. This comes first: it decides which users of old values can precede a
+        write."""
         of_node = {unit.nodes[0]: unit for unit in self.program}
         for node, earlier in earlier_uses(list(of_node)).items():
             for before in earlier:
@@ -244,8 +245,8 @@ class _Orderer:
         ) and self._stored_together(writer, new)
 
     def _stored_together(self, writer: Unit, new: Value) -> bool:
-        """What is read again after it was written must not be written in place: all stores of the
-        kernel belong to one loop, and only one of them follows reductions."""
+        """Whether a kernel reads no element of the array again after it has written it: all stores
+        of the kernel belong to one loop, and only one of them follows reductions."""
         group = writer.group
         assert group is not None
         stores = self.fusion.stores[writer]
@@ -299,7 +300,8 @@ class _Orderer:
     def _assign(
         self, unit: Unit, handle: Value, pairs: list[tuple[Value, Unit]], before: Unit | None
     ) -> Unit:
-        """Place a write: in the kernel that computes the value, or in a copy of its own."""
+        """The unit that writes a variable: the one whose kernel computes the value, else `unit`,
+        which copies it."""
         writer = self._in_kernel(unit, handle, pairs, before)
         if writer is None:
             writer = unit
@@ -351,7 +353,7 @@ class _Orderer:
         return line
 
     def _updates_variable(self, writer: Unit, new: Value, pairs: list[tuple[Value, Unit]]) -> bool:
-        """Whether an update changes a part of what was read from the variable before."""
+        """Whether an update changes a part of the array that was read from the variable before."""
         olds = [v for v, unit in pairs if unit.role is Role.READ]
         inputs = writer.nodes[0].inputs
         taken = new in self.order.taken or new in self.order.assigned
@@ -388,7 +390,7 @@ class _Orderer:
                 self._keep_apart(value, reader)
 
     def _keep_apart(self, value: Value, reader: Unit) -> None:
-        """`value` must outlive the cell's contents: it gets memory of its own."""
+        """`value` is read after its variable is written: it gets memory of its own."""
         if reader.role is Role.READ:
             self.order.snapshots.add(value)
         else:  # the assignment becomes a copy

@@ -150,7 +150,7 @@ def _kernel(step: Launch) -> str:
 
 
 def _number(step: Evaluate | LoadScalar | Position) -> str:
-    """What a register of the host gets."""
+    """The text of the number that a register of the host gets."""
     match step:
         case Evaluate():
             return str(step.expr)

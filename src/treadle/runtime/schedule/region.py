@@ -1,4 +1,4 @@
-"""From the ordered units of a region to steps."""
+"""The steps of a region, from its units in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from treadle.core import dtypes
-from treadle.core.dtypes import DType
 from treadle.core.records import record
 from treadle.core.shapes import (
     Dim,
@@ -18,7 +17,7 @@ from treadle.core.shapes import (
     substitute,
     symbol_name,
 )
-from treadle.core.spec import ListSpec, TensorSpec
+from treadle.core.spec import ListSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols, mentioned_symbols
@@ -66,6 +65,7 @@ from treadle.runtime.schedule.steps import (
     SegmentedLaunch,
     Step,
     Update,
+    is_same_memory,
     places_of,
 )
 from treadle.runtime.schedule.steps import (
@@ -73,7 +73,7 @@ from treadle.runtime.schedule.steps import (
 )
 from treadle.runtime.symbols import guarded_dims, told_symbol, unknown_symbols
 
-# What a device computes without the host.
+# Roles of units that a device computes without the host.
 _COMPUTING = (Role.ALIAS, Role.ARRAY, Role.COMPACTION, Role.CONSTANT, Role.LIBRARY, Role.SCALAR)
 
 BEYOND = "an element would be read or written {} beyond an axis of its array"
@@ -81,7 +81,7 @@ BEYOND = "an element would be read or written {} beyond an axis of its array"
 
 @record(eq=False)
 class Selection:
-    """What a mask selects, once it is counted.
+    """The elements that a mask selects, once they are counted.
 
     counts: of each part of the mask; `ends`: their running sums; `total`: their sum, a number.
     """
@@ -104,7 +104,7 @@ class RegionBuilder:
     ) -> None:  # fmt: skip
         self.program, self.region, self.fusion, self.order = program, region, fusion, order
         self.wanted = dict(wanted)
-        for value, place in wanted.items():  # what has the same memory and is computed here
+        for value, place in wanted.items():  # operands in the same memory
             while (below := self._below(value)) is not None:
                 value = below
                 self.wanted.setdefault(value, place)
@@ -128,7 +128,7 @@ class RegionBuilder:
 
     def run(self) -> Block:
         outer = self.program.sizes
-        self.program.sizes = outer.copy()  # what is found out here holds here
+        self.program.sizes = outer.copy()  # sizes that are found out here are known here only
         try:
             return self._run()
         finally:
@@ -169,7 +169,7 @@ class RegionBuilder:
         self.block.steps.append(step)
 
     def place_for(self, value: Value) -> Place:
-        """Where a new array goes: where the region's user wants it, else a temporary."""
+        """The place of a new array: where the owner of the region wants it, else a temporary."""
         program = self.program
         old = self.order.in_place.get(value) or self.order.taken.get(value)
         handle = self.order.assigned.get(value)
@@ -204,17 +204,18 @@ class RegionBuilder:
         return self.program.on_host(value, self.block.steps)
 
     def operands(self, node: Node, read: Sequence[Value]) -> list[Operand]:
-        """The operands of a node, of which the host reads some."""
+        """The operands of a node; the host reads those among `read`."""
         return [self.on_host(v) if v in read else self.program.operand(v) for v in node.inputs]
 
     def output(self, value: Value) -> Operand:
-        """Where what the host makes goes."""
+        """The register or the place of a value that the host makes."""
         if isinstance(value.spec, ListSpec) or self.program.is_register(value):
             return Operand(value, None)
         return Operand(value, self.place_for(value))
 
     def computed(self, value: Value) -> Operand:
-        """Where what a kernel or a routine of the device makes goes."""
+        """The place of a value that a kernel or a routine makes; a register of the host on a device
+        whose registers are the host's."""
         if self.program.facts.unified:
             return self.output(value)
         return Operand(value, self.place_for(value))
@@ -247,7 +248,7 @@ class RegionBuilder:
         self._control().loop(unit)
 
     def _control(self) -> ControlFlow:
-        """What schedules nodes with regions into this block."""
+        """Schedules nodes with regions into this block."""
         return ControlFlow(
             self.program, self.region, self.order, self.block, self.wanted, self.output, self.call,
             self.inside, self.checks.until_failure,
@@ -300,7 +301,7 @@ class RegionBuilder:
         self._stay(targets)
 
     def _known_sizes(self) -> Sizes:
-        """What is known of sizes here."""
+        """The sizes that are known to be equal here, and the ranges of symbols."""
         self.program.sizes.add_ranges(self.program.ranges)
         return self.program.sizes
 
@@ -327,7 +328,8 @@ class RegionBuilder:
             self._guard(node)
 
     def _targets(self, stores: Sequence[Value]) -> dict[Value, list[Operand]]:
-        """Where the stored values go: their places, and where the region's user wants them."""
+        """The targets of every stored value: its place, and the place where the owner of the region
+        wants it."""
         targets: dict[Value, list[Operand]] = {}
         for value in stores:
             targets[value] = [self.computed(value)]
@@ -337,7 +339,7 @@ class RegionBuilder:
         return targets
 
     def _stay(self, targets: Mapping[Value, list[Operand]]) -> None:
-        """What the region's user wanted stays where it is."""
+        """The place of each value is its own one, not that of the copy for the region's owner."""
         for value, (target, *_) in targets.items():
             if target.place is not None:
                 self.program.places[value] = target.place
@@ -377,8 +379,8 @@ class RegionBuilder:
             self.program.sizes.add([(a, b)])
 
     def _guard_inlined(self) -> None:
-        """Compare the sizes of nodes that are computed inside of their consumers (views, scalars,
-        what is computed again), which no unit stands for, as soon as the program knows them."""
+        """Compare the sizes of nodes that have no unit (views, scalars and nodes that are computed
+        again, inside of their consumers) as soon as the program knows these sizes."""
         waiting: list[Node] = []
         for node in self.unguarded:
             pairs = list(guarded_dims(node))
@@ -459,8 +461,8 @@ class RegionBuilder:
             self._check_bounds(node, condition)
 
     def _bytes_apart(self, unit: Unit, targets: Mapping[Value, list[Operand]]) -> Dim | None:
-        """Workspace of a routine that keeps its result there, in blocks for the epilogue; None
-        where something else needs the result, or that cannot be done."""
+        """The workspace of a routine that keeps its result there, in blocks for the epilogue; None
+        where another unit needs the result, or there is no such routine."""
         node = unit.nodes[0]
         made = node.outputs[0]
         if not targets or made in self.fusion.needed:
@@ -480,8 +482,8 @@ class RegionBuilder:
     def _overwritten(
         self, unit: Unit, targets: Mapping[Value, list[Operand]]
     ) -> dict[Value, Value]:
-        """A result of the epilogue -> the routine's result, where the former takes its place: it
-        fits, nothing else needs the latter, and no other array is overwritten there."""
+        """A result of the epilogue -> the routine's result that it overwrites, where both have one
+        size and no other unit needs the routine's result."""
         made = unit.nodes[0].outputs[0]
         if made in self.fusion.needed:
             return {}
@@ -596,7 +598,7 @@ class RegionBuilder:
         target = self.place_for(value)
         checked = is_checked_before(node) or (not program.facts.unified and node in program.noted)
         refuse = None if checked else self._refusal(node, inputs)
-        if not _is_same(inputs[0].place, target):
+        if not is_same_memory(inputs[0].place, target):
             self.emit(program.copy(inputs[0], target))
         part = node.op.part
         if part is not None and part.kind is PartKind.DYNAMIC_SLICE:
@@ -656,8 +658,9 @@ class RegionBuilder:
         self.emit(Measure(name, self.on_host(node.inputs[0])))
 
     def compaction(self, unit: Unit) -> None:
-        """What a mask selects: the counts of its parts tell the size and where each part writes.
-        A device counts what other masks select, too, before the host reads all sizes at once."""
+        """An op that selects elements by a mask: the counts of the mask's parts tell the size of
+        the result and where each part writes. A device counts other masks, too, before the host
+        reads all sizes at once."""
         node = unit.nodes[0]
         lower = node.op.lower
         assert isinstance(lower, Compaction)
@@ -666,8 +669,8 @@ class RegionBuilder:
         elements = product(mask.value.spec.dims)
         spans = compaction.spans_of(elements)
         parts = sum(span.count for span in spans)
-        counts, ends = (self._array([parts], dtypes.int64) for _ in range(2))
-        total = self.computed(self._value([], dtypes.int64))
+        counts, ends = (self.program.array([parts], dtypes.int64) for _ in range(2))
+        total = self.computed(self.program.unnamed([], dtypes.int64))
         for span in spans:
             self._computed(compaction.counting(elements, span, parts), node, [mask, counts])
         self._computed(compaction.totalling(parts), node, [counts, total])
@@ -677,8 +680,8 @@ class RegionBuilder:
             self._read_counts()
 
     def _is_independent(self, unit: Unit) -> bool:
-        """Whether a unit can be done before the host reads the sizes of what masks select: it needs
-        no such size, ends nothing, and overwrites no array."""
+        """Whether a unit can be done before the host reads how many elements masks select: it needs
+        no such number, cannot end the program, and overwrites no array."""
         noted = unit.nodes[0] in self.program.residence.noted
         if unit.role not in _COMPUTING and not noted:
             return False
@@ -693,7 +696,7 @@ class RegionBuilder:
         return mentioned.isdisjoint(symbols) and set(self.fusion.loads[unit]).isdisjoint(selected)
 
     def _read_counts(self) -> None:
-        """Read the sizes of what masks select, and write it."""
+        """Read how many elements masks select, and write these."""
         selections, self.selections = self.selections, []
         for found in selections:
             name = symbol_name(found.node.outputs[0].spec.dims[0])
@@ -710,7 +713,7 @@ class RegionBuilder:
         made, count = self.computed(out), out.spec.dims[0]
         positions = lower.rows is None
         flat = positions and out.spec.rank == 2 and out.spec.dims[1] != 1
-        target = self._array([count], dtypes.int64) if flat else made
+        target = self.program.array([count], dtypes.int64) if flat else made
         rows = [] if lower.rows is None else [self.program.operand(node.inputs[lower.rows])]
         row = 1 if positions else product(out.spec.dims[1:])
         for span in found.spans:
@@ -768,8 +771,10 @@ class RegionBuilder:
         return found
 
     def _new_bounds(self, node: Node, whole: Value, size: Dim | None) -> Bounds:
-        """The same, computed here from the bounds; `size`: that of a part which is read, a number
-        where it is known."""
+        """The same, computed here from the bounds.
+
+        size: of a part that is read, a number where it is known.
+        """
         axis, given = node.attrs["axis"], node.attrs["given"]
         read = map(self.on_host, bounds_in_data(node))
         inputs = {name: next(read) for name, g in zip(slices.NAMES, given, strict=True) if g}
@@ -796,7 +801,7 @@ class RegionBuilder:
 
     def _evaluated(self, expr: Expr, inputs: Mapping[str, Operand]) -> Operand:
         """A number of the host that no node of the graph computes."""
-        value = self._value([], expr.dtype)
+        value = self.program.unnamed([], expr.dtype)
         self.emit(Evaluate(value, expr, dict(inputs)))
         return Operand(value, None)
 
@@ -815,17 +820,8 @@ class RegionBuilder:
         built = BuiltKernel(kernel, tuple((o.value, 0) for o in operands))
         self.emit(self._launch(built, operands, [len(operands) - 1]))
 
-    def _value(self, dims: Sequence[Dim], dtype: DType) -> Value:
-        """A value that no node of the graph makes."""
-        return Value(TensorSpec(dims, dtype), self.program.graph, -1)
-
-    def _array(self, dims: Sequence[Dim], dtype: DType) -> Operand:
-        """Memory for an array that no node of the graph makes."""
-        value = self._value(dims, dtype)
-        return Operand(value, self.program.temporary(value.spec))
-
     def loops(self, unit: Unit) -> None:
-        """An op that is loops of the program."""
+        """An op whose loops are part of the program."""
         node = unit.nodes[0]
         self._guard(node)
         inputs = [self.program.operand(v) for v in node.inputs]
@@ -872,7 +868,7 @@ class RegionBuilder:
         return unit in self.order.shown
 
     def _element(self, value: Value) -> Operand:
-        """An element of a list that stays as it is: no copy."""
+        """The element of a list that does not change, where it is: no copy."""
         if self.program.is_register(value):
             return Operand(value, None)
         place = Place("element", len(self.program.temporaries), value.spec.dtype, value.spec.dims)
@@ -898,13 +894,6 @@ def element_slots(region: Region, order: Order) -> dict[Value, Unit]:
         if alone and items.producer is region and value.spec.rank and not node.attrs.get("grow"):
             found.setdefault(value, unit)
     return found
-
-
-def _is_same(place: Place | None, target: Place) -> bool:
-    """Whether a place is the target; every read of a variable has a place of its own."""
-    if place is None or target.kind != "variable":
-        return place is target
-    return place.kind == "variable" and place.number == target.number
 
 
 def _same_memory(a: Value, b: Value) -> bool:

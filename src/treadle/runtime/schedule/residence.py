@@ -1,8 +1,8 @@
 """Where the rank-0 values of a program reside: in registers of the host or on the device.
 
-The host reads numbers to decide how a program goes on: conditions, sizes, positions in lists, what
-it hands to Python. On a device with registers and memory of its own such a read waits for the
-device, so this is decided for the whole graph before anything is scheduled.
+The host reads numbers to decide how a program goes on: conditions, sizes, positions in lists,
+operands of Python callbacks. On a device with registers and memory of its own such a read waits for
+the device, so the residence of all numbers is decided before the graph is scheduled.
 
 A number that the host reads is computed on the host where that needs no more waiting than fetching
 the number itself: where all it is computed from is on the host, is an argument (which nothing
@@ -58,7 +58,7 @@ class _Search:
     """Attributes:
     sources: number -> those that it is computed from, for numbers that the host can compute.
     needs: number -> the sources that must be on the host already, or arguments.
-    wanted: what the host reads, and what is always born on it.
+    wanted: the numbers that the host reads, and those that only the host can make.
     notes: checks that the host makes where it has the verdict without any fetch, else the device.
     """
 
@@ -141,7 +141,8 @@ class _Search:
             self._add(out, results)
 
     def _loop(self, node: Node) -> None:
-        """What a loop gets is fetched before it, once; what an iteration leaves must be there."""
+        """A loop variable begins with a number that is fetched once, before the loop; the number
+        that an iteration leaves in it must be on the host."""
         condition, body = node.regions
         for param, start in zip(body.params, node.inputs, strict=True):
             changed = body.results[param.index : param.index + 1]
@@ -169,8 +170,8 @@ def _drop_unavailable(
 
 
 def host_reads(node: Node, native_lists: bool) -> Iterator[Value]:
-    """What the host reads when it comes to a node, lists and arrays among the operands of Python
-    callbacks included. An operand of what raises an error is read only in that case."""
+    """The operands of a node that the host reads, lists and arrays of Python callbacks included. Of
+    a check it reads the verdict only: other operands are read where the check fails."""
     role = role_of(node)
     if role in (Role.COND, Role.SIZE) or may_refuse(node):
         yield node.inputs[0]

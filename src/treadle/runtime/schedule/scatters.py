@@ -19,8 +19,9 @@ LEAST_ROWS = 2  # a single row is copied or added where the program stands
 
 
 def scatter_kernel(node: Node) -> tuple[Kernel, list[int]] | None:
-    """The kernel of a node, whose buffers are positions, rows and the array that they go to, and
-    the inputs that the first two are; None for other nodes and for a single row."""
+    """The kernel of a node and the numbers of its inputs that are the positions and the rows; None
+    for other nodes and for a single row. The buffers of the kernel are positions, rows and the
+    array that the rows are stored into."""
     part = node.op.part
     if part is None or part.kind not in _KERNELS or part.data is None:
         return None
@@ -46,7 +47,7 @@ def _scatter(
 
 
 def _segments(ids: TensorSpec, dtype: DType, dims: Sequence[Dim], combine: str) -> Kernel:
-    """Rows to the rows that ids name."""
+    """Each row to the row of the result whose number is its id."""
     i = Axis("i", product(ids.dims))
     places = Buffer("ids", ids.dtype, (i.extent,))
     return _stored(i, places, [load(places, i)], dtype, dims[:1], dims[1:], combine)

@@ -1,4 +1,4 @@
-"""Parts of arrays whose bounds are data: what ``start:stop:step`` names, and the kernels for it.
+"""Parts of arrays whose bounds are data: Python's rules for ``start:stop:step``, and the kernels.
 
 The program computes from the bounds where the part begins, its step and its size. These are dims of
 the kernels, which read and store at affine positions.
@@ -30,7 +30,7 @@ class Bounds:
 
 
 def step_of() -> Expr:
-    """The step that is given, as a number whose negative is one, too."""
+    """The step that is given; the least int64, which has no negative, as the number after it."""
     return apply("max", _given("step"), _number(1 - 2**63))
 
 

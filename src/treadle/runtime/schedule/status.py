@@ -6,8 +6,8 @@ on, and its kernels stay inside of their arrays: they clamp computed positions t
 and leave out those that they write at. The last step (`Verdict`) reads the status, the only time
 that the host waits for it, and the error is raised then.
 
-Checks are what eager execution refuses of operands (the op `note`), the verdicts of routines of the
-library, and assertions of the user. Several of them in a row are noted by one launch.
+Checks are the ops `note`, which judge operands that eager execution refuses, the verdicts of
+routines of the library, and assertions of the user. One launch notes several of them in a row.
 """
 
 from __future__ import annotations
@@ -225,10 +225,10 @@ def goes_on(condition: Operand, word: Operand, out: Operand) -> tuple[Kernel, li
 
 def raise_noted(check: Finding, elements: Sequence[Any], symbols: Mapping[str, int]) -> None:
     """Raise the error of a check: run the NumPy implementation of its node on operands that hold
-    the elements at their places, and elsewhere what no operation refuses.
+    the elements at their places, and elsewhere numbers that no operation refuses.
 
     Args:
-        elements: what was kept of the elements of the check, or these themselves.
+        elements: the elements of the check as they were kept, or the elements themselves.
         symbols: the sizes that the program knows on entry.
     """
     node, given, inputs = check.node, iter(elements), []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import field
 
 from treadle.core.dtypes import DType
@@ -20,11 +20,11 @@ class Place:
     kind: "argument", "output", "constant" or "variable" (`number` counts them), "temporary"
         (part of the workspace), "pair" (two buffers that a loop writes in turn; which one is
         current is known when the program runs), "element" (of a list that does not change),
-        "late" (allocated when its size is known), "joined" (what either branch allocated),
+        "late" (allocated when its size is known), "joined" (allocated by the branch that is taken),
         "slot" (of a list, for an element that is computed there),
         "grown" (one of two buffers that a loop writes in turn and makes larger as needed),
         "buffer" (one that a loop updates in place and makes larger as needed), or "status" (the
-        word of the program's status, or what is kept beside it).
+        word of the program's status, or an element that is kept beside it).
     """
 
     kind: str
@@ -58,7 +58,8 @@ class Step:
 
 @record(eq=False)
 class Operand:
-    """What a step passes on: an array's place, or a rank-0 value in a register of the host.
+    """An operand or result of a step: an array at a place, or a rank-0 value in a register of the
+    host.
 
     Kernels and routines of a device with memory of its own get such a register by value.
     """
@@ -150,11 +151,12 @@ class ListStep(Step):
 
 @record(eq=False)
 class Update(Step):
-    """Write a part of the array at `target`, which holds the array that the node updates. What
-    lies outside of it, because a check of the position was noted only, is left out.
+    """Write a part of the array at `target`, which holds the array that the node updates. Positions
+    outside of it, whose check was only noted, are left out.
 
-    refuse: what raises the error for a position out of range; None where that was checked.
-    launch: what writes the part once its positions are checked; None where the program does so.
+    refuse: the call that raises the error for a position out of range; None where it was checked.
+    launch: the kernel that writes the part once its positions are checked; None where the program
+        itself does so.
     """
 
     node: Node
@@ -176,7 +178,8 @@ class Append(Step):
 class OpLoops(Step):
     """Run an op whose loops are part of the program; it may find out the size of its result.
 
-    launch: what does the work once the operands are checked and the result is zeros, for some ops.
+    launch: the kernel that does the work once the operands are checked and the result is zeros, for
+        some ops.
     """
 
     node: Node
@@ -196,7 +199,7 @@ class Check(Step):
 
 @record(eq=False)
 class Finding:
-    """A check, which fails unless a rank-0 bool holds, and what the error of its node needs.
+    """A check, which fails unless a rank-0 bool holds, and the operands that its error shows.
 
     node: the operation whose NumPy implementation raises the error.
     numbers: its inputs that the error depends on.
@@ -221,7 +224,7 @@ class Note(Step):
     """Note in the status of the program which of some checks is the first that failed, if none
     failed before (`schedule.status`).
 
-    launches: what the device does; none where the host has the bool of the only check in a
+    launches: the kernels of the device; none where the host has the bool of the only check in a
         register: it raises the error at once.
     """
 
@@ -258,7 +261,7 @@ class Position(Step):
 class Guard(Step):
     """Fail unless two sizes that only the running program knows are equal.
 
-    text: what the error says of them.
+    text: the error, with places for the sizes.
     """
 
     node: Node
@@ -271,7 +274,7 @@ class Guard(Step):
 
 @record(eq=False)
 class Exhausted(Step):
-    """There is no memory for what a step makes."""
+    """There is no memory for the result of a step."""
 
     step: Step
 
@@ -330,7 +333,7 @@ class Fetch(Step):
 
 @record(eq=False)
 class Block:
-    """Steps in order, and what leaves the block."""
+    """Steps in order, and the results of the block."""
 
     steps: list[Step] = field(default_factory=list)
     results: list[Operand] = field(default_factory=list)
@@ -387,7 +390,7 @@ class Loop(Step):
 
     trips: the number of iterations, where it is known.
     most: a number of iterations that no run exceeds, where one is known.
-    counted: what ends the loop, where that is a counter alone.
+    counted: the counter and its limit, where they alone end the loop.
     rows: where no iteration mixes the rows of the arrays: each thread runs the loop on its own.
     flags: bool variables that end the loop as soon as they are true.
     exact: products and sums are rounded one by one, as without the loop.
@@ -429,6 +432,17 @@ def node_of(step: Step) -> Node | None:
             pairs = zip(step.carried, step.body.results, strict=True)
             values = [o.value for c, o in pairs if c.place is not None]
     return next((v.producer for v in values if isinstance(v.producer, Node)), None)
+
+
+def memory(place: Place) -> Hashable:
+    """Equal for two places in the same memory: every read of a variable has a place of its own, and
+    so has each size of a buffer."""
+    return place.kind, place.number
+
+
+def is_same_memory(a: Place | None, b: Place | None) -> bool:
+    """Whether two places are the same memory."""
+    return a is not None and b is not None and memory(a) == memory(b)
 
 
 def places_of(operands: Sequence[Operand]) -> list[Place]:
