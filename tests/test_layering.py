@@ -61,7 +61,7 @@ DEVICES = {
     },
 }
 FREE = {"version"}  # plain data, for everybody
-FACADES = {"config", "random", "types"}  # packages of public names
+FACADES = {"config", "nn", "random", "types"}  # packages of public names
 
 # The folders and files of packages that have folders, from the lowest level up. They import what is
 # below them and on their own level. Packages without folders need no levels.

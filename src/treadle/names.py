@@ -11,6 +11,7 @@ import numpy as np
 # Where a name may be that is not where it was looked for, the most likely places first.
 _PLACES = (
     "treadle", "treadle.math", "treadle.linalg", "treadle.nn", "treadle.random",
+    "treadle.nn.experimental",
     "treadle.random.experimental", "treadle.bitwise", "treadle.strings", "treadle.image",
     "treadle.io", "treadle.debugging", "treadle.data", "treadle.nest", "treadle.autograph",
     "treadle.types.experimental", "treadle.config", "treadle.config.experimental", "treadle.test",
@@ -70,6 +71,8 @@ _INSTEAD = {
     "conv": "Use td.nn.convolution",
     "conv2d_backprop_input_v2": "Use td.nn.conv2d_transpose, or a td.GradientTape",
     "conv2d_backprop_filter_v2": "Use a td.GradientTape",
+    "fractional_avg_pool": "Use td.nn.avg_pool, whose windows have one size, or td.image.resize",
+    "fractional_max_pool": "Use td.nn.max_pool, whose windows have one size",
     "RNNCellDeviceWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellDropoutWrapper": "Use td.keras.layers for recurrent networks",
     "RNNCellResidualWrapper": "Use td.keras.layers for recurrent networks",

@@ -1,5 +1,7 @@
 """Gamma, Poisson, binomial and truncated normal numbers: their distributions, gradients, states."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import special, stats
@@ -181,6 +183,10 @@ def test_a_seed_for_each_position():
     both = shuffled(td.constant([5, 6]), seeds, 99)
     single = [int(shuffled(k, seeds[i], 99)) for i, k in enumerate((5, 6))]
     assert both.numpy().tolist() == single
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        rows = td.vectorized_map(lambda p: shuffled(p[0], p[1], 99), (td.constant([5, 6]), seeds))
+    assert rows.numpy().tolist() == single
 
 
 def test_algorithms():
@@ -194,10 +200,28 @@ def test_algorithms():
         td.random.Generator()
     with pytest.raises(ValueError, match="3 elements"):
         td.random.Generator(state=[1, 2])
+    with pytest.raises(ValueError, match="two words"):
+        td.random.Generator.from_key_counter(1, [])
+    for wrong in ({"index": 1.0}, {"seed": [1.0, 2.0, 3.0]}, {"rounds": 5}, {"seed": [1, 2]}):
+        with pytest.raises(td.errors.InvalidArgumentError):
+            td.random_index_shuffle(**{"index": 1, "seed": [1, 2, 3], "max_index": 4, **wrong})
     state = td.Variable([1, 2, 3], dtype=td.int64)
     generator = td.random.Generator(state=state)
     generator.uniform([2])
     assert state.numpy().tolist() == [513, 2, 3]
+
+
+def test_parameters_of_other_dtypes():
+    r = td.random
+    for call in (
+        lambda: r.stateless_poisson([2], [1, 2], td.constant(1j)),
+        lambda: r.stateless_binomial([2], [1, 2], td.constant(3), td.constant(1)),
+        lambda: r.stateless_poisson([2], [1, 2], 3.0, "uint8"),
+        lambda: r.stateless_parameterized_truncated_normal([2], [1, 2], td.constant(1)),
+    ):
+        for run in (call, td.function(call)):
+            with pytest.raises((TypeError, td.errors.InvalidArgumentError)):
+                run()
 
 
 @pytest.mark.parametrize("name", ["uniform", "log_uniform", "all", "learned_unigram"])

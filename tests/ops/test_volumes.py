@@ -226,6 +226,14 @@ def test_gradients_of_dilations():
         )  # fmt: skip
 
 
+def test_patches_are_what_a_convolution_multiplies():
+    patches = td.extract_volume_patches(VOLUME, [1, 2, 3, 2, 1], [1, 2, 1, 1, 1], "SAME")
+    y = td.matmul(patches, FILTERS.reshape(-1, 3))
+    np.testing.assert_allclose(
+        y, td.nn.conv3d(VOLUME, FILTERS, [2, 1, 1], "SAME"), rtol=1e-10, atol=1e-10
+    )
+
+
 def test_argmax_of_open_sizes():
     images = RNG.permutation(2 * 5 * 6 * 3).reshape(2, 5, 6, 3).astype("f")
     pool = td.function(
@@ -285,6 +293,8 @@ def test_what_does_not_fit():
     )
     with pytest.raises(invalid):
         opened(VOLUME[:, :1])
+    with pytest.raises(invalid):
+        n.max_pool(VOLUME[:, 0, 0], 2, 1, [])
     with pytest.raises(ValueError, match="1, 2 or 3"):
         n.max_pool(VOLUME[None], 2, 1, "SAME")
     with pytest.raises(ValueError, match="NHWC"):

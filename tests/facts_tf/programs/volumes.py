@@ -227,3 +227,17 @@ def depthwise_gradients(tf):
         slope(tf, lambda a, b: n.depthwise_conv2d_backprop_input(sizes, a, b, ones, "SAME"), w, y),
         raised(n.depthwise_conv2d_backprop_input, sizes, w, z, ones, "SAME"),
     ]  # fmt: skip
+
+
+@program
+def patches_of_volumes(tf):
+    p, ones = tf.extract_volume_patches, [1, 1, 1, 1, 1]
+    return [
+        p(VOLUMES, [1, 2, 2, 3, 1], ones, "VALID"),
+        p(VOLUMES, [1, 2, 1, 2, 1], [1, 2, 2, 1, 1], "SAME"),
+        raised(p, VOLUMES, [1, 9, 1, 1, 1], ones, "SIDE"),
+        raised(p, VOLUMES[0], ones, ones, "SAME"),
+        tf.space_to_batch_nd(IMAGES, [2, 3], [[1, 0], [0, 0]]),
+        tf.space_to_batch_nd(VOLUMES, [2, 1, 5], [[0, 0], [1, 0], [0, 0]]),
+        raised(tf.space_to_batch_nd, IMAGES, [2, 3], [[0, 0], [0, 0]]),
+    ]  # fmt: skip

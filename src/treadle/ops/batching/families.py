@@ -34,8 +34,10 @@ from treadle.ops.linalg.matrix_functions import PSEUDO_INVERSE
 from treadle.ops.linalg.spectral_functions import EXPONENTIAL, LOGARITHM, SQUARE_ROOT
 from treadle.ops.linalg.tridiagonal import TRIDIAGONAL_SOLVE
 from treadle.ops.lowering import Compute
+from treadle.ops.nn.isotonic import ISOTONIC
 from treadle.ops.nn.losses import DENSE, DENSE_GRAD, SPARSE, SPARSE_GRAD
 from treadle.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
+from treadle.ops.random.permutations import SHUFFLED
 from treadle.ops.reductions.reduction import ARGMAX, ARGMIN, reduce_all
 from treadle.ops.reductions.scan import CUMPROD, CUMSUM, CUMULATIVE_LOGSUMEXP
 from treadle.ops.registry import Batch, Op, run, set_batching
@@ -201,7 +203,7 @@ set_batching(stacked, STACK)
 set_batching(elementwise, ANGLE, CONJ, ADD_N)
 set_batching(along_axes, SPARSE)
 set_batching(by_rows, SPARSE_GRAD, ARGSORT, SORT, TOP_K, SEARCHSORTED, DENSE, DENSE_GRAD)
-set_batching(by_rows, BITCAST)
+set_batching(by_rows, BITCAST, ISOTONIC, SHUFFLED)
 set_batching(by_rows, CHOLESKY, DETERMINANT, EIGH, INVERSE, QR, SLOGDET, SVD)
 set_batching(by_rows, EIG, LU, EXPONENTIAL, LOGARITHM, SQUARE_ROOT, PSEUDO_INVERSE)
 set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE, TRIDIAGONAL_SOLVE)

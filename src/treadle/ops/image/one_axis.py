@@ -58,7 +58,7 @@ def _padding(padding: Any) -> Any:
     if isinstance(padding, str):
         return padding
     pairs = [list(p) for p in padding]
-    return [pairs[0], [0, 0], *pairs[1:]]
+    return [*pairs[:1], [0, 0], *pairs[1:]]
 
 
 def _back(y: Tensor, channels_first: bool) -> Tensor:
@@ -93,7 +93,7 @@ def conv1d(
 
 
 def _pairs_last(padding: Any, channels_first: bool) -> Any:
-    if not isinstance(padding, str) and channels_first:
+    if not isinstance(padding, str) and channels_first and len(padding) == 3:
         batch, channels, width = padding
         padding = [batch, width, channels]
     return _padding(padding)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from treadle.core import dtypes, errors
@@ -11,8 +12,14 @@ from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes
 from treadle.ops.conversion import common_dtype, convert_to_tensor, is_symbolic
-from treadle.ops.dims import dims_tensor
-from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, squared_difference
+from treadle.ops.dims import dims_tensor, size_of
+from treadle.ops.elementwise.arithmetic import (
+    add_n,
+    divide,
+    divide_no_nan,
+    maximum,
+    squared_difference,
+)
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.powers import pow
 from treadle.ops.elementwise.selection import where
@@ -27,7 +34,8 @@ from treadle.ops.elementwise.unary import (
 )
 from treadle.ops.indexing.gather import gather
 from treadle.ops.nn.activations import relu, softplus
-from treadle.ops.random.distributions import random_dims, uniform
+from treadle.ops.random.distributions import random_dims, stateless_uniform, uniform
+from treadle.ops.random.seeds import check_algorithm
 from treadle.ops.reductions.reduction import reduce_mean, reduce_sum
 from treadle.ops.shaping.creation import ones_like
 from treadle.ops.shaping.joining import concat
@@ -185,6 +193,15 @@ def batch_normalization(
     return value * cast(factor, value.dtype) + cast(shift, value.dtype)
 
 
+def batch_norm_with_global_normalization(
+    input: Any, mean: Any, variance: Any, beta: Any, gamma: Any, variance_epsilon: float,
+    scale_after_normalization: bool, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`batch_normalization` with the offset beta, and the scale gamma where it is wanted."""
+    scale = gamma if scale_after_normalization else None
+    return batch_normalization(input, mean, variance, beta, scale, variance_epsilon)
+
+
 def dropout(
     x: Any, rate: Any, noise_shape: Any = None, seed: int | None = None, name: str | None = None
 ) -> Tensor:
@@ -199,6 +216,35 @@ def dropout(
 
     Raises:
         ValueError: a rate outside [0, 1), or `x` not floating.
+    """
+
+    def drawn(shape: Any, dtype: Any) -> Tensor:
+        return uniform(shape, seed=seed, dtype=dtype)
+
+    return general_dropout(x, rate, drawn, noise_shape)
+
+
+def stateless_dropout(
+    x: Any, rate: Any, seed: Any, rng_alg: Any = "auto_select", noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`dropout` as a pure function of `seed`, two ints; the numbers are TensorFlow's."""
+
+    def drawn(shape: Any, dtype: Any) -> Tensor:
+        return stateless_uniform(shape, seed, dtype=dtype)
+
+    check_algorithm(rng_alg)
+    return general_dropout(x, rate, drawn, noise_shape)
+
+
+def general_dropout(
+    x: Any, rate: Any, uniform_sampler: Callable[..., Tensor], noise_shape: Any = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """`dropout` where numbers in [0, 1) are below the rate.
+
+    Args:
+        uniform_sampler: ``uniform_sampler(shape=shape, dtype=dtype)`` gives the numbers.
     """
     value: Tensor = convert_to_tensor(x)
     if not value.dtype.is_floating:
@@ -215,8 +261,40 @@ def dropout(
         if isinstance(given, list):
             given = [dims[i] if d is None else d for i, d in enumerate(given)]
         dims = random_dims(given)
-    keep = uniform(dims, seed=seed, dtype=value.dtype) >= rate
+    keep = uniform_sampler(shape=dims, dtype=value.dtype) >= rate
     return where(keep, value * (1 / (1 - rate)), convert_to_tensor(0, value.dtype))
+
+
+def compute_average_loss(
+    per_example_loss: Any, sample_weight: Any = None, global_batch_size: Any = None
+) -> Tensor:
+    """The sum of the losses divided by the size of the batch.
+
+    Args:
+        per_example_loss: [batch, ...].
+        sample_weight: a weight for each loss; broadcasts with them.
+        global_batch_size: an integer, the size of the first axis by default; 0 gives 0.
+
+    Raises:
+        ValueError: a scalar loss.
+        TypeError, InvalidArgumentError: the size is no integer, or negative.
+    """
+    losses = convert_to_tensor(per_example_loss)
+    if not losses.ndim:
+        text = "compute_average_loss: the losses of examples are expected, not a scalar"
+        raise ValueError(f"{text}{at(user_origin())}")
+    kind = losses.dtype
+    if sample_weight is not None:
+        losses = losses * cast(sample_weight, kind)
+    batch = losses.dims[0]
+    if global_batch_size is not None:
+        batch = size_of(global_batch_size, "compute_average_loss: global_batch_size")
+    return divide_no_nan(reduce_sum(losses), cast(dims_tensor(batch, dtypes.int64), kind))
+
+
+def scale_regularization_loss(regularization_loss: Any) -> Tensor:
+    """The sum of the loss, of which each replica adds its part: there is one."""
+    return reduce_sum(regularization_loss)
 
 
 def embedding_lookup(

@@ -30,6 +30,7 @@ from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.special.gamma import gamma_slope
 
+_FLOATS = "fV"  # NumPy's kinds; that of bfloat16 is V
 _COUNTS = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
 
 
@@ -53,6 +54,12 @@ def _grad_gamma(call: OpCall, dy: Tensor) -> list[Any]:
 GAMMA = register(Op("random_gamma", _infer_gamma, rejection.gamma, _grad_gamma, tags=DRAWS))
 
 
+def _require(kinds: str, *arrays: NDArray) -> None:
+    """TypeError, which the shape rules explain, for parameters of other or different dtypes."""
+    if any(a.dtype.kind not in kinds or a.dtype != arrays[0].dtype for a in arrays):
+        raise TypeError("the parameters have wrong dtypes")
+
+
 def _check_counts(dtype: str) -> None:
     if dtype not in _COUNTS:
         raise TypeError(f"counts are {', '.join(_COUNTS)}, not {dtype}")
@@ -68,6 +75,8 @@ def _infer_poisson(state: Any, rate: TensorSpec, *, shape: Dims, dtype: str) -> 
 def _eager_poisson(
     state: NDArray, rate: NDArray, *, shape: tuple[int, ...], dtype: str
 ) -> NDArray:
+    _require(_FLOATS + "i", rate)
+    _check_counts(dtype)
     return rejection.poisson(state, rate, shape=shape).astype(dtypes.as_dtype(dtype).np_dtype)
 
 
@@ -88,6 +97,8 @@ def _infer_binomial(
 def _eager_binomial(
     state: NDArray, counts: NDArray, probs: NDArray, *, shape: tuple[int, ...], dtype: str
 ) -> NDArray:
+    _require(_FLOATS, counts, probs)
+    _check_counts(dtype)
     found = rejection.binomial(state, counts, probs, shape=shape)
     return found.astype(dtypes.as_dtype(dtype).np_dtype)
 
@@ -108,6 +119,7 @@ def _eager_between(
     state: NDArray, mean: NDArray, stddev: NDArray, low: NDArray, high: NDArray, *,
     shape: tuple[int, ...],
 ) -> NDArray:  # fmt: skip
+    _require(_FLOATS, mean, stddev, low, high)
     good = (stddev > 0) & (low < high) & (np.isfinite(low) | np.isfinite(high))
     if not np.all(good):
         text = "stddevs must be positive, minvals below maxvals and one of these finite"

@@ -18,7 +18,8 @@ from treadle.ops.random.families import binomial_counters, binomial_from
 from treadle.ops.random.ops import NORMAL, TRUNCATED_NORMAL
 from treadle.ops.random.seeds import STATE_SIZE, check_algorithm, create_rng_state
 from treadle.ops.random.state import advance
-from treadle.ops.shaping.joining import stack
+from treadle.ops.shaping.joining import concat
+from treadle.ops.shaping.reshaping import reshape
 from treadle.ops.state import Variable
 
 
@@ -65,7 +66,11 @@ class Generator:
 
     @classmethod
     def from_key_counter(cls, key: Any, counter: Any, alg: Any = None) -> Generator:
-        """A generator with a key, an int, and a counter of two ints, the low one first."""
+        """A generator with a key, an int, and a counter of two ints, the low one first.
+
+        Raises:
+            ValueError: other shapes.
+        """
         return cls(state=_joined(key, counter), alg=alg)
 
     @classmethod
@@ -169,8 +174,11 @@ def _check_state_shape(state: Any) -> None:
 
 def _joined(key: Any, counter: Any) -> Tensor:
     """The state for a key and a counter."""
-    low, high = (cast(part, dtypes.int64) for part in (counter[0], counter[1]))
-    return stack([low, high, cast(key, dtypes.int64)])
+    words, last = (cast(part, dtypes.int64) for part in (counter, key))
+    if not words.shape.is_compatible_with([STATE_SIZE - 1]) or last.ndim:
+        text = f"a counter of shape {words.shape} and a key of shape {last.shape}"
+        raise ValueError(f"{text}; two words and a scalar are expected{at(user_origin())}")
+    return concat([words, reshape(last, [1])], 0)
 
 
 _lock = locks.lock()

@@ -77,16 +77,6 @@ _FIRST_WORD = 498247692  # of the cipher's three words of seed, where two are gi
 def _infer_shuffled(
     index: TensorSpec, seed: TensorSpec, last: TensorSpec, *, rounds: int
 ) -> TensorSpec:
-    if index.dtype not in _POSITIONS or index.dtype is not last.dtype:
-        raise errors.InvalidArgumentError(
-            None, None, f"positions of dtypes {index.dtype.name} and {last.dtype.name}; they must "
-            "both be int32, int64, uint32 or uint64",
-        )  # fmt: skip
-    if not seed.dtype.is_integer or rounds < 4 or rounds % 2:
-        raise errors.InvalidArgumentError(
-            None, None, f"a seed of dtype {seed.dtype.name} and {rounds} rounds; integers and an "
-            "even number from 4 on are needed",
-        )  # fmt: skip
     if index.dims != last.dims or seed.dims != (*index.dims, 3):
         raise errors.InvalidArgumentError(
             None, None, f"a seed of shape {seed.shape} does not fit positions of {index.shape}"
@@ -170,6 +160,12 @@ def random_index_shuffle(
     else:
         place, last = common_dtype("random_index_shuffle", index, max_index)
     words = convert_to_tensor(seed)
+    if place.dtype not in _POSITIONS or not words.dtype.is_integer or rounds < 4 or rounds % 2:
+        raise _wrong(
+            f"random_index_shuffle: positions of dtype {place.dtype.name}, a seed of dtype "
+            f"{words.dtype.name} and {rounds} rounds; positions are integers of 32 or 64 bits, "
+            "seeds integers, and rounds an even number from 4 on"
+        )
     if place.ndim > 1 or last.ndim > 1 or words.ndim not in (1, 2):
         raise _wrong(
             f"random_index_shuffle: index, seed and max_index of shapes {place.shape}, "

@@ -1,6 +1,7 @@
 """``td.nn``: neural network functions."""
 
 from treadle.names import missing_in
+from treadle.nn import experimental
 from treadle.ops.elementwise.unary import (
     sigmoid,
     tanh,
@@ -63,8 +64,10 @@ from treadle.ops.nn.activations import (
     swish,
 )
 from treadle.ops.nn.compositions import (
+    batch_norm_with_global_normalization,
     batch_normalization,
     bias_add,
+    compute_average_loss,
     crelu,
     dropout,
     embedding_lookup,
@@ -74,10 +77,19 @@ from treadle.ops.nn.compositions import (
     log_poisson_loss,
     moments,
     normalize_moments,
+    scale_regularization_loss,
     sufficient_statistics,
     weighted_cross_entropy_with_logits,
     weighted_moments,
     zero_fraction,
+)
+from treadle.ops.nn.compositions import local_response_normalization as lrn
+from treadle.ops.nn.isotonic import (
+    isotonic_regression,
+)
+from treadle.ops.nn.labels import (
+    collapse_repeated,
+    ctc_unique_labels,
 )
 from treadle.ops.nn.losses import (
     l2_loss,
@@ -89,17 +101,27 @@ from treadle.ops.nn.softmax import (
     log_softmax,
     softmax,
 )
+from treadle.ops.statistics.sorting import (
+    approx_max_k,
+    approx_min_k,
+    top_k,
+)
 
 __all__ = [
+    "approx_max_k",
+    "approx_min_k",
     "atrous_conv2d",
     "atrous_conv2d_transpose",
     "avg_pool",
     "avg_pool1d",
     "avg_pool2d",
     "avg_pool3d",
+    "batch_norm_with_global_normalization",
     "batch_normalization",
     "batch_to_space",
     "bias_add",
+    "collapse_repeated",
+    "compute_average_loss",
     "conv1d",
     "conv1d_transpose",
     "conv2d",
@@ -109,6 +131,7 @@ __all__ = [
     "conv_transpose",
     "convolution",
     "crelu",
+    "ctc_unique_labels",
     "depth_to_space",
     "depthwise_conv2d",
     "depthwise_conv2d_backprop_filter",
@@ -118,14 +141,17 @@ __all__ = [
     "elu",
     "embedding_lookup",
     "erosion2d",
+    "experimental",
     "gelu",
     "in_top_k",
+    "isotonic_regression",
     "l2_loss",
     "l2_normalize",
     "leaky_relu",
     "local_response_normalization",
     "log_poisson_loss",
     "log_softmax",
+    "lrn",
     "max_pool",
     "max_pool1d",
     "max_pool2d",
@@ -136,6 +162,7 @@ __all__ = [
     "pool",
     "relu",
     "relu6",
+    "scale_regularization_loss",
     "selu",
     "separable_conv2d",
     "sigmoid",
@@ -151,6 +178,7 @@ __all__ = [
     "sufficient_statistics",
     "swish",
     "tanh",
+    "top_k",
     "weighted_cross_entropy_with_logits",
     "weighted_moments",
     "with_space_to_batch",
