@@ -198,7 +198,7 @@ INDEXING = [
     key("ellipsis_middle", 1, ..., None, slice(0, 2), shapes=(((2, 3, 4),),)),
     key("nothing", ..., shapes=(((2, 3),), ((),)), kernels=False),
     moves("getitem_mask", lambda x: x[x > 0], lambda x: x[x > 0], (((4, 5),), ((3,),)),
-          ("float32", "int32", "bfloat16")),
+          ("float32", "int32", "bfloat16"), batched=False),
     moves("getitem_tensor", lambda x: x[td.cast(td.reduce_sum(x * 0), td.int32) + 2],
           lambda x: x[2], (((4, 5),), ((3,),)), ("float32", "int32")),
     moves("getitem_tensor_negative",
@@ -206,12 +206,12 @@ INDEXING = [
           lambda x: x[:, -1], (((4, 5),),), ("float32", "int32")),
     moves("getitem_tensor_slice",
           lambda x: x[td.cast(td.reduce_sum(x * 0), td.int32) + 1 :, 1:3],
-          lambda x: x[1:, 1:3], (((4, 5),),), ("float32", "int32")),
+          lambda x: x[1:, 1:3], (((4, 5),),), ("float32", "int32"), batched=False),
     moves("slice_op", lambda x: td.slice(x, [1, 0], [2, -1]), lambda x: x[1:3],
           (((4, 5),), ((3, 1),))),
     moves("slice_open",
           lambda x: td.slice(x, [td.cast(td.reduce_sum(x * 0), td.int32) + 1, 0], [2, 3]),
-          lambda x: x[1:3, :3], (((4, 5),),), ("float32",)),
+          lambda x: x[1:3, :3], (((4, 5),),), ("float32",), batched=False),
 ]  # fmt: skip
 INDICES = np.array([[2, 0], [1, 2]], np.int32)
 GATHERS = [
@@ -234,7 +234,7 @@ GATHERS = [
     moves("boolean_mask", lambda x: td.boolean_mask(x, [True, False, True], axis=1),
           lambda x: x[:, [0, 2]], (((2, 3),), ((2, 3, 2),))),
     moves("where_positions", lambda x: td.where(x), lambda x: np.argwhere(x), TWO_D,
-          ("int32", "bool"), differentiable=False, kernels=False),
+          ("int32", "bool"), differentiable=False, kernels=False, batched=False),
     Case("scatter_nd", lambda x: td.scatter_nd([[1], [3], [1]], x, [5, 2]),
          lambda x: _scatter(np.zeros((5, 2), x.dtype), [1, 3, 1], x), (((3, 2),),),
          ("float32", "float64", "int32"), kernels=False),

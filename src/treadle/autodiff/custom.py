@@ -7,8 +7,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from treadle.autodiff.custom_node import mark_custom_gradient
-from treadle.autodiff.recording import record_custom
+from treadle.autodiff.custom_node import with_gradient
 from treadle.autodiff.tape import GradientTape
 from treadle.autodiff.values import leaves, subject
 from treadle.core import nest
@@ -16,7 +15,6 @@ from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.unary import identity
 from treadle.ops.state import Variable
 
 
@@ -82,13 +80,7 @@ def custom_gradient(f: Callable[..., Any] | None = None) -> Any:
         def gradient(*output_grads: Any) -> list[Any]:
             return _input_gradients(function, grad_fn, len(tensors), variables, output_grads)
 
-        if context.recorder is not None:
-            name = _name(function)
-            outputs = mark_custom_gradient(name, results, [*tensors, *variables], gradient)
-        else:
-            with taping(()):  # results that only this entry knows
-                outputs = [identity(x) for x in results]
-            record_custom(_name(function), [*tensors, *variables], outputs, gradient)
+        outputs = with_gradient(_name(function), results, [*tensors, *variables], gradient)
         return nest.pack(result, outputs)
 
     return decorated

@@ -14,12 +14,16 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from treadle.autodiff.recording import record_custom
 from treadle.core.context import context, taping
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import Spec
 from treadle.core.tensor import Tensor
 from treadle.graph.ir import Region
 from treadle.graph.replay import replay
+from treadle.ops.batching.call import BatchedCall, NoRule
+from treadle.ops.elementwise.unary import identity
+from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
 
 _numbers = itertools.count()
@@ -78,9 +82,49 @@ def _gradient(call: OpCall, *output_grads: Any) -> list[Any]:
     return [*[None] * count, *of_sources, *[None] * len(captured)]
 
 
+def _batch(call: BatchedCall) -> tuple[Tensor, ...]:
+    """The gradient's graph runs for all examples; what they share gets the sum of theirs."""
+    count, sources, label = (call.attrs[k] for k in ("count", "sources", "gradient"))
+    if getattr(label, "region", None) is None or call.replay is None:
+        raise NoRule("its gradient is not part of a parsed graph")
+    captured, flags = call.inputs[count + sources :], call.batched[count + sources :]
+    replay_all = call.replay
+
+    def gradient(*output_grads: Any) -> list[Any]:
+        moving = [True] * count + flags
+        found = iter(replay_all(label.region, [*output_grads, *captured], moving))
+        of_all = [next(found) if there else None for there in label.present]
+        return [
+            g if g is None or batched else reduce_sum(g, 0)
+            for g, batched in zip(of_all, call.batched[count:], strict=False)
+        ]
+
+    results = [call.whole(k) for k in range(count)]
+    return tuple(
+        with_gradient(str(label), results, call.inputs[count : count + sources], gradient)
+    )
+
+
+def with_gradient(
+    name: str, results: Sequence[Tensor], sources: Sequence[Any], gradient: Callable[..., Any]
+) -> list[Tensor]:
+    """`results` with a gradient of their own, in the graph that is traced or on the tapes.
+
+    Args:
+        sources: the tensors and variables that `gradient` gives gradients for.
+        gradient: called with a gradient for each result.
+    """
+    if context.recorder is not None:
+        return mark_custom_gradient(name, results, sources, gradient)
+    with taping(()):  # results that only this entry knows
+        outputs = [identity(x) for x in results]
+    record_custom(name, sources, outputs, gradient)
+    return outputs
+
+
 CUSTOM = register(
     Op(
         "custom_gradient", _infer, _eager, _gradient,
-        tags=frozenset({"any_elements", "gradient_mark"}),
+        tags=frozenset({"any_elements", "gradient_mark"}), batch=_batch,
     )
 )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from treadle.autodiff.tape import GradientTape, UnconnectedGradients
-from treadle.autodiff.values import is_differentiable, mismatch, zeros_for
+from treadle.autodiff.values import is_differentiable, mismatch, ones_for, zeros_for
 from treadle.core import nest
 from treadle.core.origin import at, user_origin
+from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.state import Variable
@@ -66,7 +67,8 @@ class ForwardAccumulator:
                 return tangent
         if not is_differentiable(x):
             return None
-        vector = zeros_for(x)
+        # Any vector will do; some rules have no slope by a gradient of 0.
+        vector = zeros_for(x) if isinstance(x.spec, ListSpec) else ones_for(x)
         with GradientTape() as tape:
             tape.watch(vector)
             gradients = self._tape.vector_jacobian([x], [vector], self._primals)

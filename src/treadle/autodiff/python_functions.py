@@ -18,6 +18,7 @@ from treadle.core.tensor import NDArray, SymbolicTensor, Tensor, from_array
 from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.indexing.gather import dense
 from treadle.ops.python_functions import (
+    USER_CODE,
     StagedCall,
     _as_list,
     _name,
@@ -177,6 +178,7 @@ class _Backward:
 
 PY_FUNCTION = register(
     Op(
-        "py_function", _infer, _call_now, _gradient, effect="io", tags=frozenset({"strings"})
+        "py_function", _infer, _call_now, _gradient, effect="io", tags=frozenset({"strings"}),
+        callback=USER_CODE,
     )
 )  # fmt: skip

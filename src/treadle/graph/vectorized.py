@@ -33,7 +33,7 @@ from treadle.ops.collections.lists import LIST_LENGTH
 from treadle.ops.collections.mapping import map_fn
 from treadle.ops.control.control_flow import COND, WHILE, cond, staged_loop, traceable
 from treadle.ops.conversion import CONST, convert_to_tensor
-from treadle.ops.dims import AS_DIM, OPEN_DIM, SHAPE
+from treadle.ops.dims import SHAPE
 from treadle.ops.elementwise.casting import CAST
 from treadle.ops.elementwise.logic import logical_and
 from treadle.ops.elementwise.selection import where
@@ -483,13 +483,18 @@ def _needed(region: Region) -> list[Node]:
     symbols: set[str] = set()
     nodes = []
     for node in reversed(region.nodes):
-        gives_size = node.op in (AS_DIM, OPEN_DIM) and symbols & node.outputs[0].spec.symbols()
-        if node.has_effect or gives_size or not wanted.isdisjoint(node.outputs):
+        if node.has_effect or symbols & _sizes_made(node) or not wanted.isdisjoint(node.outputs):
             nodes.append(node)
             wanted.update(node.inputs)
             inner = (n for r in node.regions for n in r.walk())
             symbols.update(*(attr_symbols(n.attrs) for n in (node, *inner)))
     return nodes[::-1]
+
+
+def _sizes_made(node: Node) -> set[str]:
+    """The symbols of sizes that come into being with a node's results."""
+    made: set[str] = set().union(*(v.spec.symbols() for v in node.outputs))
+    return made.difference(attr_symbols(node.attrs), *(v.spec.symbols() for v in node.inputs))
 
 
 def _draws_anew(node: Node) -> bool:

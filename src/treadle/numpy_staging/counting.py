@@ -150,7 +150,12 @@ def _grad_unique(call: Any, grad: Tensor, *_: Any) -> list[Any]:
     return [reshape_to(moveaxis(spread, 0, axis), call.inputs[0].dims)]
 
 
-UNIQUE = register(Op("unique_elements", _infer_unique, _unique, _grad_unique))
+UNIQUE = register(
+    Op(
+        "unique_elements", _infer_unique, _unique, _grad_unique,
+        callback="how many different elements there are is only known when it runs",
+    )
+)  # fmt: skip
 
 
 def unique(

@@ -225,5 +225,10 @@ def _call_now(*arrays: NDArray, func: Any, out: tuple[TensorSpec, ...]) -> tuple
     return tuple(found)
 
 
-NUMPY_FUNCTION = register(Op("numpy_function", _infer, _call_now, effect="io"))
-PURE_NUMPY_FUNCTION = register(Op("pure_numpy_function", _infer, _call_now))
+USER_CODE = "it runs Python code of the user"
+NUMPY_FUNCTION = register(
+    Op("numpy_function", _infer, _call_now, effect="io", callback=USER_CODE)
+)
+PURE_NUMPY_FUNCTION = register(
+    Op("pure_numpy_function", _infer, _call_now, callback=USER_CODE)
+)

@@ -81,6 +81,7 @@ class Op:
             `treadle.ops.batching.call.BatchedCall`. The results have the examples along a new first
             axis, unless they are wrapped in `Same`. None: families of ops share rules (see
             `treadle.ops.batching.families`), others are run example by example.
+        callback: why compiled programs call `eager`, where they do; see `why_called`.
         takes_variables: whether variables among its inputs are read: a tape looks for those that
             it watches.
     """
@@ -103,12 +104,20 @@ class Op:
     same_elements: SameElements | None = None
     of_nothing: Callable[[np.dtype[Any]], Any] | None = None
     batch: Batch | None = None
+    callback: str | None = None
     takes_variables: bool = False
 
     @property
     def runs_user_code(self) -> bool:
         """Whether it calls Python code of the user, which may use any variable."""
         return self.effect == "io" and "quiet" not in self.tags and "asserts" not in self.tags
+
+    @property
+    def why_called(self) -> str | None:
+        """Why compiled programs call `eager`, where they do."""
+        if self.callback is None and "strings" in self.tags:
+            return "strings are objects of Python"
+        return self.callback
 
     @property
     def takes_strings(self) -> bool:

@@ -106,7 +106,8 @@ def _assign_open(variable: Variable, value: Any) -> tuple[()]:
     return ()
 
 
-# The same for variables whose shape may change: compiled programs know places of fixed sizes.
+_OPEN = "programs know places of fixed sizes for variables"
+# The same for variables whose shape may change.
 READ_OPEN = register(
     Op(
         "read_open_variable",
@@ -116,12 +117,13 @@ READ_OPEN = register(
         effect="read",
         tags=frozenset({"passes_on", "strings"}),
         takes_variables=True,
+        callback=_OPEN,
     )
 )
 ASSIGN_OPEN = register(
     Op(
         "assign_open_variable", _infer_assign, _assign_open, effect="write",
-        tags=frozenset({"strings"}),
+        tags=frozenset({"strings"}), callback=_OPEN,
     )
 )  # fmt: skip
 

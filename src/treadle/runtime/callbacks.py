@@ -16,7 +16,7 @@ from treadle.core.interrupts import QUIET, numpy_errors
 from treadle.core.list_value import ListValue
 from treadle.core.origin import at, failed_at
 from treadle.core.shapes import Dim, substitute
-from treadle.core.spec import ListSpec, ResourceSpec, TensorSpec
+from treadle.core.spec import ListSpec, ResourceSpec
 from treadle.graph.ir import Graph, Node, Value
 from treadle.ops.collections.iterators import release_iterators
 from treadle.ops.state import Variable
@@ -162,7 +162,7 @@ class Callbacks:
         inputs = []
         for operand, sized, position in zip(step.inputs, step.sized, layout.positions, strict=True):
             spec, shape = operand.value.spec, None
-            if sized and isinstance(spec, TensorSpec):
+            if sized:
                 shape = tuple(values[position + 1 : position + 1 + spec.rank])
                 scope.bind(spec, shape)
             inputs.append(self._input(operand.value, values[position], scope, layout.keep, shape))

@@ -166,10 +166,11 @@ def _slice_update(call: BatchedCall) -> Any:
 
 def _dynamic_slice(call: BatchedCall) -> Any:
     """Bounds of each example would give parts of different sizes."""
-    if call.batched[1]:
+    bounds = range(1, 1 + sum(call.attrs["given"]))
+    if any(call.batched[k] for k in bounds):
         raise NoRule("the bounds of a part differ between examples")
-    others = [call.inputs[k] if k == 1 else call.whole(k) for k in range(len(call.inputs))]
-    return call.run(*others, axis=call.attrs["axis"] + 1)
+    inputs = [x if k in bounds else call.whole(k) for k, x in enumerate(call.inputs)]
+    return call.run(*inputs, axis=call.attrs["axis"] + 1)
 
 
 set_batching(_gather, GATHER)

@@ -238,21 +238,36 @@ def _close(handle: NDArray, *, slot: Slot) -> tuple[()]:
     return ()
 
 
-MAKE_ITERATOR = register(Op("make_iterator", _infer_make, _make, effect="io"))
-SOURCE_LENGTH = register(Op("source_length", lambda *inputs, counter: HANDLE, _length, effect="io"))
+_CALLED = "datasets and their iterators are objects of Python"
+MAKE_ITERATOR = register(
+    Op("make_iterator", _infer_make, _make, effect="io", callback=_CALLED)
+)
+SOURCE_LENGTH = register(
+    Op(
+        "source_length", lambda *inputs, counter: HANDLE, _length,
+        effect="io", callback=_CALLED,
+    )
+)  # fmt: skip
 HAS_NEXT = register(
     Op(
         "iterator_has_next", lambda handle: TensorSpec((), dtypes.bool), _has_next,
-        effect="io",
+        effect="io", callback=_CALLED,
     )
 )  # fmt: skip
 GET_OPTIONAL = register(
-    Op("iterator_get_optional", lambda handle: HANDLE, _get_optional, effect="io")
-)
+    Op(
+        "iterator_get_optional", lambda handle: HANDLE, _get_optional,
+        effect="io", callback=_CALLED,
+    )
+)  # fmt: skip
 GET_NEXT = register(
     Op(
         "iterator_get_next", _infer_next, _get_next,
-        effect="io", tags=frozenset({"gives_own_arrays"}),
+        effect="io", callback=_CALLED, tags=frozenset({"gives_own_arrays"}),
     )
 )  # fmt: skip
-CLOSE_ITERATOR = register(Op("close_iterator", lambda handle, *, slot: (), _close, effect="io"))
+CLOSE_ITERATOR = register(
+    Op(
+        "close_iterator", lambda handle, *, slot: (), _close, effect="io", callback=_CALLED
+    )
+)

@@ -399,12 +399,14 @@ def _grad_extend(call: Any, grad: Tensor) -> list[Any]:
     return [list_truncate(grad, list_length(call.inputs[0])), None]
 
 
+_SHAPES_DIFFER = "the shapes of a list's elements are not known when it is compiled"
 LIST_NEW = register(
     Op(
         "list_new",
         _infer_new,
         _new,
         lower=ListForm(ListAction.NEW, "made", reads_elements=False),
+        callback=_SHAPES_DIFFER,
         tags=frozenset({"cheap"}),
     )
 )
@@ -452,6 +454,7 @@ LIST_STACK = register(
         _stack,
         lambda call, grad: [list_unstack(grad)],
         lower=ListForm(ListAction.STACK, "read"),
+        callback=_SHAPES_DIFFER,
     )
 )
 LIST_UNSTACK = register(
@@ -461,6 +464,7 @@ LIST_UNSTACK = register(
         _unstack,
         lambda call, grad: [list_stack(grad, call.inputs[0].dims[1:])],
         lower=ListForm(ListAction.UNSTACK, "made"),
+        callback=_SHAPES_DIFFER,
     )
 )
 LIST_CONCAT = register(
@@ -470,6 +474,7 @@ LIST_CONCAT = register(
         _concat,
         _grad_concat,
         lower=ListForm(ListAction.CONCAT, "read", ragged=True),
+        callback=_SHAPES_DIFFER,
     )
 )
 LIST_SPLIT = register(
@@ -479,6 +484,7 @@ LIST_SPLIT = register(
         _split,
         _grad_split,
         lower=ListForm(ListAction.SPLIT, "made", ragged=True),
+        callback=_SHAPES_DIFFER,
     )
 )
 LIST_JOIN = register(
@@ -488,6 +494,7 @@ LIST_JOIN = register(
         _join,
         _grad_join,
         lower=ListForm(ListAction.JOIN, "read", native=False),
+        callback="the elements of a tensor tell the sizes of the pieces",
     )
 )
 LIST_SCATTER = register(
@@ -497,6 +504,7 @@ LIST_SCATTER = register(
         _scatter,
         _grad_scatter,
         lower=ListForm(ListAction.SCATTER, "made", native=False),
+        callback="the elements of a tensor tell which items change, and how many there are",
     )
 )
 LIST_TRUNCATE = register(

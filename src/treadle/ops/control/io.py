@@ -165,7 +165,7 @@ def format_number(value: Any) -> str:
 PRINT = register(
     Op(
         "print", lambda *specs, **attrs: (), eager=_print_now, effect="io",
-        tags=frozenset({"quiet"}),
+        tags=frozenset({"quiet"}), callback="Python writes numbers as texts, and prints them",
     )
 )  # fmt: skip
 

@@ -92,7 +92,8 @@ def _frame(image: NDArray, box: NDArray, color: NDArray) -> None:
         image[rows, right] = color
 
 
-DRAW = register(Op("draw_bounding_boxes", _infer_drawing, _draw))
+_CALLED = "the elements tell which pixels are painted, and how many numbers are drawn"
+DRAW = register(Op("draw_bounding_boxes", _infer_drawing, _draw, callback=_CALLED))
 
 
 def draw_bounding_boxes(
@@ -242,7 +243,9 @@ def _attempted(
     return 0, 0, height, width
 
 
-SAMPLE = register(Op("sample_distorted_bounding_box", _infer_sample, _sample))
+SAMPLE = register(
+    Op("sample_distorted_bounding_box", _infer_sample, _sample, callback=_CALLED)
+)
 
 
 class StatelessSampleDistortedBoundingBox(NamedTuple):

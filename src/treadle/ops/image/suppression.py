@@ -128,7 +128,8 @@ def _choose(
     return np.array(found, np.int32), scores[found]
 
 
-CHOOSE = register(Op("non_max_suppression", _infer_choice, _choose))
+_CALLED = "each choice depends on those before, and the elements tell how many there are"
+CHOOSE = register(Op("non_max_suppression", _infer_choice, _choose, callback=_CALLED))
 
 
 def _run_choice(
@@ -213,7 +214,10 @@ def _choose_by_overlaps(
 
 
 CHOOSE_BY_OVERLAPS = register(
-    Op("non_max_suppression_overlaps", _infer_by_overlaps, _choose_by_overlaps)
+    Op(
+        "non_max_suppression_overlaps", _infer_by_overlaps, _choose_by_overlaps,
+        callback=_CALLED,
+    )
 )
 
 
@@ -293,7 +297,9 @@ def _upright_overlaps(box: NDArray, boxes: NDArray) -> NDArray:
     return found
 
 
-CHOOSE_PADDED = register(Op("non_max_suppression_padded", _infer_padded, _choose_padded))
+CHOOSE_PADDED = register(
+    Op("non_max_suppression_padded", _infer_padded, _choose_padded, callback=_CALLED)
+)
 
 
 def non_max_suppression_padded(
@@ -387,7 +393,9 @@ def _choose_classes(
     return (corners.clip(0, 1) if clip else corners), points, kinds, valid
 
 
-CHOOSE_CLASSES = register(Op("combined_non_max_suppression", _infer_classes, _choose_classes))
+CHOOSE_CLASSES = register(
+    Op("combined_non_max_suppression", _infer_classes, _choose_classes, callback=_CALLED)
+)
 
 
 def combined_non_max_suppression(

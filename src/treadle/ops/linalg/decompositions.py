@@ -43,6 +43,8 @@ def _matrix(x: TensorSpec, name: str) -> TensorSpec:
             f"{name} needs matrices of floats or complex numbers, got {spec_text(x)}"
             f"{at(user_origin())}"
         )
+    if x.dtype.size == 2:
+        raise TypeError(f"{name} does not take {x.dtype.name}: cast the matrices to float32")
     return x
 
 

@@ -57,8 +57,12 @@ def _gradient(call: OpCall, *grads: Tensor) -> list[Any]:
     return [found if x.dtype.is_complex else real(found)]
 
 
-# Compiled programs call LAPACK: the iterations of the QR method have no routine of the library.
-EIG = register(Op("eig", _infer, guard("fc", as_numpy(_eager)), _gradient))
+EIG = register(
+    Op(
+        "eig", _infer, guard("fc", as_numpy(_eager)), _gradient,
+        callback="the iterations of the QR method have no routine of the library",
+    )
+)  # fmt: skip
 
 
 def eig(tensor: Any, name: str | None = None) -> tuple[Tensor, Tensor]:

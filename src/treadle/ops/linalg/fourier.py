@@ -209,12 +209,15 @@ def _split(z: NDArray) -> tuple[NDArray, NDArray]:
     return np.ascontiguousarray(z.real), np.ascontiguousarray(z.imag)
 
 
-FOURIER = register(Op("fourier", _infer, guard("c", _transform), _gradient, parts=_parts))
+_CALLED = "routines transform rows of a known size that is a power of 2"
+FOURIER = register(
+    Op("fourier", _infer, guard("c", _transform), _gradient, parts=_parts, callback=_CALLED)
+)
 OF_REAL = register(
     Op(
         "fourier_of_real", _infer_of_real,
         guard("f", lambda x, *, axis: np.ascontiguousarray(np.fft.rfft(x, axis=axis))),
-        _gradient_of_real, parts=_parts_of_real,
+        _gradient_of_real, parts=_parts_of_real, callback=_CALLED,
     )
 )  # fmt: skip
 TO_REAL = register(
@@ -224,6 +227,7 @@ TO_REAL = register(
         guard("c", _to_real),
         _gradient_to_real,
         parts=_parts_to_real,
+        callback=_CALLED,
     )
 )
 ON_PARTS = register(

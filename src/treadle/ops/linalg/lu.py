@@ -62,8 +62,9 @@ def _gradient(call: OpCall, grad: Tensor, _: Any) -> list[Any]:
     return [_rows(found, argsort(order))]
 
 
-# Compiled programs call the NumPy form: the exchange of rows depends on the elements.
-LU = register(Op("lu", _infer, _eager, _gradient))
+LU = register(
+    Op("lu", _infer, _eager, _gradient, callback="the elements tell which rows are exchanged")
+)
 
 
 def _lower(packed: Tensor) -> Tensor:

@@ -185,9 +185,13 @@ def _grad_pinv(call: OpCall, grad: Tensor) -> list[Any]:
     return [found + inner - matmul(matmul(inner, y), a), None]
 
 
-# Compiled programs call LAPACK: the gradient is exact where that of `svd` is not, for singular
-# values that are equal.
-PSEUDO_INVERSE = register(Op("pseudo_inverse", _infer_pinv, _eager_pinv, _grad_pinv))
+# An op, for its gradient is exact where that of `svd` is not: for equal singular values.
+PSEUDO_INVERSE = register(
+    Op(
+        "pseudo_inverse", _infer_pinv, _eager_pinv, _grad_pinv,
+        callback="LAPACK decomposes the matrix",
+    )
+)  # fmt: skip
 
 
 def pinv(

@@ -51,7 +51,8 @@ def _op(name: str, kinds: str, fn: Callable[[NDArray], NDArray]) -> Op:
             raise TypeError(f"dtype {x.dtype.name} is not supported")
         return square_matrix(x, name)
 
-    return register(Op(name, infer, guard(kinds, _each(fn)), _slope))
+    why = "its loops depend on the elements"
+    return register(Op(name, infer, guard(kinds, _each(fn)), _slope, callback=why))
 
 
 # -- exponential ---------------------------------------------------------------------------------
@@ -156,7 +157,6 @@ def _logarithm(a: NDArray) -> NDArray:
     return 2.0**roots * (q @ found @ q.conj().T)
 
 
-# Compiled programs call the NumPy forms: their loops depend on the elements.
 EXPONENTIAL = _op("matrix_exponential", "fc", _exponential)
 SQUARE_ROOT = _op("matrix_square_root", "fc", _square_root)
 LOGARITHM = _op("matrix_logarithm", "c", _logarithm)

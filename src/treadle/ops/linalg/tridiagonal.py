@@ -104,8 +104,12 @@ def _gradient(call: OpCall, grad: Tensor) -> list[Any]:
     return [unbroadcast(of_diagonals, diagonals), unbroadcast(of_b, b)]
 
 
-# Compiled programs call the NumPy form: whether rows are exchanged depends on the elements.
-TRIDIAGONAL_SOLVE = register(Op("tridiagonal_solve", _infer, _eager, _gradient))
+TRIDIAGONAL_SOLVE = register(
+    Op(
+        "tridiagonal_solve", _infer, _eager, _gradient,
+        callback="the elements tell which rows are exchanged",
+    )
+)  # fmt: skip
 
 
 def _compact(what: str, diagonals: Any, form: str, like: Any) -> tuple[Tensor, Tensor]:

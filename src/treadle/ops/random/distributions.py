@@ -136,7 +136,12 @@ def _eager_permutation(state: NDArray, *, count: int) -> NDArray:
     return np.argsort(BITS.eager(state, shape=(count,), dtype="uint64"), kind="stable")
 
 
-PERMUTATION = register(Op("random_permutation", _infer_permutation, _eager_permutation))
+PERMUTATION = register(
+    Op(
+        "random_permutation", _infer_permutation, _eager_permutation,
+        callback="every position depends on those drawn before it",
+    )
+)  # fmt: skip
 
 
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:

@@ -51,7 +51,12 @@ def _grad_gamma(call: OpCall, dy: Tensor) -> list[Any]:
     return [None, reduce_sum(slope, axes) if axes else slope]
 
 
-GAMMA = register(Op("random_gamma", _infer_gamma, rejection.gamma, _grad_gamma, tags=DRAWS))
+_CALLED = "a number takes as many draws as it needs until one is accepted"
+GAMMA = register(
+    Op(
+        "random_gamma", _infer_gamma, rejection.gamma, _grad_gamma, tags=DRAWS, callback=_CALLED
+    )
+)
 
 
 def _require(kinds: str, *arrays: NDArray) -> None:
@@ -80,7 +85,9 @@ def _eager_poisson(
     return rejection.poisson(state, rate, shape=shape).astype(dtypes.as_dtype(dtype).np_dtype)
 
 
-POISSON = register(Op("random_poisson", _infer_poisson, _eager_poisson, tags=DRAWS))
+POISSON = register(
+    Op("random_poisson", _infer_poisson, _eager_poisson, tags=DRAWS, callback=_CALLED)
+)
 
 
 def _infer_binomial(
@@ -103,7 +110,9 @@ def _eager_binomial(
     return found.astype(dtypes.as_dtype(dtype).np_dtype)
 
 
-BINOMIAL = register(Op("random_binomial", _infer_binomial, _eager_binomial, tags=DRAWS))
+BINOMIAL = register(
+    Op("random_binomial", _infer_binomial, _eager_binomial, tags=DRAWS, callback=_CALLED)
+)
 
 
 def _infer_between(state: Any, *limits: TensorSpec, shape: Dims) -> TensorSpec:
@@ -127,7 +136,9 @@ def _eager_between(
     return rejection.truncated_normal(state, mean, stddev, low, high, shape=shape)
 
 
-BETWEEN = register(Op("random_normal_between", _infer_between, _eager_between, tags=DRAWS))
+BETWEEN = register(
+    Op("random_normal_between", _infer_between, _eager_between, tags=DRAWS, callback=_CALLED)
+)
 
 
 # -- shapes ----------------------------------------------------------------------------------------

@@ -110,7 +110,8 @@ SKIP = register(Op("random_skip", _infer_skip, skip, lower=_elementwise(skip_rul
 
 
 def _infer_scramble(seed: Any) -> TensorSpec:
-    if seed.dims != (2,) or seed.dtype not in (dtypes.int32, dtypes.int64):
+    known = seed.rank == 1 and (seed.dims[0] == 2 or not isinstance(seed.dims[0], int))
+    if not known or seed.dtype not in (dtypes.int32, dtypes.int64):
         raise TypeError("a stateless seed is a tensor of two int32 or int64 numbers")
     return STATE
 
@@ -122,5 +123,6 @@ SCRAMBLE = register(
         scramble,
         lower=_elementwise(scramble_rule),
         tags=DRAWS,
+        sizes=lambda specs, *_: iter([(specs[0].dims[0], 2)]),
     )
 )

@@ -44,8 +44,12 @@ def _eager_order(state: NDArray, *, count: int) -> NDArray:
     return np.array(order, np.int64)
 
 
-# Compiled programs call Python for it: every exchange depends on all those before.
-ORDER = register(Op("random_order", _infer_order, _eager_order, tags=DRAWS))
+ORDER = register(
+    Op(
+        "random_order", _infer_order, _eager_order, tags=DRAWS,
+        callback="every exchange depends on all those before",
+    )
+)  # fmt: skip
 
 
 def stateless_shuffle(
@@ -134,8 +138,12 @@ def _turned(word: int, count: int, half: int) -> int:
     return (word << count | word >> (half - count)) & ((1 << half) - 1)
 
 
-# Compiled programs call Python for it: how often a position is enciphered is known only then.
-SHUFFLED = register(Op("random_index_shuffle", _infer_shuffled, _eager_shuffled))
+SHUFFLED = register(
+    Op(
+        "random_index_shuffle", _infer_shuffled, _eager_shuffled,
+        callback="the elements tell how often a position is enciphered",
+    )
+)  # fmt: skip
 
 
 def random_index_shuffle(

@@ -174,8 +174,7 @@ def formula_op(name: str, formula: Formula, gradient: Gradient | None = None) ->
 
 
 def host_op(name: str, function: Callable[..., NDArray], gradient: Gradient | None = None) -> Op:
-    """Register an elementwise op on floats whose elements need loops of different lengths: until a
-    series of theirs has converged. Compiled programs call NumPy for it.
+    """Register an elementwise op on floats whose elements need loops of different lengths.
 
     Args:
         function: computes with float64 arrays of one shape and one axis.
@@ -187,7 +186,8 @@ def host_op(name: str, function: Callable[..., NDArray], gradient: Gradient | No
         result = function(*(a.reshape(-1) for a in wide)).reshape(wide[0].shape)
         return result.astype(arrays[0].dtype, copy=False)
 
-    return register(Op(name, infer_floats, eager, gradient))
+    why = "elements need loops of different lengths, until a series of theirs has converged"
+    return register(Op(name, infer_floats, eager, gradient, callback=why))
 
 
 def infer_floats(*specs: TensorSpec) -> TensorSpec:

@@ -42,7 +42,8 @@ def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDAr
 
 
 # Compiled programs call NumPy: their number depends on the elements, which a sorted copy tells.
-UNIQUE = register(Op("unique", _infer_unique, _eager_unique, tags=frozenset({"dynamic"})))
+UNIQUE = register(Op("unique", _infer_unique, _eager_unique, tags=frozenset({"dynamic"}),
+                     callback="it needs a table of the elements that were seen"))
 
 
 class Unique(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core import dtypes
+from treadle.core.context import recording
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import fresh_symbol
@@ -214,7 +215,8 @@ def decode_csv(
 
 def _column_type(default: Any) -> tuple[DType, Any]:
     """The dtype of a column, and the value of an empty field; None where it must be there."""
-    value = convert_to_tensor(default)
+    with recording(None):  # a value of its own also while a function is traced
+        value = convert_to_tensor(default)
     array = value.numpy()
     elements = np.asarray(array, object).reshape(-1).tolist()
     if len(elements) > 1:

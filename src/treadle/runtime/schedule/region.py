@@ -17,7 +17,7 @@ from treadle.core.shapes import (
     substitute,
     symbol_name,
 )
-from treadle.core.spec import ListSpec
+from treadle.core.spec import ListSpec, TensorSpec
 from treadle.core.switches import is_on
 from treadle.graph.ir import Node, Region, Value, uses
 from treadle.graph.rewrite import attr_symbols, mentioned_symbols
@@ -547,7 +547,7 @@ class RegionBuilder:
             if own or value.spec.symbols() - known:  # or the size: no place is ready
                 self.wanted.pop(value, None)
         outputs = [self.output(v) for v in node.outputs]
-        sized = [bool(o.value.spec.symbols() & self.program.late) for o in inputs]
+        sized = self._sized(inputs)
         callback = Callback(
             node, inputs, outputs, reason, sized, mentioned,
             reads=places_of(inputs), writes=places_of(outputs),
@@ -640,10 +640,16 @@ class RegionBuilder:
 
     def _refusal(self, node: Node, inputs: list[Operand]) -> Callback:
         """The call of the NumPy implementation that raises its error."""
+        mentioned = sorted(_attribute_symbols(node) & self.program.late)
+        return Callback(
+            node, inputs, [], "", self._sized(inputs), mentioned, reads=places_of(inputs)
+        )
+
+    def _sized(self, operands: Sequence[Operand]) -> list[bool]:
+        """Which are arrays of sizes that the program finds out. A list is handed over as it is."""
         late = self.program.late
-        sized = [bool(o.value.spec.symbols() & late) for o in inputs]
-        mentioned = sorted(_attribute_symbols(node) & late)
-        return Callback(node, inputs, [], "", sized, mentioned, reads=places_of(inputs))
+        specs = [o.value.spec for o in operands]
+        return [isinstance(s, TensorSpec) and bool(s.symbols() & late) for s in specs]
 
     def size(self, unit: Unit) -> None:
         """A symbol gets its value; nobody reads the elements of an array of that size."""

@@ -1,0 +1,187 @@
+"""Samples of ops: the cases of the tables and the programs beside them, and what tracing them
+tells."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+import treadle as td
+from tests.ops.cases import Case
+from tests.ops.programs import NUMERIC, OTHERS, Program
+from tests.ops.test_cases import ALL
+from treadle import ops
+from treadle.core import nest
+from treadle.core.context import recording
+from treadle.core.spec import TensorSpec
+from treadle.graph.builder import GraphBuilder
+from treadle.graph.ir import Graph
+from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.registry import OPS, Op
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """A function and arguments for it.
+
+    Attributes:
+        fn: takes a tensor for each of `arrays`, gives a tensor or a structure of them.
+        order: how often it can be differentiated.
+        open_dims: whether it works when no dim of the arguments is known.
+        close: how far results in functions may be from eager ones.
+    """
+
+    name: str
+    fn: Callable[..., Any]
+    arrays: tuple[Any, ...]
+    order: int
+    open_dims: bool
+    close: float
+
+    def __str__(self) -> str:
+        return self.name
+
+    def values(self, *tensors: Any) -> list[Any]:
+        """The results as a list of tensors."""
+        return [convert_to_tensor(x) for x in nest.flatten(self.fn(*tensors))]
+
+    def gradients(self, *tensors: Any) -> list[Any]:
+        """The gradients of a number that all results matter for."""
+        with td.GradientTape() as tape:
+            tape.watch(tensors)
+            total = weighted(self.values(*tensors))
+        found = tape.gradient(total, list(tensors), unconnected_gradients="zero")
+        return [convert_to_tensor(g) for g in found]
+
+    def second_gradients(self, *tensors: Any) -> list[Any]:
+        """The gradients of the sum of the squares of the gradients."""
+        with td.GradientTape() as tape:
+            tape.watch(tensors)
+            total = td.add_n([td.reduce_sum(g * g) for g in self.gradients(*tensors)])
+        found = tape.gradient(total, list(tensors), unconnected_gradients="zero")
+        return [convert_to_tensor(g) for g in found]
+
+    @property
+    def functions(self) -> list[Callable[..., list[Any]]]:
+        """The function and its gradients."""
+        return [self.values, self.gradients, self.second_gradients][: 1 + self.order]
+
+
+def weighted(values: list[Any]) -> Any:
+    """The sum of the elements of all values of floating dtype, each times a weight of its own."""
+    parts = []
+    for x in values:
+        if x.dtype.is_floating:
+            numbers = td.reshape(td.range(td.size(x), dtype=td.int32), td.shape(x))
+            parts.append(td.reduce_sum(x * td.cast(td.cos(td.cast(numbers, td.float64)), x.dtype)))
+    return td.add_n(parts)
+
+
+def _of_case(case: Case) -> Sample:
+    real = {"float32", "float64"} & set(case.dtypes)
+    wanted = "float64" if real else case.dtypes[0]
+    full = [s for s in case.shapes if all(0 not in shape for shape in s)]
+    shapes = next((s for s in full if any(s)), case.shapes[0])
+    order = (1 + case.twice) * case.differentiable * bool(real)
+    arrays = tuple(case.arrays(shapes, wanted))
+    return Sample(case.name, case.fn, arrays, order, case.symbolic, 1e-11)
+
+
+def _of_complex_case(case: Case) -> Sample:
+    arrays = tuple(case.arrays(case.shapes[1 % len(case.shapes)], "complex64"))
+    return Sample(f"complex_{case.name}", case.fn, arrays, 0, case.symbolic, 1e-5)
+
+
+def _of_program(program: Program) -> Sample:
+    order = 2 * (program in NUMERIC and program.differentiable)
+    close = 1e-6 if program.close else 1e-12
+    fn = td.autograph.to_graph(program.fn)
+    return Sample(program.name, fn, program.arrays, order, program.open_dims, close)
+
+
+@cache
+def samples() -> tuple[Sample, ...]:
+    """All samples; programs first, as they are least."""
+    found = [_of_program(p) for p in (*NUMERIC, *OTHERS)]
+    found += map(_of_case, ALL)
+    return (*found, *(_of_complex_case(c) for c in ALL if "complex64" in c.dtypes))
+
+
+def all_ops() -> dict[str, Op]:
+    """The registry, with the ops of modules that are imported on demand."""
+    for module in pkgutil.walk_packages(ops.__path__, "treadle.ops."):
+        importlib.import_module(module.name)
+    return {name: op for name, op in OPS.items() if op.infer.__module__.startswith("treadle.")}
+
+
+# -- what running them tells ---------------------------------------------------------------------
+
+
+@dataclass
+class Facts:
+    """What is known of an op.
+
+    Attributes:
+        sample: a sample whose graph has it; `open_sample`: the same with open dims.
+        order: how often it is differentiated.
+    """
+
+    sample: Sample | None = None
+    open_sample: Sample | None = None
+    order: int = 0
+
+
+@cache
+def facts() -> dict[str, Facts]:
+    """What the graphs of all samples tell, by the name of the op."""
+    found = {name: Facts() for name in all_ops()}
+    for sample in samples():
+        _look(sample, found)
+    return found
+
+
+def _look(sample: Sample, found: dict[str, Facts]) -> None:
+    for depth, fn in enumerate(sample.functions[:2]):
+        for op, known in _known(traced(fn, sample.arrays), found):
+            known.sample = known.sample or sample
+            if op.gradient is not None:
+                known.order = max(known.order, sample.order - depth)
+        if sample.open_dims:
+            for op, known in _known(traced(fn, sample.arrays, open_dims=True), found):
+                known.sample = known.sample or sample
+                known.open_sample = known.open_sample or sample
+                if op.gradient is not None:
+                    known.order = max(known.order, sample.order - depth)
+
+
+def _known(graph: Graph, found: dict[str, Facts]) -> list[tuple[Op, Facts]]:
+    """The ops of a graph, and what is known of them."""
+    named = {node.op.name: node.op for node in graph.walk()}
+    return [(op, found[name]) for name, op in named.items() if name in found]
+
+
+def traced(fn: Callable[..., list[Any]], arrays: Any, open_dims: bool = False) -> Graph:
+    """The graph of a function; with `open_dims` no dim of its arguments but 1 is known."""
+    builder = GraphBuilder("f")
+    params = []
+    for spec in specs_of(arrays, open_dims):
+        params.append(builder.parameter(spec.with_fresh_symbols("s")))
+    with recording(builder), warnings.catch_warnings(action="ignore"):
+        return builder.finish(fn(*params))
+
+
+def specs_of(arrays: Any, open_dims: bool) -> list[TensorSpec]:
+    """The signature for these arguments."""
+    specs = []
+    for array in arrays:
+        tensor = td.constant(array)
+        dims = [None if open_dims and d != 1 else d for d in np.shape(array)]
+        specs.append(TensorSpec(dims, tensor.dtype))
+    return specs
