@@ -1,0 +1,80 @@
+"""Functions of matrices: complex gradients, matrices with too few eigenvectors, larger ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.linalg
+
+import treadle as td
+
+RNG = np.random.default_rng(0)
+STEP = 1e-6
+
+
+@pytest.mark.parametrize("name", ["sqrtm", "expm", "logm", "pinv"])
+def test_gradients_of_complex_matrices(name: str) -> None:
+    """Of a real loss: the slopes along the real parts, and i times those along the imaginary."""
+    fn = getattr(td.linalg, name)
+    z = (RNG.normal(size=(3, 3)) + 1j * RNG.normal(size=(3, 3))) / 3 + 2 * np.eye(3)
+    weights = RNG.normal(size=(3, 3))
+
+    def loss(a: Any) -> Any:
+        return td.reduce_sum(td.abs(fn(a)) ** 2 * weights)
+
+    x = td.constant(z)
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        value = loss(x)
+    expected = np.zeros_like(z)
+    for place in np.ndindex(3, 3):
+        for direction in (1, 1j):
+            moved = np.zeros_like(z)
+            moved[place] = STEP * direction
+            slope = float(loss(td.constant(z + moved))) - float(loss(td.constant(z - moved)))
+            expected[place] += direction * slope / (2 * STEP)
+    found = tape.gradient(value, x).numpy()
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6)
+
+
+def jordan(n: int) -> Any:
+    """One eigenvalue with one eigenvector, in a basis that hides it."""
+    turn = np.linalg.qr(RNG.normal(size=(n, n)))[0]
+    return turn @ (2 * np.eye(n) + np.eye(n, k=1)) @ turn.T
+
+
+@pytest.mark.parametrize("n", [2, 3, 5])
+def test_too_few_eigenvectors(n: int) -> None:
+    a = jordan(n)
+    root = td.linalg.sqrtm(a).numpy()
+    np.testing.assert_allclose(root @ root, a, atol=1e-10)
+    log = td.linalg.logm(a.astype(complex))
+    np.testing.assert_allclose(td.linalg.expm(log), a, atol=1e-9)
+
+
+@pytest.mark.parametrize("n", [17, 40])
+def test_larger_matrices(n: int) -> None:
+    a = RNG.normal(size=(n, n))
+    positive = a @ a.T + np.eye(n)
+    root = td.linalg.sqrtm(positive).numpy()
+    np.testing.assert_allclose(root @ root, positive, rtol=1e-10, atol=1e-9)
+    exponential = scipy.linalg.expm(a)
+    error = np.abs(td.linalg.expm(a).numpy() - exponential).max()
+    assert error <= 1e-11 * np.abs(exponential).max()
+    log = td.linalg.logm(positive.astype(complex)).numpy()
+    np.testing.assert_allclose(log, scipy.linalg.logm(positive), atol=1e-9)
+    packed, order = td.linalg.lu(a)
+    lower = np.tril(packed, -1) + np.eye(n)
+    np.testing.assert_allclose(lower @ np.triu(packed), a[order.numpy()], atol=1e-11)
+
+
+def test_what_has_no_finite_function() -> None:
+    """NaN for that matrix alone."""
+    pair = np.stack([np.eye(2), np.diag([np.inf, 1.0])])
+    found = td.linalg.expm(pair).numpy()
+    np.testing.assert_allclose(found[0], np.e * np.eye(2))
+    assert np.isnan(found[1]).all()
+    assert np.isnan(td.linalg.sqrtm(np.diag([1.0, -4.0]))).all()
+    assert np.isnan(td.linalg.logm(np.zeros((2, 2), complex))).all()
