@@ -82,10 +82,20 @@ _INSTEAD = {
     "gfile": "Use pathlib, open and glob; td.io.read_file and td.io.matching_files in functions",
     "TFRecordWriter": "Use np.savez, or td.io.write_file",
     "TFRecordOptions": "Records of TensorFlow are not read or written: use np.savez",
-    "parse_example": "Examples of TensorFlow are not read: use np.load and "
-    "td.data.Dataset.from_tensor_slices",
-    "parse_single_example": "Examples of TensorFlow are not read: use np.load and "
-    "td.data.Dataset.from_tensor_slices",
+    **dict.fromkeys(
+        (
+            "FixedLenFeature", "FixedLenSequenceFeature", "RaggedFeature", "SparseFeature",
+            "VarLenFeature", "parse_example", "parse_sequence_example", "parse_single_example",
+            "parse_single_sequence_example",
+        ),
+        "Examples of TensorFlow are not read: use np.load and td.data.Dataset.from_tensor_slices",
+    ),
+    **dict.fromkeys(
+        ("deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse"),
+        "Sparse tensors are not provided: np.savez keeps dense ones",
+    ),
+    "match_filenames_once": "Use td.io.matching_files",
+    "write_graph": "td.inspect.stages shows the graph of a function as text",
     "parse_tensor": "Use np.load and np.save, or td.io.decode_raw",
     "serialize_tensor": "Use np.save, or tensor.numpy().tobytes() and td.io.decode_raw",
     "decode_proto": "Protocol buffers are not read: use the package protobuf in td.py_function",

@@ -188,6 +188,36 @@ def test_glimpses_are_filled_with_noise():
         np.testing.assert_array_equal(found[:, 7:13, 6:14], X[:, 1:, 1:].repeat(1, 0)[:, :6, :8])
 
 
+def test_boxes_of_open_shapes():
+    """Also the four numbers of a box may be known when a program runs only."""
+    one, two = td.TensorSpec([None, None]), td.TensorSpec([None])
+
+    @td.function(input_signature=[td.TensorSpec([None] * 4), one, two])
+    def found(x, boxes, scores):
+        chosen = image.non_max_suppression(boxes, scores, 2)
+        many, _ = image.non_max_suppression_padded(boxes, scores, 3, pad_to_max_output_size=True)
+        drawn = image.draw_bounding_boxes(x, td.stack([boxes, boxes]), [[0.1, 0.2, 0.3]])
+        return chosen, many, drawn, image.crop_and_resize(x, boxes, [0, 1], [3, 3])
+
+    scores = np.array([0.4, 0.7], np.float32)
+    chosen, many, drawn, crops = found(X, BOXES, scores)
+    assert chosen.numpy().tolist() == [1, 0] and many.numpy().tolist() == [1, 0, 0]
+    expected = image.draw_bounding_boxes(X, np.stack([BOXES, BOXES]), [[0.1, 0.2, 0.3]])
+    np.testing.assert_allclose(drawn, expected)
+    np.testing.assert_allclose(crops, image.crop_and_resize(X, BOXES, [0, 1], [3, 3]), 1e-5)
+    with pytest.raises(td.errors.InvalidArgumentError):
+        found(X, BOXES[:, :3], scores)
+
+
+def test_no_pixels_are_refused_when_a_function_runs():
+    signature = [td.TensorSpec([None, None, 3])]
+    resized = td.function(
+        lambda x: image.resize(x, [3, 4], preserve_aspect_ratio=True), input_signature=signature
+    )
+    with pytest.raises(td.errors.InvalidArgumentError):
+        resized(X[0, :0])
+
+
 @pytest.mark.parametrize(
     ("call", "kind", "text"),
     [
@@ -200,6 +230,7 @@ def test_glimpses_are_filled_with_noise():
         (lambda: image.ssim(X, X[:, :5], 1.0), ValueError, "not compatible"),
         (lambda: image.non_max_suppression(BOXES, [0.5], 3), ValueError, "2 boxes with 1 scores"),
         (lambda: image.generate_bounding_box_proposals, AttributeError, "non_max_suppression"),
+        (lambda: td.io.decode_csv("a", []), ValueError, "no columns"),
         (lambda: td.io.gfile, AttributeError, "pathlib"),
         (lambda: td.io.parse_single_example, AttributeError, "np.load"),
         (lambda: image.read_file, AttributeError, "td.io.read_file"),

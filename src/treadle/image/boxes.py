@@ -21,7 +21,8 @@ from treadle.ops.random.distributions import normal, uniform
 from treadle.ops.reductions.reduction import reduce_max, reduce_min
 from treadle.ops.requirements import require
 from treadle.ops.shaping.ranges import range as number_range
-from treadle.ops.shaping.reshaping import expand_dims, reshape_to
+from treadle.ops.shaping.reshaping import expand_dims, reshape_to, with_dim
+from treadle.ops.sizes import may_be
 
 
 def _numbers(size: Dim, dtype: DType) -> Tensor:
@@ -73,13 +74,14 @@ def crop_and_resize(
     if method not in ("bilinear", "nearest"):
         raise refusal(f"crop_and_resize: method {method!r} is not bilinear or nearest")
     sizes = sizes_of(crop_size, "crop_and_resize: crop_size")
-    if x.ndim != 4 or corners.ndim != 2 or corners.dims[1] != 4 or which.ndim != 1:
+    if x.ndim != 4 or corners.ndim != 2 or which.ndim != 1 or not may_be(corners.dims[1], 4):
         raise refusal(
             f"crop_and_resize: images of shape {x.shape} with boxes {corners.shape} and indices "
             f"{which.shape}; rank 4, [n, 4] and [n] are needed"
         )
     if len(sizes) != 2 or any(isinstance(s, int) and s <= 0 for s in sizes):
         raise refusal(f"crop_and_resize: crop_size must be two positive ints, not {crop_size}")
+    corners = with_dim(corners, 1, 4)
     text = "crop_and_resize: there must be an index for each box"
     which = _checked(_as_many(which, corners.dims[0], text), x.dims[0])
     rows = _places(corners[:, 0], corners[:, 2], x.dims[1], sizes[0])
@@ -94,7 +96,7 @@ def crop_and_resize(
 def _as_many(x: Tensor, count: Dim, text: str) -> Tensor:
     """`x`, which has so many rows; InvalidArgumentError with `text` where it has not."""
     rows = x.dims[0]
-    if isinstance(rows, int) and isinstance(count, int) and rows != count:
+    if not may_be(rows, count):
         raise refusal(f"{text}: {rows} for {count}")
     return require(x, [(rows, count)], text)
 
@@ -160,11 +162,12 @@ def extract_glimpse(
         InvalidArgumentError: other shapes.
     """
     x, points = cast(input, dtypes.float32), cast(offsets, dtypes.float32)
-    if x.ndim != 4 or points.ndim != 2 or points.dims[1] != 2:
+    if x.ndim != 4 or points.ndim != 2 or not may_be(points.dims[1], 2):
         text = f"extract_glimpse: shapes {x.shape} and {points.shape}"
         raise refusal(f"{text}; rank 4 and [batch, 2] are needed")
     if noise not in ("uniform", "gaussian", "zero"):
         raise refusal(f"extract_glimpse: noise {noise!r} is not uniform, gaussian or zero")
+    points = with_dim(points, 1, 2)
     sizes = sizes_of(size, "extract_glimpse: size")
     if len(sizes) != 2:
         raise refusal(f"extract_glimpse: size must be two ints, not {size}")

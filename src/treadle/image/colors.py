@@ -23,6 +23,7 @@ from treadle.ops.random.distributions import stateless_uniform, uniform
 from treadle.ops.reductions.reduction import reduce_sum
 from treadle.ops.shaping.joining import stack
 from treadle.ops.shaping.reshaping import broadcast_to, expand_dims, with_dim
+from treadle.ops.sizes import may_be
 
 _TO_YIQ = [[0.299, 0.59590059, 0.2115], [0.587, -0.27455667, -0.52273617],
            [0.114, -0.32134392, 0.31119955]]  # fmt: skip
@@ -48,7 +49,7 @@ def with_channels(name: str, x: Tensor) -> Tensor:
     Raises:
         InvalidArgumentError: it is not.
     """
-    if x.ndim < 1 or (isinstance(x.dims[-1], int) and x.dims[-1] != 3):
+    if x.ndim < 1 or not may_be(x.dims[-1], 3):
         text = f"{name}: the last dim must be 3, the shape is {x.shape}{at(user_origin())}"
         raise errors.InvalidArgumentError(None, None, text)
     return with_dim(x, x.ndim - 1, 3)
@@ -75,7 +76,7 @@ def grayscale_to_rgb(images: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(images)
     if x.ndim < 2:
         raise refusal(f"A grayscale image must be at least two-dimensional: {x.shape}")
-    if isinstance(x.dims[-1], int) and x.dims[-1] != 1:
+    if not may_be(x.dims[-1], 1):
         raise refusal("Last dimension of a grayscale image should be size 1.")
     x = with_dim(x, x.ndim - 1, 1)
     shape = [dims_tensor(d, dtypes.int64) for d in x.dims[:-1]]

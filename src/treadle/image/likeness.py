@@ -24,9 +24,8 @@ from treadle.ops.nn.activations import relu
 from treadle.ops.reductions.reduction import reduce_mean, reduce_prod
 from treadle.ops.requirements import require
 from treadle.ops.shaping.joining import stack
-from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.reshaping import reshape_to, tile
-from treadle.ops.sizes import at_most
+from treadle.ops.sizes import at_most, may_be
 
 
 def _floats(
@@ -41,7 +40,7 @@ def _floats(
     if x.ndim < 3 or y.ndim < 3:
         raise refusal(f"{name}: the rank must be at least 3; shapes {x.shape} and {y.shape}")
     pairs = list(zip(x.dims[-3:], y.dims[-3:], strict=True))
-    if any(isinstance(m, int) and isinstance(n, int) and m != n for m, n in pairs):
+    if not all(may_be(m, n) for m, n in pairs):
         raise refusal(f"{name}: the images are not compatible: {x.shape} and {y.shape}")
     x = require(x, pairs, f"{name}: the images are not compatible")
     y = reshape_to(y, (*y.dims[:-3], *x.dims[-3:]))
@@ -163,9 +162,7 @@ def ssim_multiscale(
 
 
 def _halved(x: Tensor) -> Tensor:
-    """The means of squares of four pixels; the last row and column count twice if they are odd."""
+    """The means of squares of four pixels, of fewer at the end of an odd row or column."""
     flat = reshape_to(x, (product(x.dims[:-3]), *x.dims[-3:]))
-    odd = [[0, d % 2] for d in flat.dims[1:3]]
-    flat = pad(flat, [[0, 0], *odd, [0, 0]], "SYMMETRIC")
-    smaller = avg_pool2d(flat, 2, 2, "VALID")
+    smaller = avg_pool2d(flat, 2, 2, "SAME")
     return reshape_to(smaller, (*x.dims[:-3], *smaller.dims[1:]))

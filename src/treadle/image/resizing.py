@@ -119,8 +119,8 @@ def _in_ratio(height: Dim, width: Dim, most_high: Dim, most_wide: Dim) -> tuple[
     return _dim(rounded(found * h)), _dim(rounded(found * w))
 
 
-def _dim(number: Tensor) -> Dim:
-    return size_of(cast(number, dtypes.int64), "resize: size", least=0)
+def _dim(number: Tensor, least: int = 1) -> Dim:
+    return size_of(cast(number, dtypes.int64), "resize: size", least=least)
 
 
 def _resized(x: Tensor, height: Dim, width: Dim, method: str, antialias: bool) -> Tensor:
@@ -183,5 +183,6 @@ def _fitted(height: Dim, width: Dim, high: Dim, wide: Dim) -> tuple[list[Dim], l
     ratio = larger(w / most_wide, h / most_high)
     new = [h / ratio, w / ratio]
     free = [(most_high - new[0]) / 2, (most_wide - new[1]) / 2]
-    whole: Any = math.floor if len(known) == 4 else lambda n: _dim(floor(n))
-    return [whole(n) for n in new], [whole(larger(n, 0.0)) for n in free]
+    if len(known) == 4:
+        return [math.floor(n) for n in new], [math.floor(max(n, 0.0)) for n in free]
+    return [_dim(floor(n)) for n in new], [_dim(floor(maximum(n, 0.0)), 0) for n in free]

@@ -19,6 +19,11 @@ Pairs: TypeAlias = Iterator[Pair]
 Sizes: TypeAlias = "Callable[[Sequence[Any], Sequence[Any], Mapping[str, Any]], Pairs]"
 
 
+def may_be(dim: Dim, other: Dim) -> bool:
+    """Whether two dims can be equal, as far as they are known."""
+    return dim == other or not (isinstance(dim, int) and isinstance(other, int))
+
+
 def at_most(small: Dim, large: Dim) -> Pair:
     """The pair that is equal where ``small <= large``."""
     return compound("max", small, large), large

@@ -73,9 +73,10 @@ def structural_likeness(tf):
 
 @program
 def likeness_at_scales(tf):
+    rng = np.random.default_rng(10)  # the facts do not depend on the order of programs
     f = tf.image.ssim_multiscale
-    one = RNG.uniform(size=(1, 27, 30, 1)).astype(np.float32)
-    two = (one + 0.1 * RNG.normal(size=one.shape)).astype(np.float32)
+    one = rng.uniform(size=(1, 27, 30, 1)).astype(np.float32)
+    two = (one + 0.1 * rng.normal(size=one.shape)).astype(np.float32)
     weights = (0.3, 0.4, 0.3)
     return [
         f(one, two, 1.0, weights, filter_size=5), f(one, two, 1.0, weights[:2]),

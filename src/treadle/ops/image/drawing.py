@@ -13,7 +13,6 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import constant, convert_to_tensor
@@ -22,6 +21,7 @@ from treadle.ops.random.distributions import seeded
 from treadle.ops.random.philox import random_words
 from treadle.ops.random.state import draw
 from treadle.ops.registry import Op, register, run
+from treadle.ops.sizes import may_be
 
 
 def _invalid(text: str) -> errors.InvalidArgumentError:
@@ -39,14 +39,14 @@ _COLORS = np.array(
 
 
 def _check_drawing(images: Any, boxes: Any, colors: Any) -> None:
-    if len(images) != 4 or len(boxes) != 3 or boxes[2] not in (4, ANY) or len(colors) != 2:
+    if len(images) != 4 or len(boxes) != 3 or len(colors) != 2 or not may_be(boxes[2], 4):
         raise _invalid(
             f"images {list(images)}, boxes {list(boxes)}, colors {list(colors)}: "
             "[batch, height, width, channels], [batch, n, 4] and [colors, channels] are needed"
         )
-    if images[3] not in (1, 3, 4, ANY) and isinstance(images[3], int):
+    if not any(may_be(images[3], channels) for channels in (1, 3, 4)):
         raise _invalid(f"images have 1, 3 or 4 channels, not {images[3]}")
-    if all(isinstance(d, int) for d in (images[0], boxes[0])) and images[0] != boxes[0]:
+    if not may_be(images[0], boxes[0]):
         raise _invalid(f"{images[0]} images with boxes for {boxes[0]}")
 
 

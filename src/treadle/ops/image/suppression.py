@@ -13,13 +13,14 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import ANY, Dim, TensorShape, compound, fresh_symbol
+from treadle.core.shapes import Dim, TensorShape, compound, fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.registry import Op, register, run
+from treadle.ops.sizes import may_be
 
 
 def _invalid(text: str) -> errors.InvalidArgumentError:
@@ -94,7 +95,7 @@ def _chosen_softly(
 
 def _check(boxes: Any, scores: Any) -> None:
     """Refuse shapes other than [n, 4] and [n]."""
-    if len(boxes) != 2 or len(scores) != 1 or boxes[1] not in (4, ANY):
+    if len(boxes) != 2 or len(scores) != 1 or not may_be(boxes[1], 4):
         raise _invalid(f"boxes {list(boxes)} with scores {list(scores)}: [n, 4] and [n] are needed")
     if not TensorShape(boxes[:1]).is_compatible_with(TensorShape(scores)):
         raise _invalid(f"{boxes[0]} boxes with {scores[0]} scores")
@@ -252,7 +253,7 @@ def _infer_padded(
 
 
 def _check_batch(boxes: Any, scores: Any) -> None:
-    if len(boxes) < 2 or boxes[-1] not in (4, ANY):
+    if len(boxes) < 2 or not may_be(boxes[-1], 4):
         raise _invalid(f"boxes must be [..., n, 4], not {list(boxes)}")
     if not TensorShape(boxes[:-1]).is_compatible_with(TensorShape(scores)):
         raise _invalid(f"boxes {list(boxes)} with scores {list(scores)}: [..., n, 4] and [..., n]")
@@ -361,9 +362,9 @@ def _infer_classes(
 
 def _check_classes(boxes: Any, scores: Any) -> None:
     text = f"boxes {list(boxes)} with scores {list(scores)}"
-    if len(boxes) != 4 or len(scores) != 3 or boxes[3] not in (4, ANY):
+    if len(boxes) != 4 or len(scores) != 3 or not may_be(boxes[3], 4):
         raise _invalid(f"{text}: [batch, n, 1 or classes, 4] and [batch, n, classes] are needed")
-    if isinstance(boxes[2], int) and isinstance(scores[2], int) and boxes[2] not in (1, scores[2]):
+    if not may_be(boxes[2], 1) and not may_be(boxes[2], scores[2]):
         raise _invalid(f"{text}: there are boxes for each class, or one for all")
 
 

@@ -202,9 +202,12 @@ def decode_csv(
         select_cols: the numbers of the columns that are wanted, in order.
 
     Raises:
-        InvalidArgumentError: a line with another number of fields, a field that is no such number.
+        InvalidArgumentError: no columns, a line with another number of fields, a field that is no
+            such number.
     """
     columns = tuple(map(_column_type, record_defaults))
+    if not columns:
+        raise invalid(f"decode_csv: record_defaults has no columns{at(user_origin())}")
     chosen = None if select_cols is None else tuple(int(k) for k in select_cols)
     found = run(
         DECODE_CSV, string_tensor(records), columns=columns, delim=field_delim,
