@@ -5,11 +5,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import pytest
 
 import treadle as td
+from treadle.ops.collections import iterators
 
 Dataset = td.data.Dataset
 
@@ -209,3 +211,17 @@ def test_shuffled_prefetch_is_reproducible() -> None:
     assert first == orders()
     assert first[0] != first[1]
     assert np.array_equal(sorted(first[0]), np.arange(100))
+
+
+def test_a_handle_whose_making_is_interrupted_is_made_again(monkeypatch):
+    """An interrupt between an object's number and its entry left a number without an object."""
+
+    class Interrupted(WeakValueDictionary):
+        def __setitem__(self, number, obj):
+            raise KeyboardInterrupt
+
+    source = td.data.Dataset.range(3)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(iterators, "_objects", Interrupted())
+        iterators.number_of(source)
+    assert iterators.object_of(iterators.number_of(source)) is source

@@ -115,8 +115,9 @@ def number_of(obj: Any) -> int:
     """A number for the object, the same for as long as it lives."""
     number: int | None = getattr(obj, "_handle_number", None)
     if number is None:
-        number = obj._handle_number = next(_numbers)
-        _objects[number] = obj
+        number = next(_numbers)
+        _objects[number] = obj  # first: an interrupt here must not leave a number without object
+        obj._handle_number = number
     return number
 
 
