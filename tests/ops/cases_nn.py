@@ -69,6 +69,8 @@ ACTIVATIONS = [
     sample("sigmoid_cross_entropy",
            lambda x, y: td.nn.sigmoid_cross_entropy_with_logits(td.sigmoid(x), y),
            (((2, 5), (2, 5)),)),
+    sample("isotonic_regression", lambda x: td.nn.isotonic_regression(x)[0], ROWS),
+    sample("bitcast", lambda x: td.bitcast(x, td.uint8), ROWS, differentiable=False),
     sample("nextafter", td.math.nextafter, TWO, twice=False),
 ]  # fmt: skip
 CONVOLUTIONS = [
@@ -81,6 +83,10 @@ CONVOLUTIONS = [
            (((1, 4, 4, 2), (2, 2, 2, 1)),), batched=False),
     sample("conv2d_of_a_constant",
            lambda x: td.nn.conv2d(x, td.ones([2, 2, 3, 2], x.dtype), 1, "VALID"), IMAGES),
+    sample("conv3d", lambda x, f: td.nn.conv3d(x, f, [1] * 5, "VALID"),
+           (((1, 2, 3, 3, 1), (2, 2, 2, 1, 2)),), batched=False, symbolic=False),
+    sample("max_pool3d", lambda x: td.nn.max_pool3d(x, 2, 1, "VALID"), (((1, 3, 3, 2, 1),),)),
+    sample("avg_pool3d", lambda x: td.nn.avg_pool3d(x, 2, 1, "VALID"), (((1, 3, 3, 2, 1),),)),
     sample("max_pool2d", lambda x: td.nn.max_pool2d(x, 2, 2, "VALID"), IMAGES),
     sample("max_pool2d_overlapping", lambda x: td.nn.max_pool2d(x, 3, 1, "SAME"), IMAGES),
     sample("avg_pool2d", lambda x: td.nn.avg_pool2d(x, 2, 2, "VALID"), IMAGES),

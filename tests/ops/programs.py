@@ -372,6 +372,21 @@ def encodings(s: Any) -> Any:
     ]  # fmt: skip
 
 
+def characters(s: Any) -> Any:
+    t, flat = td.strings, td.reshape(s, [-1])
+    return [
+        t.bytes_split("abc"), t.unicode_transcode(flat, "UTF-8", "UTF-16-BE"),
+        t.unicode_decode("aé", "UTF-8"), t.unicode_encode(td.constant([97, 233]), "UTF-8"),
+        t.ngrams(flat, 2), t.unsorted_segment_join(flat, [0, 1, 0, 1, 0, 1], 2),
+        td.fingerprint(flat),
+    ]  # fmt: skip
+
+
+def transforms(x: Any) -> Any:
+    signal = td.signal
+    return signal.irfft(signal.rfft(x)), td.abs(signal.fft(td.cast(x, td.complex64)))
+
+
 def files(s: Any) -> Any:
     td.io.write_file("/dev/null", s[0, 0])
     return td.io.read_file(__file__), td.io.matching_files(__file__)
@@ -381,6 +396,7 @@ OTHERS = [
     Program("files_of_images", files_of_images, (np.arange(48, dtype=np.uint8).reshape(4, 4, 3),)),
     Program("boxes", boxes, (X,)),
     Program("encodings", encodings, (WORDS,)),
+    Program("characters", characters, (WORDS,), open_dims=False),
     Program("files", files, (WORDS,)),
     Program("strings", strings, (WORDS,)),
     Program("stateless_random", random_numbers, (np.array([1, 2], np.int32),), close=True),
@@ -396,8 +412,7 @@ OTHERS = [
     Program("ranges", ranges, (X,)),
     Program("checked_positions", checked_positions, (X,)),
     Program("whole_numbers", whole_numbers, (X,)),
-    Program("rfft", lambda x: td.signal.irfft(td.signal.rfft(x)), (np.ones((2, 8), np.float32),),
-            open_dims=False, close=True),
+    Program("transforms", transforms, (np.ones((2, 8), np.float32),), open_dims=False, close=True),
     Program("masked_pooling",
             lambda dy, x: pulled(lambda t: td.nn.max_pool2d(td.nn.relu(t), 2, 2, "VALID"))(dy, x),
             (np.ones((1, 2, 2, 1)), np.linspace(-2, 3, 16).reshape(1, 4, 4, 1))),

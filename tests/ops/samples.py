@@ -1,5 +1,5 @@
-"""Samples of ops: the cases of the tables and the programs beside them, and what tracing them
-tells."""
+"""A sample for every op: the cases of the tables and the programs beside them, and what running
+them tells (docs/ops.md shows it)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,30 @@ from tests.ops.cases import Case
 from tests.ops.programs import NUMERIC, OTHERS, Program
 from tests.ops.test_cases import ALL
 from treadle import ops
-from treadle.core import nest
-from treadle.core.context import recording
+from treadle.core import dtypes, nest
+from treadle.core.context import add_tape, context, recording, set_tapes
+from treadle.core.dtypes import DType
 from treadle.core.spec import TensorSpec
 from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Graph
+from treadle.graph.passes import optimize
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.registry import OPS, Op
+from treadle.runtime.compiler import plan_program
+from treadle.runtime.schedule.printer import all_steps
+from treadle.runtime.schedule.steps import Callback
+
+# Why an op has no sample: where it is tested, or why it cannot be.
+WITHOUT: dict[str, str] = {
+    "dynamic_slice_add": "a pass writes it where loops add up parts: test_properties.py",
+    "element_at": "checks on devices with memory of their own: runtime/test_residence.py",
+    "first_bad": "checks on devices with memory of their own: runtime/test_residence.py",
+    "note": "checks on devices with memory of their own: runtime/test_residence.py",
+    "list_pack": "lists between a function and its gradient: runtime/test_ragged_lists.py",
+    "list_unpack": "lists between a function and its gradient: runtime/test_ragged_lists.py",
+    "timestamp": "no two calls give the same",
+    "raise": "only td.jit records it: jitted/test_branches.py",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +155,34 @@ class Facts:
     order: int = 0
 
 
+class _Calls(dict[str, tuple[Any, Any]]):
+    """What a tape sees: the first call of each op in eager execution."""
+
+    is_over = False
+    _persistent = False
+
+    def record(self, op: Op, inputs: Any, attrs: Any, outputs: Any) -> None:
+        self.setdefault(op.name, (inputs, attrs))
+
+    def watches(self, x: Any) -> bool:
+        return False
+
+
+@cache
+def calls() -> dict[str, tuple[Any, Any]]:
+    """For ops that run eagerly a call of theirs in a sample, as (inputs, attributes)."""
+    found = _Calls()
+    before = context.tapes
+    try:
+        add_tape(found)
+        for sample in samples():
+            for fn in sample.functions[:2]:
+                fn(*(td.constant(a) for a in sample.arrays))
+    finally:
+        set_tapes(before)
+    return found
+
+
 @cache
 def facts() -> dict[str, Facts]:
     """What the graphs of all samples tell, by the name of the op."""
@@ -167,6 +212,22 @@ def _known(graph: Graph, found: dict[str, Facts]) -> list[tuple[Op, Facts]]:
     return [(op, found[name]) for name, op in named.items() if name in found]
 
 
+def planned_ops(sample: Sample) -> tuple[set[Op], set[Op]]:
+    """The ops of programs for a sample and its gradients, with those that passes write, and those
+    of them that programs call."""
+    found: set[Op] = set()
+    called: set[Op] = set()
+    for fn in sample.functions[:2]:
+        graph = traced(fn, sample.arrays)
+        if any(v.spec.dtype is dtypes.string for n in graph.walk() for v in n.outputs):
+            return found, called  # programs have numbers in place of strings
+        optimize(graph)
+        planned = plan_program(graph)
+        found |= {node.op for node in (*graph.walk(), *planned.work.walk())}
+        called |= {s.node.op for s in all_steps(planned.block) if isinstance(s, Callback)}
+    return found, called
+
+
 def traced(fn: Callable[..., list[Any]], arrays: Any, open_dims: bool = False) -> Graph:
     """The graph of a function; with `open_dims` no dim of its arguments but 1 is known."""
     builder = GraphBuilder("f")
@@ -185,3 +246,47 @@ def specs_of(arrays: Any, open_dims: bool) -> list[TensorSpec]:
         dims = [None if open_dims and d != 1 else d for d in np.shape(array)]
         specs.append(TensorSpec(dims, tensor.dtype))
     return specs
+
+
+# -- dtypes --------------------------------------------------------------------------------------
+
+
+def accepted(op: Op) -> list[DType]:
+    """The dtypes of numbers that the op takes in its sample's call, in place of the one there."""
+    found = []
+    pure = op.effect is None and "strings" not in op.tags and op.name in calls()
+    for dtype in NUMBERS if pure else ():
+        specs, attrs = _call(op, dtype)
+        if not all(isinstance(s, TensorSpec) for s in specs) or all(
+            s.dtype is not dtype for s in specs
+        ):
+            continue
+        try:
+            op.infer(*specs, **attrs)
+        except (TypeError, ValueError):
+            continue
+        found.append(dtype)
+    return found
+
+
+NUMBERS = dtypes.ALL
+
+
+def _call(op: Op, dtype: DType) -> tuple[list[Any], Any]:
+    """The specs and attributes of the op's call with another dtype for its main inputs: those of
+    floating point numbers, or else those of the first one's dtype."""
+    inputs, attrs = calls()[op.name]
+    main = next((x.dtype for x in inputs if x.dtype.is_differentiable), None)
+    main = main or (inputs[0].dtype if inputs else None)
+    main = None if main is dtypes.string else main
+    return [
+        TensorSpec(x.dims, dtype) if x.dtype is main and isinstance(x.spec, TensorSpec) else x.spec
+        for x in inputs
+    ], attrs
+
+
+def called_with(op: Op, dtype: DType) -> tuple[list[Any], Any]:
+    """The inputs and attributes of the op's call with another dtype."""
+    specs, attrs = _call(op, dtype)
+    pairs = zip(calls()[op.name][0], specs, strict=True)
+    return [x if x.dtype is s.dtype else td.cast(x, s.dtype) for x, s in pairs], attrs

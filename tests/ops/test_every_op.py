@@ -1,11 +1,13 @@
 """What must hold of every op, by its samples: programs give what eager execution gives, whatever
-dims are known; gradients are finite differences, forward as in reverse; a batch is a loop.
-The tables' own tests hold values, lowering and more shapes."""
+dims are known; gradients are finite differences, forward as in reverse; a batch is a loop; every
+dtype that an op accepts works. The tables' own tests hold values, lowering and more shapes."""
 
 from __future__ import annotations
 
+import runpy
 import warnings
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +16,23 @@ import pytest
 import treadle as td
 from tests.ops.programs import NUMERIC, OTHERS, Program
 from tests.ops.samples import (
+    WITHOUT,
     Sample,
+    accepted,
     all_ops,
+    called_with,
     facts,
+    planned_ops,
     samples,
     specs_of,
     weighted,
 )
+from treadle.ops.registry import run
 
+DOCS = Path(__file__).parents[2] / "docs"
 BY_NAME = {s.name: s for s in samples()}
 PROGRAMS = [BY_NAME[p.name] for p in (*NUMERIC, *OTHERS)]
+COMPLEX = [s for s in samples() if any(a.dtype.kind == "c" for a in s.arrays)]
 DIFFERENTIABLE = [s for s in samples() if s.order]
 
 
@@ -149,3 +158,56 @@ def test_a_batch_is_a_loop(program: Program) -> None:
             td.vectorized_map(
                 lambda xs: sample.values(*xs), elems, fallback_to_while_loop=False
             )
+
+
+# -- dtypes --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", sorted(all_ops()))
+def test_every_dtype_that_an_op_accepts(name: str) -> None:
+    """Eagerly it gives what the shape rule says, and a program gives the same."""
+    op = all_ops()[name]
+    for dtype in accepted(op):
+        inputs, attrs = called_with(op, dtype)
+        inferred = op.infer(*(x.spec for x in inputs), **attrs)
+        inferred = inferred if isinstance(inferred, tuple) else (inferred,)
+        found = td.nest.flatten(run(op, *inputs, **attrs))
+        assert [x.dtype for x in found] == [s.dtype for s in inferred]
+
+
+# -- all of them ---------------------------------------------------------------------------------
+
+
+def test_every_op_has_a_sample_or_a_reason() -> None:
+    """Ops that no sample's trace has are written by passes, for some program."""
+    traced = {name for name, known in facts().items() if known.sample is not None}
+    written = {op.name for sample in (*PROGRAMS, *COMPLEX) for op in _planned(sample)[0]}
+    without = all_ops().keys() - traced - written
+    assert without - WITHOUT.keys() == set(), (
+        "tests/ops: add a case to the tables or a program to programs.py"
+    )
+    assert WITHOUT.keys() - without == set(), "these have samples"
+
+
+@cache
+def _planned(sample: Sample) -> Any:
+    return planned_ops(sample)
+
+
+@pytest.mark.parametrize("sample", [*PROGRAMS, *COMPLEX], ids=str)
+def test_programs_call_what_says_why(sample: Sample) -> None:
+    assert {op.name for op in _planned(sample)[1] if op.why_called is None} == set()
+
+
+@pytest.mark.parametrize("op", all_ops().values(), ids=lambda op: op.name)
+def test_what_has_no_native_form_says_why(op: Any) -> None:
+    """Ops that are lowered, taken apart or part of the program's structure need no reason."""
+    native = op.lower or op.parts or op.part or op.effect or "gradient_mark" in op.tags
+    assert native or op.why_called
+
+
+def test_the_page_of_ops_is_up_to_date() -> None:
+    script = runpy.run_path(str(DOCS / "make_ops.py"))
+    assert (DOCS / "ops.md").read_text() == script["page"](), (
+        "run PYTHONPATH=src:. python docs/make_ops.py"
+    )

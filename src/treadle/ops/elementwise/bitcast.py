@@ -42,8 +42,12 @@ def _eager(x: NDArray, *, dtype: DType) -> NDArray:
     return np.frombuffer(x.tobytes(), dtype.np_dtype).reshape(x.shape[:-1]).copy()
 
 
-# Compiled programs call NumPy: no scalar function of kernels sees the bytes of a number.
-BITCAST = register(Op("bitcast", _infer, _eager, tags=frozenset({"gives_own_arrays"})))
+BITCAST = register(
+    Op(
+        "bitcast", _infer, _eager, tags=frozenset({"gives_own_arrays"}),
+        callback="no scalar function of kernels sees the bytes of a number",
+    )
+)  # fmt: skip
 
 
 def bitcast(input: Any, type: Any, name: str | None = None) -> Tensor:

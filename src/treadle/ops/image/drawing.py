@@ -17,6 +17,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import constant, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.random.distributions import seeded
 from treadle.ops.random.philox import random_words
 from treadle.ops.random.state import draw
@@ -201,6 +202,7 @@ def _infer_sample(
 ) -> Any:
     if not size.dtype.is_integer:
         raise TypeError(f"the size of an image is integers, not {size.dtype.name}")
+    require_kinds("f", boxes, least)
     vector = TensorSpec((3,), size.dtype)
     return vector, vector, TensorSpec((1, 1, 4), dtypes.float32)
 

@@ -195,6 +195,7 @@ def _infer_avg_grad(
     dy: TensorSpec, *, image: tuple[Dim, Dim], window: Pair, strides: Pair, padding: Padding
 ) -> TensorSpec:
     check_images(dy)
+    require_kinds("f", dy)
     return TensorSpec((dy.dims[0], *image, dy.dims[3]), dy.dtype)
 
 

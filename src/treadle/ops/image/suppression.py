@@ -19,6 +19,7 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import size_of
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.op_makers import require_kinds
 from treadle.ops.registry import Op, register, run
 from treadle.ops.sizes import may_be
 
@@ -110,6 +111,7 @@ def _check_limits(name: str, most: Any, threshold: NDArray) -> None:
 
 def _infer_choice(boxes: TensorSpec, scores: TensorSpec, *rest: Any) -> Any:
     _check(boxes.dims, scores.dims)
+    require_kinds("f", boxes, scores)
     count = fresh_symbol("chosen")
     indices = TensorSpec((count,), dtypes.int32)
     return indices, TensorSpec((count,), scores.dtype)
@@ -189,6 +191,7 @@ def non_max_suppression_with_scores(
 
 def _infer_by_overlaps(overlaps: TensorSpec, scores: TensorSpec, *rest: Any) -> TensorSpec:
     _check_overlaps(overlaps.dims, scores.dims)
+    require_kinds("f", overlaps, scores)
     return TensorSpec((fresh_symbol("chosen"),), dtypes.int32)
 
 
@@ -248,6 +251,7 @@ def _infer_padded(
     boxes: TensorSpec, scores: TensorSpec, *rest: Any, most: Dim, **flags: bool
 ) -> Any:
     _check_batch(boxes.dims, scores.dims)
+    require_kinds("f", boxes, scores)
     outer = boxes.dims[:-2]
     return TensorSpec((*outer, most), dtypes.int32), TensorSpec(outer, dtypes.int32)
 
@@ -355,6 +359,7 @@ def _infer_classes(
     boxes: TensorSpec, scores: TensorSpec, *rest: Any, each: Dim, total: Dim, clip: bool
 ) -> Any:
     _check_classes(boxes.dims, scores.dims)
+    require_kinds("f", boxes, scores)
     dims, kind = (boxes.dims[0], total), dtypes.float32
     shapes = ((*dims, 4), dims, dims)
     return *(TensorSpec(s, kind) for s in shapes), TensorSpec(dims[:1], dtypes.int32)

@@ -155,6 +155,8 @@ def lstsq(
 def _infer_pinv(x: TensorSpec, limit: TensorSpec) -> TensorSpec:
     if x.rank < 2 or x.dtype.kind not in "fc":
         raise TypeError(f"{spec_text(x)} are not matrices of floats or complex numbers")
+    if x.dtype.size == 2:
+        raise TypeError(f"pinv does not take {x.dtype.name}: cast the matrices to float32")
     batch = x.dims[:-2]
     if not limit.shape.is_compatible_with(TensorShape(batch)):
         raise ValueError(f"rcond of shape {limit.shape} does not fit matrices of shape {x.shape}")

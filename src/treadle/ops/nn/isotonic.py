@@ -69,8 +69,12 @@ def _grad(call: OpCall, dy: Tensor, _: Any) -> list[Any]:
     return [reshape_to(gathered(sums / maximum(counts, 1.0), ids), segments.dims)]
 
 
-# Compiled programs call NumPy for it: which runs join depends on all numbers before.
-ISOTONIC = register(Op("isotonic_regression", _infer, _eager, _grad))
+ISOTONIC = register(
+    Op(
+        "isotonic_regression", _infer, _eager, _grad,
+        callback="which runs join depends on all numbers before",
+    )
+)  # fmt: skip
 
 
 def isotonic_regression(

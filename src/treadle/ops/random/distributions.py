@@ -18,7 +18,15 @@ from treadle.ops.elementwise.arithmetic import maximum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.unary import log
 from treadle.ops.indexing.gather import gathered
-from treadle.ops.random.ops import BITS, NORMAL, SCRAMBLE, TRUNCATED_NORMAL, UNIFORM, UNIFORM_INT
+from treadle.ops.random.ops import (
+    BITS,
+    NORMAL,
+    SCRAMBLE,
+    TRUNCATED_NORMAL,
+    UNIFORM,
+    UNIFORM_INT,
+    check_state,
+)
 from treadle.ops.random.state import draw, set_seed
 from treadle.ops.reductions.reduction import argmax
 from treadle.ops.registry import Op, register, run
@@ -128,6 +136,7 @@ def truncated_normal(
 
 
 def _infer_permutation(state: TensorSpec, *, count: Dim) -> TensorSpec:
+    check_state(state)
     return TensorSpec((count,), dtypes.int64)
 
 

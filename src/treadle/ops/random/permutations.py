@@ -81,6 +81,8 @@ _FIRST_WORD = 498247692  # of the cipher's three words of seed, where two are gi
 def _infer_shuffled(
     index: TensorSpec, seed: TensorSpec, last: TensorSpec, *, rounds: int
 ) -> TensorSpec:
+    if not all(x.dtype.is_integer for x in (index, seed, last)):
+        raise TypeError("positions and seeds are integers")
     if index.dims != last.dims or seed.dims != (*index.dims, 3):
         raise errors.InvalidArgumentError(
             None, None, f"a seed of shape {seed.shape} does not fit positions of {index.shape}"

@@ -1,0 +1,120 @@
+"""Writes ops.md from the samples of tests/ops: ``PYTHONPATH=src:. python docs/make_ops.py``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.ops.samples import WITHOUT, Facts, accepted, all_ops, calls, facts
+from treadle.core.dtypes import DType
+from treadle.ops.batching.families import rule_of
+from treadle.ops.registry import Op
+
+INTRODUCTION = """\
+# Ops
+
+Every op of the registry, and what running its samples (`tests/ops/`) tells of it;
+`tests/ops/test_every_op.py` and the tests of the tables hold the values.
+`PYTHONPATH=src:. python docs/make_ops.py` writes this page. No op runs on a GPU yet.
+
+- **eager**: runs outside of functions; what does not is written while functions are traced, or by
+  a pass.
+- **gradient**: of first and second order, against finite differences; "rule": there is one, which
+  no sample checks here.
+- **batched**: computed for all examples of a batch at once; "loop": one by one, with a notice.
+- **CPU**: "native": code of the program, or replaced by such; "callback": the program calls the
+  NumPy form, for the reason below the table; "both": it depends on dtype, shape or use.
+- **open dims**: works when no dim of the arguments is known.
+- **dtypes**: what the sample's call takes in place of its main dtype.
+"""
+
+HEAD = """\
+| op | eager | gradient | batched | CPU | open dims | dtypes |
+| --- | --- | --- | --- | --- | --- | --- |
+"""
+
+KINDS = {
+    "floats": ("float16", "bfloat16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
+    "integers": ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    "bool": ("bool",),
+}
+
+
+def dtypes_text(found: list[DType]) -> str:
+    """Names of kinds whose dtypes are all there, and of single ones."""
+    names, parts = [d.name for d in found], []
+    for kind, members in KINDS.items():
+        if all(m in names for m in members):
+            parts.append(kind)
+            names = [n for n in names if n not in members]
+    return ", ".join([*parts, *names]) or "—"
+
+
+def gradient_text(op: Op, known: Facts) -> str:
+    if op.gradient is None:
+        return "—"
+    return ("rule", "first", "first, second")[known.order]
+
+
+def batched_text(op: Op) -> str:
+    if op.regions:
+        return "yes"
+    return "loop" if rule_of(op) is None else "yes"
+
+
+def place_text(op: Op) -> str:
+    if op.why_called is None or "asserts" in op.tags:
+        return "native"
+    return "callback" if op.lower is None and op.parts is None else "both"
+
+
+def row(op: Op, known: Facts) -> str:
+    cells = [
+        f"`{op.name}`",
+        "yes" if op.name in calls() else "—",
+        gradient_text(op, known),
+        batched_text(op),
+        place_text(op),
+        "yes" if known.open_sample else "—",
+        dtypes_text(accepted(op)),
+    ]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def family(op: Op) -> str:
+    """The folder of the op's module in ``treadle.ops``."""
+    parts = op.infer.__module__.split(".")
+    return parts[2] if parts[1] == "ops" and len(parts) > 3 else "others"
+
+
+def section(title: str, ops: list[Op]) -> Iterator[str]:
+    yield f"\n## {title}\n\n{HEAD}"
+    for op in ops:
+        yield row(op, facts()[op.name])
+    reasons: dict[str, list[str]] = {}
+    for op in ops:
+        if place_text(op) != "native":
+            reasons.setdefault(op.why_called or "", []).append(f"`{op.name}`")
+    if reasons:
+        yield "\nPrograms call the NumPy form because\n\n"
+    for why, names in reasons.items():
+        yield f"- {why}: {', '.join(names)}\n"
+
+
+def page() -> str:
+    """The text of the page."""
+    families: dict[str, list[Op]] = {}
+    for name, op in sorted(all_ops().items()):
+        if name not in WITHOUT:
+            families.setdefault(family(op), []).append(op)
+    lines = [INTRODUCTION]
+    for title, ops in sorted(families.items(), key=lambda pair: (pair[0] == "others", pair[0])):
+        lines += section(title, ops)
+    lines.append("\n## Ops without samples\n\n")
+    lines += [f"- `{name}`: {why}\n" for name, why in sorted(WITHOUT.items())]
+    return "".join(lines)
+
+
+if __name__ == "__main__":
+    (Path(__file__).parent / "ops.md").write_text(page())
