@@ -77,6 +77,7 @@ from treadle.core.dtypes import (
     uint32,
     uint64,
 )
+from treadle.core.refusals import explain_errors, explain_methods, explaining
 from treadle.core.shapes import (
     TensorShape,
 )
@@ -455,7 +456,7 @@ def __getattr__(name: str) -> Any:
     if name in _LAZY:
         value = importlib.import_module(_LAZY[name])
     elif name in _LAZY_FUNCTIONS:
-        value = getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name)
+        value = explaining(getattr(importlib.import_module(_LAZY_FUNCTIONS[name]), name), "treadle")
     elif name in _INITIALIZERS:
         initializers = importlib.import_module("treadle.keras.initializers")
         value = getattr(initializers, _INITIALIZERS[name])
@@ -465,6 +466,8 @@ def __getattr__(name: str) -> Any:
     return value
 
 
+explain_errors(__name__)
+explain_methods(Tensor, Variable)
 newaxis = None
 guarantee_const = identity
 realdiv = truediv

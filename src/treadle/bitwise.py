@@ -1,5 +1,6 @@
 """``td.bitwise``: operations on the bits of integers."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.elementwise.logic import (
     bitwise_and,
@@ -19,4 +20,5 @@ __all__ = [
     "right_shift",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

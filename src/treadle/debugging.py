@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.asserts import (
     assert_all_finite,
@@ -117,4 +118,5 @@ def is_traceback_filtering_enabled() -> bool:
     return settings.filter_tracebacks
 
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.io``: files, and strings of bytes decoded and encoded."""
 
+from treadle.core.refusals import explain_errors
 from treadle.image.files import decode_and_crop_jpeg, decode_image
 from treadle.names import missing_in
 from treadle.ops.image.codecs import (
@@ -44,4 +45,5 @@ __all__ = [
     "write_file",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.linalg``: matrices."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.linalg.diagonals import (
     diag,
@@ -123,4 +124,5 @@ __all__ = [
     "tridiagonal_solve",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.math``: element-by-element functions, reductions and scans."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.elementwise.arithmetic import (
     add,
@@ -321,4 +322,5 @@ __all__ = [
     "zeta",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

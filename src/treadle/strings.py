@@ -1,6 +1,7 @@
 """``td.strings``: operations on tensors of strings. Where TensorFlow gives ragged tensors, rows are
 filled up with empty strings, or zeros."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.strings.parts import (
     join,
@@ -68,4 +69,5 @@ __all__ = [
     "upper",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.image``: images resized, cut, turned, coloured, compared, decoded and encoded."""
 
+from treadle.core.refusals import explain_errors
 from treadle.image.adjusting import (
     adjust_brightness,
     adjust_contrast,
@@ -160,4 +161,5 @@ __all__ = [
     "yuv_to_rgb",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.nn``: neural network functions."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.nn import experimental
 from treadle.ops.elementwise.unary import (
@@ -185,4 +186,5 @@ __all__ = [
     "zero_fraction",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

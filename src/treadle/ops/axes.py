@@ -35,7 +35,8 @@ def _known(axis: Any) -> int:
         try:
             return operator.index(axis)
         except TypeError:
-            raise TypeError(f"An axis is an integer, not {axis!r}{at(user_origin())}") from None
+            text = f"An axis is an integer, not {axis!r}{at(user_origin())}"
+            raise errors.DtypeError(None, None, text) from None
     found = as_dim_value(axis, "axis")
     if not isinstance(found, int):
         raise ValueError(

@@ -442,7 +442,8 @@ def _operand(op_name: str, value: Any, dtype: DType) -> Tensor:
         return convert_to_tensor(value, dtype=dtype)
     except (TypeError, ValueError) as error:
         cast = "" if dtype is dtypes.string else "; cast it with td.cast first"
-        message = f"{op_name}: the other operand is {dtype.name}{cast}. {error}"
+        place = "" if "\n  at " in str(error) else at(user_origin())
+        message = f"{op_name}: the other operand is {dtype.name}{cast}. {error}{place}"
         if isinstance(error, TypeError):
             raise errors.DtypeError(None, None, message) from None
         raise ValueError(message) from None

@@ -280,6 +280,9 @@ def partial_dims(value: Any, what: str = "shape") -> tuple[Dim | None, ...]:
         tensor = convert_to_tensor(value)
         _check_integers(tensor, what)
         dims = tensor.dims
+        if len(dims) > 1:
+            text = f"{what}: a vector of dims is expected, not a tensor of shape {tensor.shape}"
+            raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
         found = resolve(tensor)
         if found is None:
             if dims and not isinstance(dims[0], int):

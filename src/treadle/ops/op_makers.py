@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from treadle.core import dtypes
+from treadle.core.devices import HOST
 from treadle.core.dtypes import DType
 from treadle.core.shapes import broadcast
-from treadle.core.spec import TensorSpec
+from treadle.core.spec import TensorSpec, buffer_spec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import common_dtype, convert_to_tensor
@@ -62,6 +63,18 @@ def guard(kinds: str, eager: Callable[..., Any]) -> Callable[..., Any]:
         return eager(x, *rest, **attrs)
 
     return eager if set(ANY_KIND) <= set(kinds) else checked
+
+
+def inferred(infer: Callable[..., Any], eager: Callable[..., Any]) -> Callable[..., Any]:
+    """`eager` for inputs that `infer` takes only: NumPy would accept more, in other shapes or
+    dtypes. Strings have forms of their own."""
+
+    def checked(*arrays: NDArray, **attrs: Any) -> Any:
+        if not any(array.dtype.kind == "O" for array in arrays):
+            infer(*(buffer_spec(array, HOST) for array in arrays), **attrs)
+        return eager(*arrays, **attrs)
+
+    return checked
 
 
 def needs(call: OpCall, position: int) -> bool:

@@ -107,7 +107,20 @@ def _comparing(ufunc: Any, op: Op, otherwise: bool) -> Operator:
             return convert_to_tensor(otherwise)
         return run(op, a, b)
 
-    return _fast(ufunc, compare)
+    return _in_range(_fast(ufunc, compare), compare, "")
+
+
+def _in_range(fast: Operator, function: Operator, kinds: str) -> Operator:
+    """`fast` where NumPy means the same: it compares integers with numbers beyond their range, and
+    orders complex numbers, which are of `kinds` that take the checked path."""
+
+    def operator(self: Any, other: Any) -> Any:
+        far = type(other) is int and not 0 <= other < 128
+        if far or (type(self) is Tensor and self._buffer.dtype.kind in kinds):
+            return function(self, other)
+        return fast(self, other)
+
+    return operator
 
 
 def _arithmetic(name: str, function: Operator) -> Operator:
@@ -175,10 +188,8 @@ def _value(x: Any, use: str) -> Any:
         raise _not_in_graph(x, use)
     array = x._numpy()
     if array.size != 1:
-        raise TypeError(
-            f"Only a tensor of one element can be {use}, not one of shape {x.shape}"
-            f"{at(user_origin())}"
-        )
+        text = f"Only a tensor of one element can be {use}, not one of shape {x.shape}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
     return array.reshape(())[()]
 
 
@@ -317,7 +328,8 @@ def _methods() -> dict[str, Any]:
         found[f"__{name}__"] = _named(f"__{name}__", forward)
         found[f"__r{name}__"] = _named(f"__r{name}__", _swap(function))
     for name, (ufunc, function) in _ORDER.items():
-        found[f"__{name}__"] = _named(f"__{name}__", _fast(ufunc, function))
+        fast = _in_range(_fast(ufunc, function), function, "c")
+        found[f"__{name}__"] = _named(f"__{name}__", fast)
     found["__eq__"] = _named("__eq__", _comparing(np.equal, comparison.EQUAL, False))
     found["__ne__"] = _named("__ne__", _comparing(np.not_equal, comparison.NOT_EQUAL, True))
     return found

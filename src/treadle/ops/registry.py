@@ -305,9 +305,6 @@ def is_too_large(error: Exception) -> bool:
 
 def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) -> Exception:
     """The error to raise when the NumPy code failed: what the shape rule says, if it objects."""
-    if isinstance(error, MemoryError) or is_too_large(error):
-        text = _explain(op, [t.spec for t in inputs], str(error))
-        return errors.ResourceExhaustedError(None, op, text)
     if any(getattr(t, "is_symbolic", False) for t in inputs):
         return error  # a symbolic tensor outside its trace explains itself
     specs = [t.spec for t in inputs]
@@ -315,6 +312,8 @@ def _eager_failure(op: Op, inputs: Sequence[Any], attrs: Any, error: Exception) 
         infer_outputs(op, specs, attrs)
     except Exception as explained:
         return explained
+    if isinstance(error, MemoryError) or is_too_large(error):
+        return errors.ResourceExhaustedError(None, op, _explain(op, specs, str(error)))
     if isinstance(error, errors.OpError):
         return type(error)(None, op, _explain(op, specs, error.message))
     return errors.InvalidArgumentError(None, op, _explain(op, specs, str(error)))

@@ -1,5 +1,6 @@
 """``td.random``: random numbers from counter-based streams (Philox 4x32-10)."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.random.distributions import (
     categorical,
@@ -61,4 +62,5 @@ __all__ = [
     "uniform",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.random.experimental``: shuffled positions, and other names of `td.random`."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.random.generator import (
     Generator,
@@ -29,4 +30,5 @@ __all__ = [
     "stateless_split",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -1,5 +1,6 @@
 """``td.signal``: Fourier and cosine transforms, frames, windows and spectra."""
 
+from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.signal.frames import frame, overlap_and_add
 from treadle.signal.mdct import inverse_mdct, mdct
@@ -70,4 +71,5 @@ __all__ = [
     "vorbis_window",
 ]
 
+explain_errors(__name__)
 __getattr__ = missing_in(__name__)

@@ -63,9 +63,10 @@ def cond(
         TypeError: the branches return different structures or dtypes.
     """
     _check_callables("cond", true_fn=true_fn, false_fn=false_fn)
+    if isinstance(pred, Tensor):
+        check_predicate(pred, "cond")
     if not is_symbolic(pred):
         return true_fn() if bool(pred) else false_fn()
-    check_predicate(pred, "cond")
     builder = context.recorder
     traced = [_trace(builder, fn, ()) for fn in (true_fn, false_fn)]
     structure = _same_branches(traced[0].structure, traced[1].structure)
@@ -163,8 +164,10 @@ def _with_counter(invariants: Any) -> Any:
 
 def _run_loop(cond: Any, body: Any, loop_vars: tuple[Any, ...], limit: Any) -> Any:
     count = 0
+    if limit is not None:
+        limit = int(convert_to_tensor(limit, dtypes.int32))
     loop_vars = nest.map_structure(_as_value, loop_vars)
-    while bool(cond(*loop_vars)) and (limit is None or count < int(limit)):
+    while bool(cond(*loop_vars)) and (limit is None or count < limit):
         loop_vars = _as_tuple(body(*loop_vars), len(loop_vars))
         loop_vars = nest.map_structure(_as_value, loop_vars)
         count += 1

@@ -177,6 +177,8 @@ def _infer_assert(condition: Spec, *data: Spec, message: str, summarize: int) ->
 
 
 def _assert_now(condition: NDArray, *data: NDArray, message: str, summarize: int) -> tuple[()]:
+    if condition.dtype != bool or condition.ndim:
+        raise TypeError("the condition must be a scalar bool")
     if not condition:
         shown = "".join(f"\n{format_array(d, summarize)}" for d in data)
         raise errors.InvalidArgumentError(None, ASSERT, f"assertion failed: {message}{shown}")

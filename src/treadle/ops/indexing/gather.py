@@ -5,6 +5,7 @@ Each is the other's gradient.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -34,7 +35,7 @@ from treadle.ops.lowering import (
     LowerCall,
     ProgramLoops,
 )
-from treadle.ops.op_makers import require_kinds
+from treadle.ops.op_makers import inferred, require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.permuting import permute
@@ -206,9 +207,10 @@ def _eager_sums(data: NDArray, ids: NDArray, *, num_segments: int) -> NDArray:
         if rows.dtype.itemsize == 2 and rows.dtype.kind not in "iu"
         else rows
     )
-    total = np.zeros((num_segments, *rows.shape[1:]), wide.dtype)
-    np.add.at(total, flat, wide)
-    return total.astype(data.dtype, copy=False)
+    width = math.prod(rows.shape[1:])
+    total = np.zeros((num_segments, width), wide.dtype)
+    np.add.at(total, flat, wide.reshape(len(rows), width))  # `at` takes 32 axes at most
+    return total.reshape(num_segments, *rows.shape[1:]).astype(data.dtype, copy=False)
 
 
 def _grad_sums(call: OpCall, dy: Tensor) -> list[Any]:
@@ -236,7 +238,7 @@ UNSORTED_SEGMENT_SUM = register(
     Op(
         "unsorted_segment_sum",
         infer_sums,
-        _eager_sums,
+        inferred(infer_sums, _eager_sums),
         _grad_sums,
         ProgramLoops(LoopRoutine.SUM_SEGMENTS, bools=False, halves=False),
         part=Part(PartKind.SEGMENTS, PartUse.PLACE, 0),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from treadle.ops.lowering import (
     LowerCall,
     ProgramLoops,
 )
-from treadle.ops.op_makers import require_kinds
+from treadle.ops.op_makers import inferred, require_kinds
 from treadle.ops.properties import Part, PartKind, PartUse, Refusal
 from treadle.ops.registry import Op, OpCall, register, run
 from treadle.ops.shaping.creation import zeros_like
@@ -31,6 +32,8 @@ from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.ranges import RANGE
 from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.sizes import Pairs
+
+_MOST_POSITIONS = 31  # along which NumPy adds at positions
 
 
 def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
@@ -43,6 +46,8 @@ def _split_nd(indices: NDArray, shape: Sequence[int]) -> tuple[NDArray, ...]:
 
 
 def _eager_gather_nd(params: NDArray, indices: NDArray) -> NDArray:
+    if indices.dtype.kind not in "iu":
+        raise TypeError("positions must be integers")
     if not indices.shape[-1]:  # every row of positions names all of it
         return np.broadcast_to(params, (*indices.shape[:-1], *params.shape))
     return np.asarray(params[_split_nd(indices, params.shape)])
@@ -115,8 +120,21 @@ def batch_positions(indices: Tensor, batch_dims: int) -> Tensor:
 def _eager_scatter_nd(indices: NDArray, updates: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     result = np.zeros(shape, updates.dtype)
     fit_updates(indices, updates, shape)
-    np.add.at(*parts_at(result, indices), updates)
+    add_at(result, indices, updates)
     return result
+
+
+def add_at(array: NDArray, indices: NDArray, updates: NDArray) -> None:
+    """Add to parts of an array in place. NumPy's `at` takes 32 axes at most: positions and parts
+    have one axis each."""
+    parts, places = parts_at(array, indices)
+    if len(places) > _MOST_POSITIONS:
+        text = f"a position of {len(places)} numbers has more than {_MOST_POSITIONS}"
+        raise errors.InvalidArgumentError(None, None, text)
+    lead = parts.shape[: len(places)]
+    flat = parts.reshape(*lead, math.prod(parts.shape[len(lead) :]))
+    count = math.prod(indices.shape[:-1])
+    np.add.at(flat, tuple(p.reshape(-1) for p in places), updates.reshape(count, flat.shape[-1]))
 
 
 def parts_at(array: NDArray, indices: NDArray) -> tuple[NDArray, tuple[NDArray, ...]]:
@@ -154,7 +172,7 @@ SCATTER_ND = register(
     Op(
         "scatter_nd",
         _infer_scatter_nd,
-        _eager_scatter_nd,
+        inferred(_infer_scatter_nd, _eager_scatter_nd),
         lambda call, dz: [None, gather_nd(dz, call.inputs[0])],
         ProgramLoops(LoopRoutine.SCATTER, bools=False),
         sizes=scattered,
@@ -181,6 +199,11 @@ def infer_update(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> Ten
     return x
 
 
+def _infer_added(x: TensorSpec, indices: TensorSpec, updates: TensorSpec) -> TensorSpec:
+    require_kinds("fciu", x)
+    return infer_update(x, indices, updates)
+
+
 def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
     fit_updates(indices, updates, x.shape)
@@ -192,7 +215,7 @@ def _eager_update(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
 def _eager_scatter_add(x: NDArray, indices: NDArray, updates: NDArray) -> NDArray:
     result = x.copy()
     fit_updates(indices, updates, x.shape)
-    np.add.at(*parts_at(result, indices), updates)
+    add_at(result, indices, updates)
     return result
 
 
@@ -211,8 +234,8 @@ SCATTER_UPDATE = register(
 SCATTER_ADD = register(
     Op(
         "tensor_scatter_nd_add",
-        infer_update,
-        _eager_scatter_add,
+        _infer_added,
+        inferred(_infer_added, _eager_scatter_add),
         lambda call, dz: [dz, None, gather_nd(dz, call.inputs[1])],
         sizes=scattered,
         part=Part(PartKind.ROWS, PartUse.ADD, 2),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -52,9 +53,10 @@ def _eager_combined(combine: np.ufunc) -> Callable[..., NDArray]:
     def eager(x: NDArray, data: NDArray, ids: NDArray) -> NDArray:
         if x.dtype.kind in "bc":
             raise TypeError(f"dtype {x.dtype} is not supported")
-        result = x.copy()
-        combine.at(result, *kept_rows(data, ids, len(x)))
-        return result
+        flat, rows = kept_rows(data, ids, len(x))
+        result = x.reshape(len(x), math.prod(x.shape[1:])).copy()  # `at` takes 32 axes at most
+        combine.at(result, flat, rows.reshape(len(rows), result.shape[1]))
+        return result.reshape(x.shape)
 
     return eager
 

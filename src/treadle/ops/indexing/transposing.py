@@ -71,9 +71,8 @@ def _permutation(perm: Any, x: Tensor) -> tuple[int, ...]:
     try:
         order = tuple(operator.index(p) + (x.ndim if p < 0 else 0) for p in perm)
     except TypeError:
-        raise TypeError(
-            f"transpose: perm is a sequence of integers, not {perm!r}{at(user_origin())}"
-        ) from None
+        text = f"transpose: perm is a sequence of integers, not {perm!r}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text) from None
     if sorted(order) != list(range(x.ndim)):
         raise errors.InvalidArgumentError(
             None, None,

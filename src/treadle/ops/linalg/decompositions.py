@@ -49,9 +49,12 @@ def _matrix(x: TensorSpec, name: str) -> TensorSpec:
 
 
 def as_numpy(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """NumPy's function with its failure as an InvalidArgumentError, results in C order."""
+    """NumPy's function with its failure as an InvalidArgumentError, results in C order. NumPy would
+    take integers, too, and compute in float64."""
 
     def compute(*arrays: NDArray, **attrs: Any) -> Any:
+        if any(array.dtype.kind in "iubV" for array in arrays):
+            raise TypeError("matrices of float32, float64 or complex numbers are needed")
         try:
             found = fn(*arrays, **attrs)
         except np.linalg.LinAlgError as error:

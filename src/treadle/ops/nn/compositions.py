@@ -168,6 +168,8 @@ def local_response_normalization(
         text = f"local_response_normalization: four axes are expected, the shape is {x.shape}"
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     channels = x.dims[3]
+    if isinstance(channels, int):  # there is nothing farther away
+        depth_radius = min(depth_radius, max(channels - 1, 0))
     padded = pad(square(x), [[0, 0]] * 3 + [[depth_radius, depth_radius]])
     near = add_n([part_of(padded, 3, shift, channels) for shift in range(2 * depth_radius + 1)])
     return x * pow(bias + alpha * near, -beta)
@@ -249,6 +251,11 @@ def general_dropout(
     value: Tensor = convert_to_tensor(x)
     if not value.dtype.is_floating:
         raise ValueError(f"dropout: x must be floating, got {value.dtype.name}{at(user_origin())}")
+    if not isinstance(rate, int | float):
+        rate = convert_to_tensor(rate)
+        if rate.ndim:
+            text = f"dropout: rate must be a scalar, not of shape {rate.shape}{at(user_origin())}"
+            raise errors.InvalidArgumentError(None, None, text)
     if not is_symbolic(rate):
         rate = float(rate)
         if not 0 <= rate < 1:

@@ -12,6 +12,7 @@ from treadle.core import dtypes
 from treadle.core.shapes import Dim
 from treadle.core.spec import TensorSpec
 from treadle.ops.lowering import Compute, Rule
+from treadle.ops.op_makers import inferred
 from treadle.ops.properties import Refusal
 from treadle.ops.random.arrays import (
     MANTISSA_BITS,
@@ -62,14 +63,20 @@ def _elementwise(rule: Rule) -> Compute:
 
 
 UNIFORM = register(
-    Op("random_uniform", _infer_float, uniform, lower=_elementwise(uniform_rule), tags=DRAWS)
-)
+    Op(
+        "random_uniform", _infer_float, inferred(_infer_float, uniform),
+        lower=_elementwise(uniform_rule), tags=DRAWS,
+    )
+)  # fmt: skip
 NORMAL = register(
-    Op("random_normal", _infer_float, normal, lower=_elementwise(normal_rule), tags=DRAWS)
-)
+    Op(
+        "random_normal", _infer_float, inferred(_infer_float, normal),
+        lower=_elementwise(normal_rule), tags=DRAWS,
+    )
+)  # fmt: skip
 TRUNCATED_NORMAL = register(
     Op(
-        "random_truncated_normal", _infer_float, truncated_normal,
+        "random_truncated_normal", _infer_float, inferred(_infer_float, truncated_normal),
         lower=_elementwise(truncated_normal_rule), tags=DRAWS,
     )
 )  # fmt: skip
@@ -120,7 +127,7 @@ SCRAMBLE = register(
     Op(
         "random_seed_state",
         _infer_scramble,
-        scramble,
+        inferred(_infer_scramble, scramble),
         lower=_elementwise(scramble_rule),
         tags=DRAWS,
         sizes=lambda specs, *_: iter([(specs[0].dims[0], 2)]),

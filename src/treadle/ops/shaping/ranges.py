@@ -30,6 +30,8 @@ from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
 
 
 def _eager_range(*, start: Any, delta: Any, size: int, dtype: DType) -> NDArray:
+    if size >> 60:  # np.arange would give none at all
+        raise MemoryError(f"there is no memory for {size} numbers")
     steps = np.arange(size, dtype=np.float64 if dtype.is_floating else np.int64)
     numbers: NDArray = start + steps * delta
     return numbers.astype(dtype.np_dtype)
@@ -81,6 +83,8 @@ RANGE_DYNAMIC = register(
 
 
 def _range_size(start: Any, limit: Any, delta: Any) -> int:
+    if all(isinstance(n, int) for n in (start, limit, delta)):
+        return max(0, int(-((start - limit) // delta)))
     return max(0, int(math.ceil((limit - start) / delta)))
 
 
@@ -128,6 +132,10 @@ def _range_dtype(*values: Any) -> DType:
         dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64,
     ]  # fmt: skip
     found = [v.dtype if has_dtype(v) else convert_to_tensor_dtype(v) for v in values]
+    for dtype in found:
+        if dtype.is_complex or not dtype.is_numeric:
+            text = f"range: values of {dtype.name} have no order{at(user_origin())}"
+            raise errors.DtypeError(None, None, text)
     return max(found, key=lambda d: order.index(d) if d in order else -1)
 
 
@@ -171,8 +179,15 @@ def _range_count(start: Tensor, limit: Tensor, delta: Tensor) -> Tensor:
 
 
 def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int = 0) -> Tensor:
-    """`num` evenly spaced numbers from start to stop, both included."""
+    """`num` evenly spaced numbers from start to stop, both included.
+
+    Raises:
+        InvalidArgumentError: `start` and `stop` have different ranks, or `num` is below 1.
+    """
     first, last = common_dtype("linspace", start, stop)
+    if first.ndim != last.ndim:
+        text = f"linspace: start and stop have shapes {first.shape} and {last.shape}"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
     if not first.dtype.is_floating:
         first, last = cast_tensor(first, dtypes.float64), cast_tensor(last, dtypes.float64)
     count = size_of(num, "linspace: num", least=1)

@@ -12,7 +12,7 @@ from treadle.core.shapes import fresh_symbol
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.op_makers import ANY_KIND
+from treadle.ops.op_makers import ANY_KIND, inferred
 from treadle.ops.registry import Op, register, run
 
 
@@ -42,8 +42,12 @@ def _eager_unique(x: NDArray, *, out_idx: DType) -> tuple[NDArray, NDArray, NDAr
 
 
 # Compiled programs call NumPy: their number depends on the elements, which a sorted copy tells.
-UNIQUE = register(Op("unique", _infer_unique, _eager_unique, tags=frozenset({"dynamic"}),
-                     callback="it needs a table of the elements that were seen"))
+UNIQUE = register(
+    Op(
+        "unique", _infer_unique, inferred(_infer_unique, _eager_unique),
+        tags=frozenset({"dynamic"}), callback="it needs a table of the elements that were seen",
+    )
+)  # fmt: skip
 
 
 class Unique(NamedTuple):

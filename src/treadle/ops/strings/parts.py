@@ -98,6 +98,8 @@ def _infer_substr(x: Spec, begin: Spec, count: Spec, *, unit: str) -> TensorSpec
 
 
 def _substr(x: NDArray, begin: NDArray, count: NDArray, *, unit: str) -> NDArray:
+    if begin.dtype.kind not in "iu" or begin.dtype != count.dtype:
+        raise TypeError("pos and len need one integer dtype")
     x, begin, count = np.broadcast_arrays(x, begin, count)
     found = np.empty(x.size, object)
     triples = zip(*(a.reshape(-1).tolist() for a in (x, begin, count)), strict=True)

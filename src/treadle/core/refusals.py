@@ -1,0 +1,130 @@
+"""What is said where a public function does not take its arguments.
+
+The functions check what users get wrong every day, and say so in words of their own. Of everything
+else Python or NumPy complains somewhere inside, in words about the inside: `explained` adds the
+function, its arguments and the user's line, and gives exceptions that say something about the
+library the type of a wrong argument.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import re
+import sys
+from types import FunctionType, TracebackType
+from typing import Any
+
+import numpy as np
+
+from treadle.core.errors import InvalidArgumentError, OpError
+from treadle.core.origin import at, is_internal, user_origin
+
+# Packages of functions of tensors: what they export under a public name is explained.
+_EXPLAINED = (
+    "treadle.ops.", "treadle.numpy_staging.", "treadle.signal.", "treadle.image.",
+    "treadle.graph.vectorized", "treadle.core.tensor", "treadle.core.dtypes",
+)  # fmt: skip
+_LOCATED = re.compile(r"\n  at .+:\d+")
+_BELOW = tuple(os.path.dirname(str(module.__file__)) + os.sep for module in (np, os))
+_MOST = 4  # arguments that a message shows
+_explained: dict[Any, Any] = {}  # function -> the one that explains its errors
+
+
+def explain_errors(module: str) -> None:
+    """Replace the functions that a public module exports by ones whose errors are explained."""
+    names = vars(sys.modules[module])
+    for name, value in list(names.items()):
+        if name[:1] != "_":
+            names[name] = explaining(value, module)
+
+
+def explain_methods(*classes: type) -> None:
+    """The same for the methods of classes, but for operators."""
+    for kind in classes:
+        for name, value in list(vars(kind).items()):
+            if name[:1] != "_" and type(value) is FunctionType:
+                setattr(kind, name, explaining(value, value.__module__))
+
+
+def explaining(function: Any, module: str) -> Any:
+    """`function` with its errors explained, which `module` exports; other values are given back."""
+    if type(function) is not FunctionType or not function.__module__.startswith(_EXPLAINED):
+        return function
+    if function in _explained:
+        return _explained[function]
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception as error:
+            told = explained(error, function.__name__, args, kwargs)
+            if told is error:
+                raise
+            raise told.with_traceback(error.__traceback__) from None
+
+    call.__module__ = module
+    _explained[function] = call
+    return call
+
+
+def explained(error: Exception, name: str, args: Any, kwargs: Any) -> Exception:
+    """`error` where it tells the user's line or is an exception of the user's own code; else one of
+    a documented type that names the function, its arguments and the line."""
+    text = str(error)
+    if _LOCATED.search(text) or not _is_ours(error.__traceback__):
+        return error
+    kind = _documented(error)
+    if kind is None:
+        return error
+    shown = [_shown(x) for x in args] + [f"{k}={_shown(v)}" for k, v in kwargs.items()]
+    if len(shown) > _MOST:
+        shown[_MOST:] = ["..."]
+    head = "" if text.startswith(f"{name}(") else f"{name}({', '.join(shown)}): "
+    message = f"{head}{text or type(error).__name__}{at(user_origin())}"
+    if issubclass(kind, OpError):
+        node, op = getattr(error, "node_def", None), getattr(error, "op", None)
+        return kind(node, op, message)  # type: ignore[no-any-return]
+    return kind(message)  # type: ignore[no-any-return]
+
+
+def _documented(error: Exception) -> Any:
+    """The type that an exception about arguments has; None for one that says something else."""
+    if isinstance(error, OpError):
+        return type(error)
+    match error:
+        case NotImplementedError():
+            return NotImplementedError
+        case TypeError() | AttributeError():
+            return TypeError
+        case ValueError() | IndexError() | KeyError() | ArithmeticError() | RecursionError():
+            return type(error) if type(error) is ValueError else InvalidArgumentError
+        case AssertionError() | RuntimeError():
+            return InvalidArgumentError
+    return None
+
+
+def _is_ours(traceback: TracebackType | None) -> bool:
+    """Whether only treadle, NumPy and Python's library ran where an exception was raised: below
+    the first frame, no code of the user's, such as the function that td.map_fn calls."""
+    while traceback is not None:
+        filename = traceback.tb_frame.f_code.co_filename
+        if not (is_internal(filename) or filename.startswith((*_BELOW, "<frozen", "<__array"))):
+            return False
+        traceback = traceback.tb_next
+    return True
+
+
+def _shown(x: Any) -> str:
+    """An argument in a few words."""
+    spec = getattr(x, "spec", None)
+    if spec is not None:
+        return str(spec)
+    if isinstance(x, np.ndarray):
+        return f"{x.dtype}{list(x.shape)}"
+    try:
+        text = repr(x)
+    except Exception:  # of an object of the user's, or a list of a thousand levels
+        text = f"<{type(x).__name__}>"
+    return text if len(text) <= 60 else f"{text[:57]}..."
