@@ -231,6 +231,7 @@ LIBRARIES = {
     ("numpy_staging.staging", "difflib"): "for the text of an error",
     ("runtime.cpu.caches", "subprocess"): "macOS only",
     ("runtime.cpu.target", "llvmlite.binding"): LLVM,
+    ("treadle", "logging"): "for td.get_logger",
 }
 
 

@@ -12,7 +12,6 @@ The names and their meaning are TensorFlow 2's.
 from __future__ import annotations
 
 import importlib
-import logging
 from typing import TYPE_CHECKING, Any
 
 # NumPy comes before treadle's own modules. Python keeps its frames in pieces of 16 KiB, and frees a
@@ -370,6 +369,8 @@ from treadle.tracing.tracebacks import install_hook
 from treadle.version import __version__
 
 if TYPE_CHECKING:
+    import logging
+
     from treadle import (
         autodiff,
         autograph,
@@ -449,6 +450,8 @@ _INITIALIZERS = {
 
 def get_logger() -> logging.Logger:
     """The logger ``treadle``, of Python's module `logging`."""
+    import logging
+
     return logging.getLogger("treadle")
 
 

@@ -137,7 +137,7 @@ def _square_root(a: NDArray) -> NDArray:
     return found.real if is_real else np.full_like(a, np.nan)
 
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(8)
+_POINTS = 8  # of the quadrature
 _CLOSE = 0.25  # distance from 1 at which the quotients of 8 points are exact to rounding
 _MOST_ROOTS = 100
 
@@ -151,8 +151,9 @@ def _logarithm(a: NDArray) -> NDArray:
         t, roots = _root_of_triangle(t), roots + 1
     if not np.isfinite(t).all() or roots == _MOST_ROOTS:
         return np.full_like(a, np.nan)
+    nodes, weights = np.polynomial.legendre.leggauss(_POINTS)
     x, found = t - unit, np.zeros_like(a)
-    for node, weight in zip((_NODES + 1) / 2, _WEIGHTS / 2, strict=True):
+    for node, weight in zip((nodes + 1) / 2, weights / 2, strict=True):
         found += weight * np.linalg.solve(unit + node * x, x)
     return 2.0**roots * (q @ found @ q.conj().T)
 
