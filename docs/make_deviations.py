@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.facts_tf.calls import TABLES, calls
 from tests.facts_tf.comparison import deviations
 from tests.facts_tf.registry import GROUPS, programs
 
 INTRODUCTION = """\
 # Deviations from TensorFlow
 
-{count} small programs are run with TensorFlow 2.21 and with treadle, and their values, dtypes,
-shapes, numbers of traces and exception types are compared (`tests/facts_tf/`). This is what
-differs, on purpose. An exception counts as the same if an `except` for TensorFlow's type catches
-treadle's. `PYTHONPATH=src:. python docs/make_deviations.py` writes this page.
+{count} small programs, and {sets} argument sets of {functions} functions, are run with TensorFlow
+2.21 and with treadle, and their values, dtypes, shapes, numbers of traces and exception types are
+compared (`tests/facts_tf/`). This is what differs, on purpose. An exception counts as the same if
+an `except` for TensorFlow's type catches treadle's. `PYTHONPATH=src:. python
+docs/make_deviations.py` writes this page.
 
 | | TensorFlow | treadle | why | programs |
 |---|---|---|---|---|
@@ -29,7 +31,10 @@ def page() -> str:
         f"{', '.join(f'`{name}`' for name in d.facts)} |\n"
         for d in deviations()
     ]
-    return INTRODUCTION.format(count=count) + "".join(rows)
+    every = [call for table in TABLES for call in calls(table)]
+    functions = len({call.name for call in every})
+    introduction = INTRODUCTION.format(count=count, sets=len(every), functions=functions)
+    return introduction + "".join(rows)
 
 
 if __name__ == "__main__":

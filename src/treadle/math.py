@@ -3,6 +3,7 @@
 from treadle.core.refusals import explain_errors
 from treadle.names import missing_in
 from treadle.ops.elementwise.arithmetic import (
+    accumulate_n,
     add,
     add_n,
     atan2,
@@ -20,9 +21,6 @@ from treadle.ops.elementwise.arithmetic import (
     truediv,
     truncatediv,
     truncatemod,
-)
-from treadle.ops.elementwise.arithmetic import (
-    add_n as accumulate_n,
 )
 from treadle.ops.elementwise.arithmetic import (
     mod as floormod,

@@ -12,6 +12,8 @@ from tests.facts_tf.registry import HERE
 
 ABSENT = "(absent)"
 RAISES = "raises "
+# TensorFlow computes in these dtypes themselves, treadle in float32, which it then rounds.
+ROUNDING = {"float16": 4e-3, "bfloat16": 1.6e-2}
 Differences = dict[str, tuple[Any, Any]]
 
 
@@ -55,9 +57,18 @@ def _is_leaf(value: dict[str, Any]) -> bool:
 def _of_leaves(expected: dict[str, Any], actual: dict[str, Any], path: str) -> Differences:
     if list(expected) == list(actual):
         (key,) = expected
-        if not differences(expected[key], actual[key]):
+        if _close(expected[key], actual[key], ROUNDING.get(key.partition("[")[0], 1e-5)):
             return {}
     return {path: (expected, actual)}
+
+
+def _close(expected: Any, actual: Any, rounding: float) -> bool:
+    if isinstance(expected, list) and isinstance(actual, list):
+        pairs = zip(expected, actual, strict=False)
+        return len(expected) == len(actual) and all(_close(e, a, rounding) for e, a in pairs)
+    if isinstance(expected, float) and isinstance(actual, float):
+        return math.isclose(expected, actual, rel_tol=rounding, abs_tol=1e-6)
+    return not differences(expected, actual)
 
 
 def _same(expected: Any, actual: Any) -> bool:

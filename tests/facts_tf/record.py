@@ -1,6 +1,7 @@
-"""Records what TensorFlow gives for the programs: ``python tests/facts_tf/record.py [group ...]``.
+"""Records what TensorFlow gives: ``python tests/facts_tf/record.py [group or table ...]``.
 
-Run it with a Python that has tensorflow; the tests read the JSON only.
+A group is a file of `programs/`, a table a file of `calls/`. Run it with a Python that has
+tensorflow; the tests read the JSON only.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ HERE = Path(__file__).parent
 
 
 def text_of(version: str, facts: dict[str, Any]) -> str:
-    """The JSON of a group: a line for each program, in the order of its file."""
+    """The JSON: a line for each program or function, in the order of its file."""
     lines = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in facts.items())
     return f'{{"tensorflow": {json.dumps(version)},\n{lines}}}\n'
 
@@ -25,13 +26,17 @@ def main(names: list[str]) -> None:
     sys.path.insert(0, str(HERE.parents[1]))
     import tensorflow as tf
 
+    from tests.facts_tf.calls import TABLES, facts_of
     from tests.facts_tf.registry import GROUPS, programs, run
 
     tf.get_logger().setLevel("ERROR")
-    for group in names or GROUPS:
-        facts = {name: run(fn, tf) for name, fn in programs(group).items()}
-        (HERE / "facts" / f"{group}.json").write_text(text_of(tf.__version__, facts))
-        print(f"{group}: {len(facts)} facts from TensorFlow {tf.__version__}")
+    for name in names or [*GROUPS, *TABLES]:
+        if name in TABLES:
+            folder, facts = "calls", facts_of(tf, name)
+        else:
+            folder, facts = "facts", {key: run(fn, tf) for key, fn in programs(name).items()}
+        (HERE / folder / f"{name}.json").write_text(text_of(tf.__version__, facts))
+        print(f"{name}: {len(facts)} facts from TensorFlow {tf.__version__}")
 
 
 if __name__ == "__main__":

@@ -92,7 +92,7 @@ def _described_array(value: Any) -> Any:
         return f"dtype {value.name}"
     if kind == "TensorShape":
         return f"shape {_dims(value)}"
-    if not hasattr(value, "dtype"):
+    if not hasattr(value, "dtype") or kind == "RaggedTensor":
         return f"object {kind}"
     if isinstance(value, np.ndarray | np.generic):
         return {f"array {value.dtype.name}{_dims(value.shape)}": _elements(value)}

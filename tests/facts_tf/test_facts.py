@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import treadle as td
+from tests.facts_tf.calls import TABLES, calls
 from tests.facts_tf.comparison import deviating, deviations, differences, recorded
 from tests.facts_tf.registry import GROUPS, programs, run
 
@@ -49,6 +50,7 @@ def test_fact(group, name):
 
 def test_deviations_belong_to_programs():
     known = {f"{group}.{name}" for group, name in CASES}
+    known |= {f"{table}.{call.name}" for table in TABLES for call in calls(table)}
     for deviation in deviations():
         assert deviation.facts and set(deviation.facts) <= known, deviation.title
 

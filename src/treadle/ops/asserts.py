@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.spec import spec_text
@@ -162,7 +162,8 @@ def check_numerics(tensor: Any, message: str, name: str | None = None) -> Tensor
     """
     x = convert_to_tensor(tensor)
     if not x.dtype.is_floating:
-        raise TypeError(_here(f"check_numerics takes floats, not {x.dtype.name}"))
+        text = _here(f"check_numerics takes floats, not {x.dtype.name}")
+        raise errors.DtypeError(None, None, text)
     nan, infinite = reduce_any(unary.is_nan(x)), reduce_any(unary.is_inf(x))
     for found, kinds in (
         (logic.logical_and(nan, infinite), "Inf and NaN"), (nan, "NaN"), (infinite, "Inf"),
@@ -235,33 +236,42 @@ def _check_rank(x: Any, holds: bool, wanted: str, message: str | None) -> None:
         raise ValueError(_here(_with(message, text)))
 
 
+def _rank_of(rank: Any) -> int:
+    number = rank.numpy() if isinstance(rank, Tensor) else np.asarray(rank)
+    if np.ndim(number):
+        raise ValueError(_here(f"a rank is one number, not {rank!r}"))
+    if not np.issubdtype(number.dtype, np.integer):
+        raise TypeError(_here(f"a rank is an integer, not {rank!r}"))
+    return int(number)
+
+
 def assert_rank(x: Any, rank: Any, message: str | None = None, name: str | None = None) -> None:
     """Raise ValueError unless x has this rank."""
     value = convert_to_tensor(x)
-    _check_rank(value, value.ndim == int(rank), str(int(rank)), message)
+    wanted = _rank_of(rank)
+    _check_rank(value, value.ndim == wanted, str(wanted), message)
 
 
 def assert_rank_at_least(
     x: Any, rank: Any, message: str | None = None, name: str | None = None
 ) -> None:
     """Raise ValueError if x has a smaller rank."""
-    value = convert_to_tensor(x)
-    _check_rank(value, value.ndim >= int(rank), f"{int(rank)} or more", message)
+    value, least = convert_to_tensor(x), _rank_of(rank)
+    _check_rank(value, value.ndim >= least, f"{least} or more", message)
 
 
 def assert_rank_in(
     x: Any, ranks: Iterable[Any], message: str | None = None, name: str | None = None
 ) -> None:
     """Raise ValueError unless the rank of x is among `ranks`."""
-    value, allowed = convert_to_tensor(x), [int(r) for r in ranks]
+    value, allowed = convert_to_tensor(x), [_rank_of(r) for r in ranks]
     _check_rank(value, value.ndim in allowed, " or ".join(map(str, allowed)), message)
 
 
-def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> Tensor:
-    """The tensor; ValueError unless it has rank 0."""
+def assert_scalar(tensor: Any, message: str | None = None, name: str | None = None) -> None:
+    """Raise ValueError unless the tensor has rank 0."""
     value = convert_to_tensor(tensor)
     _check_rank(value, value.ndim == 0, "0", message)
-    return value
 
 
 def assert_shapes(

@@ -141,12 +141,17 @@ def shape(input: Any, out_type: Any = dtypes.int32, name: str | None = None) -> 
     """The shape as a vector of integers; dims that a trace leaves open are known when it runs."""
     x = convert_to_tensor(input)
     dtype = dtypes.as_dtype(out_type)
+    if not dtype.is_integer:
+        text = f"shape: out_type must be an integer dtype, not {dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     if context.recorder is None or all(isinstance(d, int) for d in x.dims):
         return constant(np.array(x.dims, dtype.np_dtype), dtype)
     return run(SHAPE, x, out_type=dtype)  # type: ignore[no-any-return]
 
 
-def shape_n(input: Sequence[Any], out_type: Any = dtypes.int32) -> list[Tensor]:
+def shape_n(
+    input: Sequence[Any], out_type: Any = dtypes.int32, name: str | None = None
+) -> list[Tensor]:
     """The shapes of several tensors."""
     return [shape(x, out_type) for x in input]
 

@@ -114,6 +114,11 @@ irfft, irfft2d, irfft3d = (
 )  # fmt: skip
 
 
+def _unscaled(name: str, norm: str | None) -> None:
+    if norm not in (None, "backward"):
+        raise ValueError(f"td.signal.{name}: norm {norm!r} is not supported{at(user_origin())}")
+
+
 def _places(name: str, x: Tensor, axes: Any, lengths: Any) -> tuple[list[int], list[int | None]]:
     if axes is None:
         count = x.ndim if lengths is None else len(np.atleast_1d(np.asarray(lengths)))
@@ -123,25 +128,42 @@ def _places(name: str, x: Tensor, axes: Any, lengths: Any) -> tuple[list[int], l
     return places, _lengths(name, lengths, len(places))
 
 
-def fftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
-    """The Fourier transform over any axes, all by default."""
-    x = _operand("td.signal.fftnd", input, "c", 0)
+def fftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The Fourier transform over any axes, all by default.
+
+    Args:
+        fft_length: the sizes that the axes are cut off or filled up with zeros to.
+        norm: None, or "backward", which is the same.
+    """
+    _unscaled("fftnd", norm)
+    x = _operand("td.signal.fftnd", input_tensor, "c", 0)
     for axis, size in zip(*_places("fftnd", x, axes, fft_length), strict=True):
         x = transforms.fft(x, size, axis)
     return x
 
 
-def ifftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
-    """The inverse transform over any axes, all by default."""
-    x = _operand("td.signal.ifftnd", input, "c", 0)
+def ifftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The inverse transform over any axes, all by default; see `fftnd`."""
+    _unscaled("ifftnd", norm)
+    x = _operand("td.signal.ifftnd", input_tensor, "c", 0)
     for axis, size in zip(*_places("ifftnd", x, axes, fft_length), strict=True):
         x = transforms.ifft(x, size, axis)
     return x
 
 
-def rfftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None) -> Tensor:
-    """The transform of real numbers over any axes, all by default; see `rfft`."""
-    x = _operand("td.signal.rfftnd", input, "f", 1)
+def rfftnd(
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The transform of real numbers over any axes, all by default; see `rfft` and `fftnd`."""
+    _unscaled("rfftnd", norm)
+    x = _operand("td.signal.rfftnd", input_tensor, "f", 1)
     places, sizes = _places("rfftnd", x, axes, fft_length)
     x = transforms.rfft(x, sizes[-1], places[-1])
     for axis, size in zip(places[:-1], sizes[:-1], strict=True):
@@ -150,10 +172,12 @@ def rfftnd(input: Any, fft_length: Any = None, axes: Any = None, name: str | Non
 
 
 def irfftnd(
-    input: Any, fft_length: Any = None, axes: Any = None, name: str | None = None
-) -> Tensor:
-    """The real numbers whose `rfftnd` is given; see `irfft`."""
-    x = _operand("td.signal.irfftnd", input, "c", 1)
+    input_tensor: Any, fft_length: Any = None, axes: Any = None, norm: str | None = None,
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The real numbers whose `rfftnd` is given; see `irfft` and `fftnd`."""
+    _unscaled("irfftnd", norm)
+    x = _operand("td.signal.irfftnd", input_tensor, "c", 1)
     places, sizes = _places("irfftnd", x, axes, fft_length)
     for axis, size in zip(places[:-1], sizes[:-1], strict=True):
         x = transforms.ifft(x, size, axis)

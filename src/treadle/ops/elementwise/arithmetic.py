@@ -171,7 +171,6 @@ mod = binary(MOD, "The remainder of `floordiv`; it has the sign of y.")
 truncatediv = binary(TRUNCATEDIV, "x / y rounded towards zero, in the operands' dtype.")
 truncatemod = binary(TRUNCATEMOD, "The remainder of `truncatediv`; it has the sign of x.")
 squared_difference = binary(SQUARED_DIFFERENCE, "conj(x - y) * (x - y), element by element.")
-divide_no_nan = binary(DIVIDE_NO_NAN, "x / y, and 0 where y is 0.")
 
 
 def atan2(y: Any, x: Any, name: str | None = None) -> Tensor:
@@ -191,11 +190,18 @@ _QUOTIENTS = {
 
 def divide(x: Any, y: Any, name: str | None = None) -> Tensor:
     """x / y. Integers give float64 (float32 for 8 and 16 bits), as Python's ``/``."""
-    a, b = common_dtype("divide", x, y)
+    return run(DIVIDE, *_as_divided("divide", x, y))  # type: ignore[no-any-return]
+
+
+def divide_no_nan(x: Any, y: Any, name: str | None = None) -> Tensor:
+    """x / y, and 0 where y is 0. Integers are divided as floats, as by `divide`."""
+    return run(DIVIDE_NO_NAN, *_as_divided("divide_no_nan", x, y))  # type: ignore[no-any-return]
+
+
+def _as_divided(name: str, x: Any, y: Any) -> tuple[Tensor, Tensor]:
+    a, b = common_dtype(name, x, y)
     quotient = _QUOTIENTS.get(a.dtype.name)
-    if quotient is not None:
-        a, b = cast(a, quotient), cast(b, quotient)
-    return run(DIVIDE, a, b)  # type: ignore[no-any-return]
+    return (a, b) if quotient is None else (cast(a, quotient), cast(b, quotient))
 
 
 truediv = divide
@@ -265,6 +271,33 @@ def add_n(inputs: Sequence[Any], name: str | None = None) -> Tensor:
     return tensors[0] if len(tensors) == 1 else run(ADD_N, *tensors)
 
 
+def accumulate_n(
+    inputs: Sequence[Any], shape: Any = None, tensor_dtype: Any = None, name: str | None = None
+) -> Tensor:
+    """`add_n` under another name.
+
+    Args:
+        shape, tensor_dtype: what each of the inputs must have, where given.
+
+    Raises:
+        ValueError: there is no tensor, or one of another shape.
+        TypeError: one has another dtype than `tensor_dtype`.
+    """
+    tensors = [convert_to_tensor(x) for x in inputs]
+    for x in tensors:
+        if shape is not None and not x.shape.is_compatible_with(shape):
+            raise ValueError(
+                f"accumulate_n: a tensor of shape {x.shape} among inputs of shape {shape}"
+                f"{at(user_origin())}"
+            )
+        if tensor_dtype is not None and x.dtype is not dtypes.as_dtype(tensor_dtype):
+            raise TypeError(
+                f"accumulate_n: a tensor of dtype {x.dtype.name} among inputs of dtype "
+                f"{dtypes.as_dtype(tensor_dtype).name}{at(user_origin())}"
+            )
+    return add_n(tensors)
+
+
 def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     """The polynomial with these coefficients, the highest power first, by Horner's rule.
 
@@ -280,7 +313,7 @@ def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
     value = convert_to_tensor(x)
     if not coeffs:
         return value * 0
-    total = convert_to_tensor(coeffs[0], value.dtype)
+    total = convert_to_tensor(coeffs[0])
     for coefficient in coeffs[1:]:
-        total = convert_to_tensor(coefficient, value.dtype) + total * value
+        total = convert_to_tensor(coefficient, dtype_hint=value.dtype) + total * value
     return total

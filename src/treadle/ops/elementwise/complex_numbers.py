@@ -9,9 +9,9 @@ import numpy as np
 from treadle.core.dtypes import DType
 from treadle.core.tensor import Tensor
 from treadle.kernel.functions import FUNCTIONS
-from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
-from treadle.ops.op_makers import Public, binary, binary_op, unary_op
+from treadle.ops.op_makers import binary_op, unary_op
 from treadle.ops.op_makers import real as real_result
 from treadle.ops.registry import run
 
@@ -51,7 +51,10 @@ def _grad_angle(x: Tensor, y: Tensor, dy: Tensor) -> Tensor | None:
 
 ANGLE = unary_op("angle", np.angle, "fc", None, _grad_angle, real_result)
 
-complex: Public = binary(COMPLEX, "real + imag * 1j, from two float32 or float64 tensors.")
+
+def complex(real: Any, imag: Any, name: str | None = None) -> Tensor:
+    """real + imag * 1j, from two float32 or float64 tensors."""
+    return run(COMPLEX, *common_dtype("complex", real, imag))  # type: ignore[no-any-return]
 
 
 def real(input: Any, name: str | None = None) -> Tensor:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from treadle.core import dtypes
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import TensorShape, broadcast
 from treadle.core.tensor import Tensor
 from treadle.ops.control.io import Assert
-from treadle.ops.conversion import common_dtype
+from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.comparison import equal
 from treadle.ops.elementwise.logic import logical_or
 from treadle.ops.elementwise.selection import where
@@ -33,7 +34,8 @@ def broadcast_dynamic_shape(shape_x: Any, shape_y: Any) -> Tensor:
     Raises:
         InvalidArgumentError: there is none.
     """
-    x, y = common_dtype("broadcast_dynamic_shape", shape_x, shape_y)
+    given = (convert_to_tensor(s, dtype_hint=dtypes.int32) for s in (shape_x, shape_y))
+    x, y = common_dtype("broadcast_dynamic_shape", *given)
     lengths = [t.dims[0] if t.ndim == 1 else None for t in (x, y)]
     if not all(isinstance(n, int) for n in lengths):
         raise ValueError(

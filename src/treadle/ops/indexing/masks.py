@@ -14,6 +14,7 @@ from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.axes import normalize_axis
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.gather import gathered
 from treadle.ops.lowering import (
@@ -86,15 +87,17 @@ EXPAND = register(
 def boolean_mask(
     tensor: Any, mask: Any, axis: int | None = None, name: str | None = None
 ) -> Tensor:
-    """The parts of `tensor` where `mask` (over some of its axes, from `axis`) is true."""
+    """The parts of `tensor` where `mask` (over some of its axes, from `axis`) is true.
+
+    Numbers in the mask are true unless 0.
+    """
     x, chosen = convert_to_tensor(tensor), convert_to_tensor(mask)
     start = normalize_axis(axis or 0, max(x.ndim, 1))
     end = start + chosen.ndim
-    if not chosen.dtype.is_bool or chosen.ndim == 0:
-        raise TypeError(
-            f"boolean_mask: the mask must be a bool tensor with at least one axis, got "
-            f"{chosen.dtype.name} of shape {chosen.shape}{at(user_origin())}"
-        )
+    if chosen.ndim == 0:
+        raise ValueError(f"boolean_mask: the mask is a scalar, without an axis{at(user_origin())}")
+    if not chosen.dtype.is_bool:
+        chosen = not_equal(chosen, convert_to_tensor(0, chosen.dtype))
     if end > x.ndim or not chosen.shape.is_compatible_with(x.shape[start:end]):
         raise errors.InvalidArgumentError(
             None, None,

@@ -160,8 +160,12 @@ def unsorted_segment_sqrt_n(
         TypeError: data that is not floating.
     """
     x, ids, count = segment_arguments("unsorted_segment_sqrt_n", data, segment_ids, num_segments)
-    require_kinds("f", x.spec)
-    return unsorted_segment_sum(x, ids, count) / sqrt(_rows_of(ids, count, x, least=1))
+    if not x.dtype.is_floating:
+        text = f"unsorted_segment_sqrt_n takes floats, not {x.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
+    total = unsorted_segment_sum(x, ids, count)
+    rows = _rows_of(ids, count, total, least=1)
+    return total / sqrt(rows)
 
 
 def segment_sum(data: Any, segment_ids: Any, name: str | None = None) -> Tensor:
@@ -201,7 +205,7 @@ def segment_mean(data: Any, segment_ids: Any, name: str | None = None) -> Tensor
 def _sorted(name: str, data: Any, segment_ids: Any) -> tuple[Tensor, Tensor, Dim]:
     x, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
     if ids.ndim != 1 or not ids.dtype.is_integer:
-        raise errors.InvalidArgumentError(
+        raise (errors.InvalidArgumentError if ids.dtype.is_integer else errors.DtypeError)(
             None, None,
             f"{name}: the segment ids must be a vector of integers, not {ids.dtype.name} of shape "
             f"{ids.shape}{at(user_origin())}",

@@ -64,7 +64,7 @@ def _length(count: Any, axis: int, room: Dim) -> Dim:
 def strided_slice(
     input_: Any, begin: Any, end: Any, strides: Any = None, begin_mask: int = 0,
     end_mask: int = 0, ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
-    name: str | None = None,
+    var: Any = None, name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """``input_[begin[0]:end[0]:strides[0], ...]`` with Python's rules for every slice.
 
@@ -72,6 +72,7 @@ def strided_slice(
         begin_mask, end_mask: a bit for every slice whose bound is left out.
         ellipsis_mask, new_axis_mask: the bit of an entry that stands for ``...`` or ``None``.
         shrink_axis_mask: a bit for every entry that is an index, given by `begin`.
+        var: the variable that `input_` is the value of; slices of variables assign without it.
     """
     starts, ends = _numbers(begin, "strided_slice: begin"), _numbers(end, "strided_slice: end")
     steps = [1] * len(starts) if strides is None else _numbers(strides, "strided_slice: strides")

@@ -255,5 +255,7 @@ def band_part(input: Any, num_lower: int, num_upper: int, name: str | None = Non
         raise errors.InvalidArgumentError(
             None, None, f"band_part: {x.spec} is no matrix or batch of matrices{at(user_origin())}"
         )
+    if x.dtype.is_bool:
+        return cast(band_part(cast(x, dtypes.int8), num_lower, num_upper), x.dtype)
     x = tril(x, num_upper) if num_upper >= 0 else x
     return triu(x, -num_lower) if num_lower >= 0 else x

@@ -21,8 +21,10 @@ from treadle.ops.elementwise.arithmetic import (
     squared_difference,
 )
 from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.logic import logical_not
 from treadle.ops.elementwise.powers import pow
 from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import abs as magnitude
 from treadle.ops.elementwise.unary import (
     exp,
     is_finite,
@@ -318,18 +320,27 @@ def embedding_lookup(
 
 
 def l2_normalize(
-    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None
+    x: Any, axis: Any = None, epsilon: float = 1e-12, name: str | None = None, dim: Any = None
 ) -> Tensor:
-    """``x / sqrt(max(sum(x ** 2, axis), epsilon))``."""
+    """``x / sqrt(max(sum(abs(x) ** 2, axis), epsilon))``.
+
+    Args:
+        axis: an axis or a list; all by default.
+        epsilon: the least sum of squares that the elements are divided by.
+        name: accepted for TensorFlow programs.
+        dim: TensorFlow's older name of `axis`.
+    """
     value: Tensor = convert_to_tensor(x)
-    return value * rsqrt(maximum(reduce_sum(square(value), axis, keepdims=True), epsilon))
+    squares = square(magnitude(value) if value.dtype.is_complex else value)
+    total = reduce_sum(squares, dim if axis is None else axis, keepdims=True)
+    return value * cast(rsqrt(maximum(total, epsilon)), value.dtype)
 
 
 def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) -> Tensor:
     """Whether each target is among the `k` highest predictions of its row, ties included.
 
     Args:
-        targets: [batch] class numbers.
+        targets: [batch] class numbers; one that no class has is not among them.
         predictions: [batch, classes].
         k: how many.
         name: accepted for TensorFlow programs.
@@ -341,9 +352,11 @@ def in_top_k(targets: Any, predictions: Any, k: Any, name: str | None = None) ->
             f"in_top_k: targets of shape {t.shape} do not name a class for each row of "
             f"predictions of shape {p.shape}{at(user_origin())}",
         )  # fmt: skip
-    own = gather(p, t[:, None], axis=1, batch_dims=1)
+    classes = dims_tensor(p.dims[1], t.dtype)
+    known = (t >= 0) & (t < classes)
+    own = gather(p, where(known, t, 0)[:, None], axis=1, batch_dims=1)
     higher = reduce_sum(cast(p > own, dtypes.int32), -1)
-    inside: Tensor = (higher < k) & is_finite(own[:, 0])
+    inside: Tensor = known & (higher < k) & is_finite(own[:, 0])
     return inside
 
 
@@ -359,7 +372,9 @@ def weighted_cross_entropy_with_logits(
 
 def zero_fraction(value: Any, name: str | None = None) -> Tensor:
     """The fraction of zeros, a float32 scalar."""
-    return reduce_mean(cast(convert_to_tensor(value) == 0, dtypes.float32))
+    x = convert_to_tensor(value)
+    zeros = logical_not(x) if x.dtype.is_bool else x == convert_to_tensor(0, x.dtype)
+    return reduce_mean(cast(zeros, dtypes.float32))
 
 
 __all__ = [

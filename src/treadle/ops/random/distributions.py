@@ -71,6 +71,9 @@ def _uniform_integers(state: Tensor, dims: Dims, low: Any, high: Any, kind: DTyp
 def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype: Any) -> Tensor:
     """Numbers of `op` (normal or truncated normal) scaled by `stddev` and moved by `mean`."""
     kind = dtypes.as_dtype(dtype)
+    if not kind.is_floating:
+        text = f"{op.name}: dtype must be floating, not {kind.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     numbers: Tensor = run(op, state, shape=dims, dtype=kind.name)
     if not _is_number(stddev, 1):
         numbers = numbers * convert_to_tensor(stddev, kind)
@@ -80,6 +83,9 @@ def normal_from(op: Op, state: Tensor, dims: Dims, mean: Any, stddev: Any, dtype
 def seeded(seed: Any) -> Tensor:
     """The state that the seed of a stateless op stands for."""
     tensor = convert_to_tensor(seed)
+    if not tensor.dtype.is_integer:
+        text = f"a seed is two integers, not of dtype {tensor.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     if not tensor.is_symbolic and tensor.dtype not in (dtypes.int32, dtypes.int64):
         tensor = cast(tensor, dtypes.int64)
     return run(SCRAMBLE, tensor)  # type: ignore[no-any-return]

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.elementwise.arithmetic import add_n, divide, maximum, minimum, multiply
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import abs as magnitude
 from treadle.ops.elementwise.unary import is_finite, sqrt
 from treadle.ops.indexed_slices import IndexedSlices, on_values, values_of
 from treadle.ops.reductions.reduction import reduce_sum
@@ -21,9 +23,13 @@ from treadle.ops.reductions.reduction import reduce_sum
 def reduce_euclidean_norm(
     input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
 ) -> Tensor:
-    """The square root of the sum of squares over the given axes, all by default."""
+    """The square root of the sum of squared magnitudes over the given axes, all by default.
+
+    The result has the dtype of `input_tensor`; for integers it is rounded towards zero.
+    """
     x = convert_to_tensor(input_tensor)
-    return cast(sqrt(reduce_sum(multiply(x, x), axis, keepdims)), x.dtype)
+    y = cast(x, dtypes.float64) if x.dtype.is_integer else magnitude(x)
+    return cast(sqrt(reduce_sum(multiply(y, y), axis, keepdims)), x.dtype)
 
 
 def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = None) -> Tensor:
@@ -31,6 +37,7 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
 
     Args:
         t: a tensor, or `IndexedSlices`, whose norm is that of their rows.
+        clip_norm: a number below 0 counts as 0.
         axes: the axes that the norm is taken over; None for all.
     """
     if isinstance(t, IndexedSlices):
@@ -39,22 +46,25 @@ def clip_by_norm(t: Any, clip_norm: Any, axes: Any = None, name: str | None = No
     squares = reduce_sum(multiply(x, x), axes, keepdims=True)
     some = squares > 0  # the slope of sqrt has no value at 0
     norm = where(some, sqrt(where(some, squares, 1)), squares)
-    limit = convert_to_tensor(clip_norm, x.dtype)
+    limit = maximum(convert_to_tensor(clip_norm, x.dtype), 0)
     return divide(multiply(x, limit), maximum(norm, limit))
 
 
 def global_norm(t_list: Sequence[Any], name: str | None = None) -> Tensor:
     """The Euclidean norm of all elements of all tensors; None among them counts as nothing, and
-    `IndexedSlices` as their rows.
+    `IndexedSlices` as their rows. Of no tensors it is 0.
 
     Raises:
-        TypeError: `t_list` is not a list or tuple.
-        ValueError: there is no tensor in it.
+        TypeError: `t_list` is not a list or tuple, or a tensor is complex.
     """
     values = [values_of(t) for t in _listed("global_norm", t_list) if t is not None]
     tensors = [convert_to_tensor(t) for t in values]
     if not tensors:
-        raise ValueError(f"global_norm: there is no tensor in the list{at(user_origin())}")
+        return convert_to_tensor(0.0)
+    for t in tensors:
+        if not t.dtype.is_floating:
+            text = f"global_norm takes floats, not {t.dtype.name}{at(user_origin())}"
+            raise errors.DtypeError(None, None, text)
     return sqrt(add_n([reduce_sum(multiply(t, t)) for t in tensors]))
 
 

@@ -305,9 +305,10 @@ def count_nonzero(
     input: Any, axis: Any = None, keepdims: bool = False, dtype: Any = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """How many elements differ from 0 over `axis`."""
+    """How many elements differ from 0 over `axis`; strings count unless they are empty."""
     x = convert_to_tensor(input)
-    mask = x if x.dtype.is_bool else x != convert_to_tensor(0, x.dtype)
+    zero = "" if x.dtype is dtypes.string else 0
+    mask = x if x.dtype.is_bool else x != convert_to_tensor(zero, x.dtype)
     return reduce_sum(cast_tensor(mask, dtype), axis, keepdims)
 
 
@@ -373,4 +374,8 @@ def argmin(
 def _position(op: Op, input: Any, axis: Any, output_type: Any) -> Tensor:
     x = convert_to_tensor(input)
     (position,) = axes_of(op.name, 0 if axis is None else normalize_axis(axis, max(x.ndim, 1)), x)
-    return run(op, x, axis=position, output_type=dtypes.as_dtype(output_type))  # type: ignore[no-any-return]
+    dtype = dtypes.as_dtype(output_type)
+    if not dtype.is_integer:
+        text = f"{op.name}: output_type must be an integer dtype, not {dtype.name}"
+        raise errors.DtypeError(None, None, f"{text}{at(user_origin())}")
+    return run(op, x, axis=position, output_type=dtype)  # type: ignore[no-any-return]

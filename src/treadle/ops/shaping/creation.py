@@ -181,7 +181,7 @@ def one_hot(
     An index outside [0, depth) gives `off_value` only. The new axis comes last unless given.
     The dtype is that of the values, float32 where none is given.
     """
-    x = convert_to_tensor(indices)
+    x = convert_to_tensor(indices, dtype_hint=dtypes.int32)
     values = [v for v in (on_value, off_value) if v is not None]
     target = dtypes.as_dtype(dtype) if dtype is not None else _common_dtype(values)
     on = convert_to_tensor(1 if on_value is None else on_value, target)

@@ -128,11 +128,11 @@ CONCAT = register(
 
 
 def concat(values: Any, axis: Any, name: str | None = None) -> Tensor:
-    """The tensors joined along an axis that they have."""
+    """The tensors joined along an axis that they have; a single tensor as it is."""
     if hasattr(values, "joined"):  # a list of the graph
         joined: Tensor = values.joined(axis)
         return joined
-    tensors = convert_all(values if isinstance(values, list | tuple | Tensor) else [values])
+    tensors = convert_all(values if isinstance(values, list | tuple) else [values])
     if not tensors:
         raise errors.InvalidArgumentError(
             None, None, f"concat: there are no tensors to join{at(user_origin())}"
@@ -194,9 +194,9 @@ def stack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
     if hasattr(values, "stacked"):  # a list of the graph
         stacked: Tensor = values.stacked(axis)
         return stacked
-    tensors = convert_all(values) or [convert_to_tensor(np.zeros(0, np.float32))]
-    if not values:
-        return tensors[0]
+    tensors = convert_all(values)
+    if not tensors:
+        return convert_to_tensor(np.zeros(0, np.float32))
     return run(STACK, *tensors, axis=normalize_axis(axis, tensors[0].ndim + 1))  # type: ignore[no-any-return]
 
 

@@ -184,10 +184,11 @@ def _pad_widths(x: Tensor, paddings: Any, mode: str) -> Paddings:
     elif isinstance(paddings, list | tuple):
         paddings = [elements_of(p) if _is_symbolic_vector(p) else p for p in paddings]
     if not _are_pairs(paddings, x.ndim):
-        raise ValueError(
+        raise errors.InvalidArgumentError(
+            None, None,
             f"pad: paddings {paddings!r} must give (before, after) for each of the {x.ndim} axes"
-            f"{at(user_origin())}"
-        )
+            f"{at(user_origin())}",
+        )  # fmt: skip
     most = [{"reflect": d - 1, "symmetric": d}.get(mode) for d in x.dims]
     for k, pair in enumerate(paddings):  # nothing is shown of an axis that is not padded
         if all(isinstance(p, int) and p == 0 for p in pair):

@@ -11,7 +11,7 @@ import numpy as np
 from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, SymbolicDim, compound
+from treadle.core.shapes import Dim, SymbolicDim, compound, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.ir import Expr, Index, apply, cast, const
@@ -98,6 +98,9 @@ def range(
     if limit is None:
         start, limit = 0, start
     target = dtypes.as_dtype(dtype) if dtype is not None else _range_dtype(start, limit, delta)
+    if target.is_integer and any(isinstance(v, float) for v in (start, limit, delta)):
+        text = f"range: a float is no number of dtype {target.name}{at(user_origin())}"
+        raise TypeError(text)
     numbers = [_static_number(v, target) for v in (start, limit, delta)]
     if any(n is None for n in numbers):
         return _range_of_tensors((start, limit, delta), target)
@@ -205,12 +208,13 @@ def linspace(start: Any, stop: Any, num: Any, name: str | None = None, axis: int
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = None) -> list[Tensor]:
-    """The coordinate arrays of the grid that vectors span."""
+    """The coordinate arrays of the grid that vectors span; other tensors count as their
+    elements."""
     if indexing not in ("xy", "ij"):
         raise ValueError(
             f"meshgrid: indexing must be 'xy' or 'ij', not {indexing!r}{at(user_origin())}"
         )
-    vectors = [reshape_to(v, (v.dims or (1,))) for v in map(convert_to_tensor, args)]
+    vectors = [reshape_to(v, (product(v.dims),)) for v in map(convert_to_tensor, args)]
     dims = tuple(v.dims[0] for v in vectors)
     grids = []
     for number, vector in enumerate(vectors):

@@ -254,10 +254,11 @@ def tile(input: Any, multiples: Any, name: str | None = None) -> Tensor:
     x = convert_to_tensor(input)
     counts = sizes_of(multiples, "tile: multiples")
     if len(counts) != x.ndim:
-        raise ValueError(
+        raise errors.InvalidArgumentError(
+            None, None,
             f"tile: multiples {multiples} must give one count for each of the {x.ndim} axes"
-            f"{at(user_origin())}"
-        )
+            f"{at(user_origin())}",
+        )  # fmt: skip
     spread: list[Dim] = []
     split: list[Dim] = []
     for dim, count in zip(x.dims, counts, strict=True):

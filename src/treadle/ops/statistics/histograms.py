@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
+from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
+from treadle.ops.control.io import Assert
 from treadle.ops.conversion import common_dtype, convert_to_tensor
-from treadle.ops.dims import size_of
+from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise.arithmetic import maximum, minimum
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.selection import where
@@ -23,7 +25,8 @@ from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.reductions.reduction import reduce_max, reduce_min
 from treadle.ops.registry import Op, register, run
-from treadle.ops.shaping.reshaping import reshape
+from treadle.ops.shaping.ranges import range as number_range
+from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
 
 
 def _infer_count(ids: TensorSpec, *, size: Dim) -> TensorSpec:
@@ -59,20 +62,34 @@ def histogram_fixed_width_bins(
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
     """The bin of each value: `nbins` of one width between the two numbers of `value_range`. What
-    lies outside belongs to the first or last bin."""
+    lies outside belongs to the first or last bin.
+
+    Raises:
+        InvalidArgumentError: there is no bin.
+    """
     x, limits = common_dtype("histogram_fixed_width_bins", values, value_range)
+    if x.dtype.is_integer:
+        x, limits = cast(x, dtypes.float64), cast(limits, dtypes.float64)
     low, high = limits[0], limits[1]
+    size_of(nbins, "histogram_fixed_width: nbins", least=1)
     count = cast(convert_to_tensor(nbins), x.dtype)
     one, zero = convert_to_tensor(1, x.dtype), convert_to_tensor(0, x.dtype)
     place = floor((x - low) / (high - low) * count)
-    return cast(maximum(minimum(place, count - one), zero), dtype)
+    return cast(maximum(minimum(place, count - one), zero), dtypes.int32)
 
 
 def histogram_fixed_width(
     values: Any, value_range: Any, nbins: Any = 100, dtype: Any = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """How many values lie in each bin of `histogram_fixed_width_bins`: [nbins]."""
+    """How many values lie in each bin of `histogram_fixed_width_bins`: [nbins].
+
+    Raises:
+        InvalidArgumentError: there is no bin, or the first number of `value_range` is not below the
+            second.
+    """
+    limits = convert_to_tensor(value_range)
+    Assert(limits[0] < limits[1], ["histogram_fixed_width: value_range does not ascend:", limits])
     bins = histogram_fixed_width_bins(values, value_range, nbins)
     size = size_of(nbins, "histogram_fixed_width: nbins")
     return cast(run(COUNT_POSITIONS, bins, size=size), dtype)
@@ -80,7 +97,8 @@ def histogram_fixed_width(
 
 def bincount(
     arr: Any, weights: Any = None, minlength: Any = None, maxlength: Any = None,
-    dtype: Any = dtypes.int32, name: str | None = None,
+    dtype: Any = dtypes.int32, name: str | None = None, axis: int | None = None,
+    binary_output: bool = False,
 ) -> Tensor:  # fmt: skip
     """How often each integer from 0 on occurs in `arr`, or the sums of the weights.
 
@@ -88,11 +106,22 @@ def bincount(
         weights: of the shape of `arr`; the result has their dtype.
         minlength: the least length of the result.
         maxlength: the largest; elements from there on are not counted.
+        axis: -1 counts within every row of a matrix: [rows, length]; None or 0 all elements.
+        binary_output: only whether an integer occurs, 1 or 0.
 
     Raises:
-        InvalidArgumentError: an element is negative.
+        InvalidArgumentError: an element is negative, or `axis` is another one, or `arr` of axis -1
+            has more than two axes.
+        ValueError: weights together with `binary_output`.
     """
-    ids = reshape(cast(arr, dtypes.int64), [-1])
+    rows = cast(arr, dtypes.int64)
+    if binary_output and weights is not None:
+        text = f"bincount: weights have no meaning with binary_output{at(user_origin())}"
+        raise ValueError(text)
+    if axis not in (None, 0, -1) or (axis == -1 and rows.ndim > 2):
+        text = f"bincount: axis {axis!r} of a tensor of shape {rows.shape}; 0 or -1 of a matrix"
+        raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
+    ids = reshape(rows, [-1])
     length = reduce_max(ids) + 1
     if minlength is not None:
         length = maximum(length, cast(minlength, dtypes.int64))
@@ -104,8 +133,17 @@ def bincount(
     if maxlength is not None:  # one more place, for what is not counted
         ids = minimum(ids, length)
     extra = 0 if maxlength is None else 1
+    places = size + extra
+    count: Dim = 1
+    if axis == -1 and rows.ndim == 2:  # the integers of row k begin at k * places
+        count = rows.dims[0]
+        starts = number_range(dims_tensor(count, dtypes.int64)) * (length + extra)
+        ids = reshape(reshape_to(ids, rows.dims) + expand_dims(starts, 1), [-1])
     if weights is None:
-        found = cast(run(COUNT_POSITIONS, ids, size=size + extra), dtype)
+        found = run(COUNT_POSITIONS, ids, size=count * places)
+        found = cast(minimum(found, 1) if binary_output else found, dtype)
     else:
-        found = unsorted_segment_sum(reshape(weights, [-1]), ids, size + extra)
-    return found[:-1] if extra else found
+        found = unsorted_segment_sum(reshape(weights, [-1]), ids, count * places)
+    if axis == -1 and rows.ndim == 2:
+        found = reshape_to(found, (count, places))
+    return found if maxlength is None else found[..., :-1]

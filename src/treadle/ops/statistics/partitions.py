@@ -88,9 +88,12 @@ def invert_permutation(x: Any, name: str | None = None) -> Tensor:
     """The permutation that undoes `x`, a vector of the numbers 0, 1, ..., n - 1 in any order.
 
     Raises:
-        InvalidArgumentError: it is no permutation.
+        InvalidArgumentError: it is no permutation; also a TypeError for other than integers.
     """
     order = convert_to_tensor(x)
+    if not order.dtype.is_integer:
+        text = f"invert_permutation takes integers, not {order.dtype.name}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     count = dims_tensor(order.dims[0], order.dtype)
     inside = reduce_all((order >= 0) & (order < count))
     Assert(inside, ["invert_permutation: a number is not a position in", order])

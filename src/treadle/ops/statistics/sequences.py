@@ -35,6 +35,8 @@ def sequence_mask(
         InvalidArgumentError: `maxlen` is not a scalar.
     """
     x = convert_to_tensor(lengths)
+    if x.dtype.is_floating and maxlen is not None:
+        x = cast(x, convert_to_tensor(maxlen).dtype)
     if maxlen is None:
         size = maximum(reduce_max(x), convert_to_tensor(0, x.dtype))
     else:

@@ -219,7 +219,7 @@ def _descending(direction: str) -> bool:
 # -- top_k ---------------------------------------------------------------------------------------
 
 
-class TopK(NamedTuple):
+class TopKV2(NamedTuple):
     """The largest elements of each row and their positions."""
 
     values: Tensor
@@ -272,14 +272,15 @@ TOP_K = register(
 def top_k(
     input: Any, k: Any = 1, sorted: bool = True, index_type: Any = dtypes.int32,
     name: str | None = None,
-) -> TopK:  # fmt: skip
+) -> TopKV2:  # fmt: skip
     """The k largest elements along the last axis, largest first, and their positions."""
     x = convert_to_tensor(input)
     if x.ndim == 0:
-        raise ValueError(f"top_k: a scalar has no axis to select from{at(user_origin())}")
+        text = f"top_k: a scalar has no axis to select from{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
     count = size_of(k, "top_k: k", most=x.dims[-1])
     values, found = run(TOP_K, _widened(x), k=count, index_type=dtypes.as_dtype(index_type))
-    return TopK(values if values.dtype is x.dtype else cast(values, x.dtype), found)
+    return TopKV2(values if values.dtype is x.dtype else cast(values, x.dtype), found)
 
 
 class ApproxTopK(NamedTuple):
