@@ -253,9 +253,8 @@ def axes_of(name: str, axis: Any, x: Tensor) -> tuple[int, ...]:
     try:
         return normalize_axes(axis, x.ndim)
     except errors.InvalidArgumentError as error:
-        raise errors.InvalidArgumentError(
-            None, None, f"{name} of shape {x.shape}: {error.message}"
-        ) from None
+        text = f"{name} of shape {x.shape}: {error.message}"
+        raise type(error)(None, None, text) from None
 
 
 reduce_sum = _public(REDUCE_SUM, "The sum")

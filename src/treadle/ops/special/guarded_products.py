@@ -7,12 +7,12 @@ from typing import Any
 from treadle.core.tensor import Tensor
 from treadle.ops.broadcasting import unbroadcast
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.arithmetic import divide_no_nan
+from treadle.ops.elementwise.arithmetic import DIVIDE_NO_NAN
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.elementwise.comparison import not_equal
 from treadle.ops.elementwise.unary import square
 from treadle.ops.op_makers import Public, binary, needs
-from treadle.ops.registry import Gradient, Op, OpCall
+from treadle.ops.registry import Gradient, Op, OpCall, run
 from treadle.ops.special.formulas import Arithmetic, formula_op
 
 
@@ -77,6 +77,7 @@ multiply_no_nan: Public = binary(
 
 
 def reciprocal_no_nan(x: Any, name: str | None = None) -> Tensor:
-    """1 / x, and 0 where x is 0."""
+    """1 / x, and 0 where x is 0. Integers are refused."""
     value = convert_to_tensor(x)
-    return divide_no_nan(convert_to_tensor(1, value.dtype), value)
+    one = convert_to_tensor(1, value.dtype)
+    return run(DIVIDE_NO_NAN, one, value)  # type: ignore[no-any-return]
