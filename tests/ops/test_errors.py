@@ -77,7 +77,7 @@ CASES: dict[str, tuple[Any, Any, type[Exception], str]] = {
     "linspace": (lambda x: td.linspace(0.0, 1.0, 0), F, Invalid, "linspace: num is 0"),
     "fill": (lambda x: td.fill([-1], 1.0), F, Invalid, "fill.*negative"),
     "fill_value": (lambda x: td.fill([2], [1.0, 2.0]), F, Invalid, r"fill.*\(2,\), not \(\)"),
-    "mask": (lambda x: td.boolean_mask(x, [1, 0]), F, TypeError, "boolean_mask.*bool"),
+    "mask": (lambda x: td.boolean_mask(x, True), F, ValueError, "boolean_mask.*scalar"),
     "einsum": (lambda x: einsum("ij,jk->ik", x, x), F, Invalid, "einsum.*'j' is 3.*2"),
     "einsum_rank": (lambda x: einsum("i->i", x), F, Invalid, r"einsum.*'i'.*2 axes"),
     "tensordot": (lambda x: td.tensordot(x, x, 1), F, Invalid, "tensordot: axis 1.*axis 0"),
