@@ -174,3 +174,27 @@ def test_transpose_by_a_list_with_computed_numbers():
     swap = td.function(lambda x, n: td.transpose(x, [n, n - 1, 2]))
     x = np.arange(24.0).reshape(2, 3, 4)
     np.testing.assert_array_equal(swap(td.constant(x), td.constant(1)), x.transpose(1, 0, 2))
+
+
+@pytest.mark.parametrize("later", ["a number", "a number in an array", "positions"])
+def test_kernels_are_not_joined_across_a_size_that_is_told_in_between(
+    later: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The elements tell the size, and what they are added to needs it."""
+    monkeypatch.setenv("TREADLE_STRICT", "1")
+
+    def sums(a: Any) -> Any:
+        wide = td.cast(a, td.int64)
+        row = td.zeros([td.reduce_max(wide)])
+        size = td.shape(row, td.int64)[0]
+        match later:
+            case "a number":
+                return wide + size, row
+            case "a number in an array":
+                return wide + td.stack([size, -size, 0]), row
+        return wide + td.range(2, dtype=td.int64)[:, None] * size, row
+
+    a = td.constant([[1, 4, 2], [0, 1, 1]])
+    found, row = td.function(sums)(a)
+    np.testing.assert_array_equal(found, sums(a)[0])
+    assert row.shape == [4]

@@ -137,7 +137,7 @@ def bincount(
     count: Dim = 1
     if axis == -1 and rows.ndim == 2:  # the integers of row k begin at k * places
         count = rows.dims[0]
-        starts = number_range(dims_tensor(count, dtypes.int64)) * (length + extra)
+        starts = number_range(dims_tensor(count, dtypes.int64)) * dims_tensor(places, dtypes.int64)
         ids = reshape(reshape_to(ids, rows.dims) + expand_dims(starts, 1), [-1])
     if weights is None:
         found = run(COUNT_POSITIONS, ids, size=count * places)

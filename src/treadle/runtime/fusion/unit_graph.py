@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from treadle.graph.ir import Node, Region, Value
+from treadle.graph.rewrite import mentioned_symbols
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.limits import Limits
@@ -47,9 +48,20 @@ class UnitGraph:
         self.recomputation = Recomputation(
             self.roles, self.consumers, self.results, self.takeovers, names, enabled
         )
+        self.sizes = self._find_sizes()
         self.unit_of: dict[Node, Unit] = {}
         # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
+
+    def _find_sizes(self) -> dict[str, Value]:
+        """The value that tells each size which only a node of this region knows, by its symbol."""
+        known = {s for p in self.region.params for s in p.spec.symbols()}
+        found: dict[str, Value] = {}
+        for node in self.region.nodes:
+            for value in node.outputs:
+                for name in value.spec.symbols() - known:
+                    found.setdefault(name, value)
+        return found
 
     def _role(self, node: Node) -> Role:
         role = role_of(node)
@@ -154,7 +166,8 @@ class UnitGraph:
         # A unit that ends before the first member cannot depend on members, unless by way of a unit
         # with nodes on both sides of that member: `first` is the lowest rank of such units.
         first = int(self.lowest[min(self.rank[n] for u in units for n in u.nodes)])
-        stack = [u for n in members for u in self._producers(self.read_by(n)) if u not in inside]
+        needed = (u for n in members for u in self._needed(n, self.read_by(n)))
+        stack = [u for u in needed if u not in inside]
         seen: set[Unit] = set()
         while stack:
             unit = stack.pop()
@@ -171,16 +184,18 @@ class UnitGraph:
         """The units that run before a unit: those whose values it reads, and those that use memory
         or variables before it changes them."""
         for node in unit.nodes:
-            yield from self._producers(node.inputs)
+            yield from self._needed(node, node.inputs)
             for reader in (*self.takeovers.before.get(node, ()), *self.earlier_uses.get(node, ())):
                 before = self.unit_of.get(reader)
                 if before is not None and before is not unit:
                     yield before
 
-    def _producers(self, values: Iterable[Value]) -> Iterator[Unit]:
-        for value in values:
+    def _needed(self, node: Node, operands: Iterable[Value]) -> Iterator[Unit]:
+        """The units that make the operands of a node and tell the sizes that it mentions."""
+        told = mentioned_symbols(node) & self.sizes.keys() if self.sizes else ()
+        for value in (*operands, *(self.sizes[name] for name in sorted(told))):
             unit = self.unit_of.get(value.node) if value.node is not None else None
-            if unit is not None:
+            if unit is not None and value.node is not node:
                 yield unit
 
     def consumers_first(self) -> list[Unit]:

@@ -169,13 +169,14 @@ class _Orderer:
         if not any(v.spec.symbols() - known for v in made):
             return
         tells: dict[str, Unit] = {}
+        for unit in self.close_to_program():
+            for value in (v for n in unit.nodes for v in n.outputs):
+                for name in value.spec.symbols() - known:
+                    tells.setdefault(name, unit)
         for unit in self.units:
             for name in self._mentioned(unit):
                 if tells.get(name, unit) is not unit:
                     self.after[tells[name]].setdefault(unit)
-            for value in (v for n in unit.nodes for v in n.outputs):
-                for name in value.spec.symbols() - known:
-                    tells.setdefault(name, unit)
 
     def _mentioned(self, unit: Unit) -> set[str]:
         """The symbols in the unit's nodes, and in the views that are computed inside it."""
