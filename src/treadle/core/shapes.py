@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, SupportsIndex, TypeAlias
@@ -25,7 +26,7 @@ class SymbolicDim:
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         found = [(m, c) for m, c in terms.items() if c]
         if len(found) > 1:
-            found.sort(key=lambda t: (len(t[0]), repr(t[0])))
+            found.sort(key=lambda t: _monomial_key(t[0]))
         self.terms: tuple[tuple[Monomial, int], ...] = tuple(found)
         self._hash = hash(self.terms)
         self._text = ""
@@ -78,7 +79,7 @@ class SymbolicDim:
     def __mul__(self, other: Dim) -> Dim:
         total: dict[Monomial, int] = {}
         for (m1, c1), (m2, c2) in itertools.product(self.terms, _terms(other)):
-            mono = tuple(sorted(m1 + m2, key=repr)) if m1 and m2 else m1 or m2
+            mono = tuple(sorted(m1 + m2, key=_atom_key)) if m1 and m2 else m1 or m2
             total[mono] = total.get(mono, 0) + c1 * c2
         return _simplify(total)
 
@@ -98,13 +99,41 @@ class SymbolicDim:
         return compound("mod", other, self)
 
     def __repr__(self) -> str:
-        if not self._text:  # sorting terms asks often
+        if not self._text:
             texts = (_term_text(m, c) for m, c in reversed(self.terms))
             self._text = " + ".join(texts).replace("+ -", "- ")
         return self._text
 
 
 Dim: TypeAlias = int | SymbolicDim
+
+
+# Terms are in the order in which their symbols were made, so that the code of a program does not
+# depend on how many symbols the process has made before.
+
+
+@functools.lru_cache(1 << 12)
+def made_in_order(name: str) -> tuple[str, int]:
+    """A key that sorts names of symbols in the order in which they were made: n9 before n10."""
+    stem = name.rstrip("0123456789")
+    return stem, int(name[len(stem) :] or -1)
+
+
+@functools.lru_cache(1 << 12)
+def _atom_key(atom: Atom) -> tuple[Any, ...]:
+    if isinstance(atom, str):
+        return (0, *made_in_order(atom))
+    operation, left, right = atom
+    return 1, operation, _dim_key(left), _dim_key(right)
+
+
+@functools.lru_cache(1 << 12)
+def _monomial_key(monomial: Monomial) -> tuple[Any, ...]:
+    return (len(monomial), *map(_atom_key, monomial))
+
+
+def _dim_key(dim: Dim) -> tuple[Any, ...]:
+    return tuple((_monomial_key(m), c) for m, c in _terms(dim))
 
 
 def _terms(dim: Dim) -> Iterable[tuple[Monomial, int]]:

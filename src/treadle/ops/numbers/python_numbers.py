@@ -87,8 +87,11 @@ class Source:
         exact: expressions must have the bits that Python gives them; where the program could
             differ (``math.sin``) and the values are not known, a `ValueNeededError` is raised.
         tentative: what is computed from it is not used, so nothing needs to be exact.
+        name: tells it from others; names sort in the order in which numbers were made of sources,
+            whatever numbers a process has made before. The operands of sums stand in this order.
     """
 
+    name = ""
     values: Sequence[Any] | None = None
     domain: Domain | None = None
     exact = False
@@ -390,11 +393,15 @@ _KINDS: dict[Any, type] = {
 }  # fmt: skip
 
 
+_made_of_sources = itertools.count(1)
+
+
 def number_from(source: Source, kind: type, interval: Interval | None = None) -> SymbolicNumber:
     """The number that a source gives."""
     if kind is bool:
         interval = (0, 1)
-    return SymbolicNumber(kind, interval, source, key=("source", id(source)))
+    source.name = source.name or f"{next(_made_of_sources):012}"
+    return SymbolicNumber(kind, interval, source, key=("source", source.name))
 
 
 def is_symbolic_number(value: Any) -> bool:
