@@ -115,6 +115,19 @@ def test_singular_values(dtype: str) -> None:
         close(s, np.linalg.svd(a)[1], size, dtype)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_singular_values_of_equal_columns(dtype: str) -> None:
+    """All columns but one become so short that the square of a quotient of lengths overflows."""
+    for m, n in ((3, 3), (4, 3), (3, 4), (12, 7)):
+        for scale in (1e-20, 1.0, 1e20):
+            a = np.full((m, n), scale, dtype)
+            u, s, vh = compiled(lambda a: decompositions.svd(a), a)
+            orthonormal(u, dtype)
+            orthonormal(vh.swapaxes(-1, -2), dtype)
+            unit = np.dtype(dtype).type(scale)
+            close((u * s) @ vh / unit, a / unit, n, dtype)
+
+
 def orthonormal(x: Any, dtype: str) -> None:
     unit = np.broadcast_to(np.eye(x.shape[-1], dtype=dtype), (*x.shape[:-2], *[x.shape[-1]] * 2))
     close(x.swapaxes(-1, -2) @ x, unit, max(x.shape[-2], 1), dtype)

@@ -161,6 +161,8 @@ def tangent(difference: T, twice: T) -> T:
     """The tangent of the smaller angle that makes `twice / 2` zero between numbers that differ
     by `difference`."""
     ratio = difference / twice
+    if abs(ratio) * T(1.0 / (1 << DIGITS)) > T(1):  # its square may overflow, and outweighs 1
+        return T(0.5) / ratio
     return copysign(T(1) / (abs(ratio) + sqrt(T(1) + ratio * ratio)), ratio)
 
 
