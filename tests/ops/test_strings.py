@@ -359,6 +359,6 @@ def test_errors_in_a_program_name_op_strings_and_line():
     assert "one" in text and "return td.strings.to_number(s)" in text
 
 
-def test_what_needs_ragged_tensors_is_not_there():
-    with pytest.raises(AttributeError, match="not supported"):
-        td.strings.unicode_decode
+def test_what_is_not_there_says_what_to_use():
+    with pytest.raises(AttributeError, match="unicodedata"):
+        td.strings.unicode_script

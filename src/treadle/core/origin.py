@@ -115,11 +115,13 @@ def user_origin() -> Origin | None:
 
 
 def called_by_user() -> str:
-    """The name of treadle's function that the innermost frame outside treadle has called."""
+    """The name of treadle's public function that the innermost frame outside treadle has called."""
     frame: FrameType | None = sys._getframe(1)
     name = "an operation"
     while frame is not None and is_internal(frame.f_code.co_filename):
-        name = frame.f_code.co_name
+        called = frame.f_code.co_name
+        if called[:1] != "_" or called[-2:] == "__":
+            name = called
         frame = frame.f_back
     return name
 

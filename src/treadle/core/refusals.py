@@ -55,7 +55,7 @@ def explaining(function: Any, module: str) -> Any:
         return _explained[function]
 
     @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def _call(*args: Any, **kwargs: Any) -> Any:
         try:
             return function(*args, **kwargs)
         except Exception as error:
@@ -64,9 +64,9 @@ def explaining(function: Any, module: str) -> Any:
                 raise
             raise told.with_traceback(error.__traceback__) from None
 
-    call.__module__ = module
-    _explained[function] = call
-    return call
+    _call.__module__ = module
+    _explained[function] = _call
+    return _call
 
 
 def explained(error: Exception, name: str, args: Any, kwargs: Any) -> Exception:
