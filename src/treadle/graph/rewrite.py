@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from treadle.core.origin import Origin
-from treadle.core.shapes import Dim, SymbolicDim, dim_symbols, substitute, symbol_name
+from treadle.core.shapes import ANY, Dim, SymbolicDim, dim_symbols, substitute, symbol_name
 from treadle.core.spec import Spec
 from treadle.graph.ir import Graph, Node, Region, Value, clone_node
 from treadle.graph.printer import has_automatic_name
@@ -191,6 +191,12 @@ def attr_symbols(attrs: Mapping[str, Any]) -> set[str]:
 def mentioned_symbols(node: Node) -> set[str]:
     """The symbols in a node's attributes and in the shapes of its inputs."""
     return attr_symbols(node.attrs).union(*(v.spec.symbols() for v in node.inputs))
+
+
+def told_symbols(node: Node) -> set[str]:
+    """The symbols of sizes that only the results of a node tell: it mentions none of them."""
+    made: set[str] = set().union(*(v.spec.symbols() for v in node.outputs))
+    return made - mentioned_symbols(node) - dim_symbols(ANY)
 
 
 def substitute_symbols(region: Region, symbols: Mapping[str, Dim]) -> None:

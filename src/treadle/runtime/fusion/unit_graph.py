@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 import numpy as np
 
 from treadle.graph.ir import Node, Region, Value
-from treadle.graph.rewrite import mentioned_symbols
+from treadle.graph.rewrite import mentioned_symbols, told_symbols
 from treadle.runtime.fusion.expressions import Names
 from treadle.runtime.fusion.group import Group, NotFusable
 from treadle.runtime.fusion.limits import Limits
@@ -53,14 +53,13 @@ class UnitGraph:
         # For each rank the lowest of all units that have nodes before and after it.
         self.lowest = np.arange(len(region.nodes))
 
-    def _find_sizes(self) -> dict[str, Value]:
-        """The value that tells each size which only a node of this region knows, by its symbol."""
+    def _find_sizes(self) -> dict[str, Node]:
+        """The node that tells each size which only a node of this region knows, by its symbol."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
-        found: dict[str, Value] = {}
+        found: dict[str, Node] = {}
         for node in self.region.nodes:
-            for value in node.outputs:
-                for name in value.spec.symbols() - known:
-                    found.setdefault(name, value)
+            for name in told_symbols(node) - known:
+                found.setdefault(name, node)
         return found
 
     def _role(self, node: Node) -> Role:
@@ -192,10 +191,13 @@ class UnitGraph:
 
     def _needed(self, node: Node, operands: Iterable[Value]) -> Iterator[Unit]:
         """The units that make the operands of a node and tell the sizes that it mentions."""
-        told = mentioned_symbols(node) & self.sizes.keys() if self.sizes else ()
-        for value in (*operands, *(self.sizes[name] for name in sorted(told))):
-            unit = self.unit_of.get(value.node) if value.node is not None else None
-            if unit is not None and value.node is not node:
+        makers = [v.node for v in operands if v.node is not None]
+        if self.sizes:
+            told = sorted(mentioned_symbols(node) & self.sizes.keys())
+            makers += [self.sizes[name] for name in told]
+        for maker in makers:
+            unit = self.unit_of.get(maker)
+            if unit is not None and maker is not node:
                 yield unit
 
     def consumers_first(self) -> list[Unit]:

@@ -15,7 +15,7 @@ from dataclasses import field
 from treadle.core.records import record
 from treadle.core.spec import ListSpec
 from treadle.graph.ir import Node, Value
-from treadle.graph.rewrite import mentioned_symbols
+from treadle.graph.rewrite import mentioned_symbols, told_symbols
 from treadle.kernel.ir import Expr, Load, postorder
 from treadle.ops.collections.lists import LIST_STACK
 from treadle.runtime.fusion.fuse import Fusion, Unit
@@ -165,14 +165,13 @@ class _Orderer:
     def _order_symbols(self) -> None:
         """A unit that mentions a size runs after the one whose result tells it."""
         known = {s for p in self.region.params for s in p.spec.symbols()}
-        made = (v for u in self.units for n in u.nodes for v in n.outputs)
-        if not any(v.spec.symbols() - known for v in made):
-            return
         tells: dict[str, Unit] = {}
         for unit in self.close_to_program():
-            for value in (v for n in unit.nodes for v in n.outputs):
-                for name in value.spec.symbols() - known:
+            for node in unit.nodes:
+                for name in told_symbols(node) - known:
                     tells.setdefault(name, unit)
+        if not tells:
+            return
         for unit in self.units:
             for name in self._mentioned(unit):
                 if tells.get(name, unit) is not unit:
