@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import pytest
 
@@ -241,27 +241,56 @@ def modules() -> Iterator[tuple[str, Path]]:
         yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
 
 
-def imported(module: str, path: Path) -> Iterator[tuple[str, int]]:
-    """Every (absolute module name, line) that a file imports, wherever in the file."""
-    return imports_of(module, path, ast.walk(ast.parse(path.read_text())))
+class Import(NamedTuple):
+    """An import of a file.
+
+    Attributes:
+        name: the absolute name of the module, or of something in it.
+        node: the statement, or a call of ``import_module``.
+        inside: whether it is in a function.
+        is_executed: otherwise it is for type checkers.
+    """
+
+    name: str
+    line: int
+    node: ast.AST
+    inside: bool
+    is_executed: bool
 
 
-def imports_of(module: str, path: Path, nodes: Iterator[ast.AST]) -> Iterator[tuple[str, int]]:
+@cache
+def imports_in(module: str, path: Path) -> list[Import]:
+    """The imports of a file, wherever in the file."""
+    return [
+        Import(name, line, node, inside, is_executed)
+        for node, inside, is_executed in walked(ast.parse(path.read_text()))
+        for name, line in imports_of(module, path, node)
+    ]
+
+
+def imports_of(module: str, path: Path, node: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every (absolute module name, line) that a statement or a call imports."""
     package = module if path.name == "__init__.py" else module.rpartition(".")[0]
-    for node in nodes:
-        if isinstance(node, ast.Import):
-            yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
-            base = node.module or ""
-            if node.level:
-                up = package.split(".")[: len(package.split(".")) - node.level + 1]
-                base = ".".join([*up, base]) if base else ".".join(up)
-            # `from treadle import x` names a module or a public function: the longer name decides.
-            yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
-        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("import_module"):
-            for argument in node.args[:1]:
-                if isinstance(argument, ast.Constant):
-                    yield str(argument.value), node.lineno
+    if isinstance(node, ast.Import):
+        yield from ((alias.name, node.lineno) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            up = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*up, base]) if base else ".".join(up)
+        # `from treadle import x` names a module or a public function: the longer name decides.
+        yield from ((f"{base}.{alias.name}", node.lineno) for alias in node.names)
+    elif isinstance(node, ast.Call) and _last_name(node.func).endswith("import_module"):
+        for argument in node.args[:1]:
+            if isinstance(argument, ast.Constant):
+                yield str(argument.value), node.lineno
+
+
+def _last_name(node: ast.AST) -> str:
+    """The name at the end of ``a`` or ``x.a``; empty for other expressions."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def layer(module: str) -> str:
@@ -304,16 +333,21 @@ FILES = list(modules())
 PATHS = dict(FILES)
 
 
-def executed(node: ast.AST, inside: bool = False) -> Iterator[tuple[ast.AST, bool]]:
-    """What runs of a file, and whether it is inside a function: not what is for type checkers."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for child in node.orelse:
-            yield from executed(child, inside)
-        return
-    yield node, inside
-    inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
-    for child in ast.iter_child_nodes(node):
-        yield from executed(child, inside)
+def walked(tree: ast.AST) -> Iterator[tuple[ast.AST, bool, bool]]:
+    """The nodes of a file, whether each is inside a function, and whether it is executed: what is
+    for type checkers is not."""
+    waiting = [(tree, False, True)]
+    while waiting:
+        node, inside, is_executed = waiting.pop()
+        otherwise: list[ast.stmt] = []
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            otherwise = node.orelse
+            waiting += [(child, inside, is_executed) for child in otherwise]
+            is_executed = False
+        yield node, inside, is_executed
+        inside = inside or isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        children = (c for c in ast.iter_child_nodes(node) if c not in otherwise)
+        waiting += [(child, inside, is_executed) for child in children]
 
 
 @cache
@@ -321,12 +355,11 @@ def edges() -> dict[str, dict[str, bool]]:
     """For each module the modules of treadle that it imports, and whether only in functions."""
     found: dict[str, dict[str, bool]] = {module: {} for module in PATHS}
     for module, path in FILES:
-        for node, inside in executed(ast.parse(path.read_text())):
-            for name, _ in imports_of(module, path, iter([node])):
-                target = name if name in PATHS else name.rpartition(".")[0]
-                on_demand = inside and module == "treadle"  # public names, when they are asked for
-                if target in PATHS and target != module and not on_demand:
-                    found[module][target] = inside and found[module].get(target, True)
+        for name, _, _, inside, is_executed in imports_in(module, path):
+            target = name if name in PATHS else name.rpartition(".")[0]
+            on_demand = inside and module == "treadle"  # public names, when they are asked for
+            if is_executed and target in PATHS and target != module and not on_demand:
+                found[module][target] = inside and found[module].get(target, True)
     return found
 
 
@@ -369,9 +402,8 @@ def test_libraries_imported_in_functions_are_listed() -> None:
     found = {
         (inner(module), name if isinstance(node, ast.Import) else name.rpartition(".")[0])
         for module, path in FILES
-        for node, inside in executed(ast.parse(path.read_text()))
-        if inside and isinstance(node, ast.Import | ast.ImportFrom)
-        for name, _ in imports_of(module, path, iter([node]))
+        for name, _, node, inside, is_executed in imports_in(module, path)
+        if inside and is_executed and isinstance(node, ast.Import | ast.ImportFrom)
         if name.split(".")[0] != "treadle"
     }
     assert found == set(LIBRARIES)
@@ -423,8 +455,8 @@ def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
     )
     found = {
         node.names[0].name: inside
-        for node, inside in executed(ast.parse(text))
-        if isinstance(node, ast.Import)
+        for node, inside, is_executed in walked(ast.parse(text))
+        if is_executed and isinstance(node, ast.Import)
     }
     assert found == {"b": False, "c": True, "e": False}
 
@@ -433,7 +465,7 @@ def test_imports_for_type_checkers_do_not_count(tmp_path: Path) -> None:
 def test_arrows(module: str, path: Path) -> None:
     wrong = [
         f"{path.relative_to(SRC)}:{line} imports {name}: {why}"
-        for name, line in imported(module, path)
+        for name, line, *_ in imports_in(module, path)
         if (why := fault(module, name))
     ]
     assert not wrong, "\n".join(wrong)
@@ -478,8 +510,8 @@ def test_relative_and_local_imports_are_seen(tmp_path: Path) -> None:
         "def f():\n    from . import nest\n    import treadle.graph\n"
         "    importlib.import_module('treadle.runtime')\n"
     )
-    assert [name for name, _ in imported("treadle.core.x", file)] == [
-        "treadle.ops.registry", "treadle.core.nest", "treadle.graph", "treadle.runtime",
+    assert sorted(found.name for found in imports_in("treadle.core.x", file)) == [
+        "treadle.core.nest", "treadle.graph", "treadle.ops.registry", "treadle.runtime",
     ]  # fmt: skip
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
 
-_ROOT = Path("/")
+_ROOT = "/"
 
 
 def usable() -> int:
@@ -21,7 +20,7 @@ def usable() -> int:
     return max(1, min([count, *shares]))
 
 
-def group_shares(root: Path) -> Iterator[float]:
+def group_shares(root: str | os.PathLike[str]) -> Iterator[float]:
     """The limits of the control groups (both versions) that this process is in, in processors.
 
     Args:
@@ -29,43 +28,44 @@ def group_shares(root: Path) -> Iterator[float]:
     """
     for controllers, path in _groups(root):
         if controllers == [""]:
-            read, base = _share_v2, root / "sys/fs/cgroup"
+            read, base = _share_v2, os.path.join(root, "sys/fs/cgroup")
         elif "cpu" in controllers:
-            read, base = _share_v1, root / "sys/fs/cgroup/cpu"
+            read, base = _share_v1, os.path.join(root, "sys/fs/cgroup/cpu")
         else:
             continue
         inner = [part for part in path.split("/") if part]
         for depth in range(len(inner) + 1):  # a group's limit holds for those inside it
-            share = read(base.joinpath(*inner[:depth]))
+            share = read(os.path.join(base, *inner[:depth]))
             if share is not None:
                 yield share
 
 
-def _groups(root: Path) -> list[tuple[list[str], str]]:
+def _groups(root: str | os.PathLike[str]) -> list[tuple[list[str], str]]:
     """Controllers and path of every control group of this process."""
-    try:
-        lines = (root / "proc/self/cgroup").read_text().splitlines()
-    except OSError:
-        return []
+    lines = _text(os.path.join(root, "proc/self/cgroup")).splitlines()
     fields = [line.split(":", 2) for line in lines]
     return [(f[1].split(","), f[2]) for f in fields if len(f) == 3]
 
 
-def _share_v2(group: Path) -> float | None:
-    words = _words(group / "cpu.max")
+def _share_v2(group: str) -> float | None:
+    words = _text(os.path.join(group, "cpu.max")).split()
     return _quotient(*words) if len(words) == 2 else None
 
 
-def _share_v1(group: Path) -> float | None:
-    words = _words(group / "cpu.cfs_quota_us") + _words(group / "cpu.cfs_period_us")
+def _share_v1(group: str) -> float | None:
+    names = ("cpu.cfs_quota_us", "cpu.cfs_period_us")
+    words = [word for name in names for word in _text(os.path.join(group, name)).split()]
     return _quotient(*words) if len(words) == 2 else None
 
 
-def _words(file: Path) -> list[str]:
+def _text(file: str) -> str:
+    """A small file of the system, read with few calls as every compilation does it; nothing where
+    there is no limit, or another group's view of the files."""
     try:
-        return file.read_text().split()
-    except OSError:  # no limit, or another group's view of the files
-        return []
+        with open(file, "rb", buffering=0) as found:
+            return found.read().decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _quotient(quota: str, period: str) -> float | None:
