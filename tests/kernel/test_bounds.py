@@ -215,10 +215,10 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_ordinary_programs_need_no_checks_of_their_own(name, monkeypatch):
     """With open dims, the gradient too: everything is proved."""
-    from treadle.runtime.schedule.region import RegionBuilder
+    from treadle.runtime.schedule.emission import Emission
 
     found = []
-    monkeypatch.setattr(RegionBuilder, "_check_bounds", lambda self, node, c: found.append(c))
+    monkeypatch.setattr(Emission, "check_bounds", lambda self, node, c: found.append(c))
     monkeypatch.setenv("TREADLE_STRICT", "1")
 
     @td.function(input_signature=[td.TensorSpec([None, None], td.float32)], autograph=False)
