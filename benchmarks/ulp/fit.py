@@ -201,6 +201,9 @@ def saturating() -> dict[str, Any]:
         x = 2 * (1 + t) / (1 - t)
         return mp.erfc(x) * mp.exp(x * x)
 
+    def erf_tail(z: Any) -> Any:
+        return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
     tanh = table32(mp.tanh, 32, 37 / 128, 6)
     tanh[0][-1] = 1.0  # the last piece, from 8.8 on, rounds to 1 exactly
     return {
@@ -208,7 +211,13 @@ def saturating() -> dict[str, Any]:
         "TANH_LUT": tanh,
         "ERF_H": 1 / 8,
         "ERF_LUT": table32(mp.erf, 32, 1 / 8, 5, slope=1),
-        "ERF_SMALL_D": fit64(lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1, 0, 1, 12),
+        "ERF_SMALL_F": fit32(
+            lambda z: near(z, lambda z: 2 / mp.sqrt(mp.pi) - 1, erf_tail, 1e-20), 0, 0.862, 6
+        ),
+        "ERF_LARGE_F": fit32(
+            lambda a: -mp.log(mp.erfc(a)), 0.92, 4.0, 7, weight=lambda a: float(mp.erfc(a))
+        ),
+        "ERF_SMALL_D": fit64(erf_tail, 0, 1, 12),
         "ERFC_D": fit64(scaled_erfc, -mp.mpf(1) / 3, mp.mpf("0.5"), 15),
         "ERFC_WIDE_D": fit64(scaled_erfc, -mp.mpf("0.61"), mp.mpf("0.868"), 27),
     }

@@ -264,7 +264,8 @@ def _lookup(v: Lanes, name: str, table: Sequence[float], index: str) -> str:
 def _piecewise(
     v: Lanes, x: Number, name: str, tables: Sequence[Sequence[float]], h: float, slope: bool
 ) -> str:
-    """An odd saturating function from 32 polynomials centred on multiples of h.
+    """An odd saturating function from 32 polynomials centred on multiples of h: the fastest form
+    where tables lie in two registers (AVX-512), and slow where lanes are loaded one by one.
 
     slope: the tables hold f(t) - t, which keeps the rounding of the linear coefficient out of
     the piece around 0.
@@ -285,7 +286,7 @@ def _piecewise(
 
 
 def tanh(v: Lanes, x: Number) -> str:
-    if v.bits == 32:
+    if v.bits == 32 and v.target.avx512:
         return _piecewise(v, x, "tanh", C.TANH_LUT, C.TANH_H, slope=False)
     # em / (em + 2) with em = expm1(2*abs(x)): exact symmetry, no cancellation.
     a = v.at_most(v.abs(x), 20.0)
@@ -298,8 +299,13 @@ def tanh(v: Lanes, x: Number) -> str:
 
 
 def erf(v: Lanes, x: Number) -> str:
-    if v.bits == 32:
+    if v.bits == 32 and v.target.avx512:
         return _piecewise(v, x, "erf", C.ERF_LUT, C.ERF_H, slope=True)
+    if v.bits == 32:
+        a = v.at_most(v.abs(x), 4.0)  # from there on it rounds to 1
+        small = v.fma(horner(v, v.mul(a, a), C.ERF_SMALL_F), a, a)
+        large = v.sub(1.0, exp(v, v.neg(horner(v, a, C.ERF_LARGE_F)), nonpositive=True))
+        return v.copysign(v.select(v.compare("olt", a, 0.9277), small, large), x)
     a = v.at_most(v.abs(x), 6.0)
     z = v.mul(a, a)
     small = v.fma(horner(v, z, C.ERF_SMALL_D), a, a)
