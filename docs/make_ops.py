@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from inspect import signature
 from pathlib import Path
 
 from tests.ops.samples import WITHOUT, Facts, accepted, all_ops, calls, facts
 from treadle.core.dtypes import DType
 from treadle.ops.batching.families import rule_of
+from treadle.ops.lowering import ListForm
 from treadle.ops.registry import Op
 
 INTRODUCTION = """\
@@ -21,7 +23,8 @@ Every op of the registry, and what running its samples (`tests/ops/`) tells of i
   a pass.
 - **gradient**: of first and second order, against finite differences; "rule": there is one, which
   no sample checks here.
-- **batched**: computed for all examples of a batch at once; "loop": one by one, with a notice.
+- **batched**: computed for all examples of a batch at once; "loop": one by one, with a notice, for
+  the reason below the table; "—": no example is given to it.
 - **CPU**: "native": code of the program, or replaced by such; "callback": the program calls the
   NumPy form, for the reason below the table; "both": it depends on dtype, shape or use.
 - **open dims**: works when no dim of the arguments is known.
@@ -57,10 +60,29 @@ def gradient_text(op: Op, known: Facts) -> str:
     return ("rule", "first", "first, second")[known.order]
 
 
-def batched_text(op: Op) -> str:
-    if op.regions:
+def batched_text(op: Op, known: Facts) -> str:
+    if op.regions or rule_of(op) is not None:
         return "yes"
-    return "loop" if rule_of(op) is None else "yes"
+    return "loop" if why_looped(op, known) else "—"
+
+
+def takes_tensors(op: Op) -> bool:
+    return any(p.kind <= p.VAR_POSITIONAL for p in signature(op.infer).parameters.values())
+
+
+def why_looped(op: Op, known: Facts) -> str | None:
+    """Why examples are computed one by one; None for what no example is given to."""
+    if not takes_tensors(op) or known.sample is None and op.name not in calls():
+        return None
+    if "draws" in op.tags:  # a generator's state is the same for all examples
+        return None
+    if op.effect is not None:
+        return "it acts on something outside of the program, for one example after the other"
+    if isinstance(op.lower, ListForm):
+        return "the lists of all examples have one length"
+    if "dynamic" in op.tags or op.why_called is None:
+        return "elements tell the shapes of its results, which differ between examples"
+    return "the NumPy form that programs call takes one example"
 
 
 def place_text(op: Op) -> str:
@@ -74,7 +96,7 @@ def row(op: Op, known: Facts) -> str:
         f"`{op.name}`",
         "yes" if op.name in calls() else "—",
         gradient_text(op, known),
-        batched_text(op),
+        batched_text(op, known),
         place_text(op),
         "yes" if known.open_sample else "—",
         dtypes_text(accepted(op)),
@@ -99,6 +121,14 @@ def section(title: str, ops: list[Op]) -> Iterator[str]:
     if reasons:
         yield "\nPrograms call the NumPy form because\n\n"
     for why, names in reasons.items():
+        yield f"- {why}: {', '.join(names)}\n"
+    looped: dict[str, list[str]] = {}
+    for op in ops:
+        if batched_text(op, known := facts()[op.name]) == "loop":
+            looped.setdefault(why_looped(op, known) or "", []).append(f"`{op.name}`")
+    if looped:
+        yield "\nExamples are computed one by one because\n\n"
+    for why, names in looped.items():
         yield f"- {why}: {', '.join(names)}\n"
 
 

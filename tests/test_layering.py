@@ -171,6 +171,7 @@ ON_DEMAND = {
     ("runtime.compiler", "runtime.verify_residence"): "only where TREADLE_VERIFY asks",
     ("runtime.cpu.backend", "runtime.cpu.build_program"): FOUND,
     ("runtime.cpu.backend", "runtime.cpu.compiled_ahead"): START,
+    ("runtime.cpu.backend", "runtime.cpu.eager_routines"): START,
     ("runtime.cpu.backend", "runtime.cpu.facts"): FOUND,
     ("runtime.cpu.backend", "runtime.cpu.stored_program"): START,
     ("runtime.cpu.dispatch", "runtime.cpu.dispatch.eager"): START,

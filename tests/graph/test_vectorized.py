@@ -50,8 +50,7 @@ def which_move(count: int) -> list[tuple[bool, ...]]:
 
 @pytest.mark.parametrize("case", [c for c in ALL if not c.batched], ids=str)
 def test_what_has_no_rule_is_refused(case: Case) -> None:
-    """Parts whose sizes depend on elements, so that examples have results of different sizes, and
-    convolutions of each example's own filters."""
+    """Parts whose sizes depend on elements, so that examples have results of different sizes."""
     arrays = batches(case, case.shapes[-1], case.dtypes[0])
     with pytest.raises(ValueError, match="cannot be computed for all examples at once"):
         vectorized(case.fn, arrays, (True,) * len(arrays))
@@ -171,6 +170,123 @@ def test_per_example_gradients() -> None:
 def test_random_numbers_differ_between_examples() -> None:
     found = np.asarray(td.vectorized_map(lambda v: v + td.random.uniform([4]), td.zeros([5])))
     assert len(np.unique(found)) == 20
+
+
+SEEDS = td.constant([[1, 2], [3, 4], [3, 5]])
+RATES = td.constant([[0.5, 3.0], [20.0, 1.0], [7.0, 400.0]])
+
+
+def seeded(example: Any) -> Any:
+    """Numbers of seeds, and for parameters, that differ between examples."""
+    r, (seed, a) = td.random, example
+    return [
+        r.stateless_uniform([5], seed), r.stateless_normal([2, 3], seed, dtype=td.float64),
+        r.stateless_truncated_normal([4], seed), r.stateless_uniform([3], seed, 0, 9, td.int32),
+        r.stateless_uniform([3], [1, 2], 0, td.cast(a[1], td.int64) + 5, td.int64),
+        r.stateless_uniform([3], seed, None, None, td.int32),
+        r.stateless_gamma([4, 2], seed, a), r.stateless_gamma([4, 2], [7, 8], a, 2.0),
+        r.stateless_poisson([4, 2], seed, a), r.stateless_binomial([4, 2], seed, 30.0, a / 500.0),
+        r.stateless_parameterized_truncated_normal([4, 2], seed, a),
+        r.stateless_categorical([a], 6, seed), r.experimental.stateless_shuffle(a, seed),
+        r.experimental.index_shuffle(3, seed, 20),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+def test_stateless_numbers_are_those_of_a_loop(wrap: Any) -> None:
+    found = wrap(lambda: td.vectorized_map(seeded, (SEEDS, RATES), False))()
+    one = [seeded(example) for example in zip(SEEDS, RATES, strict=True)]
+    for a, b in zip(found, map(np.stack, zip(*one, strict=True)), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=2e-6)
+
+
+def test_gradients_of_random_numbers() -> None:
+    def slope(example: Any) -> Any:
+        seed, a = example
+        with td.GradientTape() as tape:
+            tape.watch(a)
+            y = td.random.stateless_gamma([4, 2], seed, a) ** 2
+        return tape.gradient(y, a)
+
+    found = td.vectorized_map(slope, (SEEDS, RATES), fallback_to_while_loop=False)
+    expected = [slope(example) for example in zip(SEEDS, RATES, strict=True)]
+    np.testing.assert_allclose(found, np.stack(expected), rtol=1e-5)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+def test_families_differ_between_examples(wrap: Any) -> None:
+    """With parameters that differ, too, they are what a loop draws one after the other."""
+    r = td.random
+
+    def drawn(a: Any) -> Any:
+        return [
+            r.gamma([4], 2.0), r.poisson([4], 30.0), r.gamma([4], a), r.poisson([2, 2], a),
+            r.shuffle(td.range(9)), r.uniform([9], 0, td.cast(a, td.int32), td.int32),
+        ]  # fmt: skip
+
+    found = wrap(lambda a: td.vectorized_map(drawn, a, False))(td.constant([30.0, 30.0]))
+    for first, second in (np.asarray(x) for x in found):
+        assert (first != second).any()
+    alphas = td.constant([1.5, 2.0, 30.0])
+    td.random.set_seed(4)
+    found = td.vectorized_map(lambda a: r.gamma([4, 5], a), alphas, fallback_to_while_loop=False)
+    td.random.set_seed(4)
+    np.testing.assert_array_equal(found, td.map_fn(lambda a: r.gamma([4, 5], a), alphas))
+
+
+def text_of(s: Any) -> Any:
+    t = td.strings
+    return [
+        t.length(s), t.upper(s), t.strip(s), t.substr(s, 0, 1), t.substr(s, t.length(s) * 0, 1),
+        t.regex_replace(s, "b", "<\\0>"), t.regex_full_match(s, ".."), t.join([s, "-", s[0]]),
+        t.reduce_join(s, 0), t.to_hash_bucket_fast(s, 10), td.as_string(t.length(s)),
+        td.io.encode_base64(s), td.strings.unicode_encode(td.cast(t.length(s), td.int32), "UTF-8"),
+        td.fingerprint(s), *td.io.decode_csv(t.join(["1,", td.as_string(t.length(s))]), [[0], [1]]),
+    ]  # fmt: skip
+
+
+def boxes_in(example: Any) -> Any:
+    images, boxes, scores = example
+    found = td.image.combined_non_max_suppression(boxes[:, :, None], scores, 2, 3)
+    return [td.image.draw_bounding_boxes(images, boxes, [[1.0, 0.5, 0.2]]), *found]
+
+
+MASK = td.constant([True, False, True, True, False, True, False])
+
+
+def counts_in(x: Any) -> Any:
+    """Also the rows where a mask is true that is the same for all examples."""
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        chosen = x[MASK] ** 2
+    return [td.histogram_fixed_width(x, [0.0, 1.0], 5), chosen, tape.gradient(chosen, x)]
+
+
+_RNG = np.random.default_rng(3)
+OTHERS = [
+    (text_of, np.array([["a b", "bb"], ["-b,", " x "], ["é", ""]], object)),
+    (boxes_in, (_RNG.random((3, 2, 4, 4, 3), "f"), _RNG.random((3, 2, 5, 4), "f"),
+                _RNG.random((3, 2, 5, 2), "f"))),
+    (counts_in, _RNG.random((3, 7), "f")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, td.function])
+@pytest.mark.parametrize(("program", "arrays"), OTHERS)
+def test_strings_boxes_and_counts(program: Any, arrays: Any, wrap: Any) -> None:
+    elems = td.nest.map_structure(td.constant, arrays)
+    found = wrap(lambda: td.vectorized_map(program, elems, fallback_to_while_loop=False))()
+    one = [program(td.nest.map_structure(lambda x, k=k: x[k], elems)) for k in range(3)]
+    for a, b in zip(found, zip(*one, strict=True), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.stack([np.asarray(x) for x in b]))
+
+
+def test_patterns_of_each_example_are_a_loop() -> None:
+    with pytest.raises(ValueError, match="pattern or rewrite differs"):
+        td.vectorized_map(
+            lambda s: td.strings.regex_full_match("a", s), td.constant(["a", "b"]), False
+        )
 
 
 def test_what_has_no_rule_runs_in_a_loop_with_one_notice() -> None:

@@ -72,6 +72,15 @@ def joined_rows(x: Any) -> Any:
     return rows.concat()
 
 
+def slopes_of_pieces(x: Any) -> Any:
+    """Gradients of pieces, of which one is not read: they are joined."""
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        pieces = td.TensorArray(x.dtype, size=2, infer_shape=False).split(x * x, [1, 2])
+        total = td.reduce_sum(td.sin(pieces.read(1)))
+    return tape.gradient(total, x)
+
+
 def grown_rows(x: Any) -> Any:
     rows = td.TensorArray(x.dtype, size=0, dynamic_size=True, element_shape=[3])
     for k in range(3):
@@ -209,7 +218,9 @@ NUMERIC = [
     Program("map_fn", mapped, (X,)),
     Program("tensor_array", rows_of_a_list, (X,)),
     Program("tensor_array_scatter", scattered_rows, (X,)),
-    Program("tensor_array_concat", joined_rows, (X,), batched=False, open_dims=False),
+    Program("tensor_array_concat", joined_rows, (X,), open_dims=False),
+    Program("tensor_array_split", slopes_of_pieces, (np.linspace(-1.0, 2.0, 9).reshape(3, 3),),
+            open_dims=False),
     Program("tensor_array_grows", grown_rows, (X,)),
     Program("list_pop", popped_rows, (X,)),
     Program("list_add", added_lists, (X,)),
@@ -219,8 +230,7 @@ NUMERIC = [
     Program("stop_gradient", lambda x: td.stop_gradient(x) + x * x, (X,), differentiable=False),
     Program("dynamic_slice_update", one_part_of_open_bounds, (np.ones((4, 3)), X), batched=False),
     Program("index_add", accumulated, (X,)),
-    Program("convolve", convolve, (ROW, np.array([0.5, -1.5])), batched=False,
-            open_dims=False),
+    Program("convolve", convolve, (ROW, np.array([0.5, -1.5])), open_dims=False),
     Program("py_function", lambda x: td.py_function(lambda t: t * t, [x], td.float64, shape=[3]),
             (ROW,), batched=False, open_dims=False),
 ]  # fmt: skip

@@ -100,6 +100,53 @@ def test_open_batches_and_results_in_order():
     assert "python" not in f.concrete_functions[0].executable.stages["schedule"]
 
 
+REAL = td.TensorSpec([None, None], td.float64)
+
+
+def both_ways(x, n):
+    """Transforms of an open length, with sizes that only a run knows, and a gradient of them."""
+    with td.GradientTape() as tape:
+        tape.watch(x)
+        half = td.signal.rfft(x)
+        found = [
+            half, td.signal.rfft(x, [n]), td.signal.irfft(half), td.signal.irfft(half, [n]),
+            td.signal.irfft(half, td.stack([n])), td.signal.irfft2d(td.signal.rfft2d(x), [2, n]),
+            td.signal.irfftnd(half, [n], [1]),
+        ]  # fmt: skip
+        total = td.add_n([td.reduce_sum(td.abs(y) ** 2) for y in found])
+    return found, tape.gradient(total, x)
+
+
+@pytest.mark.parametrize(("length", "n"), [(5, 4), (4, 7), (8, 8), (6, 5), (3, 1)])
+def test_open_lengths(length, n):
+    compiled = td.function(both_ways, input_signature=[REAL, td.TensorSpec([], td.int32)])
+    x = numbers(np.float64, 2, length)
+    found, slope = compiled(td.constant(x), n)
+    half = np.fft.rfft(x)
+    wanted = [
+        half, np.fft.rfft(x, n), np.fft.irfft(half), *[np.fft.irfft(half, n)] * 2,
+        np.fft.irfft2(np.fft.rfft2(x), [2, n]), np.fft.irfft(half, n),
+    ]  # fmt: skip
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-12)
+    theory, numeric = td.test.compute_gradient(
+        lambda x: td.add_n([td.reduce_sum(td.abs(y) ** 2) for y in both_ways(x, n)[0]]),
+        [td.constant(x)], 1e-5,
+    )  # fmt: skip
+    np.testing.assert_allclose(slope, theory[0].reshape(x.shape), rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(theory[0], numeric[0], rtol=1e-5, atol=1e-6)
+
+
+def test_open_lengths_that_are_refused():
+    compiled = td.function(both_ways, input_signature=[REAL, td.TensorSpec([], td.int32)])
+    for x, n in ((np.ones((2, 5)), 0), (np.ones((2, 1)), 4)):
+        with pytest.raises(td.errors.InvalidArgumentError):
+            compiled(x, n)
+    with pytest.raises(td.errors.InvalidArgumentError, match="positive ints"):
+        td.function(lambda x, n: td.signal.rfft(x, n), input_signature=[
+            REAL, td.TensorSpec([None], td.int32)])(np.ones((2, 5)), [3])
+
+
 @pytest.mark.parametrize("n", [4, 6, 8, 5])
 def test_gradients(n):
     z, x = complexes(np.float64, n), numbers(np.float64, 2, n)

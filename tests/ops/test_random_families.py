@@ -7,6 +7,10 @@ import pytest
 from scipy import special, stats
 
 import treadle as td
+from treadle.ops.random.families import BINOMIAL, GAMMA, POISSON
+from treadle.ops.random.orders import ORDER
+from treadle.ops.random.permutations import SHUFFLED
+from treadle.ops.registry import run
 
 COUNT = 20_000
 # How far the empirical distribution of COUNT numbers is from the true one, at most, in all but one
@@ -146,6 +150,80 @@ def test_numbers_are_the_same_in_functions_and_for_open_sizes():
                     input_signature=signature[:1])(np.ones(2, "f"))  # fmt: skip
 
 
+STREAMS = np.array([[[5, 0, 3], [-1, -1, 9]]])  # the second one's counter overflows
+ODD = [np.nan, -1.0, 0.0, np.inf]
+
+
+def drawings():
+    """Calls of ops that routines compute, with parameters that are at limits, too."""
+    alphas = np.array([*ODD, 0.2, 1.0, 2.5, 1e6])
+    rates = np.array([*ODD[:3], 0.3, 9.99, 10.0, 80.0, 1e12])
+    counts = np.array([4.0, 4.0, 4.0, 4.0, 0.0, 1000.0, 40.0, 40.0, 1e12])
+    probs = np.array([*ODD, 0.5, 0.01, 0.9, 1.0, 0.3])
+    for dtype in ("f4", "f8"):
+        yield GAMMA, (alphas.astype(dtype),), {"shape": (20,)}
+        for kind in ("int32", "int64", "float32", "float64"):
+            yield POISSON, (rates.astype(dtype),), {"shape": (20,), "dtype": kind}
+            both = counts.astype(dtype), probs.astype(dtype)
+            yield BINOMIAL, both, {"shape": (20, 9), "dtype": kind}
+    yield POISSON, (np.array([0, 3, 500], "i4"),), {"shape": (9, 5), "dtype": "int64"}
+    yield ORDER, (), {"shape": (2, 37)}
+    yield ORDER, (), {"shape": (0,)}
+
+
+@pytest.mark.parametrize("streams", [STREAMS[0, 0], STREAMS[0], STREAMS, STREAMS[:0]])
+def test_routines_draw_what_numpy_does(streams):
+    for op, parameters, attrs in drawings():
+        own = [np.broadcast_to(p, (*streams.shape[:-1], *p.shape)).copy() for p in parameters]
+        found = np.asarray(run(op, *map(td.constant, (streams, *own)), **attrs))
+        with np.errstate(all="ignore"):
+            wanted = op.eager(streams, *own, **attrs)
+        assert found.dtype == wanted.dtype and found.shape == wanted.shape
+        close = 1e-12 if found.dtype == np.float64 else 1e-6
+        np.testing.assert_allclose(found, wanted, rtol=close, atol=1e-300)
+
+
+@pytest.mark.parametrize("last", [0, 5, 200, 65535, 65536, 2**31 - 1])
+def test_shuffled_positions_are_those_of_numpy(last):
+    rng = np.random.default_rng(last)
+    count = 30 if last > 100 else 1  # few positions are enciphered many times
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64)[: 4 if count > 1 else 1]:
+        index = rng.integers(0, last, count, np.int64, endpoint=True).astype(dtype)
+        seed, most = rng.integers(-(2**31), 2**31, (count, 3)), np.full(count, last, dtype)
+        found = run(SHUFFLED, *map(td.constant, (index, seed, most)), rounds=6)
+        np.testing.assert_array_equal(found, SHUFFLED.eager(index, seed, most, rounds=6))
+
+
+def test_positions_beyond_the_last_one_are_refused():
+    shuffled = td.random.experimental.index_shuffle
+    for wrong in ([3, 10], [-1, 2]):
+        for call in (shuffled, td.function(shuffled)):
+            with pytest.raises(td.errors.InvalidArgumentError, match="from 0 to max_index"):
+                call(td.constant(wrong), [1, 2], 9)
+
+
+def test_gradients_of_truncated_normals():
+    """Against differences: the seed keeps the uniform numbers."""
+    between = td.random.stateless_parameterized_truncated_normal
+    inf = np.inf
+    given = np.array([
+        [0.0, 1.0, -2.0, 1.5], [1.0, 2.0, 3.0, inf], [0.5, 0.3, -inf, 0.1], [0.0, 1.0, 38.0, 39.0],
+        [0.0, 1.0, 40.0, inf], [-1.0, 0.5, 2.0, 2.1],
+    ]).T  # fmt: skip
+
+    def total(*parameters):
+        return td.reduce_sum(between([30, 6], [1, 2], *parameters), 0)
+
+    tensors = [td.constant(p) for p in given]
+    with td.GradientTape() as tape:
+        tape.watch(tensors)
+        y = total(*tensors)
+    for k, slope in enumerate(tape.gradient(y, tensors)):
+        step = np.eye(4)[k][:, None] * 1e-6
+        ahead, behind = (total(*map(td.constant, given + s)).numpy() for s in (step, -step))
+        np.testing.assert_allclose(slope, (ahead - behind) / 2e-6, rtol=1e-4, atol=1e-4)
+
+
 def test_numbers_depend_on_their_position_alone():
     """More numbers, or other parameters beside, change none of the others."""
     long = td.random.stateless_gamma([100], [1, 2], 2.0)
@@ -219,9 +297,9 @@ def test_parameters_of_other_dtypes():
         lambda: r.stateless_poisson([2], [1, 2], 3.0, "uint8"),
         lambda: r.stateless_parameterized_truncated_normal([2], [1, 2], td.constant(1)),
     ):
-        for run in (call, td.function(call)):
+        for attempt in (call, td.function(call)):
             with pytest.raises((TypeError, td.errors.InvalidArgumentError)):
-                run()
+                attempt()
 
 
 @pytest.mark.parametrize("name", ["uniform", "log_uniform", "all", "learned_unigram"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from tests.ops.traced import trace
 from treadle.core import dtypes
 from treadle.core.spec import TensorSpec
 from treadle.ops.linalg import einsum  # noqa: F401
-from treadle.ops.lowering import Compute, Lowering
+from treadle.ops.lowering import Compute, Kind, Lowering
 from treadle.ops.properties import TAGS
 from treadle.ops.registry import OPS, Op, infer_outputs, register
 from treadle.ops.statistics import sorting  # noqa: F401
@@ -37,7 +38,7 @@ def test_the_record_is_complete(op: Op) -> None:
     assert op.tags <= TAGS.keys(), "a tag without a meaning in treadle.ops.properties.TAGS"
     assert len(op.regions) == 2 or "control_flow" not in op.tags
     if isinstance(op.lower, Compute):
-        assert op.lower.kind in ("elementwise", "view", "gather", "reduce", "scan")
+        assert op.lower.kind in get_args(Kind)
 
 
 @pytest.mark.parametrize("op", OPS.values(), ids=OPS)

@@ -26,9 +26,15 @@ from treadle.graph.builder import GraphBuilder
 from treadle.graph.ir import Node, Region, Value
 from treadle.graph.replay import Dims, learn_dims, substitute_dims, substitute_spec
 from treadle.graph.rewrite import attr_symbols
-from treadle.ops.batching import images, lists, positions  # noqa: F401  (give ops their rules)
+from treadle.ops.batching import (  # noqa: F401  (they give ops their rules)
+    images,
+    lists,
+    positions,
+    strings,
+)
 from treadle.ops.batching.call import BatchedCall, NoRule, Same, numbers_of, repeated
 from treadle.ops.batching.families import rule_of
+from treadle.ops.batching.random import drawn_apart
 from treadle.ops.collections.lists import LIST_LENGTH
 from treadle.ops.collections.mapping import map_fn
 from treadle.ops.control.control_flow import COND, WHILE, cond, staged_loop, traceable
@@ -244,7 +250,7 @@ class _Batch:
                 return self._cond(node, operands)
             if node.op is WHILE:
                 return self._while(node, operands)
-            if self.draws and _draws_anew(node):
+            if self.draws and _draws_anew(node) and not operands[0].batched:
                 return self._draw(node, operands, attrs)
             if not any(x.batched for x in operands):
                 return [_Value(x, False) for x in _run(node, operands, attrs)]
@@ -258,9 +264,10 @@ class _Batch:
             raise NoRule("there is no batching rule for it")
         tensors, batched = [x.tensor for x in operands], [x.batched for x in operands]
         found = rule(BatchedCall(node.op, tensors, batched, attrs, self.count, self.replay))
-        if isinstance(found, Same):
-            return [_Value(x, False) for x in _as_tuple(found.value)]
-        return [_Value(x, True) for x in _as_tuple(found)]
+        return [
+            _Value(x.value, False) if isinstance(x, Same) else _Value(x, True)
+            for x in _as_tuple(found)
+        ]
 
     def replay(
         self, region: Region, inputs: Sequence[Any], batched: Sequence[bool]
@@ -272,7 +279,9 @@ class _Batch:
     def _draw(self, node: Node, operands: list[_Value], attrs: dict[str, Any]) -> list[_Value]:
         """Random numbers of each example's own."""
         if any(x.batched for x in operands):
-            raise NoRule("an argument of its distribution differs between examples")
+            tensors, batched = [x.tensor for x in operands], [x.batched for x in operands]
+            call = BatchedCall(node.op, tensors, batched, attrs, self.count)
+            return [_Value(drawn_apart(call), True)]
         shape = (self.count, *attrs["shape"])
         found = run(node.op, *(x.tensor for x in operands), **{**attrs, "shape": shape})
         return [_Value(found, node.op is not SKIP)]

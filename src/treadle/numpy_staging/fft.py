@@ -7,7 +7,7 @@ from typing import Any
 from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim
+from treadle.core.shapes import Dim, compound
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.dtypes import as_array, floating
 from treadle.numpy_staging.shapes import roll
@@ -25,21 +25,20 @@ def _complex_dtype(x: Tensor) -> DType:
     return dtypes.complex64 if x.dtype.is_floating and x.dtype.size <= 4 else dtypes.complex128
 
 
-def _resized(x: Tensor, n: int | None, axis: int) -> Tensor:
+def _resized(x: Tensor, n: Dim | None, axis: int) -> Tensor:
     """With `n` elements along an axis: cut off, or followed by zeros."""
     size = x.dims[axis]
     if n is None or n == size:
         return x
     _check_size(n)
-    if not isinstance(size, int):
-        raise ValueError(f"np.fft: n= needs an axis of known size{at(user_origin())}")
-    if n < size:
-        return x[(*(slice(None),) * axis, slice(n))]
-    return pad(x, [(0, n - size if i == axis else 0) for i in range(x.ndim)])
+    more = compound("max", n - size, 0)
+    if more != 0:
+        x = pad(x, [(0, more if i == axis else 0) for i in range(x.ndim)])
+    return x if x.dims[axis] == n else x[(*(slice(None),) * axis, slice(n))]
 
 
-def _check_size(n: int) -> None:
-    if n < 1:
+def _check_size(n: Dim) -> None:
+    if isinstance(n, int) and n < 1:
         raise ValueError(f"np.fft: n must be at least 1, not {n}{at(user_origin())}")
 
 
@@ -54,7 +53,7 @@ def _scaled(x: Tensor, size: Dim, inverse: bool, norm: str | None) -> Tensor:
     return x * cast(factor, x.dtype)
 
 
-def _along(a: Any, n: int | None, axis: int, norm: str | None, inverse: bool) -> Tensor:
+def _along(a: Any, n: Dim | None, axis: int, norm: str | None, inverse: bool) -> Tensor:
     x = as_array(a)
     place = normalize_axis(axis, x.ndim)
     x = cast(_resized(x, n, place), _complex_dtype(x))
@@ -62,31 +61,29 @@ def _along(a: Any, n: int | None, axis: int, norm: str | None, inverse: bool) ->
     return _scaled(found, x.dims[place], inverse, norm)
 
 
-def fft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+def fft(a: Any, n: Dim | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     return _along(a, n, axis, norm, inverse=False)
 
 
-def ifft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+def ifft(a: Any, n: Dim | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     return _along(a, n, axis, norm, inverse=True)
 
 
-def rfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+def rfft(a: Any, n: Dim | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     x = floating(as_array(a))
     place = normalize_axis(axis, x.ndim)
     x = _resized(x, n, place)
     size = x.dims[place]
-    if x.dtype.is_complex or x.dtype.size == 2 or not isinstance(size, int):
+    if x.dtype.is_complex or x.dtype.size == 2:
         whole = fft(x, None, place, norm)
         return whole[(*(slice(None),) * place, slice(None, size // 2 + 1))]
     return _scaled(run(OF_REAL, x, axis=place), size, False, norm)
 
 
-def irfft(a: Any, n: int | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
+def irfft(a: Any, n: Dim | None = None, axis: int = -1, norm: str | None = None) -> Tensor:
     x = as_array(a)
     place = normalize_axis(axis, x.ndim)
     size = 2 * (x.dims[place] - 1) if n is None else n
-    if not isinstance(size, int):
-        raise ValueError(f"np.fft.irfft needs an axis of known size, or n={at(user_origin())}")
     _check_size(size)
     x = _resized(cast(x, _complex_dtype(x)), size // 2 + 1, place)
     return _scaled(run(TO_REAL, x, size=size, axis=place), size, True, norm)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from treadle.core import dtypes
+from treadle.core import dtypes, errors
 from treadle.core.origin import at, user_origin
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging.counting import isin, unique
@@ -29,9 +29,20 @@ from treadle.ops.shaping.padding import pad
 from treadle.ops.shaping.permuting import reverse
 
 
+def _vectors(a: Any, v: Any) -> tuple[Tensor, Tensor]:
+    x, kernel = promoted([as_array(a), as_array(v)])
+    if x.ndim != 1 or kernel.ndim != 1:
+        shapes = f"{x.shape} and {kernel.shape}"
+        raise errors.InvalidArgumentError(
+            None, None, f"sliding products of arrays of shapes {shapes}: both must be vectors"
+            f"{at(user_origin())}",
+        )  # fmt: skip
+    return x, kernel
+
+
 def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
     """Of two vectors of known sizes."""
-    x, kernel = promoted([as_array(a), as_array(v)])
+    x, kernel = _vectors(a, v)
     n, m = x.dims[0], kernel.dims[0]
     if not isinstance(n, int) or not isinstance(m, int):
         raise ValueError(f"np.convolve needs vectors of known sizes{at(user_origin())}")
@@ -43,7 +54,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Tensor:
 
 
 def correlate(a: Any, v: Any, mode: str = "valid") -> Tensor:
-    x, kernel = promoted([as_array(a), as_array(v)])
+    x, kernel = _vectors(a, v)
     turned = reverse(conj(kernel) if kernel.dtype.is_complex else kernel, [0])
     n, m = x.dims[0], kernel.dims[0]
     if mode == "same" and isinstance(n, int) and isinstance(m, int) and n < m and n % 2 == 0:

@@ -49,7 +49,7 @@ class LowerCall(Protocol):
 
 
 Rule: TypeAlias = "Callable[[LowerCall, Sequence[Index]], Expr]"
-Kind: TypeAlias = Literal["elementwise", "view", "gather", "reduce", "scan"]
+Kind: TypeAlias = Literal["elementwise", "view", "gather", "draw", "reduce", "scan"]
 
 
 @record(frozen=True)
@@ -59,6 +59,7 @@ class Compute:
     elementwise: reads each input once per output element, at the same (broadcast) position.
     view: only moves elements (transpose, slice, pad, concat): free to fold into its consumer.
     gather: reads at positions that depend on data.
+    draw: computed from its position, and from a state that is read elsewhere.
     reduce: contains reductions; fused only with consumers over the same rows.
     scan: each element depends on those before it along an axis; read only where it is computed.
     """
@@ -130,9 +131,11 @@ class Rows(_Routine):
     Attributes:
         fails: the routine has one more output, an int32 for each row, which is not 0 where the
             op refuses its input: its NumPy implementation then raises the error.
+        eagerly: eager execution uses the routine, too, where there is one: its NumPy form is slow.
     """
 
     fails: bool = False
+    eagerly: bool = False
 
 
 @record(frozen=True)

@@ -18,7 +18,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.records import record
 from treadle.core.spec import Spec, spec_text
 from treadle.core.tensor import StringTensor, Tensor, from_array, from_buffer, moved
-from treadle.ops.lowering import Lowering
+from treadle.ops.lowering import Lowering, Rows
 from treadle.ops.properties import (
     Neutral,
     OnDims,
@@ -35,6 +35,7 @@ from treadle.ops.sizes import Sizes
 Infer: TypeAlias = "Callable[..., Spec | tuple[Spec, ...]]"
 Gradient: TypeAlias = "Callable[..., Sequence[Any] | Any]"
 Batch: TypeAlias = "Callable[[Any], Any]"
+Routines: TypeAlias = "Callable[[Op, Sequence[Any], Mapping[str, Any]], tuple[Any, ...] | None]"
 
 
 class OpCall(NamedTuple):
@@ -131,6 +132,7 @@ class Op:
 _ON_STRINGS = frozenset({"any_elements", "strings", "control_flow"})
 
 OPS: dict[str, Op] = {}
+_BY_ROUTINE: set[Op] = set()  # ops for whose eager execution there may be a routine
 _ON_PARTS: dict[tuple[PartKind, PartUse], Op] = {}
 
 
@@ -141,12 +143,23 @@ def register(op: Op) -> Op:
     OPS[op.name] = op
     if op.part is not None:
         _ON_PARTS[op.part.kind, op.part.use] = op
+    if isinstance(op.lower, Rows) and op.lower.eagerly:
+        _BY_ROUTINE.add(op)
     return op
 
 
 def op_on_part(kind: PartKind, use: PartUse) -> Op:
     """The op that does this with a part of an array; KeyError where there is none."""
     return _ON_PARTS[kind, use]
+
+
+_routines: list[Routines] = []
+
+
+def set_routines(routines: Routines) -> None:
+    """Give eager execution routines: ``routines(op, arrays, attrs)`` gives the results of an op, or
+    None where NumPy is to compute them."""
+    _routines[:] = [routines]
 
 
 def set_gradient(op: Op, rule: Gradient) -> None:
@@ -267,7 +280,12 @@ def _run_eagerly(op: Op, inputs: tuple[Any, ...], attrs: dict[str, Any]) -> tupl
                     raise TypeError("it does not work on strings")
                 arrays.append(t._numpy())
                 device = t.spec.device if device is HOST else device
-        if op.effect is None:
+        result = None
+        if op in _BY_ROUTINE and _routines:
+            result = _routines[0](op, arrays, attrs)
+        if result is not None:
+            pass
+        elif op.effect is None:
             result = quiet.call(op.eager, *arrays, **attrs)
         else:  # may run the user's Python, which must see its own context
             before = numpy_errors.get()

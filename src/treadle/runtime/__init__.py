@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core import dtypes
+from treadle.ops.registry import Op, set_routines
 from treadle.runtime import mechanisms  # noqa: F401  (declares them)
 from treadle.runtime.collections_paused import collections_paused
 
@@ -13,6 +14,18 @@ if TYPE_CHECKING:
     from treadle.graph.ir import Graph
     from treadle.runtime.executable import Executable
     from treadle.runtime.options import Options
+
+
+def _by_routine(
+    op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]
+) -> tuple[Any, ...] | None:
+    """The results of an op in eager execution, where a routine is better than NumPy."""
+    from treadle.runtime.devices import backend
+
+    return backend().by_routine(op, arrays, attrs)
+
+
+set_routines(_by_routine)
 
 
 def compile(graph: Graph, options: Options | None = None) -> Executable:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from treadle.graph.ir import Graph
+    from treadle.ops.registry import Op
     from treadle.runtime.executable import Executable
     from treadle.runtime.planned import Planned
     from treadle.runtime.schedule.facts import Facts
@@ -69,6 +70,13 @@ class Backend:
 
     def begin_compilation(self, graph: Graph) -> None:
         """A graph is about to be compiled: begin what its program needs, on another thread."""
+
+    def by_routine(
+        self, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> tuple[Any, ...] | None:
+        """The results of an op (`Rows.eagerly`) in eager execution; None where NumPy is to compute
+        them."""
+        return None
 
     def key(self) -> str | None:
         """All that decides what a graph is compiled to, except the graph, treadle's source and

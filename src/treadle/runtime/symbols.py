@@ -87,5 +87,4 @@ def guarded_dims(node: Node) -> Iterator[tuple[Dim, Dim]]:
 def _aligned(node: Node) -> bool:
     """Whether the inputs are broadcast to the output."""
     elementwise = kind_of(node) == "elementwise" or node.op is BROADCAST_TO
-    drawn = "draws" in node.op.tags
-    return elementwise and not drawn and role_of(node) in (Role.ARRAY, Role.VIEW)
+    return elementwise and role_of(node) in (Role.ARRAY, Role.VIEW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 
 from treadle.core import errors
 from treadle.core.origin import at, user_origin
+from treadle.core.shapes import Dim, SymbolicDim
 from treadle.core.tensor import Tensor
 from treadle.numpy_staging import fft as transforms
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import elements_of, size_of
 
 
 def _operand(name: str, input: Any, kind: str, count: int) -> Tensor:
@@ -38,15 +41,28 @@ def _complex(name: str, count: int, inverse: bool, doc: str) -> Callable[..., Te
     return _named(function, name, doc)
 
 
-def _lengths(name: str, given: Any, count: int) -> list[int | None]:
+def _lengths(name: str, given: Any, count: int) -> list[Dim | None]:
     """The sizes that the axes are to have, from an argument `fft_length`; None: their own."""
     if given is None:
         return [None] * count
-    found: list[int | None] = np.atleast_1d(np.asarray(given)).tolist()
-    if len(found) != count or any(not isinstance(n, int) or n < 1 for n in found):
-        text = f"td.signal.{name}: fft_length must be {count} positive ints, not {found}"
+    what = f"td.signal.{name}: fft_length"
+    if _is_open(given):
+        is_short = given.ndim == 0 or isinstance(given.dims[0], int)
+        found: list[Any] = elements_of(given) if is_short else []
+    elif isinstance(given, list | tuple) and any(map(_is_open, given)):
+        found = list(given)
+    else:
+        found = np.atleast_1d(np.asarray(given)).tolist()
+    known = [n for n in found if not _is_open(n)]
+    if len(found) != count or any(not isinstance(n, int) or n < 1 for n in known):
+        text = f"{what} must be {count} positive ints, not {found}"
         raise errors.InvalidArgumentError(None, None, f"{text}{at(user_origin())}")
-    return found
+    return [size_of(n, what, least=1) for n in found]
+
+
+def _is_open(value: Any) -> bool:
+    """Whether only a run knows a size, or a tensor of sizes."""
+    return isinstance(value, SymbolicDim) or getattr(value, "is_symbolic", False)
 
 
 def _of_real(name: str, count: int, doc: str) -> Callable[..., Tensor]:
@@ -119,9 +135,9 @@ def _unscaled(name: str, norm: str | None) -> None:
         raise ValueError(f"td.signal.{name}: norm {norm!r} is not supported{at(user_origin())}")
 
 
-def _places(name: str, x: Tensor, axes: Any, lengths: Any) -> tuple[list[int], list[int | None]]:
+def _places(name: str, x: Tensor, axes: Any, lengths: Any) -> tuple[list[int], list[Dim | None]]:
     if axes is None:
-        count = x.ndim if lengths is None else len(np.atleast_1d(np.asarray(lengths)))
+        count = x.ndim if lengths is None else math.prod(np.shape(lengths))
         places = list(range(x.ndim - count, x.ndim))
     else:
         places = [int(a) for a in np.atleast_1d(np.asarray(axes))]

@@ -23,6 +23,11 @@ SYMBOLS = [
     "rows fourier.transform T=f32",
     "rows fourier.real_transform T=f64",
     "rows fourier.to_real T=f32",
+    "rows drawing.gamma BITS=32 R=f32 T=f32 WHOLE=0",
+    "rows drawing.poisson BITS=32 R=i32 T=f32 WHOLE=1",
+    "rows drawing.binomial BITS=64 R=f64 T=f64 WHOLE=0",
+    "rows drawing.order",
+    "rows drawing.shuffled I=i32 SIGNED=0 T=u32",
 ]
 
 

@@ -24,7 +24,7 @@ class NoRule(Exception):
 
 
 class Same:
-    """Results that are the same for every example."""
+    """A result that is the same for every example."""
 
     def __init__(self, value: Any) -> None:
         self.value = value

@@ -15,6 +15,7 @@ from treadle.ops.elementwise.arithmetic import ADD_N
 from treadle.ops.elementwise.bitcast import BITCAST
 from treadle.ops.elementwise.complex_numbers import ANGLE, CONJ
 from treadle.ops.elementwise.selection import where
+from treadle.ops.linalg.correlation import SLIDING
 from treadle.ops.linalg.decompositions import (
     CHOLESKY,
     DETERMINANT,
@@ -66,7 +67,7 @@ def rule_of(op: Op) -> Batch | None:
     """An op's batching rule: its own, or that of the family which its record tells."""
     if op.batch is not None:
         return op.batch
-    if "draws" in op.tags or op.effect is not None:
+    if op.effect is not None:
         return None
     if "reduces" in op.tags:
         return along_axes
@@ -203,7 +204,7 @@ set_batching(stacked, STACK)
 set_batching(elementwise, ANGLE, CONJ, ADD_N)
 set_batching(along_axes, SPARSE)
 set_batching(by_rows, SPARSE_GRAD, ARGSORT, SORT, TOP_K, SEARCHSORTED, DENSE, DENSE_GRAD)
-set_batching(by_rows, BITCAST, ISOTONIC, SHUFFLED)
+set_batching(by_rows, BITCAST, ISOTONIC, SHUFFLED, SLIDING)
 set_batching(by_rows, CHOLESKY, DETERMINANT, EIGH, INVERSE, QR, SLOGDET, SVD)
 set_batching(by_rows, EIG, LU, EXPONENTIAL, LOGARITHM, SQUARE_ROOT, PSEUDO_INVERSE)
 set_batching(by_matrices, SOLVE, TRIANGULAR_SOLVE, TRIDIAGONAL_SOLVE)

@@ -26,13 +26,16 @@ from treadle.ops.indexing.elements import ELEMENT, ELEMENT_UPDATE
 from treadle.ops.indexing.extremes import SCATTER_MAX, SCATTER_MIN
 from treadle.ops.indexing.gather import GATHER, UNSORTED_SEGMENT_SUM
 from treadle.ops.indexing.index import INDEX, INDEX_GRAD
+from treadle.ops.indexing.masks import COMPRESS, EXPAND
 from treadle.ops.indexing.scatter import GATHER_ND, SCATTER_ADD, SCATTER_ND, SCATTER_UPDATE
+from treadle.ops.indexing.scatter_products import SCATTER_DIV, SCATTER_MUL
 from treadle.ops.indexing.segments import SEGMENT_MAX, SEGMENT_MIN, SEGMENT_MUL
 from treadle.ops.indexing.updates import DYNAMIC_SLICE_UPDATE, INDEX_UPDATE, SLICE_UPDATE
 from treadle.ops.registry import run, set_batching
 from treadle.ops.shaping.creation import ONE_HOT
 from treadle.ops.shaping.permuting import permute
 from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.statistics.histograms import COUNT_POSITIONS
 
 
 def _gather(call: BatchedCall) -> Any:
@@ -159,6 +162,17 @@ def _segment_combined(call: BatchedCall) -> Any:
     return reshape_to(call.run(flat, data, _numbered_segments(ids, segments)), x.dims)
 
 
+def _count_positions(call: BatchedCall) -> Any:
+    return call.run(call.inputs[0], batch_dims=call.attrs.get("batch_dims", 0) + 1)
+
+
+def _masked(call: BatchedCall) -> Any:
+    """The rows where one mask is true, of the columns of all examples."""
+    if call.batched[1]:
+        raise NoRule("the masks of examples differ, and so do the numbers of rows")
+    return swapped(call.run(swapped(call.inputs[0]), call.inputs[1]))
+
+
 def _slice_update(call: BatchedCall) -> Any:
     begin, strides = (0, *call.attrs["begin"]), (1, *call.attrs["strides"])
     return call.run(call.whole(0), call.whole(1), begin=begin, strides=strides)
@@ -182,6 +196,9 @@ set_batching(_element_update, ELEMENT_UPDATE)
 set_batching(_gather_nd, GATHER_ND)
 set_batching(_scatter_nd, SCATTER_ND)
 set_batching(_scatter_into, SCATTER_ADD, SCATTER_UPDATE, SCATTER_MAX, SCATTER_MIN)
+set_batching(_scatter_into, SCATTER_MUL, SCATTER_DIV)
+set_batching(_masked, COMPRESS, EXPAND)
+set_batching(_count_positions, COUNT_POSITIONS)
 set_batching(_segment_sum, UNSORTED_SEGMENT_SUM)
 set_batching(_segment_combined, SEGMENT_MAX, SEGMENT_MIN, SEGMENT_MUL)
 set_batching(_slice_update, SLICE_UPDATE)

@@ -1,4 +1,4 @@
-"""Sliding products of two vectors: what convolutions and correlations of NumPy's are."""
+"""Sliding products along the last axis: what convolutions and correlations of NumPy's are."""
 
 from __future__ import annotations
 
@@ -22,35 +22,41 @@ from treadle.ops.shaping.permuting import reverse
 
 def _infer(x: TensorSpec, weights: TensorSpec) -> TensorSpec:
     require_kinds("fciu", x, weights)
-    if x.rank != 1 or weights.rank != 1:
-        raise errors.InvalidArgumentError(None, None, "both operands must be vectors")
-    n, m = x.dims[0], weights.dims[0]
+    if x.rank == 0 or x.dims[:-1] != weights.dims[:-1]:
+        raise errors.InvalidArgumentError(None, None, "the operands must be vectors, or as many")
+    n, m = x.dims[-1], weights.dims[-1]
     count: Dim = n - m + 1
     if isinstance(m, int) and m < 1 or isinstance(count, int) and count < 0:
         raise errors.InvalidArgumentError(None, None, f"{m} weights for {n} values")
-    return TensorSpec((count,), x.dtype)
+    return TensorSpec((*x.dims[:-1], count), x.dtype)
 
 
 def _eager(x: NDArray, weights: NDArray) -> NDArray:
-    if len(x) < len(weights):
-        return np.zeros(0, x.dtype)
+    if x.shape[:-1] != weights.shape[:-1]:
+        raise ValueError("the operands are not as many vectors")
+    (*outer, n), m = x.shape, weights.shape[-1]
+    found = np.zeros((*outer, max(n - m + 1, 0)), x.dtype)
     flipped = np.conj(weights) if weights.dtype.kind == "c" else weights
-    return np.correlate(x, flipped, "valid")
+    for place in np.ndindex(*outer) if found.size else ():
+        found[place] = np.correlate(x[place], flipped[place], "valid")
+    return found
 
 
 def _rule(call: LowerCall, index: Sequence[Index]) -> Expr:
-    over = call.axis(call.specs[1].dims[0])
+    over = call.axis(call.specs[1].dims[-1])
+    *outer, first = index
     place = as_index(over)
-    value = call.inputs[0]([sum_index(index[0], place)])
-    return Reduce("sum", (over,), apply("mul", value, call.inputs[1]([place])))
+    value = call.inputs[0]([*outer, sum_index(first, place)])
+    return Reduce("sum", (over,), apply("mul", value, call.inputs[1]([*outer, place])))
 
 
 def _grad(call: OpCall, dy: Tensor) -> list[Any]:
     x, weights = call.inputs
     dx = None
     if needs(call, 0):
-        more = weights.dims[0] - 1
-        dx = sliding_products(pad(dy, [[more, more]]), reverse(conj(weights), [0]))
+        more, last = weights.dims[-1] - 1, x.ndim - 1
+        padded = pad(dy, [*[[0, 0]] * last, [more, more]])
+        dx = sliding_products(padded, reverse(conj(weights), [last]))
     return [dx, sliding_products(conj(x), dy) if needs(call, 1) else None]
 
 
@@ -60,5 +66,6 @@ SLIDING = register(
 
 
 def sliding_products(x: Tensor, weights: Tensor) -> Tensor:
-    """``result[i] = sum(x[i + j] * weights[j] for j)`` for the ``n - m + 1`` places that fit."""
+    """``result[..., i] = sum(x[..., i + j] * weights[..., j] for j)`` for the ``n - m + 1`` places
+    that fit."""
     return run(SLIDING, x, weights)  # type: ignore[no-any-return]

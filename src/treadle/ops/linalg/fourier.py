@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from treadle.core import dtypes
 from treadle.core.dtypes import DType
 from treadle.core.shapes import Dim, product
 from treadle.core.spec import TensorSpec
@@ -18,10 +19,15 @@ from treadle.core.tensor import NDArray, Tensor
 from treadle.kernel.functions import join_parts
 from treadle.ops.complex_pairs import Pair, PartsCall
 from treadle.ops.conversion import CONST, convert_to_tensor
+from treadle.ops.dims import dims_tensor
+from treadle.ops.elementwise.selection import where
 from treadle.ops.indexing.transposing import transpose
 from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.op_makers import guard, require_kinds
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.ranges import RANGE
+from treadle.ops.shaping.reshaping import reshape_to
+from treadle.ops.sizes import Pairs, at_least_one
 
 # -- the ops -------------------------------------------------------------------------------------
 
@@ -58,12 +64,11 @@ def _gradient_of_real(call: OpCall, grad: Tensor) -> list[Any]:
     return [run(TO_REAL, grad * _between(grad, size, axis, 0.5), size=size, axis=axis)]
 
 
-def _infer_to_real(x: TensorSpec, *, size: int, axis: int) -> TensorSpec:
+def _infer_to_real(x: TensorSpec, *, size: Dim, axis: int) -> TensorSpec:
     require_kinds("c", x)
-    if x.dims[axis] != size // 2 + 1:
-        raise ValueError(
-            f"{size} real numbers have {size // 2 + 1} coefficients, not {x.dims[axis]}"
-        )
+    wanted, found = size // 2 + 1, x.dims[axis]
+    if isinstance(wanted, int) and isinstance(found, int) and wanted != found:
+        raise ValueError(f"{size} real numbers have {wanted} coefficients, not {found}")
     return _with_dim(x, axis, size, x.dtype.real_dtype)
 
 
@@ -72,19 +77,27 @@ def _to_real(x: NDArray, *, size: int, axis: int) -> NDArray:
     return np.ascontiguousarray(found.astype(x.real.dtype, copy=False))
 
 
+def _sizes_to_real(specs: Sequence[Any], _: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    size = attrs["size"]
+    if not isinstance(size, int):
+        yield at_least_one(size)
+    if specs[0].dims[attrs["axis"]] != size // 2 + 1:
+        yield specs[0].dims[attrs["axis"]], size // 2 + 1
+
+
 def _gradient_to_real(call: OpCall, grad: Tensor) -> list[Any]:
     axis, size = call.attrs["axis"], call.attrs["size"]
     found: Tensor = run(OF_REAL, grad, axis=axis)
     return [found * _between(found, size, axis, 2.0)]
 
 
-def _between(x: Tensor, size: int, axis: int, factor: float) -> Tensor:
+def _between(x: Tensor, size: Dim, axis: int, factor: float) -> Tensor:
     """`factor` for the coefficients between the ends along an axis, 1 for those at the ends."""
-    weights = np.full(size // 2 + 1, factor, x.dtype.np_dtype)
-    weights[0] = 1
-    if size % 2 == 0:
-        weights[-1] = 1
-    return convert_to_tensor(weights.reshape(-1, *[1] * (x.ndim - axis - 1)))
+    count = size // 2 + 1
+    numbers: Tensor = run(RANGE, start=0, delta=1, size=count, dtype=dtypes.int64)
+    ends = (numbers == 0) | (numbers * 2 == dims_tensor(size, dtypes.int64))
+    one, other = (convert_to_tensor(w, x.dtype) for w in (1.0, factor))
+    return reshape_to(where(ends, one, other), (count, *[1] * (x.ndim - axis - 1)))
 
 
 # -- on the parts of complex numbers ---------------------------------------------------------------
@@ -227,6 +240,7 @@ TO_REAL = register(
         guard("c", _to_real),
         _gradient_to_real,
         parts=_parts_to_real,
+        sizes=_sizes_to_real,
         callback=_CALLED,
     )
 )

@@ -1,8 +1,10 @@
-"""The random ops in NumPy."""
+"""The random ops in NumPy. A state of several axes holds streams, of which each draws its own."""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -44,6 +46,28 @@ def _numpy_dtype(dtype: str) -> np.dtype[Any]:
     return dtypes.as_dtype(dtype).np_dtype
 
 
+def for_each_stream(draw: Callable[..., NDArray]) -> Callable[..., NDArray]:
+    """`draw` for states ``[..., 3]``: each stream has its own parameters, too."""
+
+    @functools.wraps(draw)
+    def drawn(state: NDArray, *parameters: NDArray, **attrs: Any) -> NDArray:
+        if state.ndim == 1:
+            return draw(state, *parameters, **attrs)
+        outer = state.shape[:-1]
+        found = [
+            draw(state[place], *(np.asarray(p[place]) for p in parameters), **attrs)
+            for place in np.ndindex(*outer)
+        ]
+        if not found:
+            nothing = [np.zeros(p.shape[len(outer) :], p.dtype) for p in parameters]
+            one = draw(np.zeros(3, np.int64), *nothing, **attrs)
+            return np.zeros((*outer, *one.shape), one.dtype)
+        return np.stack(found).reshape(*outer, *found[0].shape)
+
+    return drawn
+
+
+@for_each_stream
 def bits(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     count = math.prod(shape)
     if dtype == "uint32":
@@ -52,6 +76,7 @@ def bits(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     return (words[0::2] | words[1::2] << np.uint64(32)).reshape(shape)
 
 
+@for_each_stream
 def uniform(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     bits = MANTISSA_BITS[dtype]
     count = math.prod(shape)
@@ -65,6 +90,7 @@ def uniform(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     return numbers.reshape(shape).astype(_numpy_dtype(dtype))
 
 
+@for_each_stream
 def normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     wide: Any = np.float64 if dtype == "float64" else np.float32
     count = math.prod(shape)
@@ -76,6 +102,7 @@ def normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     return pairs.reshape(-1)[:count].reshape(shape).astype(_numpy_dtype(dtype))
 
 
+@for_each_stream
 def truncated_normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> NDArray:
     wide: Any = np.float64 if dtype == "float64" else np.float32
     center, coefficients = ERFINV_64 if dtype == "float64" else ERFINV_32
@@ -89,6 +116,7 @@ def truncated_normal(state: NDArray, *, shape: tuple[int, ...], dtype: str) -> N
     return z.astype(_numpy_dtype(dtype))
 
 
+@for_each_stream
 def uniform_int(state: NDArray, low: NDArray, high: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     if low.dtype.itemsize < 4 or low.dtype != high.dtype or low.ndim or high.ndim:
         raise TypeError("the limits must be two scalars of one dtype")
@@ -108,11 +136,11 @@ def skip(state: NDArray, *, shape: tuple[int, ...]) -> NDArray:
 
 
 def scramble(seed: NDArray) -> NDArray:
-    if seed.shape != (2,) or seed.dtype.kind != "i":
+    if seed.shape[-1:] != (2,) or seed.dtype.kind != "i":
         raise TypeError("a stateless seed is two integers")
-    words = [int(s) & 0xFFFFFFFFFFFFFFFF for s in seed.astype(np.int64)]
-    counter = [np.array([w], np.uint64) for s in words for w in (s & 0xFFFFFFFF, s >> 32)]
-    w0, w1, w2, w3 = philox((counter[0], counter[1], counter[2], counter[3]), SEED_KEY)
-    half = np.uint64(32)
-    state = np.stack([np.zeros(1, np.uint64), w2 | w3 << half, w0 | w1 << half])
-    return state.reshape(3).view(np.int64)
+    words = np.moveaxis(seed.astype(np.int64), -1, 0).astype(np.uint64)
+    low, half = np.uint64(0xFFFFFFFF), np.uint64(32)
+    c0, c1, c2, c3 = (w for s in words for w in (s & low, s >> half))
+    w0, w1, w2, w3 = philox((c0, c1, c2, c3), SEED_KEY)
+    state = np.stack([np.zeros_like(w0), w2 | w3 << half, w0 | w1 << half], axis=-1)
+    return state.view(np.int64)

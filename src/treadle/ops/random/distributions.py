@@ -10,8 +10,7 @@ from treadle.core import dtypes, errors
 from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
 from treadle.core.shapes import Dim
-from treadle.core.spec import TensorSpec
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import Tensor
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.dims import sizes_of
 from treadle.ops.elementwise.arithmetic import maximum
@@ -25,11 +24,11 @@ from treadle.ops.random.ops import (
     TRUNCATED_NORMAL,
     UNIFORM,
     UNIFORM_INT,
-    check_state,
 )
+from treadle.ops.random.orders import ORDER
 from treadle.ops.random.state import draw, set_seed
 from treadle.ops.reductions.reduction import argmax
-from treadle.ops.registry import Op, register, run
+from treadle.ops.registry import Op, run
 
 Dims = tuple[Dim, ...]
 
@@ -86,6 +85,10 @@ def seeded(seed: Any) -> Tensor:
     if not tensor.dtype.is_integer:
         text = f"a seed is two integers, not of dtype {tensor.dtype.name}{at(user_origin())}"
         raise errors.DtypeError(None, None, text)
+    if tensor.ndim != 1:
+        text = "a stateless seed is a tensor of two int32 or int64 numbers, not of shape"
+        text = f"{text} {tensor.shape}{at(user_origin())}"
+        raise errors.DtypeError(None, None, text)
     if not tensor.is_symbolic and tensor.dtype not in (dtypes.int32, dtypes.int64):
         tensor = cast(tensor, dtypes.int64)
     return run(SCRAMBLE, tensor)  # type: ignore[no-any-return]
@@ -141,24 +144,6 @@ def truncated_normal(
     return normal_from(TRUNCATED_NORMAL, draw(seed, dims), dims, mean, stddev, dtype)
 
 
-def _infer_permutation(state: TensorSpec, *, count: Dim) -> TensorSpec:
-    check_state(state)
-    return TensorSpec((count,), dtypes.int64)
-
-
-def _eager_permutation(state: NDArray, *, count: int) -> NDArray:
-    assert BITS.eager is not None
-    return np.argsort(BITS.eager(state, shape=(count,), dtype="uint64"), kind="stable")
-
-
-PERMUTATION = register(
-    Op(
-        "random_permutation", _infer_permutation, _eager_permutation,
-        callback="every position depends on those drawn before it",
-    )
-)  # fmt: skip
-
-
 def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Tensor:
     """`value` with its first axis in random order."""
     x = convert_to_tensor(value)
@@ -166,8 +151,8 @@ def shuffle(value: Any, seed: int | None = None, name: str | None = None) -> Ten
         raise errors.InvalidArgumentError(
             None, None, f"random.shuffle: a scalar cannot be shuffled{at(user_origin())}"
         )
-    count = x.dims[0]
-    return gathered(x, run(PERMUTATION, draw(seed, (count,)), count=count))
+    count = x.dims[:1]
+    return gathered(x, run(ORDER, draw(seed, count), shape=count))
 
 
 def categorical(

@@ -1,13 +1,14 @@
 """Random numbers of families with parameters: gamma, Poisson, binomial, truncated normal.
 
 Each number is a function of the state and of its position, whatever the device and the threads.
-Gamma, Poisson and binomial numbers are those of TensorFlow's stateless ops. Compiled programs call
-NumPy for them: how often a number is tried again is known only while it is made.
+Gamma, Poisson and binomial numbers are those of TensorFlow's stateless ops: each takes as many
+draws as it needs until one is accepted (`runtime/cpu/routines/drawing.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,44 +20,83 @@ from treadle.core.shapes import Dim, broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import broadcast_dims
+from treadle.ops.control.io import Assert
 from treadle.ops.conversion import convert_to_tensor
-from treadle.ops.elementwise.arithmetic import maximum
+from treadle.ops.elementwise.arithmetic import maximum, minimum
+from treadle.ops.elementwise.casting import cast
+from treadle.ops.elementwise.selection import where
+from treadle.ops.elementwise.unary import erfc, exp, is_finite, log, sqrt
+from treadle.ops.lowering import RowCall, RowPlan, Rows
 from treadle.ops.op_makers import require_kinds
 from treadle.ops.random import rejection
 from treadle.ops.random.distributions import Dims, random_dims, seeded
-from treadle.ops.random.ops import DRAWS, check_state
+from treadle.ops.random.ops import DRAWS, UNIFORM, streams_of
 from treadle.ops.random.state import draw
-from treadle.ops.reductions.reduction import reduce_sum
+from treadle.ops.reductions.reduction import reduce_all, reduce_sum
 from treadle.ops.registry import Op, OpCall, register, run
+from treadle.ops.shaping.reshaping import reshape_to
 from treadle.ops.special.gamma import gamma_slope
+from treadle.ops.special.inverse_errors import ndtri
 
 _FLOATS = "fV"  # NumPy's kinds; that of bfloat16 is V
 _COUNTS = ("float16", "bfloat16", "float32", "float64", "int32", "int64")
+_WORK = 256  # element operations until a number is accepted
 
 
 # -- records ---------------------------------------------------------------------------------------
 
+# The routines take parameters [streams, members] and give [streams, samples, members].
+_CALLED = "routines draw numbers of 32 and 64 bits"
+
+
+def _drawing(members: Callable[..., Dims]) -> RowPlan:
+    """The plan of a routine; `members` gives the dims of a stream's parameters."""
+
+    def plan(
+        inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+    ) -> RowCall | None:
+        state, *parameters = inputs
+        found = outputs[0]
+        if any(spec.dtype.size < 4 for spec in (*parameters, found)):
+            return None
+        own = members(*(p.dims[state.rank - 1 :] for p in parameters))
+        whole = found.dims[state.rank - 1 :]
+        numbers = {"samples": product(whole[: len(whole) - len(own)]), "members": product(own)}
+        names: dict[str, DType | int] = {
+            "T": parameters[0].dtype, "R": found.dtype, "WHOLE": found.dtype.is_integer,
+            "BITS": 8 * found.dtype.size,
+        }  # fmt: skip
+        return RowCall(product(found.dims), _WORK * product(found.dims), numbers, names)
+
+    return plan
+
+
+def _routine(name: str) -> Rows:
+    return Rows(f"drawing.{name}", _drawing(lambda *dims: dims[0]), eagerly=True)
+
 
 def _infer_gamma(state: Any, alpha: TensorSpec, *, shape: Dims) -> TensorSpec:
-    check_state(state)
+    streams = streams_of(state)
     require_kinds("f", alpha)
-    return TensorSpec((*shape, *alpha.dims), alpha.dtype)
+    return TensorSpec((*streams, *shape, *alpha.dims[len(streams) :]), alpha.dtype)
 
 
 def _grad_gamma(call: OpCall, dy: Tensor) -> list[Any]:
     """The probability of smaller numbers stays as it is where alpha changes."""
-    alpha, (samples,) = call.inputs[1], call.outputs
-    slope = dy * gamma_slope(broadcast_dims(alpha, samples.dims), samples)
-    axes = tuple(range(len(call.attrs["shape"])))
+    (state, alpha), (samples,) = call.inputs, call.outputs
+    streams, more = state.ndim - 1, len(call.attrs["shape"])
+    dims = (*alpha.dims[:streams], *(1,) * more, *alpha.dims[streams:])
+    slope = dy * gamma_slope(broadcast_dims(reshape_to(alpha, dims), samples.dims), samples)
+    axes = tuple(range(streams, streams + more))
     return [None, reduce_sum(slope, axes) if axes else slope]
 
 
-_CALLED = "a number takes as many draws as it needs until one is accepted"
 GAMMA = register(
     Op(
-        "random_gamma", _infer_gamma, rejection.gamma, _grad_gamma, tags=DRAWS, callback=_CALLED
+        "random_gamma", _infer_gamma, rejection.gamma, _grad_gamma, _routine("gamma"),
+        tags=DRAWS, callback=_CALLED,
     )
-)
+)  # fmt: skip
 
 
 def _require(kinds: str, *arrays: NDArray) -> None:
@@ -71,10 +111,10 @@ def _check_counts(dtype: str) -> None:
 
 
 def _infer_poisson(state: Any, rate: TensorSpec, *, shape: Dims, dtype: str) -> TensorSpec:
-    check_state(state)
+    streams = streams_of(state)
     require_kinds("fi", rate)
     _check_counts(dtype)
-    return TensorSpec((*shape, *rate.dims), dtype)
+    return TensorSpec((*streams, *shape, *rate.dims[len(streams) :]), dtype)
 
 
 def _eager_poisson(
@@ -86,19 +126,22 @@ def _eager_poisson(
 
 
 POISSON = register(
-    Op("random_poisson", _infer_poisson, _eager_poisson, tags=DRAWS, callback=_CALLED)
-)
+    Op(
+        "random_poisson", _infer_poisson, _eager_poisson, lower=_routine("poisson"), tags=DRAWS,
+        callback=_CALLED,
+    )
+)  # fmt: skip
 
 
 def _infer_binomial(
     state: Any, counts: TensorSpec, probs: TensorSpec, *, shape: Dims, dtype: str
 ) -> TensorSpec:
-    check_state(state)
+    streams = streams_of(state)
     require_kinds("f", counts, probs)
     if counts.dtype is not probs.dtype:
         raise TypeError(f"counts are {counts.dtype.name} and probs {probs.dtype.name}")
     _check_counts(dtype)
-    return TensorSpec(shape, dtype)
+    return TensorSpec((*streams, *shape), dtype)
 
 
 def _eager_binomial(
@@ -111,34 +154,11 @@ def _eager_binomial(
 
 
 BINOMIAL = register(
-    Op("random_binomial", _infer_binomial, _eager_binomial, tags=DRAWS, callback=_CALLED)
-)
-
-
-def _infer_between(state: Any, *limits: TensorSpec, shape: Dims) -> TensorSpec:
-    check_state(state)
-    require_kinds("f", *limits)
-    if len({spec.dtype for spec in limits}) > 1:
-        names = ", ".join(spec.dtype.name for spec in limits)
-        raise errors.InvalidArgumentError(None, None, f"the parameters have dtypes {names}")
-    return TensorSpec(shape, limits[0].dtype)
-
-
-def _eager_between(
-    state: NDArray, mean: NDArray, stddev: NDArray, low: NDArray, high: NDArray, *,
-    shape: tuple[int, ...],
-) -> NDArray:  # fmt: skip
-    _require(_FLOATS, mean, stddev, low, high)
-    good = (stddev > 0) & (low < high) & (np.isfinite(low) | np.isfinite(high))
-    if not np.all(good):
-        text = "stddevs must be positive, minvals below maxvals and one of these finite"
-        raise errors.InvalidArgumentError(None, None, text)
-    return rejection.truncated_normal(state, mean, stddev, low, high, shape=shape)
-
-
-BETWEEN = register(
-    Op("random_normal_between", _infer_between, _eager_between, tags=DRAWS, callback=_CALLED)
-)
+    Op(
+        "random_binomial", _infer_binomial, _eager_binomial, lower=_routine("binomial"),
+        tags=DRAWS, callback=_CALLED,
+    )
+)  # fmt: skip
 
 
 # -- shapes ----------------------------------------------------------------------------------------
@@ -327,6 +347,8 @@ def binomial_counters(dims: Dims, counts: Tensor, probs: Tensor) -> Dim:
 
 # -- truncated normal ------------------------------------------------------------------------------
 
+_FAR = -37.0  # standard deviations from which on probabilities have few digits
+
 
 def stateless_parameterized_truncated_normal(
     shape: Any, seed: Any, means: Any = 0.0, stddevs: Any = 1.0, minvals: Any = -2.0,
@@ -334,7 +356,8 @@ def stateless_parameterized_truncated_normal(
 ) -> Tensor:  # fmt: skip
     """Normally distributed numbers between limits, a pure function of `seed`, two ints.
 
-    TensorFlow's numbers depend on its threads; these depend on the seed and on their position.
+    TensorFlow's numbers depend on its threads; these depend on the seed and on their position. The
+    gradients keep the probability of smaller numbers as it is.
 
     Args:
         shape: the result's whole shape, which ends with that of the parameters together.
@@ -343,11 +366,48 @@ def stateless_parameterized_truncated_normal(
     Raises:
         InvalidArgumentError: the shapes do not fit together, stddevs are not positive or the limits
             leave nothing between them.
+        TypeError: the parameters are no floats.
     """
     given = [
         convert_to_tensor(p, dtype_hint=dtypes.float32) for p in (means, stddevs, minvals, maxvals)
     ]
+    what = "stateless_parameterized_truncated_normal"
+    kinds = [_floating(what, p.dtype) for p in given]
+    if any(kind is not kinds[0] for kind in kinds):
+        names = ", ".join(kind.name for kind in kinds)
+        text = f"{what}: the parameters have dtypes {names}{at(user_origin())}"
+        raise errors.InvalidArgumentError(None, None, text)
     dims = random_dims(shape)
-    last = _ending("stateless_parameterized_truncated_normal", dims, *(p.dims for p in given))
-    whole = (broadcast_dims(p, last) for p in given)
-    return run(BETWEEN, seeded(seed), *whole, shape=dims)  # type: ignore[no-any-return]
+    _ending(what, dims, *(p.dims for p in given))
+    _, stddev, low, high = given
+    good = (stddev > 0.0) & (low < high) & (is_finite(low) | is_finite(high))
+    text = "stddevs must be positive, minvals below maxvals and one of these finite"
+    Assert(reduce_all(good), [f"{what}: {text}"])
+    u: Tensor = run(UNIFORM, seeded(seed), shape=dims, dtype="float64")
+    return cast(_between(u, *(cast(p, dtypes.float64) for p in given)), kinds[0])
+
+
+def _between(u: Tensor, center: Tensor, scale: Tensor, low: Tensor, high: Tensor) -> Tensor:
+    """The quantiles of uniform numbers between limits, without rejection; all are float64."""
+    a, b = (
+        where(is_finite(p), (_or(p, is_finite(p), 0.0) - center) / scale, p) for p in (low, high)
+    )
+    upper = a > -b  # there is more of the lower tail, which has the small probabilities
+    first, last = where(upper, -b, a), where(upper, -a, b)
+    u = maximum(u, 2.0**-53)
+    below, above = (0.5 * erfc(-math.sqrt(0.5) * z) for z in (first, last))
+    far = last < _FAR  # where these are denormal: the tail is nearly that of exp(-z * z / 2)
+    near = ndtri(_or(below + u * (above - below), ~far, 0.5))
+    limited = far & is_finite(first)
+    edge, rest = _or(last, limited, -1.0), _or(first, limited, -2.0)
+    left = where(far & ~limited, 0.0, exp(0.5 * (edge - rest) * (edge + rest)))
+    edge = _or(last, far, -1.0)
+    tail = -sqrt(edge * edge - 2.0 * log(left + u * (1.0 - left)))
+    z = minimum(maximum(where(far, tail, near), first), last)
+    return minimum(maximum(where(upper, -z, z) * scale + center, low), high)
+
+
+def _or(x: Tensor, used: Tensor, other: float) -> Tensor:
+    """`x` where it is used, else a number with which nothing becomes infinite or NaN: gradients
+    are multiplied by zero there."""
+    return where(used, x, other)

@@ -23,13 +23,27 @@ from treadle.ops.random.philox import group_exprs, philox_exprs
 from treadle.ops.shaping.views import flatten_index
 
 
-def _position(call: LowerCall, index: Sequence[Index]) -> Expr:
-    """The row-major number of the output element."""
-    return index_expr(flatten_index(call.out.dims, index))
+class _Draw:
+    """One element of what a stream draws; the first axes of a state are those of its streams.
 
+    Attributes:
+        position: the row-major number of the element in its stream.
+        stream: the index of the stream.
+    """
 
-def _state_exprs(call: LowerCall) -> list[Expr]:
-    return [call.inputs[0]([Affine((), i)]) for i in range(3)]
+    def __init__(self, call: LowerCall, index: Sequence[Index]) -> None:
+        outer = call.specs[0].rank - 1
+        self.call, self.stream = call, list(index[:outer])
+        self.position = index_expr(flatten_index(call.out.dims[outer:], index[outer:]))
+
+    def group(self, number: Expr) -> tuple[Expr, ...]:
+        """The four words of a group."""
+        state = [self.call.inputs[0]([*self.stream, Affine((), i)]) for i in range(3)]
+        return group_exprs(state, number)
+
+    def parameter(self, k: int) -> Expr:
+        """Input `k`, a number of the stream."""
+        return self.call.inputs[k](self.stream)
 
 
 def _i64(value: int) -> Expr:
@@ -40,22 +54,22 @@ def _is(value: Expr, other: int) -> Expr:
     return apply("eq", value, _i64(other))
 
 
-def _four_words(call: LowerCall, position: Expr, per_number: int) -> tuple[tuple[Expr, ...], Expr]:
-    """The group that number `position` belongs to and its place in it."""
+def _four_words(draw: _Draw, per_number: int) -> tuple[tuple[Expr, ...], Expr]:
+    """The group that the number belongs to and its place in it."""
     shift = {1: 2, 2: 1}[per_number]
-    words = group_exprs(_state_exprs(call), apply("shr", position, _i64(shift)))
-    return words, apply("and", position, _i64((1 << shift) - 1))
+    words = draw.group(apply("shr", draw.position, _i64(shift)))
+    return words, apply("and", draw.position, _i64((1 << shift) - 1))
 
 
-def _one_word(call: LowerCall, position: Expr) -> Expr:
-    (w0, w1, w2, w3), lane = _four_words(call, position, 1)
+def _one_word(draw: _Draw) -> Expr:
+    (w0, w1, w2, w3), lane = _four_words(draw, 1)
     even = apply("select", _is(lane, 0), w0, w2)
     odd = apply("select", _is(lane, 1), w1, w3)
     return apply("select", _is(apply("and", lane, _i64(1)), 0), even, odd)
 
 
-def _two_words(call: LowerCall, position: Expr) -> tuple[Expr, Expr]:
-    (w0, w1, w2, w3), lane = _four_words(call, position, 2)
+def _two_words(draw: _Draw) -> tuple[Expr, Expr]:
+    (w0, w1, w2, w3), lane = _four_words(draw, 2)
     first = _is(lane, 0)
     return apply("select", first, w0, w2), apply("select", first, w1, w3)
 
@@ -75,21 +89,21 @@ def _unit64(high: Expr, low: Expr) -> Expr:
 
 
 def bits_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
-    position = _position(call, index)
+    draw = _Draw(call, index)
     if call.out.dtype is dtypes.uint32:
-        return _one_word(call, position)
-    low, high = (cast(w, dtypes.uint64) for w in _two_words(call, position))
+        return _one_word(draw)
+    low, high = (cast(w, dtypes.uint64) for w in _two_words(draw))
     return apply("or", low, apply("shl", high, const(32, dtypes.uint64)))
 
 
-def _uniform_expr(call: LowerCall, position: Expr, dtype: DType) -> Expr:
+def _uniform_expr(draw: _Draw, dtype: DType) -> Expr:
     if dtype is dtypes.float64:
-        return _unit64(*_two_words(call, position))
-    return _unit32(_one_word(call, position), MANTISSA_BITS[dtype.name])
+        return _unit64(*_two_words(draw))
+    return _unit32(_one_word(draw), MANTISSA_BITS[dtype.name])
 
 
 def uniform_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
-    value = _uniform_expr(call, _position(call, index), call.out.dtype)
+    value = _uniform_expr(_Draw(call, index), call.out.dtype)
     return cast(value, call.out.dtype)
 
 
@@ -98,19 +112,19 @@ def _wide(dtype: DType) -> DType:
 
 
 def normal_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
-    position, wide = _position(call, index), _wide(call.out.dtype)
+    draw, wide = _Draw(call, index), _wide(call.out.dtype)
     if wide is dtypes.float64:  # a pair of normals takes the four words of a group
-        w0, w1, w2, w3 = group_exprs(_state_exprs(call), apply("shr", position, _i64(1)))
+        w0, w1, w2, w3 = draw.group(apply("shr", draw.position, _i64(1)))
         u, v = _unit64(w0, w1), _unit64(w2, w3)
     else:
-        (w0, w1, w2, w3), lane = _four_words(call, position, 1)
+        (w0, w1, w2, w3), lane = _four_words(draw, 1)
         first = apply("lt", lane, _i64(2))
         u = _unit32(apply("select", first, w0, w2))
         v = _unit32(apply("select", first, w1, w3))
     log = apply("log", apply("max", u, const(SMALLEST, wide)))
     radius = apply("sqrt", apply("mul", const(-2.0, wide), log))
     angle = apply("mul", const(2.0 * math.pi, wide), v)
-    even = _is(apply("and", position, _i64(1)), 0)
+    even = _is(apply("and", draw.position, _i64(1)), 0)
     direction = apply("select", even, apply("sin", angle), apply("cos", angle))
     return cast(apply("mul", direction, radius), call.out.dtype)
 
@@ -118,7 +132,7 @@ def normal_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
 def truncated_normal_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
     wide = _wide(call.out.dtype)
     center, coefficients = ERFINV_64 if wide is dtypes.float64 else ERFINV_32
-    u = _uniform_expr(call, _position(call, index), wide)
+    u = _uniform_expr(_Draw(call, index), wide)
     shifted = apply("sub", apply("add", u, u), const(1.0, wide))
     y = apply("mul", shifted, const(TRUNCATION, wide))
     log = apply("log", apply("sub", const(1.0, wide), apply("mul", y, y)))
@@ -132,13 +146,13 @@ def truncated_normal_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 
 def uniform_int_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
-    low, high = call.inputs[1]([]), call.inputs[2]([])
-    position = _position(call, index)
+    draw = _Draw(call, index)
+    low, high = draw.parameter(1), draw.parameter(2)
     if low.dtype.size == 8:
-        first, second = (cast(w, dtypes.uint64) for w in _two_words(call, position))
+        first, second = (cast(w, dtypes.uint64) for w in _two_words(draw))
         word: Expr = apply("or", first, apply("shl", second, const(32, dtypes.uint64)))
     else:
-        word = _one_word(call, position)
+        word = _one_word(draw)
     start = cast(low, word.dtype)
     span = apply("sub", cast(high, word.dtype), start)
     return cast(apply("add", start, apply("mod", word, span)), low.dtype)
@@ -152,13 +166,15 @@ def skip_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
 
 def scramble_rule(call: LowerCall, index: Sequence[Index]) -> Expr:
     counter = []
+    *stream, place = index
     for i in range(2):
-        seed = cast(cast(call.inputs[0]([Affine((), i)]), dtypes.int64), dtypes.uint64)
+        seed = call.inputs[0]([*stream, Affine((), i)])
+        seed = cast(cast(seed, dtypes.int64), dtypes.uint64)
         counter.append(cast(seed, dtypes.uint32))
         counter.append(cast(apply("shr", seed, const(32, dtypes.uint64)), dtypes.uint32))
     words = philox_exprs(counter, [const(k, dtypes.uint32) for k in SEED_KEY])
     w0, w1, w2, w3 = (cast(w, dtypes.int64) for w in words)
     high = apply("or", w2, apply("shl", w3, _i64(32)))
     key = apply("or", w0, apply("shl", w1, _i64(32)))
-    which = index_expr(index[0])
+    which = index_expr(place)
     return apply("select", _is(which, 0), _i64(0), apply("select", _is(which, 1), high, key))

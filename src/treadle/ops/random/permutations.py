@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from treadle.core import dtypes, errors
+from treadle.core.dtypes import DType
 from treadle.core.origin import at, user_origin
-from treadle.core.shapes import Dim, broadcast
+from treadle.core.shapes import broadcast, product
 from treadle.core.spec import TensorSpec
 from treadle.core.tensor import NDArray, Tensor
 from treadle.ops.broadcasting import broadcast_dims
 from treadle.ops.conversion import common_dtype, convert_to_tensor
 from treadle.ops.elementwise.casting import cast
 from treadle.ops.indexing.gather import gathered
+from treadle.ops.lowering import RowCall, Rows
 from treadle.ops.random.distributions import seeded
-from treadle.ops.random.ops import DRAWS, check_state
-from treadle.ops.random.philox import random_words
+from treadle.ops.random.orders import ORDER
 from treadle.ops.random.seeds import check_algorithm
 from treadle.ops.registry import Op, register, run
 from treadle.ops.shaping.creation import fill
@@ -26,30 +28,6 @@ from treadle.ops.shaping.joining import concat
 _POSITIONS = (dtypes.int32, dtypes.int64, dtypes.uint32, dtypes.uint64)
 
 # -- all elements ----------------------------------------------------------------------------------
-
-
-def _infer_order(state: Any, *, count: Dim) -> TensorSpec:
-    check_state(state)
-    return TensorSpec((count,), dtypes.int64)
-
-
-def _eager_order(state: NDArray, *, count: int) -> NDArray:
-    """Each place in turn exchanges its number with one of those behind it, or keeps it."""
-    left = np.arange(count, 0, -1)
-    steps = random_words(state, count).astype(np.int64) % left if count else left
-    order = list(range(count))
-    for place, step in enumerate(steps.tolist()):
-        other = place + step
-        order[place], order[other] = order[other], order[place]
-    return np.array(order, np.int64)
-
-
-ORDER = register(
-    Op(
-        "random_order", _infer_order, _eager_order, tags=DRAWS,
-        callback="every exchange depends on all those before",
-    )
-)  # fmt: skip
 
 
 def stateless_shuffle(
@@ -64,7 +42,7 @@ def stateless_shuffle(
     x = convert_to_tensor(value)
     if x.ndim == 0:
         raise _wrong("stateless_shuffle: a scalar cannot be shuffled")
-    return gathered(x, run(ORDER, seeded(seed), count=x.dims[0]))
+    return gathered(x, run(ORDER, seeded(seed), shape=x.dims[:1]))
 
 
 # -- single positions ------------------------------------------------------------------------------
@@ -72,9 +50,10 @@ def stateless_shuffle(
 # The block cipher Simon with few rounds, whose blocks have as many bits as the positions; what lies
 # beyond the last position is enciphered again (J. Black, P. Rogaway: Ciphers with Arbitrary Finite
 # Domains, 2002; R. Beaulieu et al.: The Simon and Speck Families of Lightweight Block Ciphers).
-_LEAST_BITS = 16
-_CONSTANT = 0xFFFFFFFC
-_SEQUENCE = 0x7369F885192C0EF5
+LEAST_BITS = 16
+CONSTANT = 0xFFFFFFFC
+SEQUENCE = 0x7369F885192C0EF5
+_ROUND_WORK = 16  # element operations of a round
 _FIRST_WORD = 498247692  # of the cipher's three words of seed, where two are given (TensorFlow's)
 
 
@@ -105,7 +84,7 @@ def _shuffled(position: int, seed: list[int], last: int, rounds: int) -> int:
     if last == 0:
         return 0
     bits = max((last - 1).bit_length(), 1)
-    half = max(bits + bits % 2, _LEAST_BITS) // 2
+    half = max(bits + bits % 2, LEAST_BITS) // 2
     if last >> 2 * half:  # a power of two needs one bit more
         half += 1
     mask = (1 << half) - 1
@@ -123,10 +102,10 @@ def _shuffled(position: int, seed: list[int], last: int, rounds: int) -> int:
 def _round_keys(seed: list[int], half: int, rounds: int) -> list[int]:
     mask = (1 << half) - 1
     keys = [word & mask for word in seed]
-    sequence = _SEQUENCE & mask
+    sequence = SEQUENCE & mask
     for k in range(3, rounds):
         turned = _turned(keys[k - 1], half - 3, half) ^ _turned(keys[k - 1], half - 4, half)
-        keys.append((_CONSTANT & mask) ^ (sequence & 1) ^ keys[k - 3] ^ turned)
+        keys.append((CONSTANT & mask) ^ (sequence & 1) ^ keys[k - 3] ^ turned)
         sequence >>= 1
     return keys
 
@@ -140,10 +119,20 @@ def _turned(word: int, count: int, half: int) -> int:
     return (word << count | word >> (half - count)) & ((1 << half) - 1)
 
 
+def _shuffled_call(
+    inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
+) -> RowCall:
+    index, seed, _ = inputs
+    signed = not index.dtype.is_unsigned
+    names: dict[str, DType | int] = {"T": index.dtype, "I": seed.dtype, "SIGNED": signed}
+    count, rounds = product(index.dims), attrs["rounds"]
+    return RowCall(count, _ROUND_WORK * rounds * count, {"rounds": rounds}, names)
+
+
 SHUFFLED = register(
     Op(
         "random_index_shuffle", _infer_shuffled, _eager_shuffled,
-        callback="the elements tell how often a position is enciphered",
+        lower=Rows("drawing.shuffled", _shuffled_call, fails=True, eagerly=True),
     )
 )  # fmt: skip
 

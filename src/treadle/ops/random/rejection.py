@@ -1,5 +1,5 @@
 """Gamma, Poisson and binomial numbers by rejection, in NumPy, as TensorFlow's stateless ops give
-them, and normal numbers between limits.
+them.
 
 How often a number is tried again depends on the tries before it. So every number has a stream of
 its own, which starts at a counter that its position decides; all numbers that are not accepted yet
@@ -14,19 +14,16 @@ from typing import Any
 import numpy as np
 
 from treadle.core.tensor import NDArray
-from treadle.ops.random.arrays import COUNTERS_PER_NUMBER, SMALLEST, uniform
+from treadle.ops.random.arrays import COUNTERS_PER_NUMBER, SMALLEST, for_each_stream
 from treadle.ops.random.philox import philox
 from treadle.ops.special.gamma import log_gamma
-from treadle.ops.special.inverse_errors import normal_probability, normal_quantile
 
 # The rate of Poisson numbers or the mean of binomial ones from which on they are made by Hörmann's
 # transformed rejection, below one event after the other.
-_MANY = 10.0
+MANY = 10.0
 
 # Where the mean is less, the streams of binomial numbers start closer together.
-_COUNTERS_PER_FEW = 42
-
-_FAR = -37.0  # standard deviations from which on probabilities have few digits
+COUNTERS_PER_FEW = 42
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
@@ -100,6 +97,7 @@ def _positions(samples: int, members: int) -> NDArray:
     return (np.arange(members) * samples + np.arange(samples)[:, None]).reshape(-1)
 
 
+@for_each_stream
 def gamma(state: NDArray, alpha: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """Numbers of shape ``shape + alpha.shape``, by Marsaglia and Tsang's method."""
     samples = math.prod(shape)
@@ -126,14 +124,15 @@ def gamma(state: NDArray, alpha: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     return result.reshape((*shape, *alpha.shape)).astype(alpha.dtype)
 
 
+@for_each_stream
 def poisson(state: NDArray, rate: NDArray, *, shape: tuple[int, ...]) -> NDArray:
     """Counts of shape ``shape + rate.shape``, float64."""
     samples = math.prod(shape)
     rates = np.tile(rate.astype(np.float64).reshape(-1), samples)
     streams = _Streams(state, _positions(samples, rate.size) * COUNTERS_PER_NUMBER)
     result = np.zeros(rates.shape)
-    _arrivals(streams, rates, np.flatnonzero(rates < _MANY), result)
-    _many_arrivals(streams, rates, np.flatnonzero(rates >= _MANY), result)
+    _arrivals(streams, rates, np.flatnonzero(rates < MANY), result)
+    _many_arrivals(streams, rates, np.flatnonzero(rates >= MANY), result)
     return result.reshape((*shape, *rate.shape))
 
 
@@ -166,6 +165,7 @@ def _many_arrivals(streams: _Streams, rates: NDArray, going: NDArray, result: ND
         going = going[~good]
 
 
+@for_each_stream
 def binomial(
     state: NDArray, counts: NDArray, probs: NDArray, *, shape: tuple[int, ...]
 ) -> NDArray:
@@ -175,12 +175,12 @@ def binomial(
     narrow_n, narrow_p = (np.tile(part.reshape(-1), samples) for part in (n, p))
     flipped = narrow_p > 0.5
     q = np.where(flipped, narrow_p.dtype.type(1) - narrow_p, narrow_p)
-    many = (narrow_n * q) >= _MANY
+    many = (narrow_n * q) >= MANY
     number, prob = narrow_n.astype(np.float64), q.astype(np.float64)
     positions = _positions(samples, n.size)
     result = np.where(prob == prob, 0.0, np.nan)
     usual = (number > 0.0) & (narrow_p > 0.0) & (narrow_p < 1.0)
-    apart = np.where(many, COUNTERS_PER_NUMBER, _COUNTERS_PER_FEW)
+    apart = np.where(many, COUNTERS_PER_NUMBER, COUNTERS_PER_FEW)
     streams = _Streams(state, positions * apart)
     _successes(streams, number, prob, np.flatnonzero(usual & ~many), result)
     _many_successes(streams, number, prob, np.flatnonzero(usual & many), result)
@@ -245,26 +245,3 @@ def _stirling(k: NDArray) -> NDArray:
     far = (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / 1260.0 / square) / square) / (k + 1.0)
     found: Any = np.where(k <= 9.0, near, far)
     return found  # type: ignore[no-any-return]
-
-
-def truncated_normal(
-    state: NDArray, mean: NDArray, stddev: NDArray, low: NDArray, high: NDArray, *,
-    shape: tuple[int, ...],
-) -> NDArray:  # fmt: skip
-    """Normal numbers between two limits: the quantiles of uniform ones, without rejection. The
-    shape ends with that of the parameters, which is the same for all."""
-    center, scale, a, b = (p.astype(np.float64) for p in (mean, stddev, low, high))
-    a, b = (a - center) / scale, (b - center) / scale
-    upper = a > -b  # there is more of the lower tail, which has the small probabilities
-    first, last = np.where(upper, -b, a), np.where(upper, -a, b)
-    u = np.maximum(uniform(state, shape=shape, dtype="float64"), 2.0**-53)
-    below, above = normal_probability(first), normal_probability(last)
-    z = normal_quantile(below + u * (above - below))
-    far = last < _FAR  # where these are denormal: the tail is nearly that of exp(-z * z / 2)
-    edge, rest = np.where(far, last, -1.0), np.where(far, first, -2.0)
-    left = np.exp(0.5 * (edge - rest) * (edge + rest))
-    tail = -np.sqrt(edge * edge - 2.0 * np.log(left + u * (1.0 - left)))
-    z = np.clip(np.where(far, tail, z), first, last)
-    numbers: NDArray = np.where(upper, -z, z) * scale + center
-    inside = np.clip(numbers, low.astype(np.float64), high.astype(np.float64))
-    return inside.astype(mean.dtype)

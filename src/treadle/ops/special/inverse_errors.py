@@ -7,12 +7,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from treadle.core.tensor import NDArray, Tensor
-from treadle.ops.elementwise.error_function import erfc
+from treadle.core.tensor import Tensor
 from treadle.ops.elementwise.unary import exp, square
 from treadle.ops.op_makers import Public, unary
 from treadle.ops.registry import OpCall
-from treadle.ops.special.formulas import ARRAYS, Arithmetic, formula_op, horner
+from treadle.ops.special.formulas import Arithmetic, formula_op, horner
 
 # Numerators and denominators, highest power first: for probabilities in [0.075, 0.925], and in the
 # tails for r = sqrt(-log(p)) up to 5 and beyond.
@@ -82,16 +81,6 @@ def _grad_erfinv(call: OpCall, dy: Tensor) -> list[Any]:
 
 def _grad_erfcinv(call: OpCall, dy: Tensor) -> list[Any]:
     return [dy * (-math.sqrt(math.pi) / 2 * exp(square(call.outputs[0])))]
-
-
-def normal_quantile(p: NDArray) -> NDArray:
-    """The quantiles of the standard normal distribution for an array of float64."""
-    return _ndtri(ARRAYS, p)  # type: ignore[no-any-return]
-
-
-def normal_probability(x: NDArray) -> NDArray:
-    """How likely a normal number is below those of an array of float64."""
-    return 0.5 * erfc(-math.sqrt(0.5) * x)
 
 
 ndtri: Public = unary(

@@ -29,21 +29,27 @@ from treadle.ops.shaping.ranges import range as number_range
 from treadle.ops.shaping.reshaping import expand_dims, reshape, reshape_to
 
 
-def _infer_count(ids: TensorSpec, *, size: Dim) -> TensorSpec:
+def _infer_count(ids: TensorSpec, *, size: Dim, batch_dims: int = 0) -> TensorSpec:
+    """`batch_dims`: how many first axes have counts of their own."""
     require_kinds("iu", ids)
-    return TensorSpec((size,), dtypes.int64)
+    return TensorSpec((*ids.dims[:batch_dims], size), dtypes.int64)
 
 
-def _eager_count(ids: NDArray, *, size: int) -> NDArray:
+def _eager_count(ids: NDArray, *, size: int, batch_dims: int = 0) -> NDArray:
     check_positions(ids, size, what="position")
-    return np.bincount(ids.reshape(-1).astype(np.int64), minlength=size)
+    outer = ids.shape[:batch_dims]
+    counts = np.zeros((*outer, size), np.int64)
+    for place in np.ndindex(*outer):
+        counts[place] = np.bincount(ids[place].reshape(-1).astype(np.int64), minlength=size)
+    return counts
 
 
 def _count_call(
     inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec], attrs: Mapping[str, Any]
 ) -> RowCall | None:
-    count = product(inputs[0].dims)
-    return RowCall(1, count, {"n": count, "size": attrs["size"]}, {"I": inputs[0].dtype})
+    ids, outer = inputs[0], attrs.get("batch_dims", 0)
+    rows, count = product(ids.dims[:outer]), product(ids.dims[outer:])
+    return RowCall(rows, rows * count, {"n": count, "size": attrs["size"]}, {"I": ids.dtype})
 
 
 # How often each of the positions 0 to size - 1 occurs; others are refused.

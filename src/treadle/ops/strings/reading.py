@@ -87,6 +87,7 @@ _STEADY = elementwise("string_to_hash_bucket", lambda s, buckets: murmur(s) % bu
 _STRONG = elementwise(
     "string_to_hash_bucket_strong", lambda s, buckets, key: siphash(s, key) % buckets, dtypes.int64
 )
+HASH_BUCKETS = (_FAST, _STEADY, _STRONG)
 
 
 def _bucket_count(number: Any) -> int:

@@ -17,9 +17,11 @@ from treadle.runtime.cpu.target import host
 from treadle.runtime.cpu.thread_count import planned_workers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+    from typing import Any
 
     from treadle.graph.ir import Graph
+    from treadle.ops.registry import Op
     from treadle.runtime.cpu.facts import CpuFacts
     from treadle.runtime.cpu.native import NativeExecutable
     from treadle.runtime.executable import Executable
@@ -54,6 +56,15 @@ class Cpu(Backend):
         from treadle.runtime.cpu.build_program import build_program
 
         return build_program(planned)
+
+    def by_routine(
+        self, op: Op, arrays: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> tuple[Any, ...] | None:
+        if _compiler() is None:
+            return None
+        from treadle.runtime.cpu.eager_routines import by_routine
+
+        return by_routine(op, arrays, attrs)
 
     def key(self) -> str | None:
         made = _compiler()

@@ -302,6 +302,11 @@ LONG_FUNCTIONS = frozenset(_FLOAT) - _SHORT - {"sqrt", "rsqrt"}
 MOST_INLINE = 8  # long functions in a kernel: the time of compiling, on any machine
 
 
+def float_function(name: str) -> Callable[..., str]:
+    """What writes a function of the kernel table on floats: ``write(lanes, *numbers)``."""
+    return _FLOAT[name]
+
+
 def is_long(exprs: Iterable[Expr]) -> bool:
     """Whether expressions hold so many long functions that they are better called: the time to
     generate code grows with the text, and what the calls cost disappears in the rest."""

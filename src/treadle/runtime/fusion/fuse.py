@@ -89,7 +89,7 @@ def _candidates(node: Node, graph: UnitGraph) -> Iterator[list[Unit]]:
         if unit is not None and unit.group is not None:
             found.setdefault(unit)
     units = sorted(found, key=lambda u: -u.position)
-    if kind_of(node) == "gather":
+    if kind_of(node) in ("gather", "draw"):
         return
     if len(units) > 1:
         yield units

@@ -22,6 +22,8 @@ import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 
+from treadle.runtime.cpu.elements import float_function
+from treadle.runtime.cpu.lanes import Lanes
 from treadle.runtime.cpu.llvm_text import Function, Module, float_text
 
 Names: TypeAlias = "Mapping[str, Any]"
@@ -538,6 +540,12 @@ class _Writer:
         symbol = f"{kind.text} @llvm.{name}.f{kind.bits}"
         return Typed(self.fn.call(f"{symbol}({listed})", given), kind)
 
+    def elementary(self, name: str, values: list[Operand]) -> Operand:
+        """A function of the kernel table on numbers of float32 or float64."""
+        first = next(v for v in values if isinstance(v, Typed))
+        numbers = [self.typed(v, first.kind).text for v in values]
+        return Typed(float_function(name)(Lanes(self.fn, 0, first.kind.bits), *numbers), first.kind)
+
     def address(self, array: Operand, index: Operand) -> Operand:
         assert isinstance(array, Typed)
         position = self.typed(index, I64).text
@@ -583,3 +591,5 @@ _FUNCTIONS: dict[str, Callable[[_Writer, list[Operand]], Operand]] = {
     "copysign": lambda w, v: w.intrinsic("copysign", v),
     "isnan": lambda w, v: w.compare(ast.NotEq(), v[0], v[0]),
 }
+for _name in ("ceil", "cos", "exp", "floor", "log", "log1p", "pow", "sin"):
+    _FUNCTIONS[_name] = functools.partial(lambda name, w, v: w.elementary(name, v), _name)

@@ -29,15 +29,16 @@ def spread_true(
 def count_positions(
     ids: Apart[I], counts: Apart[i64], status: Apart[i32], n: i64, size: i64, first: i64, last: i64
 ) -> None:
-    """How often each of the positions 0 to size - 1 occurs. status: 1 for a position outside."""
-    wrong = 0
-    for _ in range(first, last):
+    """How often each of the positions 0 to size - 1 occurs in a row. status: 1 for a position
+    outside."""
+    for row in range(first, last):
+        wrong = 0
         for k in range(size):
-            counts[k] = 0
+            counts[row * size + k] = 0
         for i in range(n):
-            place = i64(ids[i])
+            place = i64(ids[row * n + i])
             if place >= 0 and place < size:
-                counts[place] += 1
+                counts[row * size + place] += 1
             else:
                 wrong += 1
-        status[0] = i32(wrong != 0)
+        status[row] = i32(wrong != 0)

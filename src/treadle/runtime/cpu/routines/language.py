@@ -29,6 +29,7 @@ Apart: TypeAlias = Array[_Element]
 
 # What a routine is compiled for (`RowCall.names`).
 T: TypeAlias = Any  # the type of its elements
+R: TypeAlias = Any  # the type of results, where it differs
 K: TypeAlias = Any  # the unsigned integers of their size
 I: TypeAlias = Any  # of positions  # noqa: E741
 BITS: int = 64  # of an element
@@ -40,6 +41,7 @@ LANES: int = 8  # rows that are worked on side by side
 RIGHT: bool = False
 LOWER: bool = True  # which triangle of a matrix is read
 DIGITS: int = 52  # bits of its elements' fractions
+WHOLE: bool = False  # whether results are integers
 PAD = 16  # rows in the workspace are padded to so many elements
 
 # Types of numbers.
@@ -50,7 +52,7 @@ u8: TypeAlias = int
 u32: TypeAlias = int
 u64: TypeAlias = int
 f32: TypeAlias = float
-f64: TypeAlias = float
+f64: TypeAlias = Any  # not float: what arrays and functions give has no type here
 
 
 def lanes(count: int) -> range:
@@ -91,6 +93,41 @@ def select(condition: Any, a: Any, b: Any) -> Any:
 def sqrt(x: Any) -> Any:
     """The square root, rounded once."""
     return math.sqrt(x)
+
+
+def floor(x: Any) -> Any:
+    """The largest whole number that is not above `x`."""
+    return math.floor(x)
+
+
+def ceil(x: Any) -> Any:
+    """The smallest whole number that is not below `x`."""
+    return math.ceil(x)
+
+
+def exp(x: Any) -> Any:
+    """The exponential function; this and those below are the program's own."""
+    return math.exp(x)
+
+
+def log(x: Any) -> Any:
+    """The natural logarithm."""
+    return math.log(x)
+
+
+def log1p(x: Any) -> Any:
+    """The natural logarithm of ``1 + x``."""
+    return math.log1p(x)
+
+
+def sin(x: Any) -> Any:
+    """The sine."""
+    return math.sin(x)
+
+
+def cos(x: Any) -> Any:
+    """The cosine."""
+    return math.cos(x)
 
 
 def copysign(x: Any, sign: Any) -> Any:
