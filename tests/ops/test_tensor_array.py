@@ -269,3 +269,48 @@ def test_gradient_of_what_a_branch_in_a_loop_writes() -> None:
         return tape.gradient(total, xs)
 
     np.testing.assert_array_equal(slope(td.constant([1.0, -2.0, 3.0])), [2.0, 0.0, 6.0])
+
+
+def test_a_stack_has_the_static_size_of_its_array() -> None:
+    """TensorFlow 2.21 gives the same static shapes."""
+    shapes = {}
+
+    @td.function
+    def f(x, n):
+        fixed = td.TensorArray(td.float32, size=4)
+        grown = td.TensorArray(td.float32, size=4, dynamic_size=True)
+        counted = td.TensorArray(td.float32, size=n)
+        refilled = td.TensorArray(td.float32, size=4).unstack(x)
+        for i in td.range(4):
+            fixed = fixed.write(i, x[0] * td.cast(i, td.float32))
+            grown = grown.write(i, x[0])
+            counted = counted.write(i, x[0])
+        for name, array in (
+            ("fixed", fixed), ("grown", grown), ("counted", counted), ("refilled", refilled),
+        ):  # fmt: skip
+            shapes[name] = array.stack().shape.as_list()
+        shapes["scan"] = td.scan(lambda a, b: a + b, x).shape.as_list()
+        shapes["map_fn"] = td.map_fn(lambda row: row[:1], x).shape.as_list()
+        return fixed.stack() + 1.0
+
+    x = td.constant([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+    got = f(x, td.constant(4))
+    assert shapes == {
+        "fixed": [4, 2], "grown": [None, 2], "counted": [None, 2], "refilled": [None, 2],
+        "scan": [3, 2], "map_fn": [3, 1],
+    }  # fmt: skip
+    assert got.numpy().tolist() == [[1, 1], [2, 3], [3, 5], [4, 7]]
+    (program,) = f.concrete_functions
+    assert "ensure_shape" not in str(program.executable.graph)  # the pass proves the size
+
+
+def test_an_array_that_a_branch_refills_has_no_static_size() -> None:
+    @td.function
+    def f(x, y, first):
+        array = td.TensorArray(td.float32, size=2)
+        array = array.unstack(x) if first else array.unstack(y)
+        return array.stack()
+
+    x, y = td.zeros([2]), td.ones([3])
+    assert f(x, y, td.constant(True)).shape == (2,)
+    assert f(x, y, td.constant(False)).shape == (3,)

@@ -103,3 +103,18 @@ def test_rows_are_stored_where_they_are():
     a, b = np.ones((5, 6)), np.ones((6, 4))
     schedule = td.inspect.stages(td.jit(rows), a, b)["schedule"]
     assert "update in" not in schedule and "workspace: 0 bytes" in schedule
+
+
+def test_a_check_for_a_known_shape():
+    check(
+        simplify_algebra,
+        """(%x: f32[4, 3], %y: f32[d0, 3]) {
+          %a: f32[4, 3] = ensure_shape(%x) {shape=(4, 3)}
+          %b: f32[4, 3] = ensure_shape(%y) {shape=(4, 3)}
+          return %a, %b
+        }""",
+        """(%x: f32[4, 3], %y: f32[d0, 3]) {
+          %b: f32[4, 3] = ensure_shape(%y) {shape=(4, 3)}
+          return %x, %b
+        }""",
+    )

@@ -14,7 +14,7 @@ from treadle.ops.properties import PartUse
 from treadle.ops.registry import Op, op_on_part
 from treadle.ops.shaping.joining import CONCAT
 from treadle.ops.shaping.permuting import TRANSPOSE
-from treadle.ops.shaping.reshaping import RESHAPE
+from treadle.ops.shaping.reshaping import ENSURE_SHAPE, RESHAPE
 from treadle.ops.shaping.slicing import STRIDED_SLICE
 
 
@@ -30,6 +30,12 @@ def _merge_reshapes(rewriter: Rewriter, node: Node) -> Value | None:
     if source.spec is node.outputs[0].spec:
         return source
     return rewriter.emit(node.op, [source], node.attrs)
+
+
+def _shape_is_known(rewriter: Rewriter, node: Node) -> Value | None:
+    """A check for the shape that x is known to have is x."""
+    x = node.inputs[0]
+    return x if x.spec is node.outputs[0].spec else None
 
 
 def _same_size(a: Value, b: Value) -> bool:
@@ -167,6 +173,7 @@ def _same_part(node: Node, other: Node) -> bool:
 
 MOVEMENT_RULES: dict[Op, Any] = {
     RESHAPE: (_merge_reshapes,),
+    ENSURE_SHAPE: (_shape_is_known,),
     TRANSPOSE: (_merge_transposes,),
     BROADCAST_TO: (_drop_broadcast,),
     MATMUL: (_fold_transposes, _multiply_before_broadcast),

@@ -20,19 +20,27 @@ from treadle.core.spec import ListSpec
 from treadle.core.tensor import Tensor
 from treadle.ops.collections import lists
 from treadle.ops.conversion import convert_to_tensor
+from treadle.ops.dims import as_dim_value
 from treadle.ops.indexing.gather import gather
+from treadle.ops.shaping.reshaping import with_dims
 
 
-class _Element:
-    """What is known of the elements' shape, shared by all versions of one TensorArray.
+class _Elements:
+    """What is known of the elements, shared by all versions of one TensorArray.
 
     Python sees a loop's body once, so what it writes is known when the loop has been traced,
     while the graph's list is still of unknown shape where it enters the loop.
+
+    Attributes:
+        dims: their shape, None while nothing is known of it.
+        infer: whether all have the shape of the first.
+        count: how many there are, None where only a run can tell.
     """
 
-    def __init__(self, dims: tuple[Dim, ...] | None, infer: bool) -> None:
+    def __init__(self, dims: tuple[Dim, ...] | None, infer: bool, count: int | None) -> None:
         self.dims = dims
         self.infer = infer
+        self.count = count
 
     def meet(self, dims: tuple[Dim, ...]) -> None:
         """Learn the shape from an element that is written."""
@@ -47,6 +55,11 @@ class _Element:
                 f"shape {TensorShape(self.dims)}{at(user_origin())}"
             )
 
+    def recount(self, count: Dim) -> None:
+        """Learn that the array may have this many elements from now on."""
+        if count != self.count:
+            self.count = None
+
 
 def is_argument(dim: Dim) -> bool:
     """Whether a symbolic dim is known in the whole function: one of its arguments' dims."""
@@ -55,6 +68,12 @@ def is_argument(dim: Dim) -> bool:
     params = context.recorder.graph.params  # type: ignore[attr-defined]
     known = frozenset().union(*(p.spec.symbols() for p in params))
     return dim_symbols(dim) <= known
+
+
+def _known_count(size: Any) -> int | None:
+    """The number of elements that a TensorArray is made with, where it is static."""
+    count = 0 if size is None else as_dim_value(size)
+    return count if isinstance(count, int) else None
 
 
 class TensorArray:
@@ -88,7 +107,7 @@ class TensorArray:
         self._dtype = dtypes.as_dtype(dtype)
         self.dynamic_size = bool(dynamic_size)
         dims = None if element_shape is None else TensorShape(element_shape).dims
-        self._element = _Element(dims, infer_shape)
+        self._elements = _Elements(dims, infer_shape, None if dynamic_size else _known_count(size))
         unknown = UNKNOWN_SHAPE if infer_shape else UNKNOWN_RANK
         spec = ListSpec(unknown if dims is None else dims, self._dtype)
         self._list = lists.list_new(spec, None if size is None else size)
@@ -100,7 +119,7 @@ class TensorArray:
     @property
     def element_shape(self) -> TensorShape | None:
         """The elements' shape; None while it is not known."""
-        return None if self._element.dims is None else TensorShape(self._element.dims)
+        return None if self._elements.dims is None else TensorShape(self._elements.dims)
 
     @property
     def handle(self) -> None:
@@ -121,25 +140,28 @@ class TensorArray:
             OutOfRangeError: `index` is beyond the end and the size is not dynamic.
         """
         tensor = self._value(value)
-        self._element.meet(tensor.dims)
+        self._elements.meet(tensor.dims)
         return self._updated(lists.list_set(self._list, index, tensor, grow=self.dynamic_size))
 
     def unstack(self, value: Any, name: str | None = None) -> TensorArray:
         """The array of ``value[0], value[1], ...``."""
         tensor = self._value(value)
-        self._element.meet(tensor.dims[1:])
+        self._elements.meet(tensor.dims[1:])
+        self._elements.recount(tensor.dims[0])
         return self._updated(lists.list_unstack(tensor))
 
     def split(self, value: Any, lengths: Any, name: str | None = None) -> TensorArray:
         """The array of consecutive pieces of `value`, with these lengths along the first axis."""
         tensor = self._value(value)
-        self._element.meet((ANY, *tensor.dims[1:]))
+        lengths = convert_to_tensor(lengths, dtype_hint=dtypes.int32)
+        self._elements.meet((ANY, *tensor.dims[1:]))
+        self._elements.recount(lengths.dims[0] if lengths.ndim else ANY)
         return self._updated(lists.list_split(tensor, lengths))
 
     def scatter(self, indices: Any, value: Any, name: str | None = None) -> TensorArray:
         """The array with ``value[k]`` at ``indices[k]``."""
         tensor = self._value(value)
-        self._element.meet(tensor.dims[1:])
+        self._elements.meet(tensor.dims[1:])
         return self._updated(
             lists.list_scatter(self._list, indices, tensor, grow=self.dynamic_size)
         )
@@ -164,8 +186,8 @@ class TensorArray:
     def _with(self, items: Any) -> TensorArray:
         """The same array in another state."""
         copy = object.__new__(TensorArray)
-        copy._dtype, copy.dynamic_size, copy._element = (
-            self._dtype, self.dynamic_size, self._element,
+        copy._dtype, copy.dynamic_size, copy._elements = (
+            self._dtype, self.dynamic_size, self._elements,
         )  # fmt: skip
         copy._list = items
         return copy
@@ -179,11 +201,14 @@ class TensorArray:
             OutOfRangeError: there is no such element.
             ValueError: the element's shape is not known: nothing was written before.
         """
-        return lists.list_get(self._list, index, self._element.dims)
+        return lists.list_get(self._list, index, self._elements.dims)
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements along a new first axis."""
-        return lists.list_stack(self._list, self._element.dims)
+        """All elements along a new first axis; it is static where the array's size is."""
+        stacked = lists.list_stack(self._list, self._elements.dims)
+        if self._elements.count is None:
+            return stacked
+        return with_dims(stacked, (self._elements.count, *stacked.dims[1:]))
 
     def gather(self, indices: Any, name: str | None = None) -> Tensor:
         """The elements at `indices` along a new first axis."""
@@ -191,7 +216,7 @@ class TensorArray:
 
     def concat(self, name: str | None = None) -> Tensor:
         """The elements joined along their first axis."""
-        return lists.list_concat(self._list, self._element.dims)[0]
+        return lists.list_concat(self._list, self._elements.dims)[0]
 
     def size(self, name: str | None = None) -> Tensor:
         """The number of elements, an int32 scalar."""
