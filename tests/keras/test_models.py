@@ -358,3 +358,37 @@ def test_validation_steps_end_a_validation_over_endless_data():
     wanted = model.evaluate(x[:6], y[:6], batch_size=2, verbose=0)
     np.testing.assert_allclose(found.history["val_loss"][-1], wanted[0], rtol=1e-6)
     assert len(found.history["val_mae"]) == 2
+
+
+def test_optimizer_and_loss_are_attributes_that_programs_assign():
+    class Own(td.keras.Model):
+        def __init__(self):
+            super().__init__()
+            self.dense = td.keras.layers.Dense(1)
+            self.loss = td.keras.losses.MeanSquaredError()
+            self.optimizer = td.keras.optimizers.SGD(0.1)
+
+        def call(self, x):
+            return self.dense(x)
+
+        @td.function
+        def step(self, x, y):
+            with td.GradientTape() as tape:
+                loss = self.loss(y, self(x))
+            variables = self.trainable_variables
+            self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables))
+            return loss
+
+    x = np.linspace(0, 1, 24, dtype=np.float32).reshape(8, 3)
+    y = x.sum(1, keepdims=True)
+    model = Own()
+    losses = [float(model.step(x, y)) for _ in range(10)]
+    assert losses[-1] < losses[0] and len(model.variables) == 2
+
+    model.compile("adam", "mse")
+    model.fit(x, y, epochs=1, verbose=0)
+    assert type(model.optimizer).__name__ == "Adam"
+    before = model.get_weights()
+    model.optimizer = td.keras.optimizers.SGD(0.0)  # what is traced with the other is not used
+    model.fit(x, y, epochs=1, verbose=0)
+    assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights(), strict=True))

@@ -21,9 +21,8 @@ class _Compiled:
     """What `compile` was given."""
 
     def __init__(
-        self, optimizer: Any, loss: Any, given: Any, eager: bool, factor: Any, weighted: Any
+        self, loss: Any, given: Any, eager: bool, factor: Any, weighted: Any
     ) -> None:
-        self.optimizer = optimizers.get(optimizer)
         self.loss = None if loss is None else losses.as_loss(loss)
         self.factor = _loss_factor(factor)
         self.given = [*(given or ()), *(weighted or ())]
@@ -76,7 +75,9 @@ class Trainer:
     _compiled: _Compiled | None
     _functions: dict[str, Any]
     stop_training: bool = False
+    loss: Any = None
     name: Any
+    _optimizer: Any = None
 
     def compile(
         self,
@@ -102,10 +103,9 @@ class Trainer:
         """
         if kwargs:
             raise TypeError(f"compile: unsupported arguments {', '.join(sorted(kwargs))}")
-        self._compiled = _Compiled(
-            optimizer, loss, metrics, run_eagerly, loss_weights, weighted_metrics
-        )
-        self._functions = {}
+        self._compiled = _Compiled(loss, metrics, run_eagerly, loss_weights, weighted_metrics)
+        self.optimizer = optimizers.get(optimizer)
+        self.loss = self._compiled.loss
 
     def _setup(self) -> _Compiled:
         if self._compiled is None:
@@ -116,11 +116,15 @@ class Trainer:
 
     @property
     def optimizer(self) -> Any:
-        return self._setup().optimizer
+        """What `compile` was given, or what the program assigned since then."""
+        if self._optimizer is None:
+            self._setup()
+        return self._optimizer
 
-    @property
-    def loss(self) -> Any:
-        return self._setup().loss
+    @optimizer.setter
+    def optimizer(self, optimizer: Any) -> None:
+        self._optimizer = optimizer
+        self._functions = {}
 
     @property
     def metrics(self) -> list[Any]:
@@ -164,7 +168,7 @@ class Trainer:
             pred = self(x, training=True)  # type: ignore[operator]
             loss = self._loss_of(x, y, pred, weight, True)
         variables = self.trainable_variables  # type: ignore[attr-defined]
-        setup.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
+        self.optimizer.apply_gradients(zip(tape.gradient(loss, variables), variables, strict=True))
         return self._update_metrics(x, y, pred, weight, loss)
 
     def test_step(self, data: Any) -> Logs:
