@@ -163,7 +163,7 @@ class Trainer:
     def train_step(self, data: Any) -> Logs:
         """One update of the weights from a batch."""
         x, y, weight = unpack(data)
-        setup = self._setup()
+        self._setup()
         with td.GradientTape() as tape:
             pred = self(x, training=True)  # type: ignore[operator]
             loss = self._loss_of(x, y, pred, weight, True)
