@@ -268,3 +268,22 @@ def test_only_a_function_that_is_called_again_needs_the_trampoline(
         env=os.environ | {"TREADLE_CACHE_DIR": str(tmp_path)},
     )  # fmt: skip
     assert ran.stdout.split("\n")[:4] == ["False 0", "True 1", "True 0", "True 1"]
+
+
+def test_the_second_call_of_a_process_may_be_of_a_method(tmp_path: Path) -> None:
+    """It is called once more when the trampoline is there, with its instance."""
+    code = """
+        import treadle as td
+        class Scale:
+            @td.function
+            def by(self, x, factor):
+                return x * factor
+        scale = Scale()
+        for rows in (4, 3, 4, 3):
+            print(scale.by(td.ones([rows, 2]), factor=2).shape)
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True,
+        env=os.environ | {"TREADLE_CACHE_DIR": str(tmp_path)},
+    )  # fmt: skip
+    assert ran.stdout.split("\n")[:4] == ["(4, 2)", "(3, 2)", "(4, 2)", "(3, 2)"]

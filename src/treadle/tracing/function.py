@@ -117,13 +117,17 @@ class Function:
     def _call_further(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A call that no plan at the front accepts."""
         if self._native is not None and context.recorder is None and begin(self._native):
-            return self(*args, **kwargs)
+            return self._once_more(args, kwargs)
         if kwargs:
             plans = self._keyword_plans.get(tuple(kwargs))
             result = MISS if plans is None else plans.call((*args, *kwargs.values()))
         else:
             result = self._plans.further(args)
         return self._call_slowly(args, kwargs) if result is MISS else result
+
+    def _once_more(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The same call from the beginning."""
+        return self(*args, **kwargs)
 
     @puts_modes_back
     def _call_slowly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -471,6 +475,9 @@ class BoundFunction(Function):
 
     def __call__(self, instance: Any, /, *args: Any, **kwargs: Any) -> Any:
         return super().__call__(*args, **kwargs)
+
+    def _once_more(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return self(self.python_function.__self__, *args, **kwargs)
 
 
 @clears
