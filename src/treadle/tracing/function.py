@@ -477,7 +477,8 @@ class BoundFunction(Function):
         return super().__call__(*args, **kwargs)
 
     def _once_more(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        return self(self.python_function.__self__, *args, **kwargs)
+        instance = self.python_function.__self__  # type: ignore[attr-defined]  # a WeakMethod
+        return self(instance, *args, **kwargs)
 
 
 @clears
