@@ -392,3 +392,24 @@ def test_optimizer_and_loss_are_attributes_that_programs_assign():
     model.optimizer = td.keras.optimizers.SGD(0.0)  # what is traced with the other is not used
     model.fit(x, y, epochs=1, verbose=0)
     assert all(np.array_equal(a, b) for a, b in zip(before, model.get_weights(), strict=True))
+
+
+def test_a_subclass_may_keep_what_it_calls_inputs_optimizer_and_metrics():
+    class Own(td.keras.Model):
+        def __init__(self, **given):
+            super().__init__()
+            self.__dict__.update(given)
+            self.inputs = td.keras.Input((3,))
+            self.output = "what it gives"
+            self.dense = td.keras.layers.Dense(1)
+
+        def call(self, x):
+            return self.dense(x)
+
+    rate = td.keras.optimizers.SGD(0.5)
+    model = Own(optimizer=rate)
+    assert model.inputs.shape == (None, 3) and model.output == "what it gives"
+    assert model.optimizer is rate and model.metrics == []
+    assert model(np.ones((2, 3), np.float32)).shape == (2, 1) and len(model.variables) == 2
+    with pytest.raises(AttributeError, match="defines its own call"):
+        _ = model.outputs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import treadle as td
@@ -14,6 +16,17 @@ from treadle.keras.models.summary import print_summary
 from treadle.keras.models.training import Trainer
 
 
+class _assignable:
+    """An attribute that is computed until a program assigns it, as subclasses of Model do."""
+
+    def __init__(self, compute: Callable[[Any], Any]) -> None:
+        self.compute = compute
+        functools.update_wrapper(self, compute)  # type: ignore[arg-type]
+
+    def __get__(self, model: Any, owner: type | None = None) -> Any:
+        return self if model is None else self.compute(model)
+
+
 class Model(Trainer, Layer):
     """Base of models, and models that are calls of layers.
 
@@ -24,7 +37,7 @@ class Model(Trainer, Layer):
 
     has_shape_rule: ClassVar[bool] = False
     _ignored_attributes: ClassVar[frozenset[str]] = Layer._ignored_attributes | {
-        "_compiled", "_functions", "_network", "_start", "_called",
+        "_compiled", "_functions", "_network", "_start", "_called", "optimizer",
     }  # fmt: skip
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -68,22 +81,22 @@ class Model(Trainer, Layer):
             )
         return self._network
 
-    @property
+    @_assignable
     def inputs(self) -> list[KerasTensor]:
         """What the model starts from, as a list."""
         return list(self._described().sources)
 
-    @property
+    @_assignable
     def outputs(self) -> list[KerasTensor]:
         """What the model gives, as a list."""
         return list(self._described().targets)
 
-    @property
+    @_assignable
     def input(self) -> Any:
         """What the model starts from."""
         return self._described().inputs
 
-    @property
+    @_assignable
     def output(self) -> Any:
         """What the model gives."""
         return self._described().outputs

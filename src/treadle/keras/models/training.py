@@ -75,9 +75,9 @@ class Trainer:
     _compiled: _Compiled | None
     _functions: dict[str, Any]
     stop_training: bool = False
+    optimizer: Any = None
     loss: Any = None
     name: Any
-    _optimizer: Any = None
 
     def compile(
         self,
@@ -115,22 +115,10 @@ class Trainer:
         return self._compiled
 
     @property
-    def optimizer(self) -> Any:
-        """What `compile` was given, or what the program assigned since then."""
-        if self._optimizer is None:
-            self._setup()
-        return self._optimizer
-
-    @optimizer.setter
-    def optimizer(self, optimizer: Any) -> None:
-        self._optimizer = optimizer
-        self._functions = {}
-
-    @property
     def metrics(self) -> list[Any]:
-        """The loss tracker and the metrics that `compile` was given."""
-        setup = self._setup()
-        return [setup.tracker, *setup.known_metrics()]
+        """The loss tracker and the metrics that `compile` was given; none before."""
+        setup = self._compiled
+        return [] if setup is None else [setup.tracker, *setup.known_metrics()]
 
     @property
     def metrics_names(self) -> list[str]:
@@ -198,12 +186,12 @@ class Trainer:
         step = getattr(self, name)
         if self._compiled is not None and self._compiled.run_eagerly:
             return step  # type: ignore[no-any-return]
-        found = self._functions.get(name)
-        if found is None:
+        optimizer, found = self._functions.get(name, (None, None))
+        if found is None or optimizer is not self.optimizer:  # a program may assign another one
             own = not getattr(type(self), name).__module__.startswith("treadle.")
             found = td.function(step, reduce_retracing=True, autograph=own)
-            self._functions[name] = found
-        return found
+            self._functions[name] = self.optimizer, found
+        return found  # type: ignore[no-any-return]
 
     # -- whole data ------------------------------------------------------------------------------
 
