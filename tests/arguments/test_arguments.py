@@ -39,6 +39,11 @@ WRONG = {
     "a tensor for a dtype": lambda: td.ones([2], td.constant(1.5)),
     "too few arguments": lambda: td.matmul(td.ones([2, 2])),
     "a method": lambda: td.Variable([1.0]).scatter_add(nested(1500)),
+    "an operator": lambda: td.ones([2]) * nested(1500),
+    "an operator's other side": lambda: nested(1500) - td.ones([2]),
+    "an equality": lambda: td.ones([2]) == nested(1500),
+    "an index": lambda: td.ones([2])[nested(1500)],
+    "a list that contains itself": lambda: td.Variable([1.0]) + endless(),
 }  # fmt: skip
 
 
@@ -46,6 +51,12 @@ def nested(depth):
     found = 1.0
     for _ in range(depth):
         found = [found]
+    return found
+
+
+def endless():
+    found = [1.0]
+    found.append(found)
     return found
 
 
@@ -84,6 +95,11 @@ REFUSED = {
     "sums of bools": lambda: td.math.unsorted_segment_sum([True, False], [0, 0], 1),
     "a shape beyond all memory that does not fit": lambda: td.reshape(td.ones([3]), [2**40, 2**40]),
     "rates that are no floats": lambda: td.random.stateless_poisson([2], [1, 2], BYTES),
+    "strings in an identity matrix": lambda: td.eye(2, dtype="string"),
+    "a vector in the places of one_hot": lambda: td.one_hot(0, 2, td.ones([2])),
+    "a vector in its other places": lambda: td.one_hot([0, 1], 3, 1.0, td.ones([3])),
+    "a rate of another dtype": lambda: td.nn.dropout(td.ones([2]), td.constant(0.5, td.float64)),
+    "a number that is no rate": lambda: td.nn.dropout(td.ones([2]), np.float32(1.5)),
     "a segment id of another length": lambda: td.math.segment_max(nested(40), [0, 0]),
 }
 
@@ -107,6 +123,16 @@ def test_segments_of_forty_axes(function):
 def test_added_at_positions_in_forty_axes():
     found = td.tensor_scatter_nd_add(nested(40), [[0], [0]], [nested(39), nested(39)])
     assert found.shape == (1,) * 40 and float(td.reshape(found, [])) == 3.0
+
+
+@pytest.mark.parametrize(("rate", "factor"), [(0.0, 1.0), (-1.0, 0.5), (1.0, 0.0), (1.5, 0.0)])
+def test_the_value_of_a_rate_that_is_a_tensor_is_not_looked_at(rate, factor):
+    """As in TensorFlow; ones are compared, of which none or all are dropped at these rates."""
+    def drop(rate):
+        return td.nn.dropout(td.ones([4]), rate)
+
+    for call in (drop, td.function(drop)):
+        assert call(td.constant(rate)).numpy().tolist() == [factor] * 4
 
 
 def test_a_radius_beyond_the_channels():

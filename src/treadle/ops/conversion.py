@@ -19,6 +19,7 @@ from treadle.core.tensor import NDArray, Tensor, from_array
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op, register, run
 
+MOST_AXES = 64  # NumPy's arrays have no more
 # Types that convert themselves: type -> fn(value, dtype) -> Tensor. Variables add theirs.
 _converters: list[tuple[type, Callable[[Any, DType | None], Any]]] = []
 _typed: tuple[type, ...] = (Tensor,)  # Tensor and the types with converters
@@ -235,10 +236,23 @@ def _advice(given: DType, wanted: DType) -> str:
     return f"use td.{function}(x, td.{wanted.name})"
 
 
-def _holds_tensor(value: Any) -> bool:
-    if isinstance(value, list | tuple):
-        return any(_holds_tensor(v) for v in value)
-    return isinstance(value, _typed) or type(value) in _weak
+def _holds_tensor(value: Any, axes: int = 0) -> bool:
+    """Whether a tensor is somewhere in nested lists.
+
+    Raises:
+        ValueError: the lists are nested deeper than an array can have axes.
+    """
+    if not isinstance(value, list | tuple):
+        return isinstance(value, _typed) or type(value) in _weak
+    if axes == MOST_AXES:
+        raise ValueError(
+            f"Lists nested more than {MOST_AXES} deep, or that contain themselves, are no tensor"
+            f"{at(user_origin())}"
+        )
+    for part in value:  # noqa: SIM110 (a generator would double the depth of the recursion)
+        if _holds_tensor(part, axes + 1):
+            return True
+    return False
 
 
 def _stack(values: Any, dtype: DType | None, hint: Any) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from typing import Any
 
@@ -11,7 +12,7 @@ from treadle.core.origin import at, user_origin
 from treadle.core.shapes import product
 from treadle.core.tensor import Tensor
 from treadle.ops.axes import normalize_axes
-from treadle.ops.conversion import common_dtype, convert_to_tensor, is_symbolic
+from treadle.ops.conversion import common_dtype, convert_to_tensor, has_dtype
 from treadle.ops.dims import dims_tensor, size_of
 from treadle.ops.elementwise.arithmetic import (
     add_n,
@@ -213,13 +214,16 @@ def dropout(
 
     Args:
         x: floats.
-        rate: in [0, 1), a number or a scalar tensor.
+        rate: a number in [0, 1), or a scalar tensor of x's dtype, whose value is not looked at, as
+            TensorFlow does not: from a rate of 1 on all elements are zero.
         noise_shape: the shape of the mask where it broadcasts to x; None in it takes x's dim.
         seed: as for `random.uniform`.
         name: accepted for TensorFlow programs.
 
     Raises:
-        ValueError: a rate outside [0, 1), or `x` not floating.
+        ValueError: a number outside [0, 1), or `x` not floating.
+        TypeError: a tensor of another dtype as the rate.
+        InvalidArgumentError: a rate that is no scalar.
     """
 
     def drawn(shape: Any, dtype: Any) -> Tensor:
@@ -253,17 +257,17 @@ def general_dropout(
     value: Tensor = convert_to_tensor(x)
     if not value.dtype.is_floating:
         raise ValueError(f"dropout: x must be floating, got {value.dtype.name}{at(user_origin())}")
-    if not isinstance(rate, int | float):
-        rate = convert_to_tensor(rate)
-        if rate.ndim:
-            text = f"dropout: rate must be a scalar, not of shape {rate.shape}{at(user_origin())}"
-            raise errors.InvalidArgumentError(None, None, text)
-    if not is_symbolic(rate):
+    if isinstance(rate, numbers.Real):
         rate = float(rate)
         if not 0 <= rate < 1:
             raise ValueError(f"dropout: rate must be in [0, 1), got {rate}{at(user_origin())}")
         if rate == 0:
             return value
+    else:
+        rate = convert_to_tensor(rate, None if has_dtype(rate) else value.dtype)
+        if rate.ndim:
+            text = f"dropout: rate must be a scalar, not of shape {rate.shape}{at(user_origin())}"
+            raise errors.InvalidArgumentError(None, None, text)
     dims = value.dims
     if noise_shape is not None:
         given = list(noise_shape) if isinstance(noise_shape, list | tuple) else noise_shape

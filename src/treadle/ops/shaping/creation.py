@@ -21,7 +21,7 @@ from treadle.ops.conversion import convert_to_tensor, has_dtype
 from treadle.ops.dims import partial_dims, size_of, sizes_of
 from treadle.ops.elementwise.selection import where
 from treadle.ops.lowering import Compute, LowerCall, index_expr
-from treadle.ops.op_makers import guard
+from treadle.ops.op_makers import guard, inferred
 from treadle.ops.registry import Op, OpCall, register, run
 
 # -- fill ----------------------------------------------------------------------------------------
@@ -97,6 +97,12 @@ def _lower_eye(call: LowerCall, index: Sequence[Index]) -> Expr:
     return apply("select", here, const(1, dtype), const(0, dtype))
 
 
+def _infer_eye(*, shape: tuple[Dim, ...], dtype: DType) -> TensorSpec:
+    if dtype is dtypes.string:
+        raise TypeError("there is no identity matrix of strings")
+    return TensorSpec(shape, dtype)
+
+
 def _eager_eye(*, shape: tuple[int, ...], dtype: DType) -> NDArray:
     if min(shape) < 0:
         raise errors.InvalidArgumentError(None, None, f"the shape {shape} has a negative dim")
@@ -107,8 +113,8 @@ def _eager_eye(*, shape: tuple[int, ...], dtype: DType) -> NDArray:
 EYE = register(
     Op(
         "eye",
-        lambda *, shape, dtype: TensorSpec(shape, dtype),
-        _eager_eye,
+        _infer_eye,
+        inferred(_infer_eye, _eager_eye),
         lower=Compute(_lower_eye, "view"),
     )
 )
@@ -118,16 +124,29 @@ def eye(
     num_rows: Any, num_columns: Any = None, batch_shape: Any = None, dtype: Any = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The identity matrix, or a batch of them."""
+    """The identity matrix, or a batch of them.
+
+    Raises:
+        TypeError: strings are asked for.
+    """
     batch = () if batch_shape is None else sizes_of(batch_shape, "eye: batch_shape")
     rows = size_of(num_rows, "eye: num_rows")
     columns = rows if num_columns is None else size_of(num_columns, "eye: num_columns")
     return run(EYE, shape=(*batch, rows, columns), dtype=dtypes.as_dtype(dtype))  # type: ignore[no-any-return]
 
 
+def _check_scalars(*ranks: int) -> None:
+    """The rank of `on_value` and that of `off_value` are 0, as TensorFlow wants it."""
+    for name, rank in zip(("on_value", "off_value"), ranks, strict=True):
+        if rank:
+            text = f"{name} must be a scalar, not of rank {rank}"
+            raise errors.InvalidArgumentError(None, None, text)
+
+
 def _eager_one_hot(
     indices: NDArray, on: NDArray, off: NDArray, *, depth: int, axis: int
 ) -> NDArray:
+    _check_scalars(on.ndim, off.ndim)
     if depth < 0:
         raise errors.InvalidArgumentError(None, None, f"depth {depth} is negative")
     hit = np.expand_dims(indices, axis) == np.arange(depth).reshape(
@@ -141,6 +160,7 @@ def _infer_one_hot(
 ) -> TensorSpec:
     if not indices.dtype.is_integer:
         raise TypeError(f"the indices must be integers, not {indices.dtype.name}")
+    _check_scalars(on.rank, off.rank)
     if on.dtype is not off.dtype:
         raise TypeError(f"on_value is {on.dtype.name} and off_value {off.dtype.name}")
     return TensorSpec((*indices.dims[:axis], depth, *indices.dims[axis:]), on.dtype)
@@ -180,6 +200,10 @@ def one_hot(
 
     An index outside [0, depth) gives `off_value` only. The new axis comes last unless given.
     The dtype is that of the values, float32 where none is given.
+
+    Raises:
+        InvalidArgumentError: `on_value` or `off_value` is no scalar, or `depth` is negative.
+        TypeError: the indices are no integers, or the values have different dtypes.
     """
     x = convert_to_tensor(indices, dtype_hint=dtypes.int32)
     values = [v for v in (on_value, off_value) if v is not None]
