@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from treadle.core import dtypes
+from treadle.core.spec import ListSpec
 from treadle.ops.registry import Op, set_routines
 from treadle.runtime import mechanisms  # noqa: F401  (declares them)
 from treadle.runtime.collections_paused import collections_paused
@@ -43,10 +44,19 @@ def _on_words(graph: Graph, compile: Callable[[Graph], Executable]) -> Executabl
     """The executable of a graph, which may have strings."""
     values = (v for node in graph.walk() for v in node.outputs)
     if not any(v.spec.dtype is dtypes.string for v in (*graph.params, *values)):
-        return compile(graph)
+        return _on_lists(graph, compile)
     from treadle.runtime.words import StringExecutable
 
-    return StringExecutable(graph, compile)
+    return StringExecutable(graph, lambda g: _on_lists(g, compile))
+
+
+def _on_lists(graph: Graph, compile: Callable[[Graph], Executable]) -> Executable:
+    """The executable of a graph, which may have lists as arguments and results."""
+    if not any(isinstance(v.spec, ListSpec) for v in (*graph.params, *graph.results)):
+        return compile(graph)
+    from treadle.runtime.passed_lists import ListExecutable
+
+    return ListExecutable(graph, compile)
 
 
 def _stored(graph: Graph, options: Options | None = None) -> Executable | None:

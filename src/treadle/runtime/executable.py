@@ -77,6 +77,32 @@ class Executable:
         return None
 
 
+class AroundProgram(Executable):
+    """Runs a program of another graph, whose arguments and results it makes and reads.
+
+    Args:
+        graph: the graph that callers know; program: the other one's.
+    """
+
+    def __init__(self, graph: Graph, program: Executable) -> None:
+        super().__init__(graph, program.reason)
+        self.program, self.mode, self.note = program, program.mode, program.note
+        self.calls, self.counters = program.calls, program.counters
+        self.texts, self.prepared = program.texts, program.prepared
+
+    @property
+    def graph(self) -> Graph:
+        return self.program.graph
+
+    @property
+    def stages(self) -> Texts:
+        return self.program.stages
+
+    @property
+    def memory(self) -> MemoryUse | None:
+        return self.program.memory
+
+
 class InterpretedExecutable(Executable):
     """Runs a graph node by node with NumPy, on the host wherever its buffers are."""
 

@@ -22,14 +22,12 @@ from treadle.core.interrupts import during, is_mode
 from treadle.core.list_value import ListValue
 from treadle.core.spec import ResourceSpec, Spec, array_spec, intern_spec, spec_text
 from treadle.core.tensor import StringTensor, from_array
-from treadle.core.texts import Texts
 from treadle.graph.ir import Graph, Node, Region, Value
 from treadle.graph.rewrite import clone_graph, keep_params, replace_reads
 from treadle.ops.conversion import CONST
 from treadle.ops.lowering import Structure
 from treadle.ops.registry import Op
-from treadle.runtime.executable import Executable
-from treadle.runtime.memory.use import MemoryUse
+from treadle.runtime.executable import AroundProgram, Executable
 
 NDArray = np.ndarray[Any, Any]
 
@@ -99,7 +97,7 @@ def _is_strings(spec: Spec) -> bool:
     return spec.dtype is dtypes.string and not isinstance(spec, ResourceSpec)
 
 
-class StringExecutable(Executable):
+class StringExecutable(AroundProgram):
     """The program of a graph with strings.
 
     Args:
@@ -107,17 +105,12 @@ class StringExecutable(Executable):
     """
 
     def __init__(self, graph: Graph, compile: Callable[[Graph], Executable]) -> None:
-        super().__init__(graph)
         words = Words([b""])
         work = clone_graph(graph)
         self._passed = _without_captures(work, words)
         _use_numbers(work, words)
         self.constants = words.strings
-        self.program = compile(work)
-        self.mode = self.program.mode
-        self.reason, self.note = self.program.reason, self.program.note
-        self.calls, self.counters = self.program.calls, self.program.counters
-        self.texts, self.prepared = self.program.texts, self.program.prepared
+        super().__init__(graph, compile(work))
         self._storage = graph.device.storage
         self._given = [n for n, i in enumerate(self._passed) if _is_strings(graph.params[i].spec)]
         self._made = [i for i, v in enumerate(graph.results) if _is_strings(v.spec)]
@@ -137,18 +130,6 @@ class StringExecutable(Executable):
 
     def _on_host(self, value: Any) -> Any:
         return value if isinstance(value, ListValue) else self._storage.to_host(value)
-
-    @property
-    def graph(self) -> Graph:
-        return self.program.graph
-
-    @property
-    def stages(self) -> Texts:
-        return self.program.stages
-
-    @property
-    def memory(self) -> MemoryUse | None:
-        return self.program.memory
 
 
 # -- the graph of numbers --------------------------------------------------------------------

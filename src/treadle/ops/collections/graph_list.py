@@ -324,9 +324,10 @@ def _rebuilt(like: GraphList, parts: list[Any]) -> Any:
         return GraphList(like.template, parts)
     if not parts:
         return []
-    count = int(lists.list_length(parts[0]).numpy())
-    rows = ([lists.list_get(p, i) for p in parts] for i in range(count))
-    return [nest.pack(like.template, row) for row in rows]
+    columns = [lists.elements(p) for p in parts]
+    if not nest.is_nested(like.template):
+        return columns[0]
+    return [nest.pack(like.template, row) for row in zip(*columns, strict=True)]
 
 
 nest.register_node(GraphList, lambda items: items.parts, _rebuilt)

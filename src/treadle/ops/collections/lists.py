@@ -13,6 +13,7 @@ import numpy as np
 
 from treadle.core import dtypes, errors
 from treadle.core.arrays import zeros
+from treadle.core.context import context
 from treadle.core.list_value import ListValue
 from treadle.core.shapes import (
     ANY,
@@ -29,7 +30,7 @@ from treadle.core.spec import (
     has_element_shape,
     spec_text,
 )
-from treadle.core.tensor import NDArray, Tensor
+from treadle.core.tensor import NDArray, Tensor, buffer_of, from_array
 from treadle.ops.conversion import convert_to_tensor
 from treadle.ops.indexing.gather import gather
 from treadle.ops.lowering import ListAction, ListForm
@@ -58,6 +59,14 @@ def list_get(items: Tensor, index: Any, dims: Sequence[Dim] | None = None) -> Te
     """The element at `index`; `dims` is its shape where the list's spec does not tell."""
     index = convert_to_tensor(index, dtype_hint=dtypes.int32)
     return run(LIST_GET, items, index, dims=_element_dims(items, dims))  # type: ignore[no-any-return]
+
+
+def elements(items: Tensor) -> list[Tensor]:
+    """All elements of an eager list."""
+    value: Any = buffer_of(items)
+    if context.tapes:  # they note which elements are read
+        return [list_get(items, i) for i in range(len(value))]
+    return [from_array(np.asarray(x)) for x in _full(value, _element_dims(items, None))]
 
 
 def list_set(items: Tensor, index: Any, value: Any, grow: bool = False) -> Tensor:
