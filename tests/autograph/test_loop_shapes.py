@@ -71,6 +71,7 @@ def test_equals_plain_python(name):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
+@pytest.mark.filterwarnings("error")  # these are compiled
 @pytest.mark.parametrize("where", ["inside", "outside"])
 @pytest.mark.parametrize("name", ["doubling", "columns", "two dims", "nested"])
 def test_gradients(name, where):

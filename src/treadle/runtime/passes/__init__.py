@@ -18,6 +18,7 @@ from treadle.runtime.passes.checks import add_checks
 from treadle.runtime.passes.joined_iterations import join_iterations
 from treadle.runtime.passes.late_operands import order_operands
 from treadle.runtime.passes.narrow_products import narrow_products
+from treadle.runtime.passes.told_sizes import tell_sizes_first
 from treadle.runtime.passes.unchanged_variables import read_unchanged
 from treadle.runtime.passes.verdicts import add_verdicts
 from treadle.runtime.schedule.facts import Facts
@@ -69,6 +70,10 @@ PIPELINE: tuple[TargetPass, ...] = (
     TargetPass(
         "unchanged_variables", read_unchanged,
         "an array that a loop hands on has one name; after checks, which read loop variables", True,
+    ),
+    TargetPass(
+        "told_sizes", tell_sizes_first,
+        "elements of lists that tell sizes are read before those whose sizes are computed of them", True,
     ),
     TargetPass(
         "narrow_products", narrow_products,
