@@ -55,6 +55,7 @@ def test_the_advice_loses_nothing_that_need_not_be(a: str, b: str, advice: str) 
             f(x, y)
 
 
+@pytest.mark.filterwarnings("error")  # the product is native
 def test_shapes_in_a_loop_are_explained() -> None:
     @td.function
     def power(x: Any, w: Any) -> Any:

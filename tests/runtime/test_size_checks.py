@@ -10,6 +10,13 @@ import treadle as td
 VECTOR = td.TensorSpec([None], td.float32)
 MATRIX = td.TensorSpec([None, None], td.float32)
 
+def powers(x):
+    y = x
+    for _ in td.range(3):
+        y = td.matmul(y, x)
+    return y
+
+
 # name: (function, spec, shapes that fit, shapes that do not)
 CASES = {
     "reshape": (lambda x: td.reshape(x, [2, 2]), VECTOR, [(4,)], [(5,), (3,), (0,)]),
@@ -31,6 +38,13 @@ CASES = {
     "stack": (lambda x: td.stack([x, td.ones([2])]), VECTOR, [(2,)], [(3,), (1,)]),
     "concat": (lambda x: td.concat([[x], td.ones([1, 2])], 0), VECTOR, [(2,)], [(3,)]),
     "concat_along": (lambda x: td.concat([x, td.ones([2])], 0), VECTOR, [(2,), (3,)], []),
+    "matmul": (lambda x: td.matmul(x, td.ones([3, 2])), MATRIX, [(2, 3), (0, 3)], [(2, 2), (2, 4)]),
+    "matmul_turned": (
+        lambda x: td.matmul(x, td.ones([3, 2]), transpose_a=True), MATRIX, [(3, 2)], [(2, 3), (4, 3)],
+    ),
+    "matmul_squared": (lambda x: td.matmul(x, x), MATRIX, [(2, 2), (0, 0)], [(2, 3), (3, 2)]),
+    "matmul_of_a_part": (lambda x: td.matmul(x[:, 1:], x[:2]), MATRIX, [(2, 3), (5, 3)], [(3, 2)]),
+    "matmul_in_a_loop": (powers, MATRIX, [(2, 2), (0, 0)], [(2, 3), (3, 2)]),
     "in_a_branch": (
         lambda x: td.cond(td.size(x) > 4, lambda: x[4], lambda: td.constant(0.0)),
         VECTOR, [(5,), (4,), (0,)], [],

@@ -70,6 +70,7 @@ class Op:
         tags: further properties, each a word of `treadle.ops.properties.TAGS`.
         sizes: pairs of dims that the op needs to be equal and whose equality `infer` cannot tell
             where they are symbols (see `treadle.ops.sizes`).
+        sizes_differ: what is said where two of them differ, with places for both.
         regions: the names of the regions that the op's nodes own, as the printer shows them.
         part: which part of an array the op works on, and what it does with it.
         refuses: what the op refuses when it runs.
@@ -95,6 +96,10 @@ class Op:
     effect: str | None = None
     tags: frozenset[str] = field(default_factory=frozenset)
     sizes: Sizes | None = None
+    sizes_differ: str = (
+        "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
+        "broadcast"
+    )
     parts: Callable[..., Any] | None = None
     regions: tuple[str, ...] = ()
     part: Part | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from treadle.ops.shaping.joining import concat
 from treadle.ops.shaping.permuting import swap_last
 from treadle.ops.shaping.reshaping import reshape_to, with_dims
 from treadle.ops.shaping.slicing import slice_known
+from treadle.ops.sizes import Pairs, may_be
 
 # -- matmul --------------------------------------------------------------------------------------
 
@@ -40,11 +42,19 @@ def _infer_matmul(
         )  # fmt: skip
     m, k = (a.dims[-1], a.dims[-2]) if transpose_a else (a.dims[-2], a.dims[-1])
     k2, n = (b.dims[-1], b.dims[-2]) if transpose_b else (b.dims[-2], b.dims[-1])
-    if isinstance(k, int) and isinstance(k2, int) and k != k2:
+    if not may_be(k, k2):
         raise errors.InvalidArgumentError(
             None, None, f"shapes {a.shape} and {b.shape}: the inner dims {k} and {k2} differ"
         )
     return TensorSpec((*broadcast(a.dims[:-2], b.dims[:-2]), m, n), a.dtype)
+
+
+def _inner_sizes(specs: Sequence[Any], outs: Sequence[Any], attrs: Mapping[str, Any]) -> Pairs:
+    a, b = specs
+    yield (
+        a.dims[-2] if attrs["transpose_a"] else a.dims[-1],
+        b.dims[-1] if attrs["transpose_b"] else b.dims[-2],
+    )
 
 
 def _eager_matmul(a: NDArray, b: NDArray, *, transpose_a: bool, transpose_b: bool) -> NDArray:
@@ -92,7 +102,10 @@ def _multiply(a: Tensor, b: Tensor, transpose_a: bool, transpose_b: bool) -> Ten
 
 
 MATMUL = register(
-    Op("matmul", _infer_matmul, guard("fciu", _eager_matmul), _grad_matmul, Library("matmul"))
+    Op(
+        "matmul", _infer_matmul, guard("fciu", _eager_matmul), _grad_matmul, Library("matmul"),
+        sizes=_inner_sizes, sizes_differ="the inner dims {} and {} differ",
+    )
 )
 
 

@@ -33,7 +33,7 @@ from treadle.runtime.cpu.convolution.tiling import (
 )  # fmt: skip
 from treadle.runtime.cpu.depthwise.tiling import depthwise_numbers
 from treadle.runtime.cpu.matmul.pairs import MOST_PAIRS, multiplies_pairs
-from treadle.runtime.cpu.matmul.strided import strided_product
+from treadle.runtime.cpu.matmul.strided import inner_dim, strided_product
 from treadle.runtime.cpu.matmul.tiling import Product, packers_of, tiling_of
 from treadle.runtime.cpu.routines.entry import row_call, row_numbers, row_space, row_symbol
 from treadle.runtime.cpu.target import host
@@ -120,9 +120,7 @@ def _matmul(node: Node, element: str, apart: bool = False, pairs: int = 0) -> Ro
     a, b = (v.spec.dims for v in node.inputs)
     out = node.outputs[0].spec.dims
     ta, tb = (int(node.attrs[f]) for f in ("transpose_a", "transpose_b"))
-    k = a[-2] if ta else a[-1]
-    if k != (b[-1] if tb else b[-2]):
-        return None
+    k = inner_dim(node)
     batch, m, n = product(out[:-2]), out[-2], out[-1]
     steps: list[Dim | None] = [_batch_stride(dims, out) for dims in (a, b)]
     joined = rows_joined(node)

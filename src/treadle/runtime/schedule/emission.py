@@ -164,7 +164,7 @@ class Emission:
         for a, b in guarded_dims(node):
             late = (dim_symbols(a) | dim_symbols(b)) & self.program.late
             if late and not self.program.ranges.are_equal(a, b):
-                self.emit(Guard(node, (a, b)))
+                self.emit(Guard(node, (a, b), node.op.sizes_differ))
             self.program.sizes.add([(a, b)])
 
     def guard_inlined(self) -> None:

@@ -266,10 +266,7 @@ class Guard(Step):
 
     node: Node
     sizes: tuple[Dim, Dim]
-    text: str = (
-        "sizes {} and {} of the operands differ; sizes that only the running program knows are not "
-        "broadcast"
-    )
+    text: str
 
 
 @record(eq=False)

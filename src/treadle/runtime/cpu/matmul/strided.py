@@ -20,9 +20,8 @@ def strided_product(node: Node, element: str, views: Sequence[View]) -> Product 
         for v, flag in zip(node.inputs, ("transpose_a", "transpose_b"), strict=True)
     )
     out = node.outputs[0].spec.dims
-    k = a[-2] if ta else a[-1]
     left, right = _matrix(a, views[0].strides, ta), _matrix(b, views[1].strides, tb)
-    if left is None or right is None or k != (b[-1] if tb else b[-2]):
+    if left is None or right is None:
         return None
     m, n = out[-2:]
     levels: list[Level] = _levels(out[:-2], (a, views[0].strides), (b, views[1].strides))
@@ -32,9 +31,17 @@ def strided_product(node: Node, element: str, views: Sequence[View]) -> Product 
         return None
     outer, inner = ([(1, 0, 0)] * 2 + levels)[-2:]
     return Product(
-        element, outer[0] * inner[0], m, n, k, left[0], right[0], inner[1], inner[2],
+        element, outer[0] * inner[0], m, n, inner_dim(node), left[0], right[0], inner[1], inner[2],
         lda=left[1], ldb=right[1], inner=inner[0], outer_a=outer[1], outer_b=outer[2],
     )  # fmt: skip
+
+
+def inner_dim(node: Node) -> Dim:
+    """The size of the axis that a matmul adds over. The operands tell it both: a program compares
+    the two where they are not known to be equal."""
+    a, b = (v.spec.dims for v in node.inputs)
+    first = a[-2] if node.attrs["transpose_a"] else a[-1]
+    return first if isinstance(first, int) else b[-1 if node.attrs["transpose_b"] else -2]
 
 
 def _matrix(dims: Sequence[Dim], strides: Sequence[Dim], turned: int) -> tuple[int, Dim] | None:
