@@ -40,7 +40,8 @@ CASES = {
     "concat_along": (lambda x: td.concat([x, td.ones([2])], 0), VECTOR, [(2,), (3,)], []),
     "matmul": (lambda x: td.matmul(x, td.ones([3, 2])), MATRIX, [(2, 3), (0, 3)], [(2, 2), (2, 4)]),
     "matmul_turned": (
-        lambda x: td.matmul(x, td.ones([3, 2]), transpose_a=True), MATRIX, [(3, 2)], [(2, 3), (4, 3)],
+        lambda x: td.matmul(x, td.ones([3, 2]), transpose_a=True),
+        MATRIX, [(3, 2)], [(2, 3), (4, 3)],
     ),
     "matmul_squared": (lambda x: td.matmul(x, x), MATRIX, [(2, 2), (0, 0)], [(2, 3), (3, 2)]),
     "matmul_of_a_part": (lambda x: td.matmul(x[:, 1:], x[:2]), MATRIX, [(2, 3), (5, 3)], [(3, 2)]),

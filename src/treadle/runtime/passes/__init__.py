@@ -73,7 +73,8 @@ PIPELINE: tuple[TargetPass, ...] = (
     ),
     TargetPass(
         "told_sizes", tell_sizes_first,
-        "elements of lists that tell sizes are read before those whose sizes are computed of them", True,
+        "elements of lists that tell sizes are read before those whose sizes follow from them",
+        True,
     ),
     TargetPass(
         "narrow_products", narrow_products,
