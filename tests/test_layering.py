@@ -164,6 +164,7 @@ ON_DEMAND = {
     ("runtime", "runtime.options"): START,
     ("runtime", "runtime.schedule.facts"): START,
     ("runtime", "runtime.stored"): START,
+    ("runtime", "runtime.passed_lists"): START,
     ("runtime", "runtime.words"): START,
     ("runtime.callbacks", "kernel.reference"): FEW,
     ("runtime.callbacks", "runtime.interpreter"): FEW,

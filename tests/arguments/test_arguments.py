@@ -37,6 +37,8 @@ WRONG = {
     "no number for an int": lambda: td.nn.avg_pool1d(td.ones([2, 4, 3]), 2, object(), "VALID"),
     "an array for a flag": lambda: td.cumsum(td.ones([2]), exclusive=np.ones(3)),
     "a tensor for a dtype": lambda: td.ones([2], td.constant(1.5)),
+    "an array for a setting": lambda: td.debugging.set_log_device_placement(np.ones(3)),
+    "no list of tensors": lambda: td.tuple(-1),
     "too few arguments": lambda: td.matmul(td.ones([2, 2])),
     "a method": lambda: td.Variable([1.0]).scatter_add(nested(1500)),
     "an operator": lambda: td.ones([2]) * nested(1500),

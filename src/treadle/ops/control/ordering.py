@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -85,8 +85,12 @@ def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) ->
         control_inputs: accepted for TensorFlow programs.
 
     Raises:
+        TypeError: `tensors` is no list.
         ValueError: in a function, there is none.
     """
+    if not isinstance(tensors, Iterable):
+        kind = type(tensors).__name__
+        raise TypeError(f"tuple takes a list of tensors, not {kind} {tensors!r}{at(user_origin())}")
     if context.recorder is None:
         return tensors  # type: ignore[no-any-return]
     found = list(tensors)
