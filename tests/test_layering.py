@@ -116,7 +116,7 @@ LEVELS = {
         "devices",
         "stored",
         "compiler",
-        "words",
+        "passed_lists words",
     ),
     "data": (
         "elements rows options seeds",

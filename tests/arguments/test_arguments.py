@@ -39,6 +39,7 @@ WRONG = {
     "a tensor for a dtype": lambda: td.ones([2], td.constant(1.5)),
     "an array for a setting": lambda: td.debugging.set_log_device_placement(np.ones(3)),
     "no list of tensors": lambda: td.tuple(-1),
+    "records as an index": lambda: td.ones([2])[np.zeros(2, "i4,f4")],
     "too few arguments": lambda: td.matmul(td.ones([2, 2])),
     "a method": lambda: td.Variable([1.0]).scatter_add(nested(1500)),
     "an operator": lambda: td.ones([2]) * nested(1500),

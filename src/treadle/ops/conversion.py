@@ -309,12 +309,19 @@ def to_array(value: Any, dtype: DType | None = None) -> NDArray:
 
 
 def _native(array: NDArray) -> NDArray:
-    return array.astype(dtypes.from_numpy(array.dtype).np_dtype, copy=False)
+    return array.astype(_dtype_of_array(array).np_dtype, copy=False)
+
+
+def _dtype_of_array(array: NDArray) -> DType:
+    try:
+        return dtypes.from_numpy(array.dtype)
+    except TypeError as error:
+        raise errors.DtypeError(None, None, f"{error}{at(user_origin())}") from None
 
 
 def _cast_array(array: NDArray, dtype: DType) -> NDArray:
     """An array given where `dtype` is asked for: floats narrow silently, as TensorFlow does."""
-    source = dtypes.from_numpy(array.dtype)
+    source = _dtype_of_array(array)
     if source is dtype:
         return array.astype(dtype.np_dtype, copy=False)
     if dtype is dtypes.string:
