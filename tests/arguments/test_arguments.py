@@ -45,6 +45,7 @@ WRONG = {
     "an operator": lambda: td.ones([2]) * nested(1500),
     "an operator's other side": lambda: nested(1500) - td.ones([2]),
     "an equality": lambda: td.ones([2]) == nested(1500),
+    "an operand of a class that has no such operator": lambda: td.constant([1]) | td.TensorSpec([]),
     "an index": lambda: td.ones([2])[nested(1500)],
     "a list that contains itself": lambda: td.Variable([1.0]) + endless(),
 }  # fmt: skip

@@ -94,13 +94,16 @@ def test_long_programs_take_linear_time_in_llvm():
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_long_programs_with_loops_are_improved():
+@pytest.mark.parametrize(("length", "straight"), [(200, False), (400, True)])
+def test_long_programs_with_loops_are_improved_unless_they_are_very_long(length, straight):
     @td.function
     def f(u, n):
         for _ in td.range(n):
-            u = CHAINS["scatters"](u, 200)
+            u = CHAINS["scatters"](u, length)
         return u
 
     x = argument("scatters")
     with disabled("rolled_loops"):
-        assert STRAIGHT not in td.inspect.stages(f, x, td.constant(2))["llvm"]
+        assert (STRAIGHT in td.inspect.stages(f, x, td.constant(2))["llvm"]) is straight
+        plain = CHAINS["scatters"](CHAINS["scatters"](x, length), length)
+        np.testing.assert_allclose(f(x, td.constant(2)), plain, rtol=1e-6)

@@ -129,7 +129,7 @@ def _arithmetic(name: str, function: Operator) -> Operator:
 
     def operator(self: Any, other: Any) -> Any:
         known = isinstance(other, _OPERANDS) or has_dtype(other)
-        if not known and hasattr(type(other), reflected):
+        if not known and any(reflected in vars(kind) for kind in type(other).__mro__):
             return NotImplemented
         return function(self, other)
 

@@ -23,7 +23,7 @@ from treadle.core.safe_thread import SafeThread
 from treadle.runtime.cpu.target import Target, llvm_binding
 
 OPTIMIZE = "; optimize\n"  # the first line of modules that LLVM's passes improve
-STRAIGHT = "; straight\n"  # the first line of long modules without loops worth improving
+STRAIGHT = "; straight\n"  # the first line of modules that are too long to be improved
 _OBJECT, _ASSEMBLY = 1, 0
 _LEVEL = 2  # of LLVM's pipeline
 

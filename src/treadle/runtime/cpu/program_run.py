@@ -36,6 +36,7 @@ from treadle.runtime.schedule.printer import all_steps
 from treadle.runtime.schedule.steps import Evaluate, Loop
 
 MOST_LINES = 10_000  # of a program whose code is improved although it is run once a call
+MOST_LINES_OF_LOOPS = 20_000  # the same with loops: LLVM works 40 s on 120,000 lines, or 0.7
 STACK_BYTES = 16 << 10  # a workspace up to this size is part of the stack frame
 
 
@@ -57,8 +58,9 @@ def program_text(
     text = module.text()
     if program.improved:
         return OPTIMIZE + text
-    straight = not any(isinstance(s, Loop) for s in all_steps(program.block))
-    return STRAIGHT + text if straight and text.count("\n") > MOST_LINES else text
+    loops = any(isinstance(s, Loop) for s in all_steps(program.block))
+    most = MOST_LINES_OF_LOOPS if loops else MOST_LINES
+    return STRAIGHT + text if text.count("\n") > most else text
 
 
 class _Run:
