@@ -274,3 +274,21 @@ def test_later_calls_take_the_quick_path() -> None:
     assert count.experimental_get_tracing_count() == 1
     assert int(count(Dataset.range(5).batch(2))) == 3
     assert count.experimental_get_tracing_count() == 2
+
+
+@pytest.mark.filterwarnings("error")  # both are compiled
+def test_functions_of_a_pipeline_close_over_tensors_of_the_trace():
+    offset = td.constant([1.0, 2.0])
+
+    @td.function
+    def total(n, w):
+        s = td.zeros([2])
+        rows = td.data.Dataset.range(n, output_type=td.float32)
+        for x in rows.map(lambda x: td.linalg.matvec(w, td.stack([x, x])) + offset):
+            s += x
+        return s
+
+    w = np.array([[1.0, 2.0], [3.0, 4.0]], np.float32)
+    for n in (3, 4):
+        expected = sum(w * n @ [i, i] + offset.numpy() for i in range(n))
+        assert np.array_equal(total(td.constant(n), w * n), expected)

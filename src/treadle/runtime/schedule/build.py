@@ -69,7 +69,7 @@ def _bind_param(program: Builder, number: int, param: Value, block: Block) -> No
     program.require_known([param], "the parameter")
     graph = program.graph
     captured = number - len(graph.params) + len(graph.captures)
-    if captured >= 0:
+    if captured >= 0 and not graph.captures[captured].is_symbolic:
         _bind_capture(program, param, graph.captures[captured], block)
         return
     place = Place("argument", number, spec.dtype, spec.dims)
@@ -81,9 +81,8 @@ def _bind_param(program: Builder, number: int, param: Value, block: Block) -> No
 
 
 def _bind_capture(program: Builder, param: Value, capture: Any, block: Block) -> None:
-    """A captured tensor never changes: it is a constant."""
-    if capture.is_symbolic:
-        raise Unsupported(f"the capture {param} is symbolic")
+    """A captured tensor never changes: it is a constant. Where a trace outside makes it, its value
+    is an argument of each run."""
     place = program.constant_place(buffer_of(capture, program.graph.device), param.spec)
     if program.facts.unified and param.spec.rank == 0:
         block.steps.append(LoadScalar(param, place, reads=[place]))
