@@ -271,17 +271,9 @@ def test_same_as_python(fn, n):
     check(fn, n)
 
 
-@pytest.fixture
-def interpreted(monkeypatch):
-    """Programs whose result is a list that the graph makes are interpreted, with a warning."""
-    monkeypatch.delenv("TREADLE_STRICT")
-    with pytest.warns(RuntimeWarning, match="is interpreted"):
-        yield
-
-
 @pytest.mark.parametrize("fn", LISTS)
 @pytest.mark.parametrize("n", [2, 5])
-def test_lists_as_results(fn, n, interpreted):
+def test_lists_as_results(fn, n):
     check(fn, n)
 
 
@@ -309,7 +301,7 @@ def test_no_iteration():
     assert f(td.constant(2)).shape == (2, 3)
 
 
-def test_returned_list(interpreted):
+def test_returned_list():
     @td.function
     def f(n, x):
         out = []
