@@ -78,7 +78,7 @@ def parts(x):
 
 
 def pieces(x):
-    """A list result, which makes the program interpreted."""
+    """A list among the results, which is made of an array that the program gives."""
     return [td.TensorArray(td.float64, size=4).unstack(td.reshape(x, (4, -1))), *parts(x)]
 
 
@@ -87,7 +87,6 @@ def through_python(x):
 
 
 @pytest.mark.parametrize("function", [parts, pieces, through_python])
-@pytest.mark.filterwarnings("ignore:.*is interpreted")
 def test_results_do_not_change_with_the_argument(function):
     f = td.function(function)
     for _ in CALLS:
@@ -98,7 +97,6 @@ def test_results_do_not_change_with_the_argument(function):
             assert ((r.stack() if isinstance(r, td.TensorArray) else r).numpy() >= 0).all()
 
 
-@pytest.mark.filterwarnings("ignore:.*is interpreted")
 def test_variables_do_not_change_with_the_argument():
     v = td.Variable(np.zeros(SIZE))
 
