@@ -77,7 +77,7 @@ def inside_function() -> bool:
     return context.recorder is not None
 
 
-def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> list[Any]:
+def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) -> Any:
     """The tensors as they are, in functions in a list: effects happen where they are written.
 
     Args:
@@ -92,7 +92,7 @@ def tuple_(tensors: Any, control_inputs: Any = None, name: str | None = None) ->
         kind = type(tensors).__name__
         raise TypeError(f"tuple takes a list of tensors, not {kind} {tensors!r}{at(user_origin())}")
     if context.recorder is None:
-        return tensors  # type: ignore[no-any-return]
+        return tensors
     found = list(tensors)
     if all(x is None for x in found):
         raise ValueError(f"tuple: there is no tensor in {found}{at(user_origin())}")
